@@ -1,0 +1,75 @@
+# Needs Python 3.11 or newer with pip, and make. All else goes into $(VENV).
+#
+#   make test PYTHON=python3.12 VENV=.venv-3.12     another Python, beside the first
+#   make test ARGS='-k store -x'                    options for pytest
+
+PYTHON ?= python3
+VENV ?= .venv
+PYTHONS ?= python3.12 python3.13
+ARGS ?=
+
+BIN := $(VENV)/bin
+INSTALLED := $(VENV)/.installed
+
+.DEFAULT_GOAL := help
+.PHONY: help venv demo test test-all-pythons check bench docs golden clean
+.PHONY: lint types layers spelling sizes docs-fresh
+
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-18s %s\n", $$1, $$2 }' Makefile
+
+venv: $(INSTALLED) ## Make the environment; the other targets do it by themselves
+
+$(INSTALLED): pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@touch $@
+
+demo: $(INSTALLED) ## Show what the tool does, on a small example
+	PATH="$(abspath $(BIN)):$$PATH" bash examples/demo.sh
+
+test: $(INSTALLED) ## Run the tests
+	$(BIN)/python -m pytest $(ARGS)
+
+test-all-pythons: ## Run the tests on those of $(PYTHONS) that are installed
+	@for python in $(PYTHONS); do \
+	    if $$python -c '' 2>/dev/null; then \
+	        $(MAKE) test PYTHON=$$python VENV=.venv-$${python##*python} || exit 1; \
+	    else \
+	        echo "$$python is not installed: left out"; \
+	    fi; \
+	done
+
+check: lint types layers spelling sizes docs-fresh ## Check style, types, layers, spelling, sizes and docs
+
+lint: $(INSTALLED)
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+
+types: $(INSTALLED)
+	$(BIN)/mypy
+
+layers: $(INSTALLED)
+	$(BIN)/lint-imports
+
+spelling: $(INSTALLED)
+	$(BIN)/typos
+
+sizes: $(INSTALLED)
+	$(BIN)/python tools/check_sizes.py
+
+docs-fresh: $(INSTALLED)
+	$(BIN)/python -m tools.docs --check
+
+bench: $(INSTALLED) ## Measure speed and memory
+	$(BIN)/python benchmarks/run.py
+
+docs: $(INSTALLED) ## Write the generated pages of docs/ anew
+	$(BIN)/python -m tools.docs
+
+golden: $(INSTALLED) ## Write the golden files of the tests anew; read the diff before you commit it
+	$(BIN)/python -m tests.golden --write
+
+clean: ## Remove the environments, and what building and testing left behind
+	rm -rf .venv .venv-* build dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	find src tests tools benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +

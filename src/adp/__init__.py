@@ -1,0 +1,1 @@
+"""adp: the data workbench for agent trajectories."""

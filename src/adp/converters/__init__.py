@@ -1,0 +1,1 @@
+"""Formats, both directions: one file a format."""

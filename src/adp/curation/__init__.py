@@ -1,0 +1,1 @@
+"""Recipes, ops and the ledger."""

@@ -1,0 +1,1 @@
+"""Environments, rollouts and scorers."""

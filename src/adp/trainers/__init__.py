@@ -1,0 +1,1 @@
+"""Exporters to trainers and training runs."""

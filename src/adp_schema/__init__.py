@@ -1,0 +1,1 @@
+"""The interlingua and its store."""

@@ -1,0 +1,332 @@
+"""The one way rows are made: converters write plain values, the builder makes the columns.
+
+A converter calls `RowBuilder.trajectory`, then `step`, `call`, `observation` and the rest in the
+order of the source, and `finish`. The builder numbers steps, calls and turns, pairs results with
+calls, makes ids unique, lifts base64 out of texts and cleans what Arrow cannot hold. `tables`
+gives the rows as Arrow tables; `adp_schema.reader.to_models` gives them as pydantic models.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from adp_schema import ids, media, shape
+from adp_schema.errors import SchemaError
+from adp_schema.model import Media
+from adp_schema.pairing import CallIndex
+from adp_schema.tables import CHILD_TABLES, ENUMS, TABLES, columns_of
+
+Columns = dict[str, Any]
+"""Values of one row: column name -> value. Missing columns are null."""
+
+ROW_GROUP_BYTES = 32 << 20
+ROW_GROUP_ROWS = 50_000
+
+
+@dataclass
+class Origin:
+    """Where a trajectory comes from: the columns that the runner knows and a converter does not.
+
+    Attributes:
+        seq: byte position of the record in the whole input.
+        dataset: data set that it is put in.
+        columns: further columns of the trajectory, such as ``source_file`` and ``source_hash``.
+        marked: True when the record went through `jsontext.sanitise`.
+        size: length of the raw records in bytes.
+    """
+
+    seq: int
+    dataset: str
+    columns: Columns = field(default_factory=dict)
+    marked: bool = False
+    size: int = 0
+
+
+class RowBuilder:
+    """Collects rows of all tables. One builder serves one shard, from start to end."""
+
+    def __init__(self) -> None:
+        self.rows: dict[str, list[Columns]] = {name: [] for name in TABLES}
+        self.base_ids: list[str] = []
+        self.size = 0
+        self._used: dict[str, set[str]] = {name: set() for name in TABLES}
+        self._keys: dict[str, list[tuple[int, str, int]]] = {name: [] for name in CHILD_TABLES}
+        self._repeats: Counter[str] = Counter()
+        self._media_seen: set[str] = set()
+        self._tasks_seen: set[str] = set()
+        self._origin = Origin(seq=0, dataset="")
+        self._mark: dict[str, int] = {}
+        self._open = False
+        self._sub = 0
+
+    # ---- one record ------------------------------------------------------------------------
+
+    def begin(self, origin: Origin) -> None:
+        """Start a record; everything until the next `begin` comes from it."""
+        self._origin = origin
+        self._mark = {name: len(rows) for name, rows in self.rows.items()}
+        self._base_mark = len(self.base_ids)
+        self._sub = 0
+        self._open = False
+
+    def rollback(self) -> None:
+        """Forget everything since `begin`; the runner calls it when a converter fails."""
+        for name, length in self._mark.items():
+            del self.rows[name][length:]
+        for name, keys in self._keys.items():
+            while keys and keys[-1][2] > len(self.rows[name]):
+                keys.pop()
+        for base in self.base_ids[self._base_mark :]:
+            self._repeats[base] -= 1
+        del self.base_ids[self._base_mark :]
+        self._media_seen = {row["media_id"] for row in self.rows["media"]}
+        self._tasks_seen = {row["task_id"] for row in self.rows["tasks"]}
+        self._open = False
+
+    def trajectory(self, columns: Columns) -> None:
+        """Start a trajectory. ``source_id`` is the id that the source gave, or missing."""
+        if self._open:
+            self.finish()
+        origin = self._origin
+        row = {**origin.columns, **columns}
+        row["seq"] = origin.seq + self._sub
+        row.setdefault("dataset", origin.dataset)
+        self._trajectory = row
+        self._calls = CallIndex()
+        self._step = row.get("parent_step") or 0
+        self._step -= 1
+        self._turn = -1
+        self._last_source: str | None = None
+        self._call = 0
+        self._order = 0
+        self._starts = {name: len(self.rows[name]) for name in CHILD_TABLES}
+        self._open = True
+
+    def finish(self) -> str:
+        """End the trajectory and return its id."""
+        row = self._trajectory
+        if self._origin.marked:
+            shape.mend_row(row, json_columns("trajectories"))
+        source_id = row.get("source_id")
+        base = ids.base_id(row["dataset"], source_id, row.get("source_hash") or "")
+        if source_id is None and self._sub:
+            base = f"{base}.{self._sub}"
+        self._repeats[base] += 1
+        self.base_ids.append(base)
+        trajectory_id = row["trajectory_id"] = ids.numbered(base, self._repeats[base])
+        self._add("trajectories", row)
+        for name, start in self._starts.items():
+            end = len(self.rows[name])
+            if end > start:
+                self._keys[name].append((row["seq"], trajectory_id, end))
+        for name in ("media", "tasks"):
+            for child in reversed(self.rows[name]):
+                if "trajectory_id" in child:
+                    break
+                child["seq"], child["trajectory_id"] = row["seq"], trajectory_id
+        self._sub += 1
+        self._open = False
+        self.size += self._origin.size if self._sub == 1 else 0
+        return trajectory_id
+
+    # ---- rows of the open trajectory -------------------------------------------------------
+
+    def step(self, columns: Columns) -> int:
+        """Add a step and return its index. ``source`` is required."""
+        self._step += 1
+        self._call = self._order = 0
+        source = columns["source"]
+        if source == "user" and self._last_source != "user":
+            self._turn += 1
+        self._last_source = source
+        columns["step"] = self._step
+        columns.setdefault("turn", self._turn if self._turn > 0 else 0)
+        if self._origin.marked:
+            shape.mend_row(columns, json_columns("steps"))
+        self._add("steps", columns)
+        return self._step
+
+    def call(self, columns: Columns) -> int:
+        """Add a call to the current step and return its index.
+
+        ``call_id`` is the id as the source wrote it; when the trajectory has it already, the
+        column gets ``id#2`` and ``native_id`` keeps what was written.
+        """
+        native = columns.get("call_id")
+        index = self._call
+        if native is not None:
+            unique = self._calls.unique_id(native)
+            if unique != native:
+                columns["call_id"] = unique
+                columns.setdefault("native_id", native)
+        self._calls.add(self._step, index, columns)
+        columns["step"] = self._step
+        columns["call"] = index
+        if self._origin.marked:
+            shape.mend_row(columns, json_columns("tool_calls"))
+        self._add("tool_calls", columns)
+        self._call += 1
+        return index
+
+    def observation(
+        self, columns: Columns, *, answers: str | None = None, by_order: bool = False
+    ) -> None:
+        """Add an observation that arrived after the current step.
+
+        Args:
+            columns: its columns.
+            answers: the call id that the source wrote; a call with that id is looked for.
+            by_order: without an id, pair with the oldest call of the last calling step that
+                has no result yet (and has the same ``name``, when there is one).
+        """
+        call = None
+        if answers is not None:
+            call = self._calls.by_id(answers)
+            if call is None or call.call_id != answers:
+                columns["native_call_id"] = answers
+        elif by_order:
+            call = self._calls.next_open(columns.get("name"))
+        if call is not None:
+            call.answered = True
+            columns["call_step"], columns["call"] = call.step, call.index
+            columns["call_id"] = call.call_id
+        columns["step"] = self._step
+        columns["order"] = self._order
+        self._order += 1
+        if self._origin.marked:
+            shape.mend_row(columns, json_columns("observations"))
+        self._add("observations", columns)
+
+    def link(self, columns: Columns) -> None:
+        """Add a link from this trajectory to another one."""
+        self._add("links", columns)
+
+    def raw(self, columns: Columns) -> None:
+        """Keep a raw record beside the trajectory."""
+        self._add("raw", columns)
+
+    def task(self, columns: Columns) -> None:
+        """Add a task, once a shard; the trajectory's ``task_id`` refers to it."""
+        if columns["task_id"] not in self._tasks_seen:
+            self._tasks_seen.add(columns["task_id"])
+            self._add("tasks", columns)
+
+    def media(self, blob: Media) -> str:
+        """Add a blob, once a shard, and return its id."""
+        media_id = blob.media_id or ""
+        if media_id not in self._media_seen:
+            self._media_seen.add(media_id)
+            self._add("media", {k: v for k, v in blob.model_dump().items() if v is not None})
+            self.size += blob.size or 0
+        return media_id
+
+    def text(self, text: str) -> str:
+        """Return a text with its base64 lifted out into media."""
+        if ";base64," not in text:
+            return text
+        lifted, blobs = media.lift(text)
+        for blob in blobs:
+            self.media(blob)
+        return lifted
+
+    def reject(self, columns: Columns) -> None:
+        """Add a rejected or skipped record."""
+        self._add("rejects", columns)
+
+    def pair(self, columns: Columns) -> None:
+        """Add a preference pair."""
+        self._add("pairs", columns)
+
+    def _add(self, table: str, columns: Columns) -> None:
+        self.rows[table].append(columns)
+        self._used[table].update(columns)
+
+    # ---- out -------------------------------------------------------------------------------
+
+    def is_full(self) -> bool:
+        """Whether the rows so far make a row group."""
+        return self.size >= ROW_GROUP_BYTES or any(
+            len(rows) >= ROW_GROUP_ROWS for rows in self.rows.values()
+        )
+
+    def tables(self) -> dict[str, pa.Table]:
+        """Return the rows as Arrow tables and start afresh; ids already given stay taken.
+
+        Raises:
+            SchemaError: a value has the wrong type, or a column is unknown.
+        """
+        out = {name: self._table(name) for name in TABLES if name != "sources"}
+        for name in TABLES:
+            self.rows[name].clear()
+            self._used[name].clear()
+        for keys in self._keys.values():
+            keys.clear()
+        self._mark = dict.fromkeys(TABLES, 0)
+        self._base_mark = len(self.base_ids)
+        self.size = 0
+        return out
+
+    def _table(self, name: str) -> pa.Table:
+        rows, used = self.rows[name], self._used[name]
+        schema = TABLES[name].schema
+        if unknown := used - set(schema.names):
+            raise SchemaError(f"table {name} has no column {', '.join(sorted(unknown))}")
+        keys = self._key_columns(name)
+        arrays = [
+            keys[column.name]
+            if column.name in keys
+            else _array(name, column, rows, column.name in used)
+            for column in schema
+        ]
+        return pa.table(arrays, schema=schema)
+
+    def _key_columns(self, name: str) -> dict[str, pa.Array]:
+        """seq and trajectory_id of a child table, from the lengths of its runs."""
+        if name not in self._keys:
+            return {}
+        runs = self._keys[name]
+        ends = np.array([end for _, _, end in runs], dtype=np.int64)
+        lengths = np.diff(ends, prepend=0)
+        seqs = np.array([seq for seq, _, _ in runs], dtype=np.int64)
+        index = pa.array(np.repeat(np.arange(len(runs)), lengths))
+        trajectory_ids = pa.array([run_id for _, run_id, _ in runs], pa.string())
+        return {
+            "seq": pa.array(np.repeat(seqs, lengths)),
+            "trajectory_id": trajectory_ids.take(index),
+        }
+
+
+@functools.cache
+def json_columns(table: str) -> frozenset[str]:
+    """Names of the columns of a table that hold JSON text."""
+    return frozenset(
+        name
+        for name, column in columns_of(TABLES[table].row).items()
+        if (column.metadata or {}).get(b"content") == b"json"
+    )
+
+
+def _array(table: str, column: pa.Field, rows: list[Columns], used: bool) -> pa.Array:
+    """One column of the rows, checked against the words that it may hold."""
+    if not used:
+        return pa.nulls(len(rows), column.type)
+    name = column.name
+    try:
+        array = pa.array([row.get(name) for row in rows], column.type)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, UnicodeError, OverflowError) as error:
+        raise SchemaError(f"column {table}.{name}: {error}") from error
+    words = ENUMS.get((table, name))
+    if words is not None:
+        wrong = set(pc.unique(array).to_pylist()) - words - {None}
+        if wrong:
+            raise SchemaError(
+                f"column {table}.{name} holds {sorted(wrong)[0]!r}; it takes {sorted(words)}"
+            )
+    return array

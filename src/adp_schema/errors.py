@@ -1,0 +1,123 @@
+"""Every error that this project raises on purpose.
+
+    AdpError                    base; ``exit_code`` is what the command line returns
+    |-- UsageError              the call itself is wrong: unknown name, bad option (2)
+    |-- MissingExtraError       an optional package is not installed (2)
+    |-- InputError              an input cannot be read at all: missing, empty, not text (3)
+    |   `-- AmbiguousFormatError   two formats claim the input, or none does (3)
+    |-- RecordError             one record is wrong; the runner quarantines it (4)
+    |-- ConversionLossError     ``--strict`` and something would be lost (4)
+    |-- StoreError              a path is not a store, or the store is damaged (5)
+    |   |-- StoreVersionError   written by a newer version of this package (5)
+    |   `-- OutputExistsError   the output is there already (5)
+    |-- QueryError              SQL that the gate refuses or that the engine rejects (6)
+    `-- SchemaError             a row does not fit the schema: a bug in a converter (7)
+
+A message is one sentence that says what is wrong and what to do about it. Errors about a
+record read ``file#record: reason - at $.json.path``. Plug-in authors raise plain Python
+exceptions; the runner that called them turns those into a `RecordError`.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class AdpError(Exception):
+    """Base class of all errors that are shown to the user as one sentence."""
+
+    exit_code = 1
+
+
+class UsageError(AdpError):
+    """The call is wrong: an unknown name, a missing argument, options that exclude each other."""
+
+    exit_code = 2
+
+
+class MissingExtraError(AdpError):
+    """A feature needs an optional package that is not installed."""
+
+    exit_code = 2
+
+    def __init__(self, package: str, extra: str) -> None:
+        super().__init__(
+            f"this needs the package '{package}', which is not installed; "
+            f"run: pip install 'adp[{extra}]'"
+        )
+
+
+class InputError(AdpError):
+    """An input file or folder cannot be read."""
+
+    exit_code = 3
+
+
+class AmbiguousFormatError(InputError):
+    """No format, or more than one, claims an input."""
+
+
+class RecordError(AdpError):
+    """One record cannot be converted.
+
+    Args:
+        reason: what is wrong, in a few words.
+        path: JSON path inside the record, such as ``$.messages[3].role``.
+    """
+
+    exit_code = 4
+
+    def __init__(self, reason: str, path: str = "$") -> None:
+        super().__init__(reason, path)
+        self.reason = reason
+        self.path = path
+
+    def __str__(self) -> str:
+        return f"{self.reason} - at {self.path}"
+
+
+class ConversionLossError(AdpError):
+    """With ``--strict``, the target format cannot hold everything."""
+
+    exit_code = 4
+
+
+class StoreError(AdpError):
+    """A path is not a store, or the store is incomplete or damaged."""
+
+    exit_code = 5
+
+
+class StoreVersionError(StoreError):
+    """The store was written by a newer version of this package."""
+
+
+class OutputExistsError(StoreError):
+    """The output path holds something already."""
+
+
+class QueryError(AdpError):
+    """SQL that is not allowed or not valid."""
+
+    exit_code = 6
+
+
+class SchemaError(AdpError):
+    """A row does not fit the schema."""
+
+    exit_code = 7
+
+
+def unknown_name(kind: str, name: str, known: Iterable[str]) -> str:
+    """Return the sentence for an unknown name: the nearest known ones first, then all.
+
+    Args:
+        kind: what the name names, such as ``"format"``.
+        name: the name that was not found.
+        known: all names that exist.
+    """
+    names = sorted(known)
+    near = difflib.get_close_matches(name, names, n=3, cutoff=0.6)
+    hint = f"did you mean {' or '.join(near)}?" if near else f"known: {', '.join(names) or 'none'}"
+    return f"unknown {kind} '{name}'; {hint}"

@@ -1,0 +1,110 @@
+"""Content parts: the order of text, reasoning, media and calls inside a step or an observation.
+
+``text`` and ``reasoning`` hold all the words, joined by a blank line, so SQL finds them and an
+edit has one place. ``content`` holds the order and refers to them by character spans. It is
+filled exactly when there is more to say than [reasoning?, text?, calls*].
+
+A part is an object with ``type`` text (``span``), reasoning (``span``, ``signature``), media
+(``media_id``), tool_call (``call``) or opaque (``value``: what no other type can hold, as the
+source wrote it); ``extra`` keeps further keys of the source's part.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+from msgspec import Raw
+
+from adp_schema.jsontext import text_of
+
+JOINT = "\n\n"
+
+
+class Parts:
+    """Collects the parts of one step or observation in order."""
+
+    def __init__(self) -> None:
+        self._words: dict[str, list[str]] = {"text": [], "reasoning": []}
+        self._ends = {"text": 0, "reasoning": 0}
+        self._parts: list[dict[str, Any]] = []
+        self._plain = True
+
+    def text(self, text: str, extra: dict[str, Any] | None = None) -> None:
+        """Add a text."""
+        self._spanned("text", text, extra)
+
+    def reasoning(self, text: str, extra: dict[str, Any] | None = None) -> None:
+        """Add a piece of reasoning; a signature goes into extra."""
+        self._spanned("reasoning", text, extra)
+
+    def media(self, media_id: str, extra: dict[str, Any] | None = None) -> None:
+        """Add a blob by its id."""
+        self._add({"type": "media", "media_id": media_id}, extra, plain=False)
+
+    def call(self, index: int) -> None:
+        """Add the call with this index of the step."""
+        self._add({"type": "tool_call", "call": index}, None, plain=True)
+
+    def opaque(self, value: Raw | Any) -> None:
+        """Add a part that no other type can hold, as the source wrote it."""
+        self._add({"type": "opaque", "value": value}, None, plain=False)
+
+    def _spanned(self, column: str, text: str, extra: dict[str, Any] | None) -> None:
+        words = self._words[column]
+        start = self._ends[column] + (len(JOINT) if words else 0)
+        plain = not words
+        words.append(text)
+        self._ends[column] = start + len(text)
+        self._add({"type": column, "span": [start, start + len(text)]}, extra, plain=plain)
+
+    def _add(self, part: dict[str, Any], extra: dict[str, Any] | None, *, plain: bool) -> None:
+        if extra:
+            part["extra"] = extra
+        self._plain = self._plain and plain and not extra
+        self._parts.append(part)
+
+    def columns(self) -> dict[str, str]:
+        """The columns text, reasoning and content, as far as they are filled."""
+        out = {name: JOINT.join(words) for name, words in self._words.items() if words}
+        order = [{"reasoning": 0, "text": 1}.get(part["type"], 2) for part in self._parts]
+        if not self._plain or order != sorted(order):
+            out["content"] = text_of(self._parts)
+        return out
+
+
+class Part(msgspec.Struct, omit_defaults=True):
+    """One part of a step or an observation, with its words."""
+
+    type: str
+    text: str = ""
+    span: tuple[int, int] | None = None
+    media_id: str | None = None
+    call: int | None = None
+    value: Raw = Raw()
+    extra: dict[str, Raw] = msgspec.field(default_factory=dict)
+
+
+_decoder = msgspec.json.Decoder(list[Part])
+
+
+def resolve(content: str | None, text: str | None, reasoning: str | None = None) -> list[Part]:
+    """Return the parts with their words filled in; an empty list without ``content``.
+
+    When the words were edited so that the spans no longer fit, each of the two becomes one
+    part in the place of its first one, and the edit shows.
+    """
+    if content is None:
+        return []
+    parts = _decoder.decode(content)
+    for kind, words in (("text", text or ""), ("reasoning", reasoning or "")):
+        own = [part for part in parts if part.type == kind]
+        if not own:
+            continue
+        if own[-1].span is None or own[-1].span[1] != len(words):
+            own[0].span = (0, len(words))
+            parts = [part for part in parts if part.type != kind or part is own[0]]
+        for part in own:
+            start, end = part.span or (0, 0)
+            part.text = words[start:end]
+    return parts

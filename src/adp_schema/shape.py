@@ -1,0 +1,168 @@
+"""The column ``extra``: what no other column holds, and what a round trip needs.
+
+``extra`` is a JSON object. Its plain keys are keys of the source that no column holds, with
+their values as written. Reserved keys begin with a dollar sign:
+
+- ``$null``: names of columns whose value was null in the source;
+- ``$absent``: names of keys that the source left out where they are usually written;
+- ``$shape``: the form that the source's own format used, for writing it back the same way;
+- ``$escaped``: originals of columns whose characters cannot be stored (lone surrogates, NaN).
+
+A key of the source that begins with a dollar sign gets a second one.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+from msgspec import Raw
+
+from adp_schema import jsontext
+from adp_schema.model import Row
+
+RESERVED = ("$null", "$absent", "$shape", "$escaped")
+
+
+@dataclass
+class Extra:
+    """The unpacked column ``extra``.
+
+    Attributes:
+        fields: keys of the source and their JSON text.
+        shape: the value of ``$shape``.
+        null: the value of ``$null``.
+        absent: the value of ``$absent``.
+        escaped: the value of ``$escaped``: column name -> original.
+    """
+
+    fields: dict[str, Raw] = field(default_factory=dict)
+    shape: dict[str, Any] = field(default_factory=dict)
+    null: list[str] = field(default_factory=list)
+    absent: list[str] = field(default_factory=list)
+    escaped: dict[str, str] = field(default_factory=dict)
+
+
+_EMPTY = Extra()
+
+
+def pack(
+    fields: Mapping[str, Any] | None = None,
+    *,
+    shape: Mapping[str, Any] | None = None,
+    null: list[str] | None = None,
+    absent: list[str] | None = None,
+) -> str | None:
+    """Build the column ``extra``; None when there is nothing to say.
+
+    Args:
+        fields: keys of the source; values are `Raw` (kept as written) or plain values.
+        shape: the form of the source, plain values.
+        null: names of columns whose value was null.
+        absent: names of keys that were left out.
+    """
+    out: dict[str, Any] = {}
+    for key, value in (fields or {}).items():
+        name = "$" + key if key.startswith("$") else key
+        out[name] = jsontext.raw(jsontext.one_line(value)) if isinstance(value, Raw) else value
+    for name, reserved in (("$null", null), ("$absent", absent), ("$shape", shape)):
+        if reserved:
+            out[name] = reserved
+    return jsontext.text_of(out) if out else None
+
+
+def unpack(text: str | None) -> Extra:
+    """Take the column ``extra`` apart."""
+    if text is None:
+        return _EMPTY
+    values = jsontext.decode_object(text.encode("utf-8"))
+    reserved = {
+        name: msgspec.json.decode(values.pop(name)) for name in RESERVED if name in values
+    }
+    escaped = reserved.get("$escaped") or {}
+    if "extra" in escaped:
+        values = _unpack_original(escaped["extra"])
+    fields = {key[1:] if key.startswith("$") else key: value for key, value in values.items()}
+    return Extra(
+        fields=fields,
+        shape=reserved.get("$shape") or {},
+        null=reserved.get("$null") or [],
+        absent=reserved.get("$absent") or [],
+        escaped=escaped,
+    )
+
+
+def _unpack_original(original: str) -> dict[str, Raw]:
+    """Decode an ``extra`` that is not strict JSON, keeping each value as the source wrote it."""
+    marked = jsontext.decode_object(jsontext.sanitise(original.encode("utf-8")))
+    return {
+        key: jsontext.raw(jsontext.unmark_json(bytes(value).decode("utf-8")))
+        for key, value in marked.items()
+        if key not in RESERVED
+    }
+
+
+def mend_row(row: dict[str, Any], json_columns: frozenset[str]) -> None:
+    """Clean a row that came from a sanitised record; originals go to ``extra.$escaped``.
+
+    Args:
+        row: column name -> value; changed in place.
+        json_columns: the columns that hold JSON text.
+    """
+    escaped: dict[str, str] = {}
+    for name, value in list(row.items()):
+        if not isinstance(value, str) or not jsontext.has_mark(value):
+            continue
+        if name == "arguments":
+            _mend_arguments(row, escaped)
+        elif name in json_columns:
+            row[name], escaped[name] = jsontext.mend_json(value)
+        else:
+            row[name], escaped[name] = jsontext.mend_text(value)
+    if escaped:
+        text = row.get("extra") or "{}"
+        comma = "" if text == "{}" else ","
+        row["extra"] = f'{text[:-1]}{comma}"$escaped":{jsontext.text_of(escaped)}}}'
+
+
+def _mend_arguments(row: dict[str, Any], escaped: dict[str, str]) -> None:
+    """Arguments that cannot be stored as JSON move to ``arguments_raw``."""
+    value = row["arguments"]
+    row["arguments"] = None
+    if row.get("arguments_kind") == "object":
+        row["arguments_raw"] = jsontext.mend_json(value)[1]
+    else:
+        row["arguments_raw"], escaped["arguments_raw"] = jsontext.mend_text(value)
+
+
+def original(row: Row, column: str, extra: Extra) -> Any:
+    """The value of a column with the characters of the source.
+
+    Args:
+        row: a row of the store. A value that was edited since it was read wins over the original.
+        column: name of a text or JSON-text column.
+        extra: the row's unpacked ``extra``.
+    """
+    value = getattr(row, column)
+    if column not in extra.escaped or value is None:
+        return value
+    saved = extra.escaped[column]
+    if column in _json_columns(type(row)):
+        marked = jsontext.sanitise(saved.encode("utf-8")).decode("utf-8")
+        return saved if jsontext.mend_json(marked)[0] == value else value
+    text = jsontext.unescape(saved)
+    return text if jsontext.replace_surrogates(text) == value else value
+
+
+@functools.cache
+def _json_columns(row: type[Row]) -> frozenset[str]:
+    from adp_schema.tables import columns_of
+
+    return frozenset(
+        name
+        for name, column in columns_of(row).items()
+        if (column.metadata or {}).get(b"content") == b"json"
+    )
