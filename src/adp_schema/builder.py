@@ -11,17 +11,21 @@ from __future__ import annotations
 import functools
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from adp_schema import ids, media, shape
-from adp_schema.errors import SchemaError
+from adp_schema.errors import RecordError, SchemaError
+from adp_schema.jsontext import text_of
 from adp_schema.model import Media
 from adp_schema.pairing import CallIndex
 from adp_schema.tables import CHILD_TABLES, ENUMS, TABLES, columns_of
+
+if TYPE_CHECKING:
+    from adp_schema.protocols import Losses
 
 Columns = dict[str, Any]
 """Values of one row: column name -> value. Missing columns are null."""
@@ -75,6 +79,38 @@ class RowBuilder:
         self._base_mark = len(self.base_ids)
         self._sub = 0
         self._open = False
+
+    def mark(self) -> None:
+        """Say that a converter sanitised a part of the record, so rows must be mended."""
+        self._origin.marked = True
+
+    def close_record(self, losses: Losses) -> None:
+        """End the record: finish an open trajectory, and note the losses of the record on it.
+
+        Raises:
+            RecordError: the converter made no trajectory.
+        """
+        if self._open:
+            self.finish()
+        if not self._sub:
+            raise RecordError("the record holds no trajectory")
+        if items := losses.take():
+            row = self.rows["trajectories"][-1]
+            row["losses"] = text_of(items)
+            self._used["trajectories"].add("losses")
+
+    def keep_raw(self, data: bytes) -> None:
+        """Keep the record's bytes beside the trajectory that was finished last."""
+        row = self.rows["trajectories"][-1]
+        columns = {
+            "record": row["source_records"][0],
+            "source_file": row["source_file"],
+            "offset": row["source_offsets"][0],
+            "data": data,
+        }
+        self._add("raw", columns)
+        self._keys["raw"].append((row["seq"], row["trajectory_id"], len(self.rows["raw"])))
+        self.size += len(data)
 
     def rollback(self) -> None:
         """Forget everything since `begin`; the runner calls it when a converter fails."""
@@ -243,6 +279,14 @@ class RowBuilder:
     def pair(self, columns: Columns) -> None:
         """Add a preference pair."""
         self._add("pairs", columns)
+
+    def source_file(self, columns: Columns) -> None:
+        """Add an input file."""
+        self._add("sources", columns)
+
+    def sources(self) -> pa.Table:
+        """The rows of the table of input files, which is not part of any shard."""
+        return self._table("sources")
 
     def _add(self, table: str, columns: Columns) -> None:
         self.rows[table].append(columns)

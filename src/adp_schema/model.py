@@ -15,6 +15,7 @@ keys of ``extra`` do: ``$absent``, ``$null``, ``$shape`` and ``$escaped`` (see `
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Annotated, Any
 
@@ -235,7 +236,7 @@ class Trajectory(Row):
     steps: list[Step] = Field(default_factory=list, exclude=True)
     early_observations: list[Observation] = Field(default_factory=list, exclude=True)
     links: list[Link] = Field(default_factory=list, exclude=True)
-    media: dict[str, Media] = Field(default_factory=dict, exclude=True)
+    media: Mapping[str, Media] = Field(default_factory=dict, exclude=True)
     raw: list[RawRow] = Field(default_factory=list, exclude=True)
     task: Task | None = Field(default=None, exclude=True)
 

@@ -84,7 +84,7 @@ def unpack(text: str | None) -> Extra:
     }
     escaped = reserved.get("$escaped") or {}
     if "extra" in escaped:
-        values = _unpack_original(escaped["extra"])
+        _put_originals(values, escaped["extra"])
     fields = {key[1:] if key.startswith("$") else key: value for key, value in values.items()}
     return Extra(
         fields=fields,
@@ -95,14 +95,14 @@ def unpack(text: str | None) -> Extra:
     )
 
 
-def _unpack_original(original: str) -> dict[str, Raw]:
-    """Decode an ``extra`` that is not strict JSON, keeping each value as the source wrote it."""
+def _put_originals(values: dict[str, Raw], original: str) -> None:
+    """Put back the characters of the source where a value was not edited since."""
     marked = jsontext.decode_object(jsontext.sanitise(original.encode("utf-8")))
-    return {
-        key: jsontext.raw(jsontext.unmark_json(bytes(value).decode("utf-8")))
-        for key, value in marked.items()
-        if key not in RESERVED
-    }
+    for key, value in marked.items():
+        name = jsontext.mend_text(key)[0]
+        mended, written = jsontext.mend_json(bytes(value).decode("utf-8"))
+        if name in values and bytes(values[name]) == mended.encode("utf-8"):
+            values[name] = jsontext.raw(written)
 
 
 def mend_row(row: dict[str, Any], json_columns: frozenset[str]) -> None:

@@ -1,0 +1,252 @@
+"""What the benchmarks run in processes of their own: ``python tasks.py TASK '{"a": 1}'``.
+
+Each task prints one line of JSON. ``work`` in it says the wall and CPU seconds without the
+imports, and the processes that it started included.
+"""
+
+from __future__ import annotations
+
+import json
+import resource
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+GROUP_BYTES = 32 << 20
+
+
+def cpu_seconds() -> float:
+    """User and system seconds of this process and of those that it waited for."""
+    kinds = (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
+    return sum(u.ru_utime + u.ru_stime for u in map(resource.getrusage, kinds))
+
+
+@contextmanager
+def work(answer: dict[str, Any]) -> Iterator[None]:
+    """Measure the block and put the result into the answer."""
+    wall, cpu = time.perf_counter(), cpu_seconds()
+    yield
+    answer["work"] = {"wall": time.perf_counter() - wall, "cpu": cpu_seconds() - cpu}
+
+
+class Stopwatch:
+    """CPU seconds by part. Parts may nest; each second counts for the innermost one."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = {}
+        self._open: list[str] = ["rest"]
+        self._last = time.process_time()
+
+    def _charge(self) -> None:
+        now = time.process_time()
+        part = self._open[-1]
+        self.seconds[part] = self.seconds.get(part, 0.0) + now - self._last
+        self._last = now
+
+    def call(self, part: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        """The function, timed."""
+
+        def timed(*args: Any, **kwargs: Any) -> Any:
+            self._charge()
+            self._open.append(part)
+            try:
+                return function(*args, **kwargs)
+            finally:
+                self._charge()
+                self._open.pop()
+
+        return timed
+
+    def iterate(self, part: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        """A generator function, timed at each step."""
+
+        def timed(*args: Any, **kwargs: Any) -> Iterator[Any]:
+            step = self.call(part, lambda items: next(items, None))
+            items = function(*args, **kwargs)
+            while (item := step(items)) is not None:
+                yield item
+
+        return timed
+
+    def result(self) -> dict[str, float]:
+        """Seconds by part, the biggest first."""
+        self._charge()
+        return dict(sorted(self.seconds.items(), key=lambda item: -item[1]))
+
+
+# ---- conversion ----------------------------------------------------------------------------------
+
+
+def convert(source: str, out: str, workers: int) -> dict[str, Any]:
+    """Our conversion, with provenance, hashes and the report of losses."""
+    from adp.converters.registry import formats
+    from adp.converters.run import ConvertOptions
+    from adp.converters.run import convert as run
+
+    formats.all()
+    answer: dict[str, Any] = {}
+    with work(answer):
+        options = ConvertOptions(format="openai_chat", workers=workers)
+        manifest = run([source], out, options=options)
+    size = sum(shard.size for shards in manifest.tables.values() for shard in shards)
+    rows = {table: manifest.rows(table) for table in manifest.tables}
+    return answer | {
+        "counts": manifest.counts.model_dump(),
+        "rows": rows,
+        "losses": sum(manifest.losses.values()),
+        "megabytes": size / 1e6,
+    }
+
+
+def convert_parts(source: str, out: str) -> dict[str, Any]:
+    """Our conversion by one process, with CPU seconds by part."""
+    from adp.converters import framing, run, shard
+    from adp.converters.registry import formats
+    from adp_schema import jsontext
+    from adp_schema.builder import RowBuilder
+    from adp_schema.writer import ShardWriter
+
+    watch = Stopwatch()
+    patches: list[tuple[Any, str, str]] = [
+        (shard, "digest", "hash of the records"),
+        (jsontext, "is_valid", "check that it is JSON"),
+        (type(formats.get("openai_chat")), "read", "decode and map"),
+        (RowBuilder, "tables", "Arrow tables"),
+        (ShardWriter, "write", "Parquet"),
+        (ShardWriter, "close", "Parquet"),
+        (shard, "place", "hash of the files"),
+    ]
+    rows = ("begin", "trajectory", "step", "call", "observation", "finish", "close_record")
+    patches += [(RowBuilder, name, "rows") for name in rows]
+    for owner, name, part in patches:
+        if hasattr(owner, name):
+            setattr(owner, name, watch.call(part, getattr(owner, name)))
+    framing.frames = watch.iterate("cut into records", framing.frames)
+    run.convert([source], out, options=run.ConvertOptions(format="openai_chat", workers=1))
+    return {"parts": watch.result()}
+
+
+def load_dataset(source: str, out: str) -> dict[str, Any]:
+    """The baseline: the JSON reader of ``datasets``, written as Parquet."""
+    import datasets
+
+    datasets.disable_progress_bars()
+    answer: dict[str, Any] = {}
+    folder = Path(out)
+    with work(answer):
+        data = datasets.load_dataset(
+            "json", data_files=source, cache_dir=str(folder / "cache"), split="train"
+        )
+        data.to_parquet(str(folder / "out.parquet"))
+    megabytes = (folder / "out.parquet").stat().st_size / 1e6
+    return answer | {"rows": len(data), "megabytes": megabytes}
+
+
+def bare_loop(source: str, out: str, parts: bool = False) -> dict[str, Any]:
+    """The least that a conversion must do: decode, columns, Parquet. No provenance, no checks."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        from orjson import dumps, loads
+
+        decoder = "orjson"
+    except ImportError:
+        from msgspec.json import decode as loads
+        from msgspec.json import encode as dumps
+
+        decoder = "msgspec"
+    names = ("id", "step", "role", "text", "reasoning", "call_id", "name", "arguments")
+    types = [pa.int32() if name == "step" else pa.string() for name in names]
+    schema = pa.schema(list(zip(names, types, strict=True)))
+    watch, answer = Stopwatch(), {"decoder": decoder}
+    as_text = lambda value: (
+        value if value is None or isinstance(value, str) else dumps(value).decode()
+    )  # noqa: E731, E501
+
+    def add(record: dict[str, Any], columns: list[list[Any]]) -> None:
+        for step, message in enumerate(record["messages"]):
+            for call in message.get("tool_calls") or ({},):
+                function = call.get("function", {})
+                row = (
+                    record["id"], step, message["role"], as_text(message.get("content")),
+                    message.get("reasoning_content"), call.get("id"), function.get("name"),
+                    as_text(function.get("arguments")),
+                )  # fmt: skip
+                for column, value in zip(columns, row, strict=True):
+                    column.append(value)
+
+    def table(columns: list[list[Any]]) -> pa.Table:
+        arrays = [pa.array(c, kind) for c, kind in zip(columns, types, strict=True)]
+        return pa.table(arrays, schema=schema)
+
+    if parts:
+        loads, add = watch.call("decode and map", loads), watch.call("rows", add)
+        table = watch.call("Arrow tables", table)
+    with work(answer), Path(source).open("rb") as file:
+        writer = pq.ParquetWriter(
+            f"{out}/flat.parquet", schema, compression="zstd", compression_level=3
+        )  # noqa: E501
+        write = watch.call("Parquet", writer.write_table) if parts else writer.write_table
+        lines = watch.iterate("cut into records", lambda: iter(file))() if parts else file
+        columns: list[list[Any]] = [[] for _ in names]
+        size = 0
+        for line in lines:
+            add(loads(line), columns)
+            size += len(line)
+            if size >= GROUP_BYTES:
+                write(table(columns))
+                columns, size = [[] for _ in names], 0
+        write(table(columns))
+        (watch.call("Parquet", writer.close) if parts else writer.close)()
+    answer["megabytes"] = Path(f"{out}/flat.parquet").stat().st_size / 1e6
+    return answer | ({"parts": watch.result()} if parts else {})
+
+
+# ---- streaming -----------------------------------------------------------------------------------
+
+
+def stream(store: str) -> dict[str, Any]:
+    """Go through all trajectories; memory after 10, 50 and 100 % of them."""
+    import psutil
+
+    from adp_schema.store import Store
+
+    opened = Store.open(store)
+    total = opened.manifest.rows("trajectories")
+    marks = {max(1, total * share // 100): share for share in (10, 50, 100)}
+    process = psutil.Process()
+    memory: dict[str, Any] = {}
+    answer: dict[str, Any] = {}
+    steps = calls = observations = count = 0
+    with work(answer):
+        for trajectory in opened.trajectories():
+            count += 1
+            steps += len(trajectory.steps)
+            for step in trajectory.steps:
+                calls += len(step.calls)
+                observations += len(step.observations)
+            if count in marks:
+                used = process.memory_full_info()
+                memory[f"{marks[count]} %"] = {"rss": used.rss / 1e6, "uss": used.uss / 1e6}
+    counts = {
+        "trajectories": count,
+        "steps": steps,
+        "tool_calls": calls,
+        "observations": observations,
+    }
+    return answer | {"counts": counts, "memory": memory}
+
+
+TASKS = {task.__name__: task for task in (convert, convert_parts, load_dataset, bare_loop, stream)}
+
+
+def main() -> None:
+    print(json.dumps(TASKS[sys.argv[1]](**json.loads(sys.argv[2]))))
+
+
+if __name__ == "__main__":
+    main()

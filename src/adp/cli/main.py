@@ -1,0 +1,213 @@
+"""The command ``adp``: a table of commands, each imported only when it is called.
+
+Every error ends as one sentence on stderr and an exit code; ``ADP_DEBUG=1`` shows the traceback
+of an unexpected one.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from adp_schema.errors import AdpError, UsageError, unknown_name
+
+if TYPE_CHECKING:
+    import click
+
+COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
+    "In and out": {
+        "convert": ("adp.cli.convert:convert", "Convert traces, logs and data sets into a store."),
+        "export": ("adp.cli.export:export", "Write a store out in another format."),
+        "formats": ("adp.cli.formats:formats", "List the formats that are read and written."),
+        "rejects": ("adp.cli.rejects:rejects", "Show the records that could not be converted."),
+        "seal": ("adp.cli.seal:seal", "End a growing store, so that it never changes again."),
+    },
+    "Look": {
+        "info": ("adp.cli.info:info", "Say what a store holds, and check its files."),
+        "head": ("adp.cli.head:head", "List the first trajectories, one a line."),
+        "sample": ("adp.cli.sample:sample", "List some trajectories, the same ones every time."),
+        "show": ("adp.cli.show:show", "Show one trajectory for reading."),
+        "stats": ("adp.cli.stats:stats", "Count steps, calls, errors, tokens and success."),
+        "query": ("adp.cli.query:query", "Ask a store in SQL."),
+    },
+}
+"""Section -> command -> (where its function or typer app is, one line of help)."""
+
+STOPPED = 130
+UNEXPECTED = 70
+
+HELP_OPTIONS = {"help_option_names": ["-h", "--help"]}
+
+
+def command_table() -> dict[str, tuple[str, str]]:
+    """All commands: name -> (``module:function``, one line of help)."""
+    return {name: entry for section in COMMANDS.values() for name, entry in section.items()}
+
+
+class LazyGroup(TyperGroup):
+    """A group that knows its commands by name and imports one when it is asked for."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Names of the commands."""
+        return list(command_table())
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import a command; None when there is none of this name."""
+        table = command_table()
+        if cmd_name not in table:
+            return None
+        return load_command(cmd_name, *table[cmd_name])
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
+        """Find the command that the arguments begin with.
+
+        Raises:
+            UsageError: there is none of this name.
+        """
+        name = args[0]
+        if not name.startswith("-") and name not in command_table():
+            raise UsageError(unknown_name("command", name, command_table()))
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the commands by section, from the table alone."""
+        width = max(len(name) for name in command_table())
+        for section, commands in COMMANDS.items():
+            with formatter.section(section):
+                formatter.write_dl([(name.ljust(width), line) for name, (_, line) in commands.items()])
+
+
+def load_command(name: str, target: str, line: str) -> Any:
+    """Import a command function (or a typer app) and make a command of it.
+
+    The function's docstring is its help. A module may have an ``EPILOG``: examples, exit codes.
+    """
+    module_name, _, attribute = target.partition(":")
+    module = importlib.import_module(module_name)
+    found = getattr(module, attribute)
+    if isinstance(found, typer.Typer):
+        return typer.main.get_command(found)
+    single = typer.Typer(add_completion=False, rich_markup_mode=None)
+    register = single.command(
+        name,
+        short_help=line,
+        epilog=getattr(module, "EPILOG", None),
+        context_settings=HELP_OPTIONS,
+    )
+    register(found)
+    return typer.main.get_command(single)
+
+
+app = typer.Typer(
+    name="adp",
+    cls=LazyGroup,
+    add_completion=False,
+    rich_markup_mode=None,
+    context_settings=HELP_OPTIONS,
+    epilog="\b\nExample:\n  adp convert logs/ -o my_store && adp stats my_store",
+)
+
+
+@app.callback(invoke_without_command=True)
+def root(
+    context: typer.Context,
+    version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+) -> None:
+    """Convert, query, curate, train on and evaluate agent trajectories."""
+    if version:
+        from adp import __version__
+
+        typer.echo(f"adp {__version__}")
+    elif context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line and return the exit code.
+
+    Args:
+        arguments: the words after ``adp``; None takes them from the process.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            # A terminal that cannot show a character must not stop the command.
+            stream.reconfigure(errors="backslashreplace")
+    try:
+        code = _call(arguments)
+        sys.stdout.flush()
+        return code
+    except BrokenPipeError:
+        return _leave_pipe()
+    except KeyboardInterrupt:
+        return _complain("stopped", STOPPED, label="")
+    except AdpError as error:
+        return _complain(str(error), error.exit_code)
+    except Exception as error:
+        return _explain(error)
+
+
+def _call(arguments: Sequence[str] | None) -> int:
+    group = typer.main.get_command(app)
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    try:
+        code = group.main(words, prog_name="adp", standalone_mode=False)
+    except SystemExit as stop:
+        # The library under typer leaves like this when a pipe breaks.
+        return stop.code if isinstance(stop.code, int) else 1
+    except typer.Abort as stop:
+        raise KeyboardInterrupt from stop
+    if code == STOPPED:
+        raise KeyboardInterrupt
+    return code if isinstance(code, int) else 0
+
+
+def _leave_pipe() -> int:
+    """The reader of our output is gone: end quietly, also when Python flushes at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 0
+
+
+def _explain(error: Exception) -> int:
+    """One sentence for an exception that is no `AdpError`."""
+    if os.environ.get("ADP_DEBUG"):
+        import traceback
+
+        traceback.print_exc()
+    message = getattr(error, "format_message", None)
+    if message is not None:  # the call did not parse
+        context = getattr(error, "ctx", None)
+        path = context.command_path if context else "adp"
+        text = str(message()).strip().rstrip(".")
+        return _complain(f"{text[:1].lower()}{text[1:]}; see: {path} --help", UsageError.exit_code)
+    if isinstance(error, OSError) and error.strerror:
+        place = f" {error.filename}" if error.filename else ""
+        return _complain(f"cannot read or write{place}: {error.strerror}", 5)
+    arrow = sys.modules.get("pyarrow")
+    if arrow is not None and isinstance(error, arrow.ArrowException):
+        first = str(error).splitlines()[0] if str(error) else type(error).__name__
+        return _complain(f"a file is damaged ({first}); check with: adp info STORE --verify", 5)
+    return _complain(
+        f"unexpected {type(error).__name__}: {error}; please report it with the output of the "
+        "same command under ADP_DEBUG=1 at the project's issue tracker",
+        UNEXPECTED,
+    )
+
+
+def _complain(sentence: str, code: int, *, label: str = "error: ") -> int:
+    """Print a sentence on stderr, in red on a terminal, and return the exit code."""
+    from adp.core.transcript import visible
+
+    line = visible(" ".join(f"{label}{sentence}".split()))
+    red = sys.stderr.isatty() and not os.environ.get("NO_COLOR")
+    print(f"\x1b[31m{line}\x1b[0m" if red else line, file=sys.stderr)
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,103 @@
+"""What commands print with: consoles, light tables, sizes, bars and JSON."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from adp.core.transcript import human_size, visible
+
+__all__ = ["bars", "console", "epilog", "human_size", "light_table", "one_line", "pairs",
+           "print_json", "share", "visible"]  # fmt: skip
+
+_EXITS = {
+    2: "the call is wrong",
+    3: "an input cannot be read",
+    4: "--strict and something would be lost",
+    5: "no store, or a damaged one",
+    6: "SQL that is refused",
+}
+
+
+def epilog(example: str, *codes: int, **more: str) -> str:
+    """The end of a command's help: an example and its exit codes.
+
+    Args:
+        example: the words of the call.
+        codes: exit codes that the command can return besides 0.
+        more: other meanings of exit codes, as ``code_5="..."``.
+    """
+    meanings = {**_EXITS, **{int(name[5:]): text for name, text in more.items()}}
+    lines = [f"  {code}  {meanings[code]}" for code in sorted({*codes} | ({*meanings} - {*_EXITS}))]
+    return "\b\nExample:\n  " + example + "\n\n\b\nExit codes:\n  0  done\n" + "\n".join(lines)
+
+
+def console() -> Console:
+    """A console on stdout that never interprets markup in data."""
+    return Console(markup=False, highlight=False, emoji=False)
+
+
+def light_table(*columns: str, right: Sequence[str] = (), fold: Sequence[str] = ()) -> Table:
+    """A table without lines, but for one under its head.
+
+    Args:
+        columns: names of the columns.
+        right: columns of numbers; they are never cut.
+        fold: columns that must stay whole, such as ids; too long ones go on in the next line.
+    """
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold", show_edge=False)
+    for name in columns:
+        if name in right:
+            table.add_column(name, justify="right", no_wrap=True)
+        elif name in fold:
+            table.add_column(name, overflow="fold")
+        else:
+            table.add_column(name, no_wrap=True, overflow="ellipsis")
+    return table
+
+
+def pairs(rows: Sequence[tuple[str, str]]) -> Table:
+    """Names and values below each other."""
+    table = Table.grid(padding=(0, 2, 0, 0))
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column(overflow="fold")
+    for name, value in rows:
+        table.add_row(name, Text(visible(value)))
+    return table
+
+
+def one_line(text: str | None, limit: int = 200) -> str:
+    """A text as one line without control characters, cut at a limit."""
+    line = visible(" ".join((text or "")[: 4 * limit].split()))
+    return line if len(line) <= limit else line[: limit - 1] + "…"
+
+
+def share(part: float, whole: float) -> str:
+    """A share in percent; a dash when there is no whole."""
+    return f"{100 * part / whole:.1f} %" if whole else "-"
+
+
+def bars(rows: Sequence[tuple[str, int]], width: int = 40) -> Table:
+    """A histogram: a label, a bar and a count in each line."""
+    most = max((count for _, count in rows), default=0)
+    table = Table.grid(padding=(0, 1, 0, 0))
+    table.add_column(justify="right", no_wrap=True)
+    table.add_column(no_wrap=True)
+    table.add_column(justify="right", no_wrap=True)
+    for label, count in rows:
+        length = max(1, round(width * count / most)) if count else 0
+        table.add_row(label, Text("█" * length, style="cyan"), f"{count:,}")
+    return table
+
+
+def print_json(data: Any) -> None:
+    """Print data as JSON for other programs: UTF-8, indented."""
+    text = json.dumps(data, indent=2, ensure_ascii=False, default=str)
+    # A lone surrogate would stop the writing; JSON has an escape for it.
+    sys.stdout.write(text.encode("utf-8", "backslashreplace").decode("utf-8") + "\n")

@@ -1,0 +1,177 @@
+"""Message content: a text, nothing, a list of parts, or anything else; in and out."""
+
+from __future__ import annotations
+
+import base64
+from typing import Any
+
+from msgspec import Raw
+
+from adp_schema import jsontext, media
+from adp_schema.builder import Columns, RowBuilder
+from adp_schema.model import Media, Observation, Step
+from adp_schema.parts import Part, Parts, resolve
+from adp_schema.shape import Extra, original
+
+_QUOTE, _BRACKET, _BRACE = 0x22, 0x5B, 0x7B
+
+
+def content_columns(
+    raw: Raw | None, columns: Columns, form: dict[str, Any], builder: RowBuilder
+) -> None:
+    """Fill text and content of a step or an observation from a message's content."""
+    if raw is None:
+        return
+    first = jsontext.first_byte(raw)
+    if first == _QUOTE:
+        columns["text"] = builder.text(jsontext.decode_value(raw))
+    elif first == _BRACKET:
+        form["content"] = "list"
+        parts = Parts()
+        for item in jsontext.decode_array(raw):
+            _read_part(item, parts, builder)
+        columns.update(parts.columns())
+    elif first != 0x6E:
+        form["content"] = "value"
+        parts = Parts()
+        parts.opaque(Raw(jsontext.one_line(raw).encode()))
+        columns.update(parts.columns())
+
+
+def _read_part(raw: Raw, parts: Parts, builder: RowBuilder) -> None:
+    first = jsontext.first_byte(raw)
+    if first == _QUOTE:
+        parts.text(builder.text(jsontext.decode_value(raw)), {"$form": "string"})
+        return
+    part = jsontext.decode_object(raw) if first == _BRACE else {}
+    kind = part.get("type")
+    name = bytes(kind) if kind is not None else b""
+    if jsontext.lost_keys(raw, part) if part else True:
+        parts.opaque(Raw(jsontext.one_line(raw).encode()))
+    elif name == b'"text"' and jsontext.first_byte(part.get("text", b"")) == _QUOTE:
+        names = list(part)
+        text = builder.text(jsontext.decode_value(part.pop("text")))
+        parts.text(text, _part_extra(part, names, ["type", "text"]))
+    elif name == b'"image_url"' and _read_image(part, parts, builder):
+        return
+    elif name == b'"input_audio"' and _read_audio(part, parts, builder):
+        return
+    else:
+        parts.opaque(Raw(jsontext.one_line(raw).encode()))
+
+
+def _part_extra(part: dict[str, Raw], names: list[str], usual: list[str]) -> dict[str, Any]:
+    """Further keys of a part, and its keys in order when they are not the usual ones."""
+    extra: dict[str, Any] = {
+        key: Raw(jsontext.one_line(value).encode()) for key, value in part.items() if key != "type"
+    }
+    if names != usual:
+        extra["$keys"] = names
+    return extra
+
+
+def _read_image(part: dict[str, Raw], parts: Parts, builder: RowBuilder) -> bool:
+    raw = part["image_url"] if "image_url" in part else None
+    if raw is None:
+        return False
+    names = list(part)
+    extra: dict[str, Any] = {}
+    if jsontext.first_byte(raw) == _QUOTE:
+        reference = jsontext.decode_value(raw)
+        extra["$form"] = "string"
+    else:
+        inner = jsontext.decode_object(raw) if jsontext.first_byte(raw) == _BRACE else {}
+        if list(inner) not in (["url"], ["url", "detail"]):
+            return False
+        if jsontext.first_byte(inner["url"]) != _QUOTE:
+            return False
+        reference = jsontext.decode_value(inner["url"])
+        if "detail" in inner:
+            extra["$detail"] = Raw(bytes(inner["detail"]))
+    del part["image_url"]
+    extra.update(_part_extra(part, names, ["type", "image_url"]))
+    parts.media(builder.media(media.media_of_reference(reference)), extra)
+    return True
+
+
+def _read_audio(part: dict[str, Raw], parts: Parts, builder: RowBuilder) -> bool:
+    raw = part.get("input_audio")
+    inner = jsontext.decode_object(raw) if raw is not None and bytes(raw)[:1] == b"{" else {}
+    if list(inner) != ["data", "format"] or list(part) != ["type", "input_audio"]:
+        return False
+    if any(jsontext.first_byte(value) != _QUOTE for value in inner.values()):
+        return False
+    data = media.blob_of_base64(jsontext.decode_value(inner["data"]))
+    if data is None:
+        return False
+    name = jsontext.decode_value(inner["format"])
+    blob = media.media_of_bytes(data, f"audio/{name}")
+    parts.media(builder.media(blob), {"$form": "audio", "$format": name})
+    return True
+
+
+def write_content(
+    row: Step | Observation, extra: Extra, blobs: Any, *, native: bool
+) -> Any:
+    """The content of a message.
+
+    Args:
+        row: a step or an observation.
+        extra: its unpacked ``extra``.
+        blobs: media by id.
+        native: whether the row came from this format, so that its form is known.
+    """
+    text = original(row, "text", extra)
+    restored = None if text is None else jsontext.string(media.restore(text, blobs))
+    form = extra.shape.get("content") if native else None
+    if row.content is None:
+        if form == "list":
+            return [] if restored is None else [{"type": "text", "text": restored}]
+        return restored
+    reasoning = original(row, "reasoning", extra) if isinstance(row, Step) else None
+    parts = resolve(original(row, "content", extra), text, reasoning)
+    if form == "value" and len(parts) == 1:
+        return parts[0].value
+    written = [_write_part(part, blobs) for part in parts if part.type not in _ELSEWHERE]
+    return [part for part in written if part is not None]
+
+
+_ELSEWHERE = frozenset({"reasoning", "tool_call"})
+"""Parts that the format writes beside the content."""
+
+
+def _write_part(part: Part, blobs: Any) -> Any:
+    if part.type == "opaque":
+        return part.value
+    extra = dict(part.extra)
+    form = _reserved(extra, "$form")
+    if part.type == "text":
+        text = jsontext.string(media.restore(part.text, blobs))
+        return text if form == "string" else _ordered({"type": "text", "text": text}, extra)
+    blob = blobs.get(part.media_id)
+    if form == "audio":
+        data = base64.b64encode(blob.data).decode("ascii")
+        audio = {"data": data, "format": _reserved(extra, "$format")}
+        return {"type": "input_audio", "input_audio": audio}
+    return _write_image(blob, form, extra)
+
+
+def _write_image(blob: Media | None, form: Any, extra: dict[str, Any]) -> Any:
+    reference = media.reference_of_media(blob) if blob is not None else ""
+    detail = extra.pop("$detail", None)
+    url: Any = jsontext.string(reference)
+    if form != "string":
+        url = {"url": url} if detail is None else {"url": url, "detail": detail}
+    return _ordered({"type": "image_url", "image_url": url}, extra)
+
+
+def _reserved(extra: dict[str, Any], name: str) -> Any:
+    value = extra.pop(name, None)
+    return None if value is None else jsontext.decode_value(value)
+
+
+def _ordered(known: dict[str, Any], extra: dict[str, Any]) -> dict[str, Any]:
+    """A part with its further keys, in the order of the source."""
+    names = _reserved(extra, "$keys")
+    whole = {**known, **extra}
+    return whole if names is None else {name: whole[name] for name in names if name in whole}

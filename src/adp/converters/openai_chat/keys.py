@@ -1,0 +1,87 @@
+"""The keys of the format, where their values go, and the form that a round trip needs.
+
+``$shape`` of a row of this format may hold:
+
+- ``keys``: the keys of the source object in order, when they are not the usual ones in the usual
+  order; a listed key without a value was null.
+- ``role``: the role as written, when the row's source does not imply it.
+- ``content``: ``list`` for a list of parts, ``value`` for something that is no text at all.
+- ``reasoning``: the key of the reasoning, when it is not ``reasoning_content``.
+- ``form`` of a call: ``flat`` (no inner object), ``custom``, or ``function_call`` (the old key);
+  ``type``: its type; ``function``: keys of the inner object.
+- ``tool_calls``: ``string`` when the list was a JSON string.
+- ``fields``: trajectory column -> key it was read from; ``exact``: key -> number as written.
+- ``messages``, ``tools``: layout of a column that was a JSON string.
+"""
+
+from __future__ import annotations
+
+from msgspec import Raw
+
+from adp_schema import jsontext
+
+NAME = "openai_chat"
+
+ROLE_SOURCES = {
+    "system": "system",
+    "developer": "system",
+    "user": "user",
+    "human": "user",
+    "assistant": "agent",
+    "model": "agent",
+    "gpt": "agent",
+    "agent": "agent",
+}
+"""Roles that make a step, and the step's source. Any other role makes one of the environment."""
+
+RESULT_ROLES = frozenset(
+    {"tool", "function", "ipython", "observation", "environment", "tool_response", "tool_result"}
+)
+"""Roles that make an observation."""
+
+USUAL_ROLES = {
+    "system": "system", "user": "user", "agent": "assistant", "environment": "environment",
+}  # fmt: skip
+
+REASONING_KEYS = ("reasoning_content", "reasoning", "thinking")
+
+STEP_KEYS = ("role", "content", "name", "reasoning", "tool_calls", "function_call", "weight")
+RESULT_KEYS = ("role", "tool_call_id", "name", "content")
+CALL_KEYS = ("id", "type", "function")
+
+RECORD_FIELDS: tuple[tuple[str, tuple[str, ...], str], ...] = (
+    ("source_id", ("id", "trajectory_id", "traj_id", "uuid", "conversation_id"), "id"),
+    ("task_id", ("task_id", "instance_id"), "id"),
+    ("agent_model", ("model",), "text"),
+    ("success", ("success", "resolved"), "bool"),
+    ("reward", ("reward",), "number"),
+)
+"""Columns of the trajectory, the keys that they are read from, and the type of the value."""
+
+
+def is_null(raw: Raw | None) -> bool:
+    """Whether a value is JSON null."""
+    return raw is not None and len(raw) == 4 and bytes(raw) == b"null"
+
+
+def number_text(value: float) -> str:
+    """How a number is written when nothing else is known: integers without a point."""
+    return str(int(value)) if value.is_integer() and abs(value) < 2**53 else repr(value)
+
+
+def string_layout(text: str) -> dict[str, object]:
+    """Layout of JSON that a source wrote inside a string, for writing it the same way."""
+    data = text.encode("utf-8", "surrogatepass")
+    for layout, indent in (("spaced", 0), ("compact", -1), ("indented", 2)):
+        if jsontext.is_valid(data) and jsontext.relayout(data, indent) == data:
+            break
+    else:
+        layout = "spaced"
+    return {"layout": layout, "ascii": data.isascii()}
+
+
+def write_string(value: Raw | object, layout: dict[str, object]) -> str:
+    """JSON text inside a string, in a layout from `string_layout`."""
+    indent = {"compact": -1, "indented": 2}.get(str(layout.get("layout")), 0)
+    text = jsontext.relayout(jsontext.encode(value), indent).decode("utf-8")
+    return jsontext.escape_non_ascii(text) if layout.get("ascii") else text

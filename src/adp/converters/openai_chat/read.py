@@ -1,0 +1,355 @@
+"""Reading: a row into a trajectory."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+from msgspec import Raw
+
+from adp.converters.openai_chat import keys as k
+from adp.converters.openai_chat.content import content_columns
+from adp_schema import jsontext, shape
+from adp_schema.builder import Columns, RowBuilder
+from adp_schema.errors import RecordError
+from adp_schema.protocols import Losses, RawRecord
+
+_shape_cache: dict[Any, str | None] = {}
+_QUOTE, _BRACE, _BRACKET = 0x22, 0x7B, 0x5B
+
+
+def read_record(record: RawRecord, builder: RowBuilder, losses: Losses) -> None:
+    """Convert one row.
+
+    Raises:
+        RecordError: there are no messages, or one of them is wrong.
+    """
+    fields = jsontext.decode_object(record.data)
+    _report_lost(record.data, fields, "$", losses)
+    names = list(fields)
+    form: dict[str, Any] = {}
+    columns: Columns = {}
+    messages = _messages(fields, form, builder)
+    _tools(fields, columns, form)
+    _trajectory_fields(fields, columns, form)
+    if names != _usual_record(names, form, fields):
+        form["keys"] = names
+    columns["extra"] = shape.pack(fields, shape=form)
+    builder.trajectory(columns)
+    for index, message in enumerate(messages):
+        _message(message, f"$.messages[{index}]", builder, losses)
+
+
+def _usual_record(names: list[str], form: dict[str, Any], rest: dict[str, Raw]) -> list[str]:
+    """The order in which `write` writes the keys when it is not told another one."""
+    read_from = form.get("fields", {})
+    ids = [read_from.get(c, keys[0]) for c, keys, _ in k.RECORD_FIELDS]
+    usual = [ids[0], "messages", "tools", *ids[1:]]
+    return [name for name in usual if name in names and name not in rest] + list(rest)
+
+
+def _messages(fields: dict[str, Raw], form: dict[str, Any], builder: RowBuilder) -> list[Raw]:
+    raw = fields.pop("messages", None)
+    if raw is None:
+        raise RecordError("there are no messages", "$.messages")
+    data: bytes | Raw = raw
+    if jsontext.first_byte(raw) == _QUOTE:
+        text = jsontext.decode_value(raw)
+        form["messages"] = k.string_layout(text)
+        data = text.encode("utf-8")
+        if not jsontext.is_valid(data):
+            data = jsontext.sanitise(data)
+            builder.mark()
+    try:
+        return jsontext.decode_array(data)
+    except msgspec.DecodeError as error:
+        raise RecordError("expected a list of messages", "$.messages") from error
+
+
+def _tools(fields: dict[str, Raw], columns: Columns, form: dict[str, Any]) -> None:
+    """``tools``, or the old ``functions``, as a list or a JSON string of one."""
+    key = "tools" if "tools" in fields else "functions"
+    raw = fields.get(key)
+    first = 0 if raw is None else jsontext.first_byte(raw)
+    if raw is None or first not in (_BRACKET, _QUOTE):
+        return
+    text = jsontext.one_line(raw)
+    if first == _QUOTE:
+        text = jsontext.decode_value(raw)
+        if not text.lstrip().startswith("[") or not jsontext.is_valid(text):
+            return
+        form["tools"] = "string"
+    if key != "tools":
+        form["tools_key"] = key
+    del fields[key]
+    columns["tools"] = text
+    columns["tools_origin"] = "recorded"
+
+
+def _trajectory_fields(fields: dict[str, Raw], columns: Columns, form: dict[str, Any]) -> None:
+    """Ids, model, success and reward, each from the first key that has one."""
+    for column, names, kind in k.RECORD_FIELDS:
+        for name in names:
+            value = _scalar(fields.get(name), kind, name, form)
+            if value is not None:
+                columns[column] = value
+                del fields[name]
+                if name != names[0]:
+                    form.setdefault("fields", {})[column] = name
+                break
+
+
+def _scalar(raw: Raw | None, kind: str, name: str, form: dict[str, Any]) -> Any:
+    """The value when it has the wanted type, else None: it then stays in ``extra``."""
+    if raw is None:
+        return None
+    first = jsontext.first_byte(raw)
+    if first == _QUOTE:
+        return jsontext.decode_value(raw) if kind in ("id", "text") else None
+    if first in b"tf":
+        return jsontext.decode_value(raw) if kind == "bool" else None
+    if first not in b"-0123456789" or kind not in ("id", "number"):
+        return None
+    text = bytes(raw).decode("ascii")
+    if kind == "id":
+        form.setdefault("numbers", []).append(name)
+        return text
+    return _number(text, name, form)
+
+
+def _number(text: str, name: str, form: dict[str, Any]) -> float | None:
+    value = float(text)
+    if value in (float("inf"), float("-inf")):
+        return None
+    if k.number_text(value) != text:
+        form.setdefault("exact", {})[name] = text
+    return value
+
+
+def _report_lost(text: Raw | bytes, decoded: dict[str, Raw], path: str, losses: Losses) -> None:
+    for name in jsontext.lost_keys(text, decoded):
+        losses.add(f"{path}.{name}", "the key occurs twice; the last value was kept")
+
+
+def _message(raw: Raw, path: str, builder: RowBuilder, losses: Losses) -> None:
+    if jsontext.first_byte(raw) != _BRACE:
+        raise RecordError("expected a message object", path)
+    message = jsontext.decode_object(raw)
+    _report_lost(raw, message, path, losses)
+    role_raw = message.get("role")
+    if role_raw is None or jsontext.first_byte(role_raw) != _QUOTE:
+        raise RecordError("expected a role", f"{path}.role")
+    role = jsontext.decode_value(role_raw)
+    if role in k.RESULT_ROLES:
+        _result(message, role, builder)
+    else:
+        _step(message, role, path, builder, losses)
+
+
+def _step(
+    message: dict[str, Raw], role: str, path: str, builder: RowBuilder, losses: Losses
+) -> None:
+    names = tuple(message)
+    nulls = tuple(name for name, value in message.items() if k.is_null(value))
+    form: dict[str, Any] = {}
+    source = k.ROLE_SOURCES.get(role, "environment")
+    columns: Columns = {
+        "source": source,
+        "kind": "llm_turn" if source == "agent" else "message",
+    }
+    if role != k.USUAL_ROLES[source]:
+        form["role"] = role
+    del message["role"]
+    content_columns(message.pop("content", None), columns, form, builder)
+    _reasoning(message, columns, form)
+    if jsontext.first_byte(message.get("name", b"")) == _QUOTE:
+        columns["actor"] = jsontext.decode_value(message.pop("name"))
+    if "weight" in message and jsontext.first_byte(message["weight"]) in b"-0123456789":
+        weight = _number(bytes(message["weight"]).decode("ascii"), "weight", form)
+        if weight is not None:
+            columns["loss_weight"] = weight
+            del message["weight"]
+    calls = _call_list(message, form, path)
+    old = message.get("function_call")
+    old_call = old is not None and jsontext.first_byte(old) == _BRACE
+    if old_call:
+        del message["function_call"]
+    _drop_nulls(message, nulls)
+    columns["extra"] = _pack(("s", names, nulls), message, form, k.STEP_KEYS)
+    builder.step(columns)
+    requestor = "user" if source == "user" else "agent"
+    for index, call in enumerate(calls):
+        _call(call, requestor, f"{path}.tool_calls[{index}]", builder, losses)
+    if old_call and old is not None:
+        _function_call(old, requestor, f"{path}.function_call", builder, losses)
+
+
+def _result(message: dict[str, Raw], role: str, builder: RowBuilder) -> None:
+    names = tuple(message)
+    nulls = tuple(name for name, value in message.items() if k.is_null(value))
+    form: dict[str, Any] = {} if role == "tool" else {"role": role}
+    columns: Columns = {"source": "environment"}
+    del message["role"]
+    content_columns(message.pop("content", None), columns, form, builder)
+    if jsontext.first_byte(message.get("name", b"")) == _QUOTE:
+        columns["name"] = jsontext.decode_value(message.pop("name"))
+    answers = None
+    if jsontext.first_byte(message.get("tool_call_id", b"")) == _QUOTE:
+        answers = jsontext.decode_value(message.pop("tool_call_id"))
+    _drop_nulls(message, nulls)
+    columns["extra"] = _pack(("r", names, nulls), message, form, k.RESULT_KEYS)
+    builder.observation(columns, answers=answers, by_order=answers is None)
+
+
+def _drop_nulls(message: dict[str, Raw], nulls: tuple[str, ...]) -> None:
+    """Nulls are told by the list of keys; they need no entry in ``extra``."""
+    for name in nulls:
+        message.pop(name, None)
+
+
+def _pack(
+    signature: tuple[str, tuple[str, ...], tuple[str, ...]],
+    rest: dict[str, Raw],
+    form: dict[str, Any],
+    usual: tuple[str, ...],
+) -> str | None:
+    """``extra`` of a message: what is left of it, and its form.
+
+    Nearly all messages of a data set have one of a few forms, so the texts are kept.
+    """
+    if rest or "exact" in form:
+        _note_keys(signature, rest, form, usual)
+        return shape.pack(rest, shape=form)
+    cache_key = (signature, tuple(form.items()))
+    if cache_key not in _shape_cache:
+        if len(_shape_cache) > 10_000:
+            _shape_cache.clear()
+        _note_keys(signature, rest, form, usual)
+        _shape_cache[cache_key] = shape.pack(None, shape=form)
+    return _shape_cache[cache_key]
+
+
+def _note_keys(
+    signature: tuple[str, tuple[str, ...], tuple[str, ...]],
+    rest: dict[str, Raw],
+    form: dict[str, Any],
+    usual: tuple[str, ...],
+) -> None:
+    """Note the keys when a writer would not guess them."""
+    _, names, nulls = signature
+    reasoning = form.get("reasoning", "reasoning_content")
+    order = [reasoning if name == "reasoning" else name for name in usual]
+    guessed = [name for name in order if name in names and name not in rest]
+    guessed += [name for name in names if name in rest]
+    unguessed_null = any(name != "content" for name in nulls)
+    if list(names) != guessed or unguessed_null or "content" not in names:
+        form["keys"] = list(names)
+
+
+def _reasoning(message: dict[str, Raw], columns: Columns, form: dict[str, Any]) -> None:
+    for name in k.REASONING_KEYS:
+        raw = message.get(name)
+        if raw is not None and jsontext.first_byte(raw) == _QUOTE:
+            columns["reasoning"] = jsontext.decode_value(message.pop(name))
+            if name != "reasoning_content":
+                form["reasoning"] = name
+            return
+
+
+def _call_list(message: dict[str, Raw], form: dict[str, Any], path: str) -> list[Raw]:
+    raw = message.get("tool_calls")
+    if raw is None or k.is_null(raw):
+        return []
+    data: Raw | bytes = message.pop("tool_calls")
+    if jsontext.first_byte(raw) == _QUOTE:
+        text = jsontext.decode_value(raw)
+        form["tool_calls"] = "string"
+        data = text.encode("utf-8")
+    try:
+        calls = jsontext.decode_array(data)
+    except msgspec.DecodeError as error:
+        raise RecordError("expected a list of calls", f"{path}.tool_calls") from error
+    if not calls:
+        form["tool_calls"] = form.get("tool_calls", "list")
+    return calls
+
+
+def _call(raw: Raw, requestor: str, path: str, builder: RowBuilder, losses: Losses) -> None:
+    if jsontext.first_byte(raw) != _BRACE:
+        raise RecordError("expected a call object", path)
+    call = jsontext.decode_object(raw)
+    _report_lost(raw, call, path, losses)
+    names = list(call)
+    form: dict[str, Any] = {}
+    columns: Columns = {"kind": "function", "requestor": requestor}
+    if jsontext.first_byte(call.get("id", b"")) == _QUOTE:
+        columns["call_id"] = jsontext.decode_value(call.pop("id"))
+    if jsontext.first_byte(call.get("type", b"")) == _QUOTE:
+        kind = jsontext.decode_value(call.pop("type"))
+        if kind != "function":
+            form["type"] = kind
+    inner_key = next((key for key in ("function", "custom") if _is_object(call.get(key))), None)
+    if inner_key is None:
+        form["form"] = "flat"
+        _function(call, columns, form, builder)
+    else:
+        inner_raw = call.pop(inner_key)
+        inner = jsontext.decode_object(inner_raw)
+        _report_lost(inner_raw, inner, f"{path}.{inner_key}", losses)
+        if inner_key == "custom":
+            form["form"] = "custom"
+        _inner_keys(inner, form)
+        _function(inner, columns, form, builder)
+        if inner:
+            call[inner_key] = Raw(jsontext.encode(inner))
+    if form.get("form") == "flat" or names != ["id", "type", inner_key]:
+        form["keys"] = names
+    columns["extra"] = shape.pack(call, shape=form) if call or form else None
+    builder.call(columns)
+
+
+def _function_call(
+    raw: Raw, requestor: str, path: str, builder: RowBuilder, losses: Losses
+) -> None:
+    """The old single call: an object with name and arguments."""
+    inner = jsontext.decode_object(raw)
+    _report_lost(raw, inner, path, losses)
+    form: dict[str, Any] = {"form": "function_call"}
+    columns: Columns = {"kind": "function", "requestor": requestor}
+    _inner_keys(inner, form)
+    _function(inner, columns, form, builder)
+    columns["extra"] = shape.pack(inner, shape=form)
+    builder.call(columns)
+
+
+def _is_object(raw: Raw | None) -> bool:
+    return raw is not None and jsontext.first_byte(raw) == _BRACE
+
+
+def _inner_keys(inner: dict[str, Raw], form: dict[str, Any]) -> None:
+    usual = ["name", "input" if form.get("form") == "custom" else "arguments"]
+    if list(inner) != usual:
+        form["function"] = list(inner)
+
+
+def _function(
+    inner: dict[str, Raw], columns: Columns, form: dict[str, Any], builder: RowBuilder
+) -> None:
+    """Name and arguments; what is left stays in ``inner``."""
+    if jsontext.first_byte(inner.get("name", b"")) == _QUOTE:
+        columns["name"] = jsontext.decode_value(inner.pop("name"))
+    key = "input" if form.get("form") == "custom" else "arguments"
+    raw = inner.pop(key, None)
+    if raw is None or k.is_null(raw):
+        return
+    if jsontext.first_byte(raw) != _QUOTE:
+        columns["arguments"] = jsontext.one_line(raw)
+        columns["arguments_kind"] = "object"
+        return
+    text = jsontext.decode_value(raw)
+    if form.get("form") == "custom":
+        columns["arguments_raw"], columns["arguments_kind"] = text, "text"
+    elif jsontext.is_valid(text):
+        columns["arguments"], columns["arguments_kind"] = text, "json_string"
+    else:
+        columns["arguments_raw"], columns["arguments_kind"] = text, "invalid"

@@ -1,0 +1,251 @@
+"""Writing: a trajectory into a row."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from msgspec import Raw
+
+from adp.converters.openai_chat import keys as k
+from adp.converters.openai_chat.content import write_content
+from adp.converters.unwritten import report_columns
+from adp_schema import jsontext, media
+from adp_schema.model import Observation, Row, Step, ToolCall, Trajectory
+from adp_schema.protocols import Losses
+from adp_schema.shape import Extra, original, unpack
+
+_RECORD = frozenset({"source_id", "task_id", "agent_model", "success", "reward", "tools"})
+_STEP = frozenset({"source", "kind", "actor", "text", "content", "reasoning", "loss_weight"})
+_CALL = frozenset(
+    {"call_id", "kind", "name", "arguments", "arguments_raw", "native_id", "requestor", "language"}
+)
+_RESULT = frozenset({"call_id", "native_call_id", "source", "name", "text", "content"})
+_EXTRA = frozenset({"extra"})
+
+
+def write_record(trajectory: Trajectory, losses: Losses) -> dict[str, Any]:
+    """Convert one trajectory; what the format has no place for is reported."""
+    writer = _Writer(trajectory, losses)
+    extra = writer.extra(trajectory)
+    report_columns(trajectory, writer.carried(_RECORD), "$", losses)
+    messages: Any = list(writer.messages())
+    if (layout := extra.shape.get("messages")) is not None:
+        messages = jsontext.string(k.write_string(messages, layout))
+    known: dict[str, Any] = {"messages": messages}
+    for column, names, kind in k.RECORD_FIELDS:
+        key = extra.shape.get("fields", {}).get(column, names[0])
+        value = original(trajectory, column, extra)
+        if column == "source_id" and value is None and not writer.native:
+            value = trajectory.trajectory_id
+        if value is not None:
+            known[key] = _scalar(value, kind, key, extra)
+    if trajectory.tools is not None:
+        text = original(trajectory, "tools", extra)
+        is_string = extra.shape.get("tools") == "string"
+        tools: Any = jsontext.string(text) if is_string else jsontext.raw(text)
+        known[extra.shape.get("tools_key", "tools")] = tools
+    order = [*k.RECORD_FIELDS[0][1], "messages", "tools", "functions"]
+    rank = {name: index for index, name in enumerate(order)}
+    known = dict(sorted(known.items(), key=lambda item: rank.get(item[0], len(rank))))
+    return arrange(known, writer.kept(extra), extra.shape.get("keys"))
+
+
+def arrange(
+    known: dict[str, Any], kept: dict[str, Raw], names: list[str] | None
+) -> dict[str, Any]:
+    """Put the keys of an object in the order of the source.
+
+    Args:
+        known: values that come from columns.
+        kept: keys of the source that ``extra`` holds.
+        names: keys of the source in order, when they are not the usual ones; one that has no
+            value was null.
+    """
+    if names is None:
+        return {**known, **kept}
+    whole = {**known, **kept}
+    ordered = {name: whole.pop(name, None) for name in names}
+    return {**ordered, **{name: value for name, value in whole.items() if value is not None}}
+
+
+def _scalar(value: Any, kind: str, key: str, extra: Extra) -> Any:
+    if kind == "id" and key in extra.shape.get("numbers", []) and jsontext.is_valid(value):
+        return jsontext.raw(value)
+    return _number(value, key, extra) if kind == "number" else _string(value)
+
+
+def _string(value: Any) -> Any:
+    return jsontext.string(value) if isinstance(value, str) else value
+
+
+def _number(value: float, key: str, extra: Extra) -> Raw:
+    """A number as the source wrote it, unless it was edited since."""
+    exact = extra.shape.get("exact", {}).get(key)
+    same = exact is not None and float(exact) == value
+    return jsontext.raw(exact if same else k.number_text(value))
+
+
+class _Writer:
+    """Writes the messages of one trajectory."""
+
+    def __init__(self, trajectory: Trajectory, losses: Losses) -> None:
+        self.trajectory = trajectory
+        self.losses = losses
+        self.native = trajectory.source_format == k.NAME
+        self._made_ids: dict[tuple[int | None, int | None], str] = {}
+        if not self.native:
+            self._make_ids()
+
+    def extra(self, row: Row) -> Extra:
+        """A row's ``extra``; the form of another format means nothing here."""
+        found = unpack(row.extra)  # type: ignore[attr-defined]
+        return found if self.native else Extra(escaped=found.escaped)
+
+    def carried(self, columns: frozenset[str]) -> frozenset[str]:
+        """Columns that are written; ``extra`` too when it is of this format."""
+        return columns | _EXTRA if self.native else columns
+
+    def kept(self, extra: Extra) -> dict[str, Raw]:
+        """Keys of the source that go back as they were."""
+        return extra.fields if self.native else {}
+
+    def _make_ids(self) -> None:
+        """The format needs ids; calls of other formats may have none."""
+        taken = {call.call_id for step in self.trajectory.steps for call in step.calls}
+        number = 0
+        for step in self.trajectory.steps:
+            for call in step.calls:
+                if call.call_id is None:
+                    number += 1
+                    while f"call_{number:06d}" in taken:
+                        number += 1
+                    self._made_ids[step.step, call.call] = f"call_{number:06d}"
+
+    def messages(self) -> Iterator[dict[str, Any]]:
+        """All messages in order."""
+        for index, observation in enumerate(self.trajectory.early_observations):
+            yield self._result(observation, f"$.early_observations[{index}]")
+        for index, step in enumerate(self.trajectory.steps):
+            path = f"$.steps[{index}]"
+            yield self._step(step, path)
+            for order, observation in enumerate(step.observations):
+                yield self._result(observation, f"{path}.observations[{order}]")
+
+    def _step(self, step: Step, path: str) -> dict[str, Any]:
+        extra = self.extra(step)
+        report_columns(step, self.carried(_STEP), path, self.losses)
+        role = extra.shape.get("role") or k.USUAL_ROLES[step.source or "user"]
+        if step.source == "environment" and not self.native:
+            role = "user"
+            self.losses.add(f"{path}.source", "environment is written as the role user")
+        blobs = self.trajectory.media
+        known: dict[str, Any] = {
+            "role": _string(role),
+            "content": write_content(step, extra, blobs, native=self.native),
+        }
+        if step.actor is not None:
+            known["name"] = _string(original(step, "actor", extra))
+        if step.reasoning is not None:
+            reasoning = media.restore(original(step, "reasoning", extra), blobs)
+            known[extra.shape.get("reasoning", "reasoning_content")] = _string(reasoning)
+        self._calls(step, path, extra, known)
+        if step.loss_weight is not None:
+            known["weight"] = _number(step.loss_weight, "weight", extra)
+        names = extra.shape.get("keys")
+        if names is not None and "content" not in names and known["content"] is None:
+            del known["content"]
+        return arrange(known, self.kept(extra), names)
+
+    def _calls(self, step: Step, path: str, extra: Extra, known: dict[str, Any]) -> None:
+        calls: list[Any] = []
+        for index, call in enumerate(step.calls):
+            form = self.extra(call)
+            report_columns(call, self.carried(_CALL), f"{path}.calls[{index}]", self.losses)
+            if form.shape.get("form") == "function_call":
+                inner = self._function(call, form)
+                kept = self.kept(form)
+                known["function_call"] = arrange(inner, kept, form.shape.get("function"))
+            else:
+                calls.append(self._call(step, call, form))
+        listed = extra.shape.get("tool_calls")
+        if calls or listed is not None:
+            text = listed == "string"
+            known["tool_calls"] = jsontext.encode(calls).decode() if text else calls
+        if "function_call" in known and "tool_calls" in known:
+            known["function_call"] = known.pop("function_call")
+
+    def _call(self, step: Step, call: ToolCall, extra: Extra) -> dict[str, Any]:
+        form = extra.shape.get("form", "function")
+        kept = dict(self.kept(extra))
+        inner = self._function(call, extra)
+        known: dict[str, Any] = {}
+        call_id = original(call, "native_id", extra) or original(call, "call_id", extra)
+        call_id = call_id if call_id is not None else self._made_ids.get((step.step, call.call))
+        if call_id is not None:
+            known["id"] = _string(call_id)
+        if form == "flat":
+            if "type" in extra.shape.get("keys", []) and "type" not in kept:
+                known["type"] = _string(extra.shape.get("type", "function"))
+            return arrange({**known, **inner}, kept, extra.shape.get("keys"))
+        known["type"] = _string(extra.shape.get("type", "function"))
+        inner_kept = jsontext.decode_object(kept.pop(form)) if form in kept else {}
+        known[form] = arrange(inner, inner_kept, extra.shape.get("function"))
+        names = extra.shape.get("keys")
+        if names is not None and "type" not in names:
+            del known["type"]
+        return arrange(known, kept, names)
+
+    def _function(self, call: ToolCall, extra: Extra) -> dict[str, Any]:
+        inner: dict[str, Any] = {}
+        name = original(call, "name", extra)
+        if name is None and not self.native:
+            name = call.language or call.kind
+        if name is not None:
+            inner["name"] = _string(name)
+        key = "input" if extra.shape.get("form") == "custom" else "arguments"
+        value = self._arguments(call, extra)
+        if value is not None:
+            inner[key] = value
+        return inner
+
+    def _arguments(self, call: ToolCall, extra: Extra) -> Any:
+        text = original(call, "arguments", extra)
+        loose = original(call, "arguments_raw", extra)
+        if self.native and call.arguments_kind == "object":
+            written = text if text is not None else loose
+            return None if written is None else jsontext.raw(written)
+        if text is not None:
+            return jsontext.string(text)
+        if loose is not None and not self.native and call.arguments_kind == "text":
+            key = "code" if call.kind == "code" else "input"
+            return jsontext.text_of({key: _string(loose)})
+        if loose is None:
+            return None if self.native else "{}"
+        return jsontext.string(loose)
+
+    def _result(self, row: Observation, path: str) -> dict[str, Any]:
+        extra = self.extra(row)
+        carried = _RESULT
+        known: dict[str, Any] = {"role": _string(extra.shape.get("role", "tool"))}
+        answered = original(row, "native_call_id", extra) or original(row, "call_id", extra)
+        if answered is None and row.call_step is not None:
+            answered = self._made_ids.get((row.call_step, row.call))
+        if answered is not None:
+            known["tool_call_id"] = _string(answered)
+        elif not self.native:
+            known["role"] = "user"
+            self.losses.add(f"{path}.source", "a result without a call gets the role user")
+        if row.name is not None:
+            known["name"] = _string(original(row, "name", extra))
+        content = write_content(row, extra, self.trajectory.media, native=self.native)
+        if content is None and row.axtree is not None:
+            content, carried = _string(original(row, "axtree", extra)), _RESULT | {"axtree"}
+        elif content is None and not self.native:
+            content = ""
+        known["content"] = content
+        report_columns(row, self.carried(carried), path, self.losses)
+        names = extra.shape.get("keys")
+        if names is not None and "content" not in names and content is None:
+            del known["content"]
+        return arrange(known, self.kept(extra), names)

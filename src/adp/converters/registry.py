@@ -1,0 +1,14 @@
+"""The formats by name. Built-in ones stand in the table; others come from entry points."""
+
+from __future__ import annotations
+
+from adp.core.registry import Registry
+from adp_schema.protocols import Converter
+
+BUILTIN = {
+    "adp_v1": "adp.converters.adp_v1:CONVERTER",
+    "openai_chat": "adp.converters.openai_chat:CONVERTER",
+}
+
+formats: Registry[Converter] = Registry("format", "adp.converters", BUILTIN)
+"""All formats, loaded when they are asked for."""

@@ -1,0 +1,66 @@
+"""Making ids unique over shards.
+
+Each shard numbers its own repeats. Which ids an earlier shard has too is known only when all
+are there; then the later shard's files are written again with the right numbers. That is rare,
+and it gives the same bytes whatever the order in which the shards were made.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from adp.converters.shard import ShardResult
+from adp_schema.ids import numbered
+from adp_schema.tables import TABLES
+from adp_schema.writer import place, writer_options
+
+_COLUMNS = ("trajectory_id", "parent_id")
+
+
+def renumber_repeats(store: Path, results: list[ShardResult]) -> None:
+    """Number repeated ids through all shards, in input order.
+
+    Args:
+        store: folder of the store.
+        results: the shards in order; the entries of files that are written again are updated.
+    """
+    seen: Counter[str] = Counter()
+    for result in results:
+        own: Counter[str] = Counter()
+        changed: dict[str, str] = {}
+        for base in result.base_ids:
+            own[base] += 1
+            if seen[base]:
+                changed[numbered(base, own[base])] = numbered(base, seen[base] + own[base])
+        if changed:
+            # Without its note a shard is made anew when the run is stopped here, so that no
+            # file is renumbered twice.
+            (store / ".run" / f"shard-{result.index:05d}.json").unlink(missing_ok=True)
+            for table in result.tables:
+                _rewrite(store, result, table, changed)
+        seen.update(own)
+
+
+def _rewrite(store: Path, result: ShardResult, table: str, changed: dict[str, str]) -> None:
+    columns = [name for name in _COLUMNS if name in TABLES[table].schema.names]
+    if not columns:
+        return
+    shard = result.tables[table]
+    staged = store / ".run" / f"renumbered-{table}.parquet"
+    schema = TABLES[table].schema
+    with (
+        pq.ParquetFile(store / shard.path) as file,
+        pq.ParquetWriter(staged, schema, **writer_options(TABLES[table])) as writer,
+    ):
+        for group in range(file.num_row_groups):
+            rows = file.read_row_group(group, use_threads=False)
+            for name in columns:
+                ids = [changed.get(value, value) for value in rows[name].to_pylist()]
+                index = schema.get_field_index(name)
+                rows = rows.set_column(index, schema.field(name), pa.array(ids, pa.string()))
+            writer.write_table(rows.cast(schema).combine_chunks(), row_group_size=rows.num_rows)
+    result.tables[table] = place(staged, store, table, result.index, shard.rows)

@@ -1,0 +1,295 @@
+"""Converting files into a store: plan, shards by workers, manifest last.
+
+A run stages each shard and notes it under ``.run`` in the store's folder. When it is stopped,
+the same call goes on where it stopped. The manifest comes last, so a folder without one is no
+store yet.
+"""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+import platform
+import shutil
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import asdict, dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+
+from adp.converters.inputs import collect
+from adp.converters.plan import Plan, PlannedFile, make_plan
+from adp.converters.registry import formats
+from adp.converters.renumber import renumber_repeats
+from adp.converters.shard import Job, ShardResult, convert_shard
+from adp.core.progress import Progress, Silent
+from adp_schema.builder import RowBuilder
+from adp_schema.errors import InputError, OutputExistsError
+from adp_schema.ids import digest, fingerprint
+from adp_schema.manifest import MANIFEST, RUN, Counts, Lineage, Manifest, write_atomic
+from adp_schema.tables import TABLES
+from adp_schema.writer import place, writer_options
+
+_SMALL_INPUT = 16 << 20
+
+
+@dataclass(frozen=True)
+class ConvertOptions:
+    """How to convert.
+
+    Attributes:
+        format: name of the format; None recognises it.
+        workers: number of processes; None takes one a core. The store does not depend on it.
+        strict: stop at the first loss or reject.
+        keep_raw: keep the raw records in the store.
+        dataset: name of the data set; None takes it from the path.
+        license: license of the content, for every trajectory.
+    """
+
+    format: str | None = None
+    workers: int | None = None
+    strict: bool = False
+    keep_raw: bool = False
+    dataset: str | None = None
+    license: str | None = None
+
+
+def convert(
+    sources: list[str],
+    out: str,
+    *,
+    options: ConvertOptions | None = None,
+    progress: Progress | None = None,
+) -> Manifest:
+    """Convert files into a store.
+
+    Args:
+        sources: files and folders.
+        out: folder of the store; it must not hold anything else.
+        options: how to convert.
+        progress: told what is chosen and how far it is.
+
+    Returns:
+        The manifest of the store.
+
+    Raises:
+        InputError: a source is missing or of no known format.
+        OutputExistsError: the output holds a store, or something that is none.
+        ConversionLossError: with ``strict``, something would be lost.
+    """
+    options = options or ConvertOptions()
+    report = progress or Silent()
+    started = time.time()
+    store = Path(out)
+    _check_free(store)
+    plan = make_plan(collect(sources), options.format, options.dataset)
+    _announce(plan, report)
+    run = _start(store, plan, options)
+    results = _run_shards(store, plan, options, report)
+    renumber_repeats(store, results)
+    manifest = _manifest(store, plan, options, results)
+    _write_run(store, started, options)
+    manifest.write(store)
+    shutil.rmtree(run)
+    return manifest
+
+
+def _check_free(store: Path) -> None:
+    if (store / MANIFEST).exists():
+        raise OutputExistsError(
+            f"{store} holds a store already; choose another -o or remove it first"
+        )
+    if store.exists() and not store.is_dir():
+        raise OutputExistsError(f"{store} is a file; choose a folder for -o")
+    if store.exists() and any(store.iterdir()) and not (store / ".run" / "plan.json").exists():
+        raise OutputExistsError(f"{store} is not empty and is no store; choose another -o")
+
+
+def _announce(plan: Plan, report: Progress) -> None:
+    """Say which format was chosen and why, once for files that share both."""
+    groups: Counter[tuple[str | None, str]] = Counter((f.format, f.why) for f in plan.files)
+    for (name, why), count in sorted(groups.items(), key=lambda item: str(item)):
+        files = f"{count} file{'s' if count > 1 else ''}"
+        report.note(f"{files}: {name} ({why})" if name else f"{files} rejected: {why}")
+    report.total(sum(file.size for file in plan.files))
+
+
+def _start(store: Path, plan: Plan, options: ConvertOptions) -> Path:
+    """Prepare the folder, or check that it is the same run that was stopped."""
+    run = store / ".run"
+    key = plan.key({**asdict(options), "workers": None, "versions": versions()})
+    text = json.dumps(key, sort_keys=True)
+    noted = run / "plan.json"
+    if noted.exists():
+        if noted.read_text(encoding="utf-8") != text:
+            raise OutputExistsError(
+                f"{store} holds a stopped run with other inputs or options; "
+                "remove it or choose another -o"
+            )
+        return run
+    try:
+        run.mkdir(parents=True, exist_ok=True)
+        write_atomic(noted, text)
+    except OSError as error:
+        raise OutputExistsError(f"cannot write to {store}: {error.strerror}") from error
+    return run
+
+
+def _jobs(store: Path, plan: Plan, options: ConvertOptions) -> list[Job]:
+    columns = {"license": options.license} if options.license else {}
+    return [
+        Job(
+            index=index,
+            store=str(store),
+            pieces=[
+                (file, piece, plan.files[file].format, plan.files[file].dataset, plan.files[file].why)
+                for file, piece in shard
+            ],
+            columns=columns,
+            keep_raw=options.keep_raw,
+            strict=options.strict,
+        )
+        for index, shard in enumerate(plan.shards)
+    ]
+
+
+def _run_shards(
+    store: Path, plan: Plan, options: ConvertOptions, report: Progress
+) -> list[ShardResult]:
+    """Convert the shards that are not there yet."""
+    done: dict[int, ShardResult] = {}
+    todo: list[Job] = []
+    for job in _jobs(store, plan, options):
+        noted = _note_path(store, job.index)
+        if noted.exists():
+            done[job.index] = ShardResult.parse(noted.read_text(encoding="utf-8"))
+            report.advance(_size(plan, job))
+        else:
+            todo.append(job)
+    total = sum(file.size for file in plan.files)
+    workers = options.workers or (os.cpu_count() or 1)
+    workers = min(workers, len(todo)) if total > _SMALL_INPUT else 1
+    for result in _work(todo, workers):
+        write_atomic(_note_path(store, result.index), result.text())
+        done[result.index] = result
+        report.advance(_size(plan, next(job for job in todo if job.index == result.index)))
+    return [done[index] for index in sorted(done)]
+
+
+def _note_path(store: Path, index: int) -> Path:
+    return store / ".run" / f"shard-{index:05d}.json"
+
+
+def _size(plan: Plan, job: Job) -> int:
+    files = plan.files
+    return sum(files[file].size // len(files[file].pieces) for file, *_ in job.pieces)
+
+
+def _work(jobs: list[Job], workers: int) -> Iterator[ShardResult]:
+    """Run jobs in this process, or in spawned ones."""
+    if workers <= 1:
+        yield from map(convert_shard, jobs)
+        return
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(workers, mp_context=context) as pool:
+        futures = [pool.submit(convert_shard, job) for job in jobs]
+        try:
+            for future in as_completed(futures):
+                yield future.result()
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
+def _manifest(
+    store: Path, plan: Plan, options: ConvertOptions, results: list[ShardResult]
+) -> Manifest:
+    manifest = Manifest()
+    datasets: Counter[str] = Counter()
+    reasons: Counter[str] = Counter()
+    losses: Counter[str] = Counter()
+    for result in results:
+        datasets.update(result.datasets)
+        reasons.update(result.reasons)
+        losses.update(result.losses)
+        for piece in result.pieces:
+            manifest.counts.add(piece.counts)
+        for table, shard in result.tables.items():
+            manifest.tables.setdefault(table, []).append(shard)
+    manifest.datasets = dict(sorted(datasets.items()))
+    manifest.reasons = dict(sorted(reasons.items()))
+    manifest.losses = dict(sorted(losses.items()))
+    inputs = _write_sources(store, manifest, plan, results)
+    if not manifest.counts.balanced():
+        raise InputError(f"the counts do not add up: {manifest.counts}; please report this")
+    kept = {k: v for k, v in asdict(options).items() if k != "workers" and v not in (None, False)}
+    lineage = {"inputs": len(plan.files), "inputs_hash": inputs, **kept}
+    manifest.lineage = [Lineage(act="convert", options=lineage, versions=versions())]
+    return manifest
+
+
+def _write_sources(
+    store: Path, manifest: Manifest, plan: Plan, results: list[ShardResult]
+) -> str:
+    """Write the table of input files; return the hash over their fingerprints."""
+    counts = [Counts() for _ in plan.files]
+    hashes: list[list[str]] = [[] for _ in plan.files]
+    is_ascii = [True for _ in plan.files]
+    for result in results:
+        for piece in result.pieces:
+            counts[piece.file].add(piece.counts)
+            hashes[piece.file].append(piece.hash)
+            is_ascii[piece.file] &= piece.ascii
+    builder = RowBuilder()
+    for index, file in enumerate(plan.files):
+        builder.source_file(
+            _source_row(file, counts[index], fingerprint(file.size, hashes[index]), is_ascii[index])
+        )
+    rows = builder.sources()
+    staged = store / ".run" / "sources.parquet"
+    pq.write_table(rows, staged, **writer_options(TABLES["sources"]))
+    manifest.tables["sources"] = [place(staged, store, "sources", 0, rows.num_rows)]
+    return digest("".join(rows["fingerprint"].to_pylist()).encode())
+
+
+def _source_row(
+    file: PlannedFile, counts: Counts, print_: str, is_ascii: bool
+) -> dict[str, Any]:
+    style = {**file.style, "ascii": is_ascii}
+    return {
+        "source_file": file.source_file,
+        "dataset": file.dataset,
+        "source_format": file.format,
+        "framing": file.framing,
+        "size": file.size,
+        "fingerprint": print_,
+        "style": json.dumps(style, sort_keys=True),
+        **counts.model_dump(),
+    }
+
+
+def versions() -> dict[str, str]:
+    """Versions that the bytes of a store depend on."""
+    from adp import __version__
+
+    found = {name: version(name) for name in ("pyarrow", "msgspec")}
+    return {"adp": __version__, **found, **{f"format:{c.name}": c.version for c in formats.all()}}
+
+
+def _write_run(store: Path, started: float, options: ConvertOptions) -> None:
+    """Note what is true of this run only; not part of the store's contents."""
+    facts = {
+        "started": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(started)),
+        "seconds": round(time.time() - started, 3),
+        "host": platform.node(),
+        "python": sys.version.split()[0],
+        "workers": options.workers,
+    }
+    write_atomic(store / RUN, json.dumps(facts, indent=2) + "\n")

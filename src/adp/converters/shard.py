@@ -1,0 +1,258 @@
+"""Converting one shard: what a worker does. It depends on its arguments only."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from adp.converters import framing
+from adp.converters.framing import Frame, Piece
+from adp.converters.registry import formats
+from adp_schema import jsontext
+from adp_schema.builder import Origin, RowBuilder
+from adp_schema.errors import ConversionLossError, RecordError
+from adp_schema.ids import digest
+from adp_schema.manifest import Counts, Shard
+from adp_schema.protocols import Converter, Losses, RawRecord, SkipRecordError, general_path
+from adp_schema.writer import ShardWriter, place
+
+_REJECT_BYTES = 1 << 20
+
+
+@dataclass
+class Job:
+    """One shard to convert.
+
+    Attributes:
+        index: number of the shard.
+        store: folder of the store.
+        pieces: (index of the file, piece, format or None, dataset, why there is no format).
+        columns: columns that every trajectory gets, such as the license.
+        keep_raw: keep the records in the table raw.
+        strict: stop at the first loss or reject.
+    """
+
+    index: int
+    store: str
+    pieces: list[tuple[int, Piece, str | None, str, str]]
+    columns: dict[str, Any]
+    keep_raw: bool
+    strict: bool
+
+
+@dataclass
+class PieceResult:
+    """What became of a piece: its counts, the hash of its records, and whether it is ASCII."""
+
+    file: int
+    counts: Counts = field(default_factory=Counts)
+    hash: str = ""
+    ascii: bool = True
+
+
+@dataclass
+class ShardResult:
+    """What became of a shard; kept on disk until the manifest is written."""
+
+    index: int
+    tables: dict[str, Shard] = field(default_factory=dict)
+    pieces: list[PieceResult] = field(default_factory=list)
+    base_ids: list[str] = field(default_factory=list)
+    datasets: dict[str, int] = field(default_factory=dict)
+    reasons: dict[str, int] = field(default_factory=dict)
+    losses: dict[str, int] = field(default_factory=dict)
+
+    def text(self) -> str:
+        """As JSON."""
+        plain = {
+            **asdict(self),
+            "tables": {name: shard.model_dump() for name, shard in self.tables.items()},
+            "pieces": [
+                {**vars(piece), "counts": piece.counts.model_dump()} for piece in self.pieces
+            ],
+        }
+        return json.dumps(plain)
+
+    @classmethod
+    def parse(cls, text: str) -> ShardResult:
+        """The inverse of `text`."""
+        plain = json.loads(text)
+        plain["tables"] = {name: Shard(**shard) for name, shard in plain["tables"].items()}
+        plain["pieces"] = [
+            PieceResult(**{**piece, "counts": Counts(**piece["counts"])})
+            for piece in plain["pieces"]
+        ]
+        return cls(**plain)
+
+
+def convert_shard(job: Job) -> ShardResult:
+    """Convert one shard and place its files in the store.
+
+    Raises:
+        ConversionLossError: with ``strict``, at the first loss or reject.
+    """
+    return _Worker(job).run()
+
+
+class _Worker:
+    def __init__(self, job: Job) -> None:
+        self.job = job
+        self.builder = RowBuilder()
+        self.losses = Losses()
+        self.reasons: Counter[str] = Counter()
+        self.datasets: Counter[str] = Counter()
+        self.writer = ShardWriter(Path(job.store) / ".run" / f"part-{job.index:05d}")
+
+    def run(self) -> ShardResult:
+        result = ShardResult(self.job.index)
+        for file, piece, format_name, dataset, why in self.job.pieces:
+            if format_name is None:
+                result.pieces.append(self._reject_file(file, piece, why))
+            else:
+                converter = formats.get(format_name)
+                result.pieces.append(self._piece(file, piece, converter, dataset))
+        self.writer.flush(self.builder)
+        store = Path(self.job.store)
+        for table in self.writer.close():
+            staged = self.writer.folder / f"{table}.parquet"
+            rows = self.writer.rows.get(table, 0)
+            result.tables[table] = place(staged, store, table, self.job.index, rows)
+        self.writer.folder.rmdir()
+        result.base_ids = self.builder.base_ids
+        result.datasets = dict(self.datasets)
+        result.reasons = dict(self.reasons)
+        result.losses = dict(self.losses.counts)
+        return result
+
+    def _piece(self, file: int, piece: Piece, converter: Converter, dataset: str) -> PieceResult:
+        out = PieceResult(file)
+        hasher = hashlib.blake2b(digest_size=16)
+        origin = {
+            "source_format": converter.name,
+            "converter": converter.name,
+            "converter_version": converter.version,
+            "source_file": piece.source_file,
+            **self.job.columns,
+        }
+        for frame in framing.frames(piece):
+            source_hash = digest(frame.data)
+            hasher.update(bytes.fromhex(source_hash))
+            out.counts.records += 1
+            out.ascii = out.ascii and frame.data.isascii()
+            columns = {
+                **origin,
+                "source_records": [frame.number],
+                "source_offsets": [frame.offset],
+                "source_lengths": [frame.size],
+                "source_hash": source_hash,
+            }
+            self._record(frame, Origin(piece.seq + frame.offset, dataset, columns), converter, out)
+            if self.builder.is_full():
+                self.writer.flush(self.builder)
+        out.hash = hasher.hexdigest()
+        return out
+
+    def _record(
+        self, frame: Frame, origin: Origin, converter: Converter, out: PieceResult
+    ) -> None:
+        """Convert one record; it ends as used, skipped or rejected."""
+        before = len(self.builder.base_ids)
+        origin.size = frame.size
+        source_file = origin.columns["source_file"]
+        self.builder.begin(origin)
+        try:
+            framing.check_limits(frame)
+            record = self._decodable(frame, source_file)
+            origin.marked = record.marked
+            converter.read(record, self.builder, self.losses)
+            self.builder.close_record(self.losses)
+        except SkipRecordError as skip:
+            self._put_aside("skipped", frame, origin, RecordError(str(skip)), out)
+            return
+        except Exception as error:
+            self._put_aside("rejected", frame, origin, as_record_error(error), out)
+            return
+        if self.job.strict and self.losses.counts:
+            loss = next(iter(self.losses.counts))
+            raise ConversionLossError(
+                f"{source_file}#{frame.number}: would be lost: {loss} (--strict)"
+            )
+        if self.job.keep_raw:
+            self.builder.keep_raw(frame.data)
+        made = len(self.builder.base_ids) - before
+        out.counts.used += 1
+        out.counts.trajectories += made
+        self.datasets[origin.dataset] += made
+
+    def _decodable(self, frame: Frame, source_file: str) -> RawRecord:
+        """The record as every decoder takes it: strict JSON in valid UTF-8."""
+        data, marked = frame.data, False
+        if not jsontext.is_valid(data):
+            data, marked = jsontext.sanitise(data), True
+            if jsontext.depth(data) > jsontext.MAX_DEPTH:
+                raise RecordError(f"nested deeper than {jsontext.MAX_DEPTH} levels")
+        elif not data.isascii():
+            data.decode("utf-8")
+        return RawRecord(data, source_file, frame.number, frame.offset, frame.size, marked)
+
+    def _put_aside(
+        self, status: str, frame: Frame, origin: Origin, error: RecordError, out: PieceResult
+    ) -> None:
+        self.builder.rollback()
+        self.losses.items.clear()
+        columns = origin.columns
+        self._reject(status, origin.seq, columns["source_file"], frame, error)
+        setattr(out.counts, status, getattr(out.counts, status) + 1)
+        if self.job.strict and status == "rejected":
+            raise ConversionLossError(f"{columns['source_file']}#{frame.number}: {error} (--strict)")
+
+    def _reject(
+        self, status: str, seq: int, source_file: str, frame: Frame, error: RecordError
+    ) -> None:
+        self.reasons[f"{status}: {error.reason} - at {general_path(error.path)}"] += 1
+        self.builder.reject(
+            {
+                "seq": seq,
+                "status": status,
+                "source_file": source_file,
+                "record": frame.number,
+                "offset": frame.offset,
+                "length": frame.size,
+                "path": error.path,
+                "reason": error.reason,
+                "source_hash": digest(frame.data),
+                "data": frame.data[:_REJECT_BYTES],
+            }
+        )
+
+    def _reject_file(self, file: int, piece: Piece, why: str) -> PieceResult:
+        """A file that no format recognises counts as one rejected record."""
+        with Path(piece.path).open("rb") as handle:
+            data = handle.read(_REJECT_BYTES)
+        out = PieceResult(file, hash=digest(data), ascii=data.isascii())
+        out.counts.records = out.counts.rejected = 1
+        frame = Frame(data, 1, 0, piece.end)
+        self._reject("rejected", piece.seq, piece.source_file, frame, RecordError(why))
+        return out
+
+
+def as_record_error(error: Exception) -> RecordError:
+    """Classify what a converter raised; plug-in authors raise plain Python exceptions."""
+    if isinstance(error, RecordError):
+        return error
+    if isinstance(error, UnicodeDecodeError):
+        return RecordError(f"not valid UTF-8 at byte {error.start} of the record")
+    if isinstance(error, RecursionError):
+        return RecordError(f"nested deeper than {jsontext.MAX_DEPTH} levels")
+    if isinstance(error, msgspec.ValidationError):
+        reason, _, path = str(error).partition(" - at `")
+        return RecordError(reason, path.rstrip("`") or "$")
+    if isinstance(error, msgspec.DecodeError):
+        return RecordError(f"not valid JSON: {error}")
+    return RecordError(f"{type(error).__name__}: {error}")

@@ -1,0 +1,65 @@
+"""How a JSON file is laid out, so that the same layout can be written again."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import msgspec
+
+from adp_schema import jsontext
+
+DEFAULT: dict[str, Any] = {"layout": "spaced", "ascii": False}
+"""For files of a format that was not their source's: one record a line, as `json.dumps` writes."""
+
+
+def detect(record: bytes, framing: str) -> dict[str, Any]:
+    """The layout of a file, from its first record.
+
+    Returns:
+        ``layout``: compact, spaced, or a number of spaces of indentation; null when it is none
+        of these. ``ascii`` is added by the runner when it has seen all records.
+    """
+    if framing == "parquet":
+        return {"layout": "compact"}
+    candidates: list[tuple[Any, int]] = [("compact", -1), ("spaced", 0), (2, 2), (4, 4), (1, 1)]
+    for layout, indent in candidates:
+        try:
+            same = msgspec.json.format(record, indent=indent) == _dedent(record, framing, indent)
+        except (msgspec.DecodeError, RecursionError):
+            return {"layout": "spaced"}
+        if same:
+            return {"layout": layout}
+    return {"layout": "spaced", "irregular": True}
+
+
+def _dedent(record: bytes, framing: str, indent: int) -> bytes:
+    """An element of an indented array stands one level deeper than a record alone."""
+    if framing == "json_array" and indent > 0:
+        return record.replace(b"\n" + b" " * indent, b"\n")
+    return record
+
+
+def lay_out(record: Any, style: dict[str, Any], *, in_array: bool) -> bytes:
+    """Write a record in a style.
+
+    Args:
+        record: tree of dicts, lists, scalars and `Raw`.
+        style: from `detect`, with ``ascii``.
+        in_array: whether it becomes an element of an indented array.
+    """
+    data = jsontext.encode(record)
+    layout = style.get("layout") or "spaced"
+    indent = {"compact": -1, "spaced": 0}.get(layout, layout)
+    if layout != "compact" or b"\n" in data:
+        data = jsontext.relayout(data, indent)
+    if style.get("ascii"):
+        data = jsontext.escape_non_ascii(data.decode("utf-8")).encode("ascii")
+    if in_array and indent > 0:
+        data = data.replace(b"\n", b"\n" + b" " * indent)
+    return data
+
+
+def parse(text: str | None) -> dict[str, Any]:
+    """The style of a source file from its column, or the default."""
+    return dict(DEFAULT) if text is None else json.loads(text)

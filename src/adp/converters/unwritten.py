@@ -1,0 +1,60 @@
+"""What a writer left behind: every filled column that the target format has no place for."""
+
+from __future__ import annotations
+
+import functools
+
+from adp_schema import shape
+from adp_schema.model import Row
+from adp_schema.protocols import Losses
+
+BOOKKEEPING = frozenset(
+    {
+        # place and pairing: numbered anew by whoever reads the target
+        *("seq", "trajectory_id", "step", "turn", "call", "order", "call_step"),
+        *("parent_id", "parent_step", "branch_kind", "span_start", "span_end"),
+        # provenance of the conversion and of the data set
+        *("dataset", "split", "license", "source_url", "may_publish"),
+        *("source_format", "source_version", "source_file", "source_records", "source_offsets"),
+        *("source_lengths", "source_hash", "converter", "converter_version", "losses"),
+        # how a value was found or spelled; the value itself is another column
+        *("origin", "tools_origin", "arguments_kind", "timestamp_zone_known", "time_zone_known"),
+        *("synthetic", "is_copied_context", "made_from_trajectory", "made_from_step", "made_by"),
+        # a part of the column text
+        "prose",
+    }
+)
+"""Columns that are no losses: they describe the store, or repeat what other columns say."""
+
+REASON = "the target format has no place for it"
+
+
+def report_columns(row: Row, carried: frozenset[str], path: str, losses: Losses) -> None:
+    """Report each filled column of a row that a writer does not carry over.
+
+    Args:
+        row: a row of the store.
+        carried: columns that the writer carries. Without ``extra`` in it each key of the
+            source that ``extra`` keeps is reported.
+        path: where the row is, such as ``$.steps[3]``.
+        losses: takes the reports.
+    """
+    for name in _columns(type(row), carried):
+        value = getattr(row, name)
+        if value is None:
+            continue
+        if name == "extra":
+            for key in shape.unpack(value).fields:
+                losses.add(f"{path}.extra.{key}", REASON)
+        else:
+            losses.add(f"{path}.{name}", REASON)
+
+
+@functools.cache
+def _columns(row_type: type[Row], carried: frozenset[str]) -> tuple[str, ...]:
+    """The columns of a table that count as losses when they are filled."""
+    return tuple(
+        name
+        for name, field in row_type.model_fields.items()
+        if not field.exclude and name not in carried and name not in BOOKKEEPING
+    )

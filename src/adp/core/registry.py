@@ -1,0 +1,61 @@
+"""Named things that are loaded when they are asked for."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterator, Mapping
+from importlib.metadata import entry_points
+from typing import Generic, TypeVar
+
+from adp_schema.errors import UsageError, unknown_name
+
+Item = TypeVar("Item")
+
+
+class Registry(Generic[Item]):
+    """A literal table ``name -> "module:ATTRIBUTE"`` plus one entry-point group.
+
+    Args:
+        kind: what the names name, for messages.
+        group: entry-point group for packages that add to it.
+        builtin: the table.
+    """
+
+    def __init__(self, kind: str, group: str, builtin: Mapping[str, str]) -> None:
+        self.kind = kind
+        self.group = group
+        self._builtin = builtin
+        self._targets: dict[str, str] | None = None
+
+    def _table(self) -> dict[str, str]:
+        if self._targets is None:
+            targets = dict(self._builtin)
+            for entry in entry_points(group=self.group):
+                if targets.get(entry.name, entry.value) != entry.value:
+                    raise UsageError(
+                        f"two packages define the {self.kind} '{entry.name}' "
+                        f"({targets[entry.name]} and {entry.value}); uninstall one of them"
+                    )
+                targets[entry.name] = entry.value
+            self._targets = targets
+        return self._targets
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(sorted(self._table()))
+
+    def get(self, name: str) -> Item:
+        """Load one by name.
+
+        Raises:
+            UsageError: the name is unknown, or two packages define it.
+        """
+        targets = self._table()
+        if name not in targets:
+            raise UsageError(unknown_name(self.kind, name, targets))
+        module, _, attribute = targets[name].partition(":")
+        item: Item = getattr(importlib.import_module(module), attribute)
+        return item
+
+    def all(self) -> list[Item]:
+        """Load all, sorted by name."""
+        return [self.get(name) for name in self]

@@ -1,0 +1,48 @@
+"""Where a store lies: a local folder, or any URL that fsspec can open (``hf://`` included)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import IO, Any, cast
+
+import pyarrow.parquet as pq
+
+
+def is_url(root: str) -> bool:
+    """Whether a location is a URL rather than a local path."""
+    return "://" in root
+
+
+def join(root: str, path: str) -> str:
+    """Address of a file in a store."""
+    return f"{root.rstrip('/')}/{path}" if is_url(root) else str(Path(root) / path)
+
+
+def exists(address: str) -> bool:
+    """Whether a file is there."""
+    if not is_url(address):
+        return Path(address).exists()
+    import fsspec
+
+    filesystem, path = fsspec.core.url_to_fs(address)
+    return bool(filesystem.exists(path))
+
+
+def read_text(address: str) -> str:
+    """Read a small UTF-8 file."""
+    if not is_url(address):
+        return Path(address).read_text(encoding="utf-8")
+    import fsspec
+
+    with fsspec.open(address, "rb") as file:
+        return cast(bytes, file.read()).decode("utf-8")
+
+
+def open_parquet(address: str) -> pq.ParquetFile:
+    """Open a Parquet file for reading."""
+    if not is_url(address):
+        return pq.ParquetFile(address)
+    import fsspec
+
+    file: IO[Any] = fsspec.open(address, "rb").open()
+    return pq.ParquetFile(file)

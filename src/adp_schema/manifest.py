@@ -1,0 +1,96 @@
+"""The manifest ``adp.json``: what a store holds. It is written last, so a store has it or is none.
+
+Everything in it follows from the inputs, the options and the package versions: no time, no host,
+no absolute path. Those go to ``run.json``, which is neither hashed nor published.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from adp_schema.tables import SCHEMA_VERSION
+
+MANIFEST = "adp.json"
+RUN = "run.json"
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class Shard(_Strict):
+    """One Parquet file of a table."""
+
+    path: str = Field(description="Path in the store.")
+    rows: int = Field(description="Number of rows.")
+    size: int = Field(description="Size in bytes.")
+    hash: str = Field(description="blake2b-128 of the file, in hexadecimal.")
+
+
+class Counts(_Strict):
+    """What became of the records: ``records == used + skipped + rejected``."""
+
+    records: int = 0
+    used: int = 0
+    skipped: int = 0
+    rejected: int = 0
+    trajectories: int = 0
+
+    def add(self, other: Counts) -> None:
+        """Add the counts of another part of the run."""
+        for name in Counts.model_fields:
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+
+    def balanced(self) -> bool:
+        """Whether every record is accounted for."""
+        return self.records == self.used + self.skipped + self.rejected
+
+
+class Lineage(_Strict):
+    """One act that made the store, such as a conversion."""
+
+    act: str = Field(description="convert, seal, merge, ...")
+    options: dict[str, Any] = Field(default_factory=dict)
+    versions: dict[str, str] = Field(default_factory=dict)
+    parents: list[str] = Field(default_factory=list, description="Hashes of the parent manifests.")
+
+
+class Manifest(_Strict):
+    """The contents of ``adp.json``."""
+
+    schema_version: str = SCHEMA_VERSION
+    tables: dict[str, list[Shard]] = Field(default_factory=dict)
+    counts: Counts = Field(default_factory=Counts)
+    datasets: dict[str, int] = Field(default_factory=dict, description="Trajectories by data set.")
+    reasons: dict[str, int] = Field(
+        default_factory=dict, description="Skipped and rejected records by reason."
+    )
+    losses: dict[str, int] = Field(default_factory=dict, description="Losses by path and reason.")
+    lineage: list[Lineage] = Field(default_factory=list)
+
+    def rows(self, table: str) -> int:
+        """Number of rows of a table."""
+        return sum(shard.rows for shard in self.tables.get(table, []))
+
+    def text(self) -> str:
+        """The manifest as JSON: sorted keys, indent 2."""
+        return json.dumps(self.model_dump(), indent=2, sort_keys=True, ensure_ascii=False) + "\n"
+
+    def write(self, folder: Path) -> None:
+        """Write ``adp.json`` into a folder, whole or not at all."""
+        write_atomic(folder / MANIFEST, self.text())
+
+
+def write_atomic(path: Path, text: str) -> None:
+    """Write a small text file so that a kill leaves the old one or the new one, never half."""
+    staged = path.with_name(path.name + ".tmp")
+    with staged.open("w", encoding="utf-8") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    staged.replace(path)

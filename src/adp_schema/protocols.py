@@ -1,0 +1,122 @@
+"""What a format is: the one page that a converter implements.
+
+A format lives in one file of ``adp.converters``, both directions together, and is listed in
+``adp.converters.registry`` (or under the entry-point group ``adp.converters``).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import Any, Protocol
+
+from msgspec import Raw
+
+from adp_schema.builder import RowBuilder
+from adp_schema.model import Trajectory
+
+
+class Match(IntEnum):
+    """How surely a format recognises a record: a stamp beats a shape."""
+
+    NO = 0
+    SHAPE = 1
+    STAMP = 2
+
+
+class SkipRecordError(Exception):
+    """Raised by a converter for a record that is valid but no trajectory; counted as skipped."""
+
+
+@dataclass(slots=True)
+class RawRecord:
+    """One record of an input file, as bytes of JSON text.
+
+    Attributes:
+        data: the record. When ``marked`` it went through `jsontext.sanitise`.
+        source_file: input file, relative to the root of the conversion.
+        number: number of the record in its file, from 1 (the line number in JSON Lines).
+        offset: byte offset of the record in its file (the row number in Parquet).
+        size: length in bytes as it stands in the file.
+        marked: whether characters were replaced by marks.
+    """
+
+    data: bytes
+    source_file: str
+    number: int
+    offset: int
+    size: int
+    marked: bool = False
+
+
+@dataclass
+class Losses:
+    """What a conversion could not carry over, by path and reason.
+
+    ``items`` holds those of the trajectory at hand, ``counts`` those of the whole run with
+    list indices replaced by ``*``.
+    """
+
+    items: list[dict[str, str]] = field(default_factory=list)
+    counts: Counter[str] = field(default_factory=Counter)
+
+    def add(self, path: str, reason: str) -> None:
+        """Report a loss.
+
+        Args:
+            path: where it is in the source or the store, such as ``$.content[2].html``.
+            reason: what is lost and why, in a few words.
+        """
+        self.items.append({"path": path, "reason": reason})
+
+    def take(self) -> list[dict[str, str]]:
+        """Count the losses at hand, and return and forget them."""
+        items, self.items = self.items, []
+        for item in items:
+            self.counts[f"{general_path(item['path'])}: {item['reason']}"] += 1
+        return items
+
+
+def general_path(path: str) -> str:
+    """A JSON path with its list indices replaced by ``*``."""
+    out = []
+    for piece in path.split("["):
+        index, bracket, rest = piece.partition("]")
+        out.append(f"*]{rest}" if bracket and index.isdigit() else piece)
+    return "[".join(out)
+
+
+class Converter(Protocol):
+    """A format, both directions. Methods are pure: no files, clock, randomness or network."""
+
+    name: str
+    """Name for ``--from`` and ``--to``."""
+    version: str
+    """Version of this converter; part of the provenance."""
+    title: str
+    """One line for ``adp formats``."""
+    container: str
+    """How its files are usually laid out: ``jsonl`` or ``json_array``."""
+
+    def sniff(self, record: Mapping[str, Raw]) -> Match:
+        """Say how surely a record (first level decoded) is of this format."""
+        ...
+
+    def read(self, record: RawRecord, builder: RowBuilder, losses: Losses) -> None:
+        """Convert a record into rows.
+
+        Raises:
+            RecordError: the record is wrong; it names the JSON path.
+            SkipRecordError: the record is no trajectory.
+        """
+        ...
+
+    def write(self, trajectory: Trajectory, losses: Losses) -> dict[str, Any]:
+        """Convert a trajectory into a record of this format.
+
+        Returns:
+            The record as a tree of dicts, lists, scalars and `Raw` JSON text, in key order.
+        """
+        ...

@@ -1,0 +1,201 @@
+"""A store: a folder of Parquet tables and a manifest, and the doors to it.
+
+    store = Store.open("my_store")
+    store.scan("steps")            # polars.LazyFrame
+    store.query("SELECT ...")      # pyarrow.Table, through the query gate
+    store.trajectories()           # streamed, constant memory
+    store.get("dataset/id")        # one trajectory
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+from pydantic import ValidationError
+
+from adp_schema import location
+from adp_schema.errors import StoreError, UsageError, unknown_name
+from adp_schema.manifest import MANIFEST, Manifest
+from adp_schema.migrate import column_names
+from adp_schema.model import Trajectory
+from adp_schema.reader import ShardReader
+from adp_schema.tables import TABLES
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from adp_schema.gate import QueryGate
+
+
+class Store:
+    """A finished store. It never changes; open it as often as you like.
+
+    Attributes:
+        root: path or URL of the store.
+        manifest: what the store holds.
+        renamed: for stores of an older schema version, table -> {column stored: column now}.
+    """
+
+    def __init__(self, root: str, manifest: Manifest) -> None:
+        self.root = root
+        self.manifest = manifest
+        self.renamed = column_names(manifest.schema_version)
+        self._gate: QueryGate | None = None
+        self._places: dict[str, tuple[int, int]] | None = None
+        self._readers: dict[int, ShardReader] = {}
+
+    @classmethod
+    def open(cls, root: str) -> Store:
+        """Open a store by its local path or its URL.
+
+        Raises:
+            StoreError: there is no store, or its manifest is damaged.
+            StoreVersionError: a newer version of this package wrote it.
+        """
+        root = str(root)
+        address = location.join(root, MANIFEST)
+        if not location.exists(address):
+            raise StoreError(
+                f"{root} is not a store: it has no {MANIFEST}; "
+                "make one with: adp convert SRC -o STORE"
+            )
+        data = json.loads(location.read_text(address))
+        column_names(str(data.get("schema_version")))
+        try:
+            manifest = Manifest.model_validate(data)
+        except ValidationError as error:
+            raise StoreError(f"the manifest of {root} is damaged: {error.errors()[0]}") from error
+        return cls(root, manifest)
+
+    @property
+    def name(self) -> str:
+        """Last part of the store's path."""
+        return self.root.rstrip("/").rsplit("/", 1)[-1]
+
+    def files(self, table: str) -> list[str]:
+        """Addresses of a table's files, in order.
+
+        Raises:
+            UsageError: there is no table of this name.
+        """
+        if table not in TABLES:
+            raise UsageError(unknown_name("table", table, TABLES))
+        shards = self.manifest.tables.get(table, [])
+        return [location.join(self.root, shard.path) for shard in shards]
+
+    def tables_files(self) -> dict[str, list[str]]:
+        """Addresses of all files: table -> files."""
+        return {table: self.files(table) for table in TABLES}
+
+    def scan(self, table: str) -> pl.LazyFrame:
+        """A lazy frame over a table."""
+        import polars as pl
+
+        files = self.files(table)
+        schema = TABLES[table].schema
+        if not files:
+            return pl.LazyFrame(pl.from_arrow(schema.empty_table()))
+        frame = pl.scan_parquet(files)
+        frame = frame.rename(dict(self.renamed.get(table, {})), strict=False)
+        if self.renamed:
+            present = set(frame.collect_schema().names())
+            nulls = pl.from_arrow(schema.empty_table())
+            assert isinstance(nulls, pl.DataFrame)
+            frame = frame.with_columns(
+                pl.lit(None, dtype=nulls.schema[name]).alias(name)
+                for name in schema.names
+                if name not in present
+            ).select(schema.names)
+        return frame
+
+    def gate(self) -> QueryGate:
+        """The query gate over this store; it is opened once and used again."""
+        if self._gate is None:
+            from adp_schema.gate import QueryGate
+
+            self._gate = QueryGate(self.tables_files(), renamed=self.renamed)
+        return self._gate
+
+    def query(self, sql: str, parameters: Sequence[Any] | None = None) -> pa.Table:
+        """Answer one SELECT over the views of the store.
+
+        Raises:
+            QueryError: the statement is not a SELECT, or the engine rejects it.
+        """
+        return self.gate().query(sql, parameters)
+
+    def shards(self) -> Iterator[ShardReader]:
+        """Readers of the shards, in order."""
+        for index in range(len(self.manifest.tables.get("trajectories", []))):
+            yield self._shard(index)
+
+    def _shard(self, index: int) -> ShardReader:
+        name = self.manifest.tables["trajectories"][index].path.rsplit("/", 1)[-1]
+        files: Mapping[str, str] = {
+            table: location.join(self.root, shard.path)
+            for table, shards in self.manifest.tables.items()
+            for shard in shards
+            if shard.path.endswith("/" + name)
+        }
+        return ShardReader(files, self.renamed)
+
+    def trajectories(self, *, resolve: bool = False) -> Iterator[Trajectory]:
+        """All trajectories in input order, streamed.
+
+        Args:
+            resolve: give a branch the steps of its parent up to the branching point.
+        """
+        for shard in self.shards():
+            for trajectory in shard.trajectories():
+                yield self.resolve(trajectory) if resolve else trajectory
+            shard.close()
+
+    def get(self, trajectory_id: str, *, resolve: bool = False) -> Trajectory:
+        """One trajectory by its id.
+
+        Raises:
+            StoreError: no trajectory has this id; the message names the nearest ones.
+        """
+        places = self._index()
+        if trajectory_id not in places:
+            near = unknown_name("trajectory", trajectory_id, list(places)[:100_000])
+            raise StoreError(near if len(near) < 400 else near[:400] + " ...")
+        shard, seq = places[trajectory_id]
+        if shard not in self._readers:
+            self._readers[shard] = self._shard(shard)
+        trajectory = self._readers[shard].get(seq)
+        assert trajectory is not None
+        return self.resolve(trajectory) if resolve else trajectory
+
+    def resolve(self, trajectory: Trajectory) -> Trajectory:
+        """Put the parent's steps before a branch's own ones.
+
+        Raises:
+            StoreError: the parent is not in the store.
+        """
+        if trajectory.parent_id is None:
+            return trajectory
+        parent = self.get(trajectory.parent_id, resolve=True)
+        kept = trajectory.parent_step or 0
+        before = [step for step in parent.steps if (step.step or 0) < kept]
+        return trajectory.model_copy(
+            update={
+                "steps": before + trajectory.steps,
+                "early_observations": parent.early_observations + trajectory.early_observations,
+            }
+        )
+
+    def _index(self) -> dict[str, tuple[int, int]]:
+        """trajectory_id -> shard and seq; read once, ids only."""
+        if self._places is None:
+            self._places = {}
+            for index, address in enumerate(self.files("trajectories")):
+                rows = location.open_parquet(address).read(columns=["trajectory_id", "seq"])
+                pairs = zip(
+                    rows["trajectory_id"].to_pylist(), rows["seq"].to_pylist(), strict=True
+                )
+                self._places.update({name: (index, seq) for name, seq in pairs})
+        return self._places

@@ -1,0 +1,112 @@
+"""Writing shards: one setting everywhere, so that equal rows make equal bytes.
+
+A shard is a file of the same name in each table's folder; the files of one shard hold the same
+trajectories. Their row groups are cut at the same trajectories too, so a reader can stream a
+shard table by table without holding it.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from adp_schema.builder import RowBuilder
+from adp_schema.ids import digest_file
+from adp_schema.manifest import Shard
+from adp_schema.tables import TABLES, Table
+
+LONG_COLUMNS = frozenset(
+    {
+        "text", "prose", "content", "reasoning", "arguments", "arguments_raw", "visible_text",
+        "html", "axtree", "data", "structured", "source_hash", "media_id", "edit_summary",
+    }
+)  # fmt: skip
+"""Columns whose values rarely repeat: no dictionary and no statistics."""
+
+_BLOOM = {"ndv": 4096, "fpp": 0.01}
+
+
+def shard_name(index: int) -> str:
+    """File name of a shard."""
+    return f"part-{index:05d}.parquet"
+
+
+def writer_options(table: Table) -> dict[str, Any]:
+    """Parquet settings of a table."""
+    names = [field.name for field in table.schema if not pa.types.is_list(field.type)]
+    short = [name for name in names if name not in LONG_COLUMNS]
+    return {
+        "compression": "zstd",
+        "compression_level": 3,
+        "use_dictionary": short,
+        "write_statistics": short,
+        "bloom_filter_options": dict.fromkeys(table.bloom, _BLOOM) or None,
+        "write_page_checksum": False,
+    }
+
+
+class ShardWriter:
+    """Writes one shard: call `flush` when the builder is full, and `close` at the end.
+
+    Args:
+        folder: folder for the files; each is called ``<table>.parquet`` until it is placed.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self._writers: dict[str, pq.ParquetWriter] = {}
+        self.rows: dict[str, int] = {}
+
+    def flush(self, builder: RowBuilder) -> None:
+        """Write the builder's rows as one row group a table."""
+        for name, rows in builder.tables().items():
+            self.write(name, rows)
+
+    def write(self, name: str, rows: pa.Table) -> None:
+        """Write rows of one table as one row group."""
+        if not rows.num_rows:
+            return
+        self._writer(name).write_table(rows.combine_chunks(), row_group_size=rows.num_rows)
+        self.rows[name] = self.rows.get(name, 0) + rows.num_rows
+
+    def _writer(self, name: str) -> pq.ParquetWriter:
+        if name not in self._writers:
+            table = TABLES[name]
+            path = self.folder / f"{name}.parquet"
+            self._writers[name] = pq.ParquetWriter(path, table.schema, **writer_options(table))
+        return self._writers[name]
+
+    def close(self) -> list[str]:
+        """Finish the files and return the names of the tables that have one."""
+        for table in TABLES.values():
+            if table.required and table.name != "sources":
+                self._writer(table.name)
+        for writer in self._writers.values():
+            writer.close()
+        return sorted(self._writers)
+
+
+def place(staged: Path, store: Path, table: str, index: int, rows: int) -> Shard:
+    """Move a finished file into the store and describe it.
+
+    Args:
+        staged: the file.
+        store: folder of the store.
+        table: name of the table.
+        index: number of the shard.
+        rows: number of rows in the file.
+    """
+    target = store / table / shard_name(index)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    shard = Shard(
+        path=f"{table}/{target.name}",
+        rows=rows,
+        size=staged.stat().st_size,
+        hash=digest_file(str(staged)),
+    )
+    staged.replace(target)
+    return shard
