@@ -33,25 +33,21 @@ from adp_schema.writer import ShardWriter, place
 SHARD_BYTES = 128_000_000
 NESTED_GROUP = 2_000
 DATASETS = ("web", "shell", "code_fix", "api_calls", "games", "office", "research", "support")
+_CALL = pa.struct({"id": pa.string(), "name": pa.string(), "arguments": pa.string()})
+_MESSAGE = pa.struct(
+    {
+        "role": pa.string(),
+        "content": pa.string(),
+        "reasoning": pa.string(),
+        "tool_calls": pa.list_(_CALL),
+    }
+)
 NESTED = pa.schema(
     {
         "id": pa.string(),
         "dataset": pa.string(),
         "success": pa.bool_(),
-        "messages": pa.list_(
-            pa.struct(
-                {
-                    "role": pa.string(),
-                    "content": pa.string(),
-                    "reasoning": pa.string(),
-                    "tool_calls": pa.list_(
-                        pa.struct(
-                            {"id": pa.string(), "name": pa.string(), "arguments": pa.string()}
-                        )
-                    ),
-                }
-            )
-        ),
+        "messages": pa.list_(_MESSAGE),
     }
 )
 
@@ -65,7 +61,9 @@ _KEYS = (
 
 
 class Words:
-    """Text of random words; about three characters in a hundred need a backslash in JSON."""
+    """Text of random words: three characters in a hundred need a backslash in JSON, and one text
+    in twenty is not ASCII.
+    """
 
     def __init__(self, seed: int) -> None:
         shape = random.Random(7)
@@ -76,13 +74,12 @@ class Words:
                 letters += "\n"
             elif index % 23 == 0:
                 letters = f'"{letters}"'
-            elif index % 50 == 0:
-                letters = f"{letters}é世"
             words.append(letters)
         self._words = np.array(words, dtype=object)
         self._random = np.random.default_rng(seed)
         self._block: list[str] = []
         self._next = 0
+        self._texts = 0
 
     def text(self, characters: int) -> str:
         """About this many characters."""
@@ -92,7 +89,11 @@ class Words:
             self._block = self._words[draw].tolist()
             self._next = 0
         self._next += count
-        return " ".join(self._block[self._next - count : self._next])
+        self._texts += 1
+        words = self._block[self._next - count : self._next]
+        if self._texts % 20 == 0:
+            words.append("naïve 世界")
+        return " ".join(words)
 
 
 # ---- chat files --------------------------------------------------------------------------------
@@ -250,7 +251,7 @@ def _turn(draw: random.Random, words: Words, call_id: str) -> list[dict[str, Any
     message["tool_calls"] = calls
     if draw.random() < 0.3:
         message["reasoning"] = words.text(200)
-    results = [_message("tool", words.text(int(400 * draw.uniform(0.1, 1.9)))) for _ in calls]
+    results = [_message("tool", words.text(int(430 * draw.uniform(0.1, 1.9)))) for _ in calls]
     return [message, *results]
 
 

@@ -23,6 +23,7 @@ HERE = Path(__file__).resolve().parent
 RESULTS = HERE / "results"
 PACKAGES = ("adp", "datasets", "duckdb", "msgspec", "numpy", "orjson", "polars", "pyarrow")
 POLL_SECONDS = 0.02
+_LOAD_AT_START = os.getloadavg()[0]
 
 
 @dataclass
@@ -145,7 +146,7 @@ def machine() -> dict[str, Any]:
         "python": platform.python_version(),
         "packages": versions,
         "date": datetime.now(UTC).strftime("%Y-%m-%d"),
-        "load_before": round(os.getloadavg()[0], 2),
+        "load_at_start": round(_LOAD_AT_START, 2),
     }
 
 

@@ -24,6 +24,13 @@ def cpu_seconds() -> float:
     return sum(u.ru_utime + u.ru_stime for u in map(resource.getrusage, kinds))
 
 
+def load_arrow() -> None:
+    """Load what pyarrow loads at its first array (pandas, where it is installed)."""
+    import pyarrow as pa
+
+    pa.array([None])
+
+
 @contextmanager
 def work(answer: dict[str, Any]) -> Iterator[None]:
     """Measure the block and put the result into the answer."""
@@ -87,6 +94,7 @@ def convert(source: str, out: str, workers: int) -> dict[str, Any]:
     from adp.converters.run import convert as run
 
     formats.all()
+    load_arrow()
     answer: dict[str, Any] = {}
     with work(answer):
         options = ConvertOptions(format="openai_chat", workers=workers)
@@ -109,6 +117,7 @@ def convert_parts(source: str, out: str) -> dict[str, Any]:
     from adp_schema.builder import RowBuilder
     from adp_schema.writer import ShardWriter
 
+    load_arrow()
     watch = Stopwatch()
     patches: list[tuple[Any, str, str]] = [
         (shard, "digest", "hash of the records"),
@@ -145,6 +154,32 @@ def load_dataset(source: str, out: str) -> dict[str, Any]:
     return answer | {"rows": len(data), "megabytes": megabytes}
 
 
+BARE_COLUMNS = ("id", "step", "role", "text", "reasoning", "call_id", "name", "arguments")
+
+
+def _add_bare(record: dict[str, Any], columns: list[list[Any]], dumps: Any) -> None:
+    """Append a record's messages to the columns, one row a call."""
+
+    def as_text(value: Any) -> str | None:
+        return value if value is None or isinstance(value, str) else dumps(value).decode()
+
+    for step, message in enumerate(record["messages"]):
+        for call in message.get("tool_calls") or ({},):
+            function = call.get("function", {})
+            row = (
+                record["id"],
+                step,
+                message["role"],
+                as_text(message.get("content")),
+                message.get("reasoning_content"),
+                call.get("id"),
+                function.get("name"),
+                as_text(function.get("arguments")),
+            )
+            for column, value in zip(columns, row, strict=True):
+                column.append(value)
+
+
 def bare_loop(source: str, out: str, parts: bool = False) -> dict[str, Any]:
     """The least that a conversion must do: decode, columns, Parquet. No provenance, no checks."""
     import pyarrow as pa
@@ -159,50 +194,31 @@ def bare_loop(source: str, out: str, parts: bool = False) -> dict[str, Any]:
         from msgspec.json import encode as dumps
 
         decoder = "msgspec"
-    names = ("id", "step", "role", "text", "reasoning", "call_id", "name", "arguments")
-    types = [pa.int32() if name == "step" else pa.string() for name in names]
-    schema = pa.schema(list(zip(names, types, strict=True)))
-    watch, answer = Stopwatch(), {"decoder": decoder}
-    as_text = lambda value: (
-        value if value is None or isinstance(value, str) else dumps(value).decode()
-    )  # noqa: E731, E501
+    load_arrow()
+    schema = pa.schema([(n, pa.int32() if n == "step" else pa.string()) for n in BARE_COLUMNS])
+    watch = Stopwatch()
+    answer: dict[str, Any] = {"decoder": decoder}
 
-    def add(record: dict[str, Any], columns: list[list[Any]]) -> None:
-        for step, message in enumerate(record["messages"]):
-            for call in message.get("tool_calls") or ({},):
-                function = call.get("function", {})
-                row = (
-                    record["id"], step, message["role"], as_text(message.get("content")),
-                    message.get("reasoning_content"), call.get("id"), function.get("name"),
-                    as_text(function.get("arguments")),
-                )  # fmt: skip
-                for column, value in zip(columns, row, strict=True):
-                    column.append(value)
+    def timed(part: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        return watch.call(part, function) if parts else function
 
-    def table(columns: list[list[Any]]) -> pa.Table:
-        arrays = [pa.array(c, kind) for c, kind in zip(columns, types, strict=True)]
-        return pa.table(arrays, schema=schema)
-
-    if parts:
-        loads, add = watch.call("decode and map", loads), watch.call("rows", add)
-        table = watch.call("Arrow tables", table)
+    loads, add = timed("decode and map", loads), timed("rows", _add_bare)
+    make_table = timed("Arrow tables", lambda columns: pa.table(columns, schema=schema))
+    path = Path(out) / "flat.parquet"
     with work(answer), Path(source).open("rb") as file:
-        writer = pq.ParquetWriter(
-            f"{out}/flat.parquet", schema, compression="zstd", compression_level=3
-        )  # noqa: E501
-        write = watch.call("Parquet", writer.write_table) if parts else writer.write_table
-        lines = watch.iterate("cut into records", lambda: iter(file))() if parts else file
-        columns: list[list[Any]] = [[] for _ in names]
+        writer = pq.ParquetWriter(path, schema, compression="zstd", compression_level=3)
+        write = timed("Parquet", writer.write_table)
+        columns: list[list[Any]] = [[] for _ in BARE_COLUMNS]
         size = 0
-        for line in lines:
-            add(loads(line), columns)
+        for line in watch.iterate("cut into records", iter)(file) if parts else file:
+            add(loads(line), columns, dumps)
             size += len(line)
             if size >= GROUP_BYTES:
-                write(table(columns))
-                columns, size = [[] for _ in names], 0
-        write(table(columns))
-        (watch.call("Parquet", writer.close) if parts else writer.close)()
-    answer["megabytes"] = Path(f"{out}/flat.parquet").stat().st_size / 1e6
+                write(make_table(columns))
+                columns, size = [[] for _ in BARE_COLUMNS], 0
+        write(make_table(columns))
+        timed("Parquet", writer.close)()
+    answer["megabytes"] = path.stat().st_size / 1e6
     return answer | ({"parts": watch.result()} if parts else {})
 
 

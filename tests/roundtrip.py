@@ -16,9 +16,7 @@ def read_one(converter: Converter, data: bytes, losses: Losses | None = None) ->
     text = jsontext.sanitise(data) if marked else data
     builder = RowBuilder()
     columns = {"source_format": converter.name, "source_hash": digest(data)}
-    builder.begin(
-        Origin(seq=0, dataset="d", columns=columns, marked=marked, size=len(data))
-    )
+    builder.begin(Origin(seq=0, dataset="d", columns=columns, marked=marked, size=len(data)))
     record = RawRecord(text, "file.json", 1, 0, len(data), marked)
     losses = Losses() if losses is None else losses
     converter.read(record, builder, losses)
@@ -28,9 +26,7 @@ def read_one(converter: Converter, data: bytes, losses: Losses | None = None) ->
     return list(assemble(tables["trajectories"], tables, media))
 
 
-def write_one(
-    converter: Converter, trajectory: Trajectory, losses: Losses | None = None
-) -> bytes:
+def write_one(converter: Converter, trajectory: Trajectory, losses: Losses | None = None) -> bytes:
     """Write one trajectory as a record, in compact JSON."""
     record = converter.write(trajectory, losses if losses is not None else Losses())
     return jsontext.encode(record)

@@ -183,7 +183,8 @@ class RowBuilder:
             self._turn += 1
         self._last_source = source
         columns["step"] = self._step
-        columns.setdefault("turn", self._turn if self._turn > 0 else 0)
+        if "turn" not in columns:
+            columns["turn"] = self._turn if self._turn > 0 else 0
         if self._origin.marked:
             shape.mend_row(columns, json_columns("steps"))
         self._add("steps", columns)

@@ -29,6 +29,9 @@ class CallIndex:
 
     def unique_id(self, native: str) -> str:
         """An id that no call of the trajectory has yet: the given one, or with #2, #3."""
+        if native not in self._unique:
+            self._unique[native] = 1
+            return native
         candidate = native
         while candidate in self._unique:
             self._unique[native] += 1
@@ -55,6 +58,8 @@ class CallIndex:
         calls = self._by_native.get(native)
         if not calls:
             return None
+        if len(calls) == 1:
+            return calls[0]
         waiting = [call for call in calls if not call.answered]
         if not waiting:
             return calls[-1]

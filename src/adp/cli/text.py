@@ -25,16 +25,14 @@ _EXITS = {
 }
 
 
-def epilog(example: str, *codes: int, **more: str) -> str:
+def epilog(example: str, *codes: int) -> str:
     """The end of a command's help: an example and its exit codes.
 
     Args:
         example: the words of the call.
         codes: exit codes that the command can return besides 0.
-        more: other meanings of exit codes, as ``code_5="..."``.
     """
-    meanings = {**_EXITS, **{int(name[5:]): text for name, text in more.items()}}
-    lines = [f"  {code}  {meanings[code]}" for code in sorted({*codes} | ({*meanings} - {*_EXITS}))]
+    lines = [f"  {code}  {_EXITS[code]}" for code in codes]
     return "\b\nExample:\n  " + example + "\n\n\b\nExit codes:\n  0  done\n" + "\n".join(lines)
 
 

@@ -65,7 +65,7 @@ def frames(piece: Piece) -> Iterator[Frame]:
         for row, data in rows_as_json(piece.path, piece.start, piece.end):
             yield Frame(data, row + 1, row, len(data))
         return
-    with Path(piece.path).open("rb") as file:
+    with Path(piece.path).open("rb", buffering=1 << 20) as file:
         if piece.framing == "jsonl":
             yield from _lines(file, piece)
         elif piece.framing == "json_array":

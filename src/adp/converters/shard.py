@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import json
 from collections import Counter
@@ -97,7 +98,14 @@ def convert_shard(job: Job) -> ShardResult:
     Raises:
         ConversionLossError: with ``strict``, at the first loss or reject.
     """
-    return _Worker(job).run()
+    # Rows are many small dicts without cycles; the cycle collector would walk them over and over.
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        return _Worker(job).run()
+    finally:
+        if collecting:
+            gc.enable()
 
 
 class _Worker:

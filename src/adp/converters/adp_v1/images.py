@@ -16,6 +16,9 @@ _SIGNS = {
 }
 """How base64 of an image begins -> its media type and its first bytes."""
 
+REMEMBERED = frozenset({"mime", "bare"})
+"""Keys of a part's ``extra`` that `lift` writes and `reference` reads."""
+
 
 def bare_base64(text: str) -> Media | None:
     """The image that a text is the base64 of, or None."""

@@ -111,9 +111,10 @@ class Item:
         if raw is None:
             return None
         try:
-            return _text.decode(raw)
+            text: str | None = _text.decode(raw)
         except msgspec.ValidationError:
             raise RecordError("expected a string", f"{self.path}.{key}") from None
+        return text
 
     def required(self, key: str) -> str:
         """The string under a key that must be there."""

@@ -260,5 +260,3 @@ def _viewport(raw: Raw, item: Item) -> Columns:
         if value is not None and str(int(value)).encode() != bytes(size):
             item.exact[key] = bytes(size).decode("ascii")
     return {"viewport_width": width, "viewport_height": height}
-
-

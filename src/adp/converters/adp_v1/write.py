@@ -10,12 +10,13 @@ from typing import Any
 
 from msgspec import Raw
 
-from adp.converters.adp_v1 import images
 from adp.converters.adp_v1.layout import arrange, write_number
+from adp.converters.adp_v1.pen import Item, Pen
+from adp.converters.adp_v1.turn import Turn
 from adp.converters.unwritten import REASON, report_columns
-from adp_schema import jsontext, media, shape
-from adp_schema.model import Observation, Row, Step, ToolCall, Trajectory
-from adp_schema.parts import JOINT, Part, resolve
+from adp_schema import jsontext, shape
+from adp_schema.model import Observation, Step, ToolCall, Trajectory
+from adp_schema.parts import JOINT, Part
 from adp_schema.protocols import Losses
 from adp_schema.shape import Extra
 
@@ -24,13 +25,10 @@ VERSION = "1.5.0"
 _TRAJECTORY = frozenset({"source_id"})
 _SAID = frozenset({"source", "kind", "actor", "text", "content", "reward"})
 _ACTED = frozenset({"source", "kind", "text", "reasoning", "content", "reward"})
-_CALL = frozenset({"call_id", "name", "arguments", "arguments_raw"})
-_TEXT = frozenset({"source", "text", "content", "call_id", "native_call_id", "name", "reward"})
+_CALL = frozenset({"kind", "call_id", "name", "arguments", "arguments_raw"})
+_SEEN = frozenset({"source", "text", "content", "call_id", "native_call_id", "name", "reward"})
 _PAGE = frozenset({"html", "axtree", "url", "viewport_width", "viewport_height"})
 _BOXES = frozenset({"annotations"})
-_OWN = frozenset({"extra", "native_id"})
-
-Item = dict[str, Any]
 
 
 class Writer:
@@ -42,21 +40,20 @@ class Writer:
     """
 
     def __init__(self, trajectory: Trajectory, losses: Losses) -> None:
-        self._trajectory = trajectory
+        self._run = trajectory
         self._losses = losses
-        self._own = trajectory.source_format == "adp_v1"
-        self._carried = _OWN if self._own else frozenset()
-        self._items: list[Item] = []
-        self._ids = {} if self._own else _call_ids(trajectory)
+        self._pen = Pen(trajectory, losses)
+        own = frozenset({"extra", "native_id"})
+        self._carried = own if self._pen.own else frozenset[str]()
 
     def record(self) -> Item:
         """The record."""
-        run = self._trajectory
-        report_columns(run, _TRAJECTORY | self._carried, "$", self._losses)
+        run, losses, pen = self._run, self._losses, self._pen
+        report_columns(run, _TRAJECTORY | self._carried, "$", losses)
         for index, link in enumerate(run.links):
-            report_columns(link, frozenset(), f"$.links[{index}]", self._losses)
+            report_columns(link, frozenset(), f"$.links[{index}]", losses)
         if run.task is not None:
-            report_columns(run.task, frozenset({"task_id"}), "$.task", self._losses)
+            report_columns(run.task, frozenset(), "$.task", losses)
         for k, early in enumerate(run.early_observations):
             self._observation(early, f"$.early_observations[{k}]")
         for index, step in enumerate(run.steps):
@@ -64,149 +61,205 @@ class Writer:
             self._step(step, path)
             for k, observation in enumerate(step.observations):
                 self._observation(observation, f"{path}.observations[{k}]")
-        extra = self._extra(run)
+        extra = pen.extra(run)
+        source_id = pen.text(run, "source_id", extra)
+        version: str | Raw | None = VERSION
+        if pen.own:
+            declared = run.source_version != "1" or extra.shape.get("declared")
+            version = pen.text(run, "source_version", extra) if declared else None
         values: Item = {
-            "schema_version": VERSION,
-            "id": run.source_id if run.source_id is not None else run.trajectory_id or "",
-            "content": self._items,
-            "details": None if self._own else {},
+            "schema_version": version,
+            "id": (run.trajectory_id or "") if source_id is None else source_id,
+            "content": pen.items,
+            "details": None if pen.own else {},
         }
-        if self._own:
-            values["id"] = jsontext.string(shape.original(run, "source_id", extra) or "")
-            undeclared = run.source_version == "1" and not extra.shape.get("declared")
-            values["schema_version"] = None if undeclared else self._text(
-                run, "source_version", extra
-            )
-        else:
-            values["id"] = jsontext.string(values["id"])
         out = arrange("trajectory", values, extra)
         if "details" in out and out["details"] is None:
             out["details"] = {}
         return out
 
-    # ---- values ----------------------------------------------------------------------------
-
-    def _extra(self, row: Row) -> Extra:
-        """The row's ``extra``; of other formats only what restores characters."""
-        text: str | None = getattr(row, "extra", None)
-        extra = shape.unpack(text)
-        return extra if self._own else Extra(escaped=extra.escaped)
-
-    def _put(self, name: str, values: Item, extra: Extra) -> None:
-        """Add an object of a class, in the form of the source."""
-        self._items.append(arrange(name, {"class_": name, **values}, extra))
-
-    def _text(self, row: Row, column: str, extra: Extra) -> Any:
-        """A column as the source wrote it; None when it is null."""
-        value = shape.original(row, column, extra)
-        return None if value is None else self._string(value)
-
-    def _string(self, text: str) -> str | Raw:
-        return jsontext.string(media.restore(text, self._trajectory.media))
-
-    def _parts(self, row: Step | Observation, extra: Extra) -> list[Part]:
-        """The parts of a row, with the characters of the source."""
-        reasoning = shape.original(row, "reasoning", extra) if isinstance(row, Step) else None
-        return resolve(row.content, shape.original(row, "text", extra), reasoning)
-
-    def _image(self, part: Part, extra: Extra) -> Any:
-        """What stands for an image in the record."""
-        blob = self._trajectory.media.get(part.media_id or "")
-        if blob is None:
-            return ""
-        reference = images.reference(blob, {k: _plain(v) for k, v in part.extra.items()})
-        if "content" in extra.fields and blob.data is None:
-            written = jsontext.sanitise(bytes(extra.fields["content"])).decode("utf-8")
-            if jsontext.decode_value(jsontext.mend_text(written)[0]) == reference:
-                return extra.fields["content"]
-        return jsontext.string(reference)
-
-    def _reward(self, row: Step | Observation, extra: Extra) -> Any:
-        return write_number(row.reward, extra.shape.get("exact", {}).get("reward"))
-
     # ---- steps -----------------------------------------------------------------------------
 
     def _step(self, step: Step, path: str) -> None:
-        extra = self._extra(step)
+        pen = self._pen
+        extra = pen.extra(step)
         if step.kind in ("context_edit", "event"):
-            self._losses.add(f"{path}.kind", f"a step of kind {step.kind} is written as a message")
-        copied = step.kind == "message" and step.is_copied_context
-        if step.source == "agent" and not (copied and not step.calls):
+            self._losses.add(f"{path}.kind", f"a step of kind {step.kind} becomes a message")
+        copied = step.kind == "message" and step.is_copied_context and not step.calls
+        if step.source == "agent" and not copied:
             report_columns(step, _ACTED | self._carried, path, self._losses)
             self._acted(step, extra, path)
             return
         report_columns(step, _SAID | self._carried, path, self._losses)
-        source, name = step.source or "user", self._text(step, "actor", extra)
-        if source == "system":
-            source = "environment"
-            if step.actor not in (None, "system"):
+        values: Item = {"source": step.source, "name": pen.text(step, "actor", extra)}
+        if step.source == "system":
+            if step.actor is not None:
                 self._losses.add(f"{path}.actor", REASON)
-            name = "system"
-            if not self._own:
-                self._losses.add(path, "a system step is written as an observation named system")
-        values = {"source": source, "name": name, "reward": self._reward(step, extra)}
+            values = {"source": "environment", "name": "system"}
+            if not pen.own:
+                self._losses.add(path, "a system step becomes an observation named system")
+        values["reward"] = pen.reward(step, extra)
         self._said(step, values, extra, path)
         for j, call in enumerate(step.calls):
             self._call(call, {}, Extra(), f"{path}.calls[{j}]")
 
+    def _acted(self, step: Step, extra: Extra, path: str) -> None:
+        """Add what the agent said and did."""
+        pen = self._pen
+        thought = extra.shape.get("thought") or ("description" if pen.own else "reasoning_content")
+        values: Item = {"reward": pen.reward(step, extra)}
+        parts = [part for _, part in pen.parts(step, extra, path)]
+        if parts and thought != "both":
+            Turn(pen, self._call).write(step, parts, (values, extra), path)
+            return
+        text, reasoning = pen.text(step, "text", extra), pen.text(step, "reasoning", extra)
+        if step.calls:
+            values |= {"description": text, "reasoning_content": reasoning}
+            for j, call in enumerate(step.calls):
+                self._call(call, values, extra, f"{path}.calls[{j}]")
+                values, extra = {}, Extra()
+            return
+        values |= {"content": "" if text is None else text, "description": None}
+        if thought == "both":
+            words = [part.text for part in parts if part.type == "reasoning"]
+            values["description"] = pen.string(words[0]) if words else None
+            values["reasoning_content"] = pen.string(JOINT.join(words[1:])) if words[1:] else None
+        else:
+            values[thought] = reasoning
+        pen.put("message_action", values, extra)
+
+    def _call(self, call: ToolCall, values: Item, extra: Extra, path: str) -> None:
+        """Add an action; ``values`` and ``extra`` are those of its step."""
+        pen = self._pen
+        own = pen.extra(call)
+        name = pen.text(call, "name", own)
+        values = {"description": None, **values, "tool_call_id": pen.call_id(call, own)}
+        carried = _CALL | self._carried
+        if call.kind == "code":
+            language = pen.text(call, "language", own)
+            # What was read from this format has the language as its name, so an edit of the
+            # name is an edit of the language.
+            first, second = (name, language) if pen.own else (language, name)
+            if None not in (first, second) and first != second:
+                self._losses.add(f"{path}.{'language' if pen.own else 'name'}", REASON)
+            column = "arguments" if call.arguments_raw is None else "arguments_raw"
+            code = pen.text(call, column, own)
+            values["language"] = first if first is not None else second or "text"
+            values["content"] = "" if code is None else code
+            pen.put("code_action", values, extra)
+            carried |= {"language"}
+        else:
+            if call.kind not in (None, "function"):
+                self._losses.add(f"{path}.kind", f"a call of kind {call.kind} becomes api_action")
+            values["function"] = "" if name is None else name
+            values["kwargs"] = pen.kwargs(call, own, path)
+            pen.put("api_action", values, extra)
+        report_columns(call, carried, path, self._losses)
+
+    # ---- texts, images and pages -----------------------------------------------------------
+
     def _said(self, row: Step | Observation, values: Item, extra: Extra, path: str) -> None:
-        """Add texts and images; the first one carries the values and the ``extra`` of the row."""
-        texts_and_images: list[tuple[str, Any, Any]] = []
-        for n, part in enumerate(self._parts(row, extra)):
+        """Add texts and images; the first one carries the values and the ``extra`` of the row.
+
+        Args:
+            row: a step that is no action, or an observation.
+            values: source and name, and what only the first item has.
+            extra: the row's ``extra``.
+            path: where the row is.
+        """
+        pen = self._pen
+        items: list[tuple[str, Item]] = []
+        for _, part in pen.parts(row, extra, path):
             if part.type == "media":
-                boxes = extra.fields.get("annotations") if isinstance(row, Step) else None
-                if isinstance(row, Observation) and row.annotations is not None:
-                    boxes = jsontext.raw(shape.original(row, "annotations", extra))
-                image = ("image_observation", self._image(part, extra), boxes)
-                texts_and_images.append(image)
-                self._part_extra(part, frozenset({"mime", "bare"}), f"{path}.content[{n}]")
+                image = {"content": pen.image(part, extra), "annotations": _boxes(row, part, extra)}
+                items.append(("image_observation", image))
             elif part.type == "text":
-                texts_and_images.append(("text_observation", self._string(part.text), None))
-                self._part_extra(part, frozenset(), f"{path}.content[{n}]")
-            elif part.type == "opaque":
-                self._losses.add(f"{path}.content[{n}]", REASON)
-        if row.content is None or (row.text and not any(t[0][0] == "t" for t in texts_and_images)):
-            text = self._text(row, "text", extra)
-            texts_and_images.append(("text_observation", "" if text is None else text, None))
-        named = False
-        for n, (class_name, content, boxes) in enumerate(texts_and_images):
-            item = {"content": content, "source": values["source"]}
-            if class_name == "image_observation":
-                item["annotations"] = boxes
-            else:
-                item["name"] = values["name"]
-                named = True
-            if n == 0:
-                item |= {key: values.get(key) for key in ("tool_call_id", "reward")}
-            self._put(class_name, item, extra if n == 0 else Extra())
-        if values["name"] is not None and not named:
+                items.append(("text_observation", {"content": pen.string(part.text)}))
+        texts = sum(name == "text_observation" for name, _ in items)
+        if not items or (row.text and not texts):
+            text = pen.text(row, "text", extra)
+            items.append(("text_observation", {"content": "" if text is None else text}))
+            texts += 1
+        if values["name"] is not None and not texts:
             column = "actor" if isinstance(row, Step) else "name"
             self._losses.add(f"{path}.{column}", "an image has no name")
+        for name, item in items:
+            item["source"] = values["source"]
+            if name == "text_observation":
+                item["name"] = values["name"]
+            item |= {key: values.pop(key, None) for key in ("tool_call_id", "reward")}
+            pen.put(name, item, extra)
+            extra = Extra()
 
-    def _part_extra(self, part: Part, known: frozenset[str], path: str) -> None:
-        for key in part.extra.keys() - known:
-            self._losses.add(f"{path}.extra.{key}", REASON)
+    def _observation(self, row: Observation, path: str) -> None:
+        pen = self._pen
+        extra = pen.extra(row)
+        values: Item = {
+            "source": row.source or "environment",
+            "name": pen.text(row, "name", extra),
+            "tool_call_id": pen.answered_id(row, extra),
+            "reward": pen.reward(row, extra),
+        }
+        carried = _SEEN | self._carried
+        if row.content is not None:
+            carried |= _BOXES
+        if "class" in extra.shape or any(getattr(row, column) is not None for column in _PAGE):
+            report_columns(row, carried | _PAGE | _BOXES, path, self._losses)
+            self._page(row, values, extra, path)
+        else:
+            report_columns(row, carried, path, self._losses)
+            self._said(row, values, extra, path)
 
-    def _acted(self, step: Step, extra: Extra, path: str) -> None:
-        """Add what the agent said and did, in its order."""
-        thought = extra.shape.get("thought") or ("" if self._own else "reasoning_content")
-        values: Item = {"reward": self._reward(step, extra)}
-        if step.content is not None and thought != "both":
-            self._interleaved(step, values, extra, path)
-            return
-        text, reasoning = self._text(step, "text", extra), self._text(step, "reasoning", extra)
-        for j, call in enumerate(step.calls):
-            values["description"] = text if j == 0 else None
-            values["reasoning_content"] = reasoning if j == 0 else None
-            self._call(call, values if j == 0 else {}, extra if j == 0 else Extra(), path, j)
-        if not step.calls:
-            values["content"] = "" if text is None else text
-            if thought == "both":
-                first, *rest = [p.text for p in self._parts(step, extra) if p.type == "reasoning"]
-                values["description"] = self._string(first)
-                reasoning = self._string(JOINT.join(rest)) if rest else None
-                thought = "reasoning_content"
-            else:
-                values["description"] = None
-            values[thought or "description"] = reasoning
-            self._put("message_action", values, extra)
+    def _page(self, row: Observation, values: Item, extra: Extra, path: str) -> None:
+        """Add a web observation; what it has no key for follows as a text or an image."""
+        pen = self._pen
+        parts = pen.parts(row, extra, path)
+        images = [part for _, part in parts if part.type == "media"]
+        fields = dict(extra.fields)
+        nested = Extra(shape=extra.shape.get("image") or {})
+        if "image_observation" in fields:
+            nested.fields = jsontext.decode_object(fields.pop("image_observation"))
+        image: Item | None = None
+        if images:
+            image = {
+                "class_": "image_observation",
+                "content": pen.image(images[0], nested),
+                "annotations": _boxes(row, images[0], extra),
+                "source": nested.shape.get("source", "environment"),
+            }
+            image = arrange("image_observation", image, nested)
+        page: Item = {column: pen.text(row, column, extra) for column in ("html", "axtree", "url")}
+        page |= {"image_observation": image, "viewport_size": self._viewport(row, extra, path)}
+        page |= {key: values[key] for key in ("tool_call_id", "reward")}
+        pen.put("web_observation", page, Extra(fields=fields, shape=extra.shape))
+        said = {"source": values["source"], "name": values["name"]}
+        if row.text:
+            item = {**said, "content": pen.text(row, "text", extra)}
+            pen.put("text_observation", item, Extra())
+        elif values["name"] is not None:
+            self._losses.add(f"{path}.name", "a web observation has no name")
+        for part in images[1:]:
+            item = {"content": pen.image(part, extra), "source": said["source"]}
+            pen.put("image_observation", {**item, "annotations": None}, Extra())
+
+    def _viewport(self, row: Observation, extra: Extra, path: str) -> list[Any] | None:
+        exact = extra.shape.get("exact", {})
+        sizes: list[Any] = []
+        for key in ("width", "height"):
+            value = getattr(row, f"viewport_{key}")
+            if value is not None and key not in exact and value.is_integer():
+                value = int(value)
+            sizes.append(write_number(value, exact.get(key)))
+        if None in sizes:
+            for key, size in zip(("width", "height"), sizes, strict=True):
+                if size is not None:
+                    self._losses.add(f"{path}.viewport_{key}", "the other size is missing")
+            return None
+        return sizes
+
+
+def _boxes(row: Step | Observation, part: Part, extra: Extra) -> Raw | None:
+    """The labelled boxes of an image, as the source wrote them."""
+    if isinstance(row, Observation) and row.annotations is not None:
+        return jsontext.raw(shape.original(row, "annotations", extra))
+    return extra.fields.get("annotations", part.extra.get("annotations"))

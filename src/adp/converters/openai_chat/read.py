@@ -9,6 +9,7 @@ from msgspec import Raw
 
 from adp.converters.openai_chat import keys as k
 from adp.converters.openai_chat.content import content_columns
+from adp.converters.openai_chat.fast import read_message
 from adp_schema import jsontext, shape
 from adp_schema.builder import Columns, RowBuilder
 from adp_schema.errors import RecordError
@@ -37,7 +38,8 @@ def read_record(record: RawRecord, builder: RowBuilder, losses: Losses) -> None:
     columns["extra"] = shape.pack(fields, shape=form)
     builder.trajectory(columns)
     for index, message in enumerate(messages):
-        _message(message, f"$.messages[{index}]", builder, losses)
+        if not read_message(message, builder):
+            _message(message, f"$.messages[{index}]", builder, losses)
 
 
 def _usual_record(names: list[str], form: dict[str, Any], rest: dict[str, Raw]) -> list[str]:

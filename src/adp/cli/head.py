@@ -1,0 +1,45 @@
+"""``adp head``: the first trajectories."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Annotated
+
+import typer
+from rich.text import Text
+
+from adp.cli.text import console, epilog, light_table, one_line, print_json, visible
+from adp.core.lookup import Summary
+from adp.core.lookup import head as first_ones
+from adp_schema.store import Store
+
+EPILOG = epilog("adp head my_store -n 5", 2, 5)
+
+
+def head(
+    path: Annotated[str, typer.Argument(metavar="STORE", help="Folder or URL of the store.")],
+    count: Annotated[int, typer.Option("-n", min=1, help="How many.")] = 10,
+    as_json: Annotated[bool, typer.Option("--json", help="Print them as JSON.")] = False,
+) -> None:
+    """List the first trajectories, one a line."""
+    report(first_ones(Store.open(path), count), as_json=as_json)
+
+
+def report(found: list[Summary], *, as_json: bool) -> None:
+    """Print one line a trajectory."""
+    if as_json:
+        print_json([asdict(summary) for summary in found])
+        return
+    numbers = ["steps", "calls", "errors"]
+    table = light_table("id", *numbers, "success", "first words", right=numbers, fold=["id"])
+    words = {True: Text("yes", "green"), False: Text("no", "red"), None: Text("-", "dim")}
+    for summary in found:
+        table.add_row(
+            Text(visible(summary.trajectory_id)),
+            f"{summary.steps:,}",
+            f"{summary.calls:,}",
+            Text(f"{summary.errors:,}", "red" if summary.errors else ""),
+            words[summary.success],
+            Text(one_line(summary.first_words, 100)),
+        )
+    console().print(table if found else "the store holds no trajectories")

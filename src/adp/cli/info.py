@@ -1,0 +1,100 @@
+"""``adp info``: what a store holds."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+from rich.text import Text
+
+from adp.cli.convert import equation, stored, top
+from adp.cli.text import console, epilog, human_size, light_table, pairs, print_json, visible
+from adp.core.verify import verify as verify_files
+from adp_schema.errors import StoreError
+from adp_schema.store import Store
+
+EPILOG = epilog("adp info my_store --verify", 2, 5)
+
+
+def info(
+    path: Annotated[str, typer.Argument(metavar="STORE", help="Folder or URL of the store.")],
+    verify: Annotated[
+        bool, typer.Option("--verify", help="Hash every file again and name those that differ.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the contents as JSON.")] = False,
+) -> None:
+    """Say what a store holds: tables, data sets, counts, losses and where it comes from."""
+    store = Store.open(path)
+    wrong = verify_files(store) if verify else None
+    if as_json:
+        print_json(contents(store, wrong))
+    else:
+        report(store)
+    if wrong:
+        named = "; ".join(f"{file}: {what}" for file, what in list(wrong.items())[:10])
+        raise StoreError(f"{len(wrong)} files differ from the manifest: {named}")
+    if verify and not as_json:
+        files = sum(len(shards) for shards in store.manifest.tables.values())
+        console().print(f"\nverified: {files} files are as the manifest says")
+
+
+def contents(store: Store, wrong: dict[str, str] | None) -> dict[str, Any]:
+    """The contents of a store for programs."""
+    manifest = store.manifest
+    answer: dict[str, Any] = {
+        "store": store.root,
+        "schema_version": manifest.schema_version,
+        "counts": manifest.counts.model_dump(),
+        "datasets": manifest.datasets,
+        "tables": {
+            table: {
+                "rows": manifest.rows(table),
+                "files": len(shards),
+                "bytes": sum(shard.size for shard in shards),
+            }
+            for table, shards in manifest.tables.items()
+        },
+        "reasons": manifest.reasons,
+        "losses": manifest.losses,
+        "lineage": [act.model_dump() for act in manifest.lineage],
+    }
+    if wrong is not None:
+        answer["damaged"] = wrong
+    return answer
+
+
+def report(store: Store) -> None:
+    """Print the contents of a store."""
+    manifest = store.manifest
+    screen = console()
+    screen.print(
+        pairs(
+            [
+                ("store", store.root),
+                ("schema", manifest.schema_version),
+                ("size", human_size(stored(manifest))),
+            ]
+        )
+    )
+    screen.print(equation(manifest))
+    screen.print(f"trajectories {manifest.rows('trajectories'):,}\n")
+    table = light_table("table", "rows", "files", "size", right=["rows", "files", "size"])
+    for name, shards in manifest.tables.items():
+        size = human_size(sum(shard.size for shard in shards))
+        table.add_row(name, f"{manifest.rows(name):,}", str(len(shards)), size)
+    screen.print(table)
+    screen.print()
+    table = light_table(
+        "data set", "trajectories", right=["trajectories"], fold=["data set"]
+    )
+    for name, count in manifest.datasets.items():
+        table.add_row(Text(visible(name)), f"{count:,}")
+    screen.print(table)
+    top("reason", manifest.reasons)
+    top("lost (path: reason)", manifest.losses)
+    for act in manifest.lineage:
+        facts = {**act.options, **act.versions}
+        words = [f"{name} {value}" for name, value in facts.items()]
+        words += [f"parent {parent}" for parent in act.parents]
+        screen.print()
+        screen.print(pairs([(f"made by {act.act}", ", ".join(words))]))

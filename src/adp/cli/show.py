@@ -1,0 +1,66 @@
+"""``adp show``: one trajectory for reading."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from adp.cli.text import console, epilog, print_json
+from adp.core.lookup import find_id
+from adp.core.transcript import KINDS, View, as_json, transcript
+from adp_schema.errors import UsageError, unknown_name
+from adp_schema.store import Store
+
+EPILOG = epilog("adp show my_store django-11099 --steps 0:10", 2, 5)
+
+
+def show(
+    path: Annotated[str, typer.Argument(metavar="STORE", help="Folder or URL of the store.")],
+    trajectory_id: Annotated[
+        str, typer.Argument(metavar="ID", help="Id of the trajectory, or its begin or end.")
+    ],
+    steps: Annotated[
+        str | None, typer.Option(metavar="A:B", help="Steps from A up to, not including, B.")
+    ] = None,
+    kind: Annotated[
+        list[str] | None, typer.Option(help=f"Show only this, repeatable: {', '.join(KINDS)}.")
+    ] = None,
+    full: Annotated[bool, typer.Option("--full", help="Do not cut long texts.")] = False,
+    json_wanted: Annotated[
+        bool, typer.Option("--json", help="Print the trajectory as JSON, whole.")
+    ] = False,
+) -> None:
+    """Show one trajectory for reading: each call stands with its result."""
+    first, last = parse_steps(steps)
+    for name in kind or []:
+        if name not in KINDS:
+            raise UsageError(unknown_name("kind", name, KINDS))
+    store = Store.open(path)
+    trajectory = store.get(find_id(store, trajectory_id), resolve=True)
+    if json_wanted:
+        print_json(as_json(trajectory))
+        return
+    screen = console()
+    view = View(full=full, first=first, last=last, kinds=tuple(kind or ()))
+    for line in transcript(trajectory, view):
+        screen.print(line, soft_wrap=not screen.is_terminal)
+
+
+def parse_steps(text: str | None) -> tuple[int, int | None]:
+    """Parse ``A:B``, ``A:``, ``:B`` or ``A``.
+
+    Raises:
+        UsageError: it is none of these.
+    """
+    if text is None:
+        return 0, None
+    start, colon, end = text.partition(":")
+    if not colon and start.isascii() and start.isdigit():
+        return int(start), int(start) + 1
+    if not colon or not all(part == "" or part.isascii() and part.isdigit() for part in (start, end)):
+        raise UsageError(f"--steps takes A:B, such as 0:10 or 5:, not '{text}'")
+    first, last = int(start or 0), int(end) if end else None
+    if last is not None and last <= first:
+        raise UsageError(f"--steps {text} holds no step; the first number is the smaller one")
+    return first, last

@@ -1,0 +1,124 @@
+"""``adp stats``: numbers about a store."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from adp.cli.text import (
+    bars,
+    console,
+    epilog,
+    light_table,
+    one_line,
+    pairs,
+    print_json,
+    share,
+)
+from adp.core.stats import GROUPINGS, Group, Recorded
+from adp.core.stats import stats as count
+from adp_schema.store import Store
+
+EPILOG = epilog("adp stats my_store --by dataset,model", 2, 5)
+
+
+def stats(
+    path: Annotated[str, typer.Argument(metavar="STORE", help="Folder or URL of the store.")],
+    by: Annotated[
+        str, typer.Option(help=f"Columns to group by, with commas: {', '.join(GROUPINGS)}.")
+    ] = "dataset,agent",
+    as_json: Annotated[bool, typer.Option("--json", help="Print the numbers as JSON.")] = False,
+) -> None:
+    """Count steps, calls, errors, tokens and success, by data set and agent.
+
+    Every rate comes with the share of rows that record it. Branches are left out.
+    """
+    names = [name.strip() for name in by.split(",") if name.strip()]
+    groups = count(Store.open(path), names)
+    if as_json:
+        print_json([asdict(group) for group in groups])
+        return
+    screen = console()
+    if not groups:
+        screen.print("the store holds no trajectories")
+    for index, group in enumerate(groups):
+        if index:
+            screen.print()
+        report(group, screen)
+
+
+def report(group: Group, screen: Console) -> None:
+    """Print the numbers of one group."""
+    key = ", ".join(f"{name} {value or '(none)'}" for name, value in group.key.items())
+    screen.print(Text(one_line(key) or "all", "bold underline"))
+    rows = [
+        (
+            "size",
+            f"{group.trajectories:,} trajectories, {group.steps:,} steps, {group.calls:,} calls",
+        ),
+        ("success", rate(group.success)),
+        ("reward", mean(group.reward)),
+        ("errors", errors(group.error_results, group.known_results, group.results)),
+    ]
+    titles = {
+        "tokens_in": "tokens in",
+        "tokens_out": "tokens out",
+        "tokens_cached": "tokens cached",
+        "cost_usd": "cost",
+    }
+    for name, title in titles.items():
+        if name in group.usage:
+            rows.append((title, usage(group.usage[name], money=name == "cost_usd")))
+    screen.print(pairs(rows))
+    if group.tools:
+        table = light_table(
+            "tool", "calls", "errors", "rate", right=["calls", "errors", "rate"], fold=["tool"]
+        )
+        for tool in group.tools:
+            table.add_row(
+                Text(one_line(tool.name)),
+                f"{tool.calls:,}",
+                f"{tool.errors:,}" if tool.known else "-",
+                share(tool.errors, tool.known),
+            )
+        screen.print()
+        screen.print(table)
+    for title, buckets in group.histograms.items():
+        screen.print()
+        screen.print(Text(title, "bold"))
+        screen.print(bars(buckets))
+
+
+def rate(value: Recorded) -> str:
+    """A share, with how many rows record it."""
+    if value.total is None:
+        return "not recorded"
+    recorded = f"{value.recorded:,} of {value.of:,} record it"
+    return f"{share(value.total, value.recorded)} ({recorded})"
+
+
+def mean(value: Recorded) -> str:
+    """A mean, with how many rows record it."""
+    if value.total is None:
+        return "not recorded"
+    average = value.total / value.recorded
+    return f"{average:.3g} on average ({value.recorded:,} of {value.of:,} record it)"
+
+
+def errors(wrong: int, known: int, results: int) -> str:
+    """The share of results that are errors, with how many results say so."""
+    if not known:
+        return "not recorded"
+    return f"{share(wrong, known)} of results ({known:,} of {results:,} say it)"
+
+
+def usage(value: Recorded, *, money: bool) -> str:
+    """A sum over model turns, with the share of turns that record it."""
+    if value.total is None:
+        return "not recorded"
+    amount = f"${value.total:,.4f}" if money else f"{value.total:,.0f}"
+    return f"{amount} ({share(value.recorded, value.of)} of model turns record it)"

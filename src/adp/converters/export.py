@@ -1,0 +1,185 @@
+"""Writing a store back out as files of a format.
+
+Files keep the relative paths of the inputs. A file of the same format keeps its layout too: one
+array or one record a line, indentation, ASCII escapes, Parquet with its schema. Files of another
+format get that format's usual layout.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import groupby
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from adp.converters import style as styles
+from adp.converters.registry import formats
+from adp.core.progress import Progress, Silent
+from adp_schema.errors import ConversionLossError, OutputExistsError, StoreError
+from adp_schema.model import Trajectory
+from adp_schema.protocols import Converter, Losses
+from adp_schema.store import Store
+
+_SUFFIXES = {"jsonl": ".jsonl", "json_array": ".json", "json": ".json", "parquet": ".parquet"}
+
+
+@dataclass
+class ExportReport:
+    """What an export wrote.
+
+    Attributes:
+        files: number of files.
+        records: number of records in them.
+        losses: what the format could not hold: ``path: reason`` -> number of times.
+    """
+
+    files: int = 0
+    records: int = 0
+    losses: dict[str, int] = field(default_factory=dict)
+
+
+def export(
+    store: Store,
+    to: str,
+    out: str,
+    *,
+    single: str | None = None,
+    strict: bool = False,
+    progress: Progress | None = None,
+) -> ExportReport:
+    """Write the trajectories of a store as files of a format.
+
+    Args:
+        store: the store.
+        to: name of the format.
+        out: folder for the files; it must be empty or absent.
+        single: write one file of this name instead of one a source file.
+        strict: stop at the first loss.
+        progress: told how far it is, in trajectories.
+
+    Raises:
+        UsageError: there is no such format.
+        OutputExistsError: the folder holds something, or cannot be written.
+        ConversionLossError: with ``strict``, the format cannot hold something.
+    """
+    converter = formats.get(to)
+    folder = Path(out)
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise OutputExistsError(f"{folder} is there and not empty; choose another -o")
+    report, losses = ExportReport(), Losses()
+    told = progress or Silent()
+    told.total(store.manifest.rows("trajectories"))
+    written: set[Path] = set()
+    sources = _sources(store)
+    try:
+        for name, trajectories in groupby(store.trajectories(), _file_of(single)):
+            target = folder / _target_name(name, sources.get(name), converter, single)
+            if target in written:
+                raise StoreError(
+                    f"two files of the store would both become {target.name}; use --single FILE"
+                )
+            written.add(target)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            records = _records(trajectories, converter, losses, strict, told)
+            source = None if single else sources.get(name)
+            report.records += _write(target, records, source, converter)
+            report.files += 1
+    except OSError as error:
+        raise OutputExistsError(f"cannot write to {folder}: {error.strerror}") from error
+    report.losses = dict(sorted(losses.counts.items()))
+    return report
+
+
+def _file_of(single: str | None) -> Any:
+    """The key that tells the trajectories of one output file from those of the next."""
+    return lambda trajectory: single or trajectory.source_file or "trajectories"
+
+
+def _sources(store: Store) -> dict[str, dict[str, Any]]:
+    """The input files of a store by path."""
+    rows = store.scan("sources").collect().to_dicts()
+    return {row["source_file"]: row for row in rows}
+
+
+def _target_name(
+    name: str, source: dict[str, Any] | None, converter: Converter, single: str | None
+) -> str:
+    """Relative path of an output file, without a way out of the folder."""
+    parts = [part for part in Path(name).parts if part not in ("..", "/", "\\")]
+    path = Path(*parts)
+    if single or (source is not None and source["source_format"] == converter.name):
+        return str(path)
+    return str(path.with_suffix(_SUFFIXES[converter.container]))
+
+
+def _records(
+    trajectories: Iterator[Trajectory],
+    converter: Converter,
+    losses: Losses,
+    strict: bool,
+    told: Progress,
+) -> Iterator[Any]:
+    for trajectory in trajectories:
+        record = converter.write(trajectory, losses)
+        items = losses.take()
+        if strict and items:
+            raise ConversionLossError(
+                f"{trajectory.trajectory_id}: {converter.name} cannot hold "
+                f"{items[0]['path']}: {items[0]['reason']} (--strict)"
+            )
+        told.advance(1)
+        yield record
+
+
+def _write(
+    target: Path, records: Iterator[Any], source: dict[str, Any] | None, converter: Converter
+) -> int:
+    """Write one file and return the number of records."""
+    same = source is not None and source["source_format"] == converter.name
+    framing = source["framing"] if source is not None and same else None
+    if framing is None:
+        framing = "parquet" if target.suffix == ".parquet" else converter.container
+        framing = "jsonl" if target.suffix in (".jsonl", ".ndjson") else framing
+    style = json.loads(source["style"]) if source is not None and same else default_style(framing)
+    if framing == "parquet":
+        from adp.converters.parquet_rows import write_rows
+
+        lines = (styles.lay_out(record, styles.DEFAULT, in_array=False) for record in records)
+        return write_rows(target, lines, style.get("schema"))
+    with target.open("wb") as file:
+        if style.get("bom"):
+            file.write(b"\xef\xbb\xbf")
+        count = _write_records(file, records, framing, style)
+        if style.get("final_newline", True):
+            file.write(b"\n")
+    return count
+
+
+def default_style(framing: str) -> dict[str, Any]:
+    """Layout of a file that has no source of its format: arrays are indented by two."""
+    return {"layout": 2, "ascii": True} if framing == "json_array" else dict(styles.DEFAULT)
+
+
+def _write_records(
+    file: BinaryIO, records: Iterator[Any], framing: str, style: dict[str, Any]
+) -> int:
+    """Write the records with what stands between them, without the last newline."""
+    array = framing == "json_array"
+    layout = style.get("layout")
+    indent = layout if array and isinstance(layout, int) else 0
+    margin = b"\n" + b" " * indent if indent else b""
+    between = b"," + (margin or (b"" if layout == "compact" else b" ")) if array else b"\n"
+    count = 0
+    for record in records:
+        file.write((b"[" + margin if array else b"") if count == 0 else between)
+        data = styles.lay_out(record, style, in_array=indent > 0)
+        if framing == "jsonl" and b"\n" in data:
+            data = styles.lay_out(record, {**style, "layout": "spaced"}, in_array=False)
+        file.write(data)
+        count += 1
+    if array:
+        file.write((b"\n" if indent else b"") + b"]" if count else b"[]")
+    return count

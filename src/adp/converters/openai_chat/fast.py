@@ -1,0 +1,238 @@
+"""The quick way for messages of the common form.
+
+Nearly all messages have only usual keys with values of usual types. They are converted here with
+few Python operations; whatever is not plainly of that form is left to `read`, which gives the
+same rows for it (a property test holds the two together).
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import msgspec
+from msgspec import Raw
+
+from adp.converters.openai_chat import keys as k
+from adp.converters.openai_chat.content import content_columns
+from adp_schema import jsontext
+from adp_schema.builder import Columns, RowBuilder
+from adp_schema.shape import pack
+
+_decode = msgspec.json.Decoder().decode
+_objects = msgspec.json.Decoder(dict[str, Raw]).decode
+_arrays = msgspec.json.Decoder(list[Raw]).decode
+_NAMES = frozenset({"role", "content", "name", "tool_calls", "tool_call_id", *k.REASONING_KEYS})
+_CALL = re.compile(
+    rb'\{"id": ?("[^"\\]*"), ?"type": ?"function", ?'
+    rb'"function": ?\{"name": ?("[^"\\]*"), ?"arguments": ?(.*)\}\}',
+    re.DOTALL,
+)
+_LIMIT = 10_000
+_NULL_TEXT, _LIST, _NULL_REASONING, _NULL_NAME, _NULL_CALLS, _NULL_ID = 1, 2, 4, 8, 16, 32
+
+
+class _Plan:
+    """What is known of all messages with the same keys in the same order.
+
+    Attributes:
+        size: characters of a compact object with these keys besides its values.
+        spaces: further characters when ", " and ": " are used; both -1 for unusual keys.
+        reasoning: the key of the reasoning, if any.
+        extras: (role, bits) -> column ``extra``. There are few, so the texts are kept.
+    """
+
+    __slots__ = ("calls", "extras", "name", "names", "reasoning", "result_id", "size", "spaces")
+
+    def __init__(self, names: tuple[str, ...]) -> None:
+        reasoning = [name for name in names if name in k.REASONING_KEYS]
+        usual = "role" in names and _NAMES.issuperset(names) and len(reasoning) < 2
+        self.names = names
+        self.size = sum(map(len, names)) + 4 * len(names) + 1 if usual else -1
+        self.spaces = 2 * len(names) - 1
+        self.reasoning = reasoning[0] if reasoning else None
+        self.name = "name" in names
+        self.calls = "tool_calls" in names
+        self.result_id = "tool_call_id" in names
+        self.extras: dict[tuple[str, int], str | None] = {}
+
+
+_plans: dict[tuple[str, ...], _Plan] = {}
+
+
+def _plan(names: tuple[str, ...]) -> _Plan:
+    if len(_plans) > _LIMIT:
+        _plans.clear()
+    return _plans.setdefault(names, _Plan(names))
+
+
+def read_message(raw: Raw, builder: RowBuilder) -> bool:
+    """Convert a message of the common form; False when it is not one and nothing was done."""
+    message = _objects(raw)
+    names = tuple(message)
+    plan = _plans.get(names) or _plan(names)
+    if plan.size < 0:
+        return False
+    spare = len(raw) - plan.size - sum(map(len, message.values()))
+    if spare and spare != plan.spaces:
+        return False
+    columns: Columns = {}
+    bits = 0
+    content = message.get("content")
+    try:
+        role = _decode(message["role"])
+        text = None if content is None else _decode(content)
+        if type(text) is str:
+            columns["text"] = builder.text(text) if ";base64," in text else text
+        elif text is None:
+            bits = _NULL_TEXT
+        elif type(text) is not list:
+            return False
+        if plan.name:
+            name = _decode(message["name"])
+            if name is None:
+                bits |= _NULL_NAME
+            elif type(name) is str:
+                columns["name"] = name
+            else:
+                return False
+    except msgspec.DecodeError:
+        return False
+    if type(role) is not str:
+        return False
+    if role in k.RESULT_ROLES:
+        emit = _result
+    elif plan.result_id:
+        return False
+    else:
+        emit = _step
+    return emit(builder, plan, message, columns, role, bits, type(text) is list)
+
+
+def _list_content(message: dict[str, Raw], columns: Columns, builder: RowBuilder) -> int:
+    content_columns(message["content"], columns, {}, builder)
+    return _LIST
+
+
+def _result(
+    builder: RowBuilder,
+    plan: _Plan,
+    message: dict[str, Raw],
+    columns: Columns,
+    role: str,
+    bits: int,
+    listed: bool,
+) -> bool:
+    if plan.calls or plan.reasoning:
+        return False
+    answers = None
+    if plan.result_id:
+        answers = _decode(message["tool_call_id"])
+        if answers is None:
+            bits |= _NULL_ID
+        elif type(answers) is not str:
+            return False
+    if listed:
+        bits |= _list_content(message, columns, builder)
+    columns["source"] = "environment"
+    columns["extra"] = _extra(plan, role, bits, k.RESULT_KEYS, "tool")
+    builder.observation(columns, answers=answers, by_order=answers is None)
+    return True
+
+
+def _step(
+    builder: RowBuilder,
+    plan: _Plan,
+    message: dict[str, Raw],
+    columns: Columns,
+    role: str,
+    bits: int,
+    listed: bool,
+) -> bool:
+    calls: list[Columns] = []
+    if plan.reasoning:
+        reasoning = _decode(message[plan.reasoning])
+        if reasoning is None:
+            bits |= _NULL_REASONING
+        elif type(reasoning) is str:
+            columns["reasoning"] = reasoning
+        else:
+            return False
+    if plan.calls:
+        listed_calls = message["tool_calls"]
+        if len(listed_calls) == 4 and bytes(listed_calls) == b"null":
+            bits |= _NULL_CALLS
+        else:
+            if jsontext.first_byte(listed_calls) != 0x5B:
+                return False
+            for item in _arrays(listed_calls):
+                call = _call(item)
+                if call is None:
+                    return False
+                calls.append(call)
+            if not calls:
+                return False
+    if listed:
+        bits |= _list_content(message, columns, builder)
+    source = k.ROLE_SOURCES.get(role, "environment")
+    columns["source"] = source
+    columns["kind"] = "llm_turn" if source == "agent" else "message"
+    if plan.name and "name" in columns:
+        columns["actor"] = columns.pop("name")
+    columns["extra"] = _extra(plan, role, bits, k.STEP_KEYS, k.USUAL_ROLES[source])
+    builder.step(columns)
+    requestor = "user" if source == "user" else "agent"
+    for call in calls:
+        call["requestor"] = requestor
+        builder.call(call)
+    return True
+
+
+def _call(raw: Raw) -> Columns | None:
+    """The columns of a call with exactly the usual keys in the usual order, else None."""
+    match = _CALL.fullmatch(raw)
+    if match is None:
+        return None
+    call_id, name, arguments = match.groups()
+    columns: Columns = {"kind": "function", "call_id": _decode(call_id), "name": _decode(name)}
+    first = arguments[:1]
+    try:
+        if first == b'"':
+            text = _decode(arguments)
+        elif first == b"{" and jsontext.is_valid(arguments):
+            columns["arguments"] = jsontext.one_line(arguments)
+            columns["arguments_kind"] = "object"
+            return columns
+        else:
+            return None
+    except msgspec.DecodeError:
+        return None
+    valid = jsontext.is_valid(text)
+    columns["arguments" if valid else "arguments_raw"] = text
+    columns["arguments_kind"] = "json_string" if valid else "invalid"
+    return columns
+
+
+def _extra(
+    plan: _Plan, role: str, bits: int, usual: tuple[str, ...], usual_role: str
+) -> str | None:
+    """``extra`` of a message of this form."""
+    key = (role, bits)
+    if key in plan.extras:
+        return plan.extras[key]
+    if len(plan.extras) > _LIMIT:
+        plan.extras.clear()
+    shape: dict[str, Any] = {}
+    if role != usual_role:
+        shape["role"] = role
+    if bits & _LIST:
+        shape["content"] = "list"
+    reasoning = None if bits & _NULL_REASONING else plan.reasoning
+    if reasoning is not None and reasoning != "reasoning_content":
+        shape["reasoning"] = reasoning
+    order = [reasoning or "reasoning_content" if name == "reasoning" else name for name in usual]
+    guessed = [name for name in order if name in plan.names]
+    if list(plan.names) != guessed or bits & ~_LIST & ~_NULL_TEXT or "content" not in plan.names:
+        shape["keys"] = list(plan.names)
+    plan.extras[key] = pack(None, shape=shape)
+    return plan.extras[key]

@@ -1,0 +1,361 @@
+"""A trajectory as lines for reading.
+
+Calls stand together with their results, also when a result arrived later. Nothing in the data
+is taken for markup, and control characters are shown, so a log cannot steer the terminal.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from rich.text import Text
+
+if TYPE_CHECKING:
+    from adp_schema.model import Observation, Step, ToolCall, Trajectory
+
+KINDS = ("user", "agent", "system", "environment", "reasoning", "call", "result")
+"""What ``View.kinds`` may hold: texts by their source, and the parts of a turn."""
+
+_SHOWN = {code: chr(0x2400 + code) for code in range(32) if chr(code) not in "\n\t"}
+_SHOWN[127] = "␡"
+_SHOWN |= {code: f"\\x{code:02x}" for code in range(0x80, 0xA0)}
+# Marks that turn the direction of writing can make a text read as another one.
+_TURNS = [0x200E, 0x200F, 0x061C, 0x2028, 0x2029, *range(0x202A, 0x202F), *range(0x2066, 0x206A)]
+_SHOWN |= {code: f"\\u{code:04x}" for code in [*_TURNS, *range(0xD800, 0xE000)]}
+
+_TEXT_LIMIT, _RESULT_LIMIT, _LINES_LIMIT = 2000, 1000, 40
+_MARGIN = "  "
+
+
+def visible(text: str) -> str:
+    """A text whose control characters are shown as signs: harmless on a terminal.
+
+    Line ends and tabs stay. Escape becomes ``␛``, for example.
+    """
+    return text.replace("\r\n", "\n").translate(_SHOWN)
+
+
+def human_size(size: int) -> str:
+    """A number of bytes for people: ``12 kB``."""
+    amount = float(size)
+    for unit in ("B", "kB", "MB", "GB"):
+        if amount < 1000:
+            return f"{amount:.0f} {unit}" if amount >= 10 or unit == "B" else f"{amount:.1f} {unit}"
+        amount /= 1000
+    return f"{amount:.1f} TB"
+
+
+@dataclass(frozen=True)
+class View:
+    """What is shown of a trajectory.
+
+    Attributes:
+        full: do not cut long texts.
+        first: first step to show.
+        last: step after the last one to show; None for the end.
+        kinds: names of `KINDS`; empty shows all.
+    """
+
+    full: bool = False
+    first: int = 0
+    last: int | None = None
+    kinds: Sequence[str] = field(default=())
+
+    def shows(self, kind: str) -> bool:
+        """Whether a kind of line is shown."""
+        return not self.kinds or kind in self.kinds
+
+    def holds(self, step: int) -> bool:
+        """Whether a step lies in the range."""
+        return self.first <= step and (self.last is None or step < self.last)
+
+
+def transcript(trajectory: Trajectory, view: View | None = None) -> Iterator[Text]:
+    """The lines of a trajectory.
+
+    Args:
+        trajectory: as `Store.get` returns it.
+        view: what is shown; None shows all, with long texts cut.
+    """
+    view = view or View()
+    yield from header(trajectory)
+    yield from _Writer(trajectory, view).lines()
+
+
+def header(trajectory: Trajectory) -> Iterator[Text]:
+    """Who ran, on what, with which tools, and how it ended."""
+    yield _line(trajectory.trajectory_id or "", "bold")
+    agent = _join(
+        [trajectory.agent_name, trajectory.agent_version, trajectory.agent_model], " "
+    )
+    rows = {
+        "dataset": _join([trajectory.dataset, trajectory.split], ", "),
+        "agent": agent,
+        "task": trajectory.task_id or "",
+        "outcome": _outcome(trajectory),
+        "answer": _first_words(trajectory.final_answer),
+        "tools": ", ".join(_tool_names(trajectory.tools)),
+        "branch": _join([trajectory.branch_kind, "of", trajectory.parent_id], " ")
+        if trajectory.parent_id
+        else "",
+        "source": _source(trajectory),
+    }
+    for name, value in rows.items():
+        if value:
+            red = name == "outcome" and bool(trajectory.error_type or trajectory.success is False)
+            yield Text.assemble((f"{name:<8} ", "dim"), (visible(value), "red" if red else ""))
+
+
+def _outcome(trajectory: Trajectory) -> str:
+    words = {True: "success", False: "failure", None: "success not recorded"}[trajectory.success]
+    reward = "" if trajectory.reward is None else f"reward {trajectory.reward:g}"
+    error = _join([trajectory.error_type, trajectory.error_message], ": ")
+    cut = "cut by a limit" if trajectory.truncated else ""
+    stop = f"stopped: {trajectory.stop_reason}" if trajectory.stop_reason else ""
+    return _join([words, reward, cut, stop, error], ", ")
+
+
+def _tool_names(tools: str | None) -> list[str]:
+    try:
+        found = json.loads(tools or "[]")
+    except ValueError:
+        return []
+    names = []
+    for tool in found if isinstance(found, list) else []:
+        inner = tool.get("function", tool) if isinstance(tool, dict) else tool
+        name = inner.get("name") if isinstance(inner, dict) else inner
+        names.append(str(name or "?"))
+    return names
+
+
+def _source(trajectory: Trajectory) -> str:
+    records = ", ".join(f"#{number}" for number in (trajectory.source_records or [])[:5])
+    name = f"({trajectory.source_format})" if trajectory.source_format else ""
+    return _join([f"{trajectory.source_file or ''}{records}", name], " ")
+
+
+def _first_words(text: str | None) -> str:
+    words = " ".join((text or "")[:1000].split())
+    return words if len(words) <= 200 else words[:199] + "…"
+
+
+class _Writer:
+    """Makes the lines of one trajectory's steps."""
+
+    def __init__(self, trajectory: Trajectory, view: View) -> None:
+        self.trajectory = trajectory
+        self.view = view
+        self.answers: dict[tuple[int | None, int | None], list[Observation]] = {}
+        calls = {(call.step, call.call) for step in trajectory.steps for call in step.calls}
+        for observation in self._observations():
+            key = (observation.call_step, observation.call)
+            if key in calls:
+                self.answers.setdefault(key, []).append(observation)
+        self.paired = {id(item) for items in self.answers.values() for item in items}
+
+    def _observations(self) -> Iterator[Observation]:
+        yield from self.trajectory.early_observations
+        for step in self.trajectory.steps:
+            yield from step.observations
+
+    def lines(self) -> Iterator[Text]:
+        if self.view.first == 0 and self.view.shows("result"):
+            for observation in self.trajectory.early_observations:
+                yield from self._result(observation, "  ")
+        for step in self.trajectory.steps:
+            if self.view.holds(step.step or 0):
+                body = list(self._step(step))
+                if body:
+                    yield Text()
+                    yield self._head(step)
+                    yield from body
+
+    def _head(self, step: Step) -> Text:
+        kind = step.kind if step.kind in ("context_edit", "event") else None
+        colours = {"user": "green", "agent": "cyan", "system": "yellow"}
+        words = [step.actor, step.model, step.stop_reason]
+        if step.tokens_in is not None or step.tokens_out is not None:
+            words.append(f"{step.tokens_in or 0:,} + {step.tokens_out or 0:,} tokens")
+        words.append(step.timestamp_text)
+        words.append("copied context" if step.is_copied_context else None)
+        title = _join([step.source, (kind or "").replace("_", " ")], ", ")
+        return Text.assemble(
+            (f"[{step.step}] {title}", f"bold {colours.get(step.source or '', 'magenta')}"),
+            (visible("  " + _join(words, " · ")), "dim"),
+        )
+
+    def _step(self, step: Step) -> Iterator[Text]:
+        if step.reasoning and self.view.shows("reasoning"):
+            yield from self._block(step.reasoning, _MARGIN, "dim italic", _TEXT_LIMIT)
+        if self.view.shows(step.source or ""):
+            text = step.prose if step.prose is not None else step.text
+            if text:
+                yield from self._block(text, _MARGIN, "", _TEXT_LIMIT)
+            yield from self._media(step.content, step.text)
+            if step.kind == "context_edit":
+                yield from self._edit(step)
+        for call in step.calls:
+            yield from self._call(step, call)
+        if self.view.shows("result"):
+            for observation in step.observations:
+                if id(observation) not in self.paired:
+                    yield from self._result(observation, _MARGIN)
+
+    def _edit(self, step: Step) -> Iterator[Text]:
+        kept = f"keeps steps {step.edit_from or 0} to {(step.edit_to or 0) - 1}" if step.edit_to else ""
+        yield _line(_MARGIN + _join([f"context: {step.edit_boundary}", kept], ", "), "magenta")
+        if step.edit_summary:
+            yield from self._block(step.edit_summary, _MARGIN, "", _TEXT_LIMIT)
+
+    def _call(self, step: Step, call: ToolCall) -> Iterator[Text]:
+        if self.view.shows("call"):
+            words = [call.language, call.status, call.call_id]
+            words.append("by the user" if call.requestor == "user" else None)
+            yield Text.assemble(
+                f"{_MARGIN}→ ",
+                (visible(call.name or call.kind or "call"), "bold blue"),
+                (visible("  " + _join(words, " · ")), "dim"),
+            )
+            yield from self._arguments(call)
+        if not self.view.shows("result"):
+            return
+        answers = self.answers.get((call.step, call.call), [])
+        for observation in answers:
+            later = observation.step if observation.step != step.step else None
+            yield from self._result(observation, _MARGIN, later)
+        if not answers and call.kind != "message":
+            yield _line(f"{_MARGIN}← no result recorded", "dim")
+
+    def _arguments(self, call: ToolCall) -> Iterator[Text]:
+        margin = _MARGIN * 3
+        if call.arguments is None:
+            if call.arguments_raw:
+                yield from self._block(call.arguments_raw, margin, "yellow", _RESULT_LIMIT)
+            return
+        try:
+            value = json.loads(call.arguments)
+        except ValueError:
+            value = call.arguments
+        if not isinstance(value, dict):
+            yield from self._block(_words(value), margin, "", _RESULT_LIMIT)
+            return
+        for name, inner in value.items():
+            words = _words(inner)
+            if "\n" in words or len(words) > 100:
+                yield _line(f"{margin}{name}:", "blue")
+                yield from self._block(words, margin + _MARGIN, "", _RESULT_LIMIT)
+            else:
+                yield Text.assemble(
+                    margin, (f"{visible(name)}: ", "blue"), visible(words)
+                )
+
+    def _result(self, item: Observation, margin: str, later: int | None = None) -> Iterator[Text]:
+        bad = bool(item.is_error) or bool(item.error_type) or bool(item.exit_code)
+        words = [
+            "error" if bad else None,
+            item.error_type,
+            None if item.exit_code is None else f"exit code {item.exit_code}",
+            None if later is None else f"arrived after step {later}",
+            "cut by the source" if item.truncated else None,
+        ]
+        if id(item) not in self.paired:
+            words.insert(0, _join([item.source, item.name, "answers no call"], ", "))
+        style = "red" if bad else "dim"
+        yield _line(f"{margin}← {_join(words, ' · ') or 'result'}", style)
+        body = margin + _MARGIN * 2
+        text = item.text or ""
+        if text:
+            yield from self._block(text, body, "red" if bad else "", _RESULT_LIMIT)
+        yield from self._media(item.content, item.text, body)
+        page = [
+            f"{name} {human_size(len(value.encode('utf-8', 'replace')))}"
+            for name, value in (("html", item.html), ("axtree", item.axtree))
+            if value
+        ]
+        if page or item.url:
+            yield _line(f"{body}[page {_join([item.url, *page], ' ')}]", "magenta")
+
+    def _media(self, content: str | None, text: str | None, margin: str = _MARGIN) -> Iterator[Text]:
+        if content is None or '"media"' not in content:
+            return
+        from adp_schema.parts import resolve
+
+        for part in resolve(content, text):
+            if part.type == "media":
+                yield _line(margin + self.media_label(part.media_id or ""), "magenta")
+
+    def media_label(self, media_id: str) -> str:
+        """What stands for a blob: ``[image png 12 kB abcd1234]``."""
+        try:
+            blob = self.trajectory.media[media_id]
+        except KeyError:
+            return f"[media {media_id[:8]}, not in the store]"
+        kind, _, form = (blob.mime or "media").partition("/")
+        place = _first_words(blob.uri) if blob.data is None else human_size(blob.size or 0)
+        return f"[{_join([kind, form, place, media_id[:8]], ' ')}]"
+
+    def _block(self, text: str, margin: str, style: str, limit: int) -> Iterator[Text]:
+        """The lines of a text, cut when it is long."""
+        shown = text if self.view.full else _cut(text, limit)
+        left = len(text) - len(shown)
+        if "adp-media:" in shown:
+            shown = self._name_blobs(shown)
+        for line in visible(shown).split("\n"):
+            yield Text.assemble(margin, (line, style))
+        if left:
+            yield _line(f"{margin}... {left:,} more characters (--full)", "dim")
+
+    def _name_blobs(self, text: str) -> str:
+        import re
+
+        return re.sub(
+            "adp-media:([0-9a-f]{32})", lambda match: self.media_label(match.group(1)), text
+        )
+
+
+def _cut(text: str, limit: int) -> str:
+    lines = text.split("\n", _LINES_LIMIT)
+    if len(lines) > _LINES_LIMIT:
+        text = "\n".join(lines[:_LINES_LIMIT])
+    # A cut that saves a few characters only would cost more than it saves.
+    return text if len(text) <= limit * 1.1 else text[:limit]
+
+
+def _words(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _line(text: str, style: str = "") -> Text:
+    return Text(visible(text), style)
+
+
+def _join(words: Sequence[str | None], joint: str) -> str:
+    return joint.join(word for word in words if word)
+
+
+def as_json(trajectory: Trajectory) -> dict[str, Any]:
+    """A trajectory as one tree: steps hold their calls and observations; nulls are left out.
+
+    JSON text stays text, as it stands in the store.
+    """
+    tree = _filled(trajectory)
+    tree["early_observations"] = [_filled(item) for item in trajectory.early_observations]
+    tree["links"] = [_filled(item) for item in trajectory.links]
+    tree["task"] = None if trajectory.task is None else _filled(trajectory.task)
+    tree["steps"] = [
+        {
+            **_filled(step),
+            "calls": [_filled(call) for call in step.calls],
+            "observations": [_filled(item) for item in step.observations],
+        }
+        for step in trajectory.steps
+    ]
+    return tree
+
+
+def _filled(row: Any) -> dict[str, Any]:
+    values: dict[str, Any] = row.model_dump(mode="json", exclude_none=True)
+    return values

@@ -1,0 +1,257 @@
+"""The SQL views over the tables of a store, and what each of their columns means.
+
+There is one view per table under the table's own name, and a few that answer the questions asked
+most: what each call returned, what failed, how often each task was solved. The descriptions are
+data, so the documentation is generated from them.
+
+`adp_schema.gate` creates the views. The views over tables name their columns one by one and add
+no expression of their own, so the engine can push filters and projections down to the Parquet
+files; only `seq` of the second and later stores of a query over several is computed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from adp_schema.tables import TABLES, Table
+
+SEQ_SHIFT = 50
+"""With several stores, ``seq`` of store number i is raised by ``i << SEQ_SHIFT``."""
+
+STORE_COLUMN = ("store", "Name of the store that the trajectory is in; only with named stores.")
+"""Name and description of the column that named stores add to the trajectories' views."""
+
+SHARDS = "{shards}"
+"""Placeholder in the SQL of a view that reads the shards of a table."""
+
+
+@dataclass(frozen=True)
+class View:
+    """One view.
+
+    Attributes:
+        name: name in SQL.
+        description: what one row is, in a sentence.
+        columns: description of every column, in order.
+        sql: the SELECT behind the view; `SHARDS` stands for the files of `table`.
+        table: the table whose shards it reads; None when it reads other views.
+    """
+
+    name: str
+    description: str
+    columns: dict[str, str]
+    sql: str
+    table: str | None = None
+
+
+_DUCKDB_TYPES: dict[pa.DataType, str] = {
+    pa.string(): "VARCHAR",
+    pa.int64(): "BIGINT",
+    pa.int32(): "INTEGER",
+    pa.float64(): "DOUBLE",
+    pa.bool_(): "BOOLEAN",
+    pa.binary(): "BLOB",
+    pa.timestamp("us", tz="UTC"): "TIMESTAMP WITH TIME ZONE",
+}
+
+
+def duckdb_type(data_type: pa.DataType) -> str:
+    """Return DuckDB's name for an Arrow type that a table may have.
+
+    Raises:
+        KeyError: the type is not one that tables use.
+    """
+    if pa.types.is_list(data_type):
+        return f"{duckdb_type(data_type.value_type)}[]"
+    return _DUCKDB_TYPES[data_type]
+
+
+def quote_text(text: str) -> str:
+    """Return the SQL string literal for a text."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+def quote_name(name: str) -> str:
+    """Return the quoted SQL identifier for a name."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def shards_sql(
+    table: Table,
+    paths: Sequence[str],
+    *,
+    seq_shift: int = 0,
+    store: str | None = None,
+    absent: Collection[str] = (),
+) -> str:
+    """Return the SELECT that reads the shards of one table of one store.
+
+    Args:
+        table: the table.
+        paths: its Parquet files, with glob characters escaped; none gives no rows.
+        seq_shift: number that is added to ``seq``.
+        store: name of the store, for the column `STORE_COLUMN`; None for no such column.
+        absent: columns that the files lack because an older version wrote them; they read null.
+    """
+    items = []
+    for field in table.schema:
+        name = quote_name(field.name)
+        if not paths or field.name in absent:
+            items.append(f"CAST(NULL AS {duckdb_type(field.type)}) AS {name}")
+        elif field.name == "seq" and seq_shift:
+            items.append(f"{name} + {seq_shift} AS {name}")
+        else:
+            items.append(name)
+    if store is not None:
+        items.append(f"{quote_text(store)} AS {quote_name(STORE_COLUMN[0])}")
+    if not paths:
+        return f"SELECT {', '.join(items)} WHERE false"
+    files = ", ".join(quote_text(path) for path in paths)
+    # A folder such as "dataset=x" above the store must not replace the column of that name.
+    return f"SELECT {', '.join(items)} FROM read_parquet([{files}], hive_partitioning = false)"
+
+
+def _table_columns(table: Table) -> dict[str, str]:
+    """Return the descriptions of a table's columns."""
+    return {field.name: field.metadata[b"description"].decode() for field in table.schema}
+
+
+def _table_view(table: Table) -> View:
+    """Return the view that shows one table as it is."""
+    name = "all_trajectories" if table.name == "trajectories" else table.name
+    summary = (table.row.__doc__ or "").strip().splitlines()[0]
+    if table.name == "trajectories":
+        summary = "Every trajectory, branches included: " + summary[0].lower() + summary[1:]
+    return View(name, summary, _table_columns(table), f"SELECT * FROM {SHARDS}", table.name)
+
+
+def _pick(columns: Mapping[str, str], *names: str) -> dict[str, str]:
+    """Return the descriptions of some columns, in the order given."""
+    return {name: columns[name] for name in names}
+
+
+_TRAJECTORY = _table_columns(TABLES["trajectories"])
+_CALL = _table_columns(TABLES["tool_calls"])
+_OBSERVATION = _table_columns(TABLES["observations"])
+
+_MAIN_LINES = View(
+    "trajectories",
+    "The main lines: every trajectory that is not a branch of another one.",
+    _TRAJECTORY,
+    "SELECT * FROM all_trajectories WHERE parent_id IS NULL",
+)
+
+_CALLS = View(
+    "calls",
+    "A shorter name for tool_calls.",
+    _CALL,
+    "SELECT * FROM tool_calls",
+)
+
+_CALLS_WITH_RESULTS = View(
+    "calls_with_results",
+    "One pair of a call and a result; a call without a result is there once, with nulls.",
+    {
+        **_pick(_CALL, "seq", "trajectory_id"),
+        **_pick(_TRAJECTORY, "dataset", "task_id"),
+        **_pick(_CALL, "step", "call", "call_id", "kind", "name", "arguments", "arguments_raw"),
+        "status": _CALL["status"],
+        "result": "Text of the result, whole; null when there is none.",
+        "visible_result": "What the model saw of the result, where that differs.",
+        **_pick(_OBSERVATION, "is_error", "error_type", "exit_code", "truncated"),
+        "result_step": "Step after which the result arrived; null when there is none.",
+        "result_order": "Order of the result among those that arrived after that step.",
+        "latency_ms": "Recorded time until the result, else of the call, in milliseconds.",
+        **_pick(_TRAJECTORY, "success", "reward"),
+    },
+    """
+    SELECT c.seq, c.trajectory_id, t.dataset, t.task_id, c.step, c.call, c.call_id, c.kind,
+        c.name, c.arguments, c.arguments_raw, c.status, o.text AS result,
+        o.visible_text AS visible_result, o.is_error, o.error_type, o.exit_code, o.truncated,
+        o.step AS result_step, o."order" AS result_order,
+        coalesce(o.duration_ms, c.duration_ms) AS latency_ms, t.success, t.reward
+    FROM tool_calls c
+    LEFT JOIN observations o ON o.seq = c.seq AND o.call_step = c.step AND o.call = c.call
+    LEFT JOIN all_trajectories t ON t.seq = c.seq
+    """,
+)
+
+_ERRORS = View(
+    "errors",
+    "Everything that failed: results that are errors, and trajectories that ended in one.",
+    {
+        **_pick(_OBSERVATION, "seq", "trajectory_id"),
+        "dataset": _TRAJECTORY["dataset"],
+        "level": "What failed: observation or trajectory.",
+        "step": "Step after which the error arrived; null for a trajectory.",
+        "call_step": "Step of the call that failed; null when the error answers none.",
+        "call": "Index, within that step, of the call that failed.",
+        "name": "Name of the tool, else of the sender; null for a trajectory.",
+        "error_type": "Type of the error.",
+        "exit_code": _OBSERVATION["exit_code"],
+        "text": "Text of the result, or message of the error that ended the run.",
+    },
+    """
+    SELECT o.seq, o.trajectory_id, t.dataset, 'observation' AS level, o.step, o.call_step,
+        o.call, coalesce(c.name, o.name) AS name, o.error_type, o.exit_code, o.text
+    FROM observations o
+    LEFT JOIN tool_calls c ON c.seq = o.seq AND c.step = o.call_step AND c.call = o.call
+    LEFT JOIN all_trajectories t ON t.seq = o.seq
+    WHERE o.is_error OR o.exit_code <> 0 OR o.error_type IS NOT NULL
+    UNION ALL
+    SELECT seq, trajectory_id, dataset, 'trajectory', NULL, NULL, NULL, NULL, error_type, NULL,
+        error_message
+    FROM all_trajectories
+    WHERE error_type IS NOT NULL OR error_message IS NOT NULL
+    """,
+)
+
+_ATTEMPTS = View(
+    "attempts",
+    "One task of a data set, with the outcomes of its attempts; main lines with a task_id only.",
+    {
+        **_pick(_TRAJECTORY, "dataset", "task_id"),
+        "attempts": "Number of attempts.",
+        "successes": "Attempts with success true.",
+        "failures": "Attempts with success false.",
+        "unscored": "Attempts with success null: nobody knows.",
+        "success_rate": "successes / (successes + failures); null when every one is unscored.",
+        "best_reward": "Highest reward of an attempt.",
+        "mean_reward": "Mean reward of the attempts that have one.",
+        "first_success": "Place of the first success among the attempts, from 1; null for none.",
+        "first_success_id": "trajectory_id of that attempt.",
+    },
+    """
+    SELECT dataset, task_id, count(*) AS attempts,
+        count(*) FILTER (WHERE success) AS successes,
+        count(*) FILTER (WHERE NOT success) AS failures,
+        count(*) FILTER (WHERE success IS NULL) AS unscored,
+        avg(CASE WHEN success THEN 1.0 WHEN NOT success THEN 0.0 END) AS success_rate,
+        max(reward) AS best_reward, avg(reward) AS mean_reward,
+        min(place) FILTER (WHERE success) AS first_success,
+        arg_min(trajectory_id, place) FILTER (WHERE success) AS first_success_id
+    FROM (
+        SELECT dataset, task_id, trajectory_id, success, reward, row_number() OVER (
+            PARTITION BY dataset, task_id ORDER BY attempt NULLS LAST, seq) AS place
+        FROM trajectories
+        WHERE task_id IS NOT NULL
+    )
+    GROUP BY dataset, task_id
+    """,
+)
+
+VIEWS: dict[str, View] = {
+    view.name: view
+    for view in (
+        *(_table_view(table) for table in TABLES.values()),
+        _MAIN_LINES,
+        _CALLS,
+        _CALLS_WITH_RESULTS,
+        _ERRORS,
+        _ATTEMPTS,
+    )
+}
+"""Every view by name, in the order in which they have to be created."""
