@@ -1,1 +1,106 @@
-"""The interlingua and its store."""
+"""The interlingua and its store.
+
+The names below are loaded when they are first used, so ``import adp_schema`` costs nothing.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from adp_schema.builder import Origin, RowBuilder
+    from adp_schema.errors import (
+        AdpError,
+        AmbiguousFormatError,
+        ConversionLossError,
+        InputError,
+        MissingExtraError,
+        OutputExistsError,
+        QueryError,
+        RecordError,
+        SchemaError,
+        StoreError,
+        StoreVersionError,
+        UsageError,
+    )
+    from adp_schema.manifest import Manifest
+    from adp_schema.model import (
+        Link,
+        Media,
+        Observation,
+        Pair,
+        Row,
+        Step,
+        Task,
+        ToolCall,
+        Trajectory,
+    )
+    from adp_schema.protocols import Converter, Losses, Match, RawRecord, SkipRecordError
+    from adp_schema.store import Store
+    from adp_schema.tables import SCHEMA_VERSION, TABLES
+
+__all__ = [
+    "SCHEMA_VERSION",
+    "TABLES",
+    "AdpError",
+    "AmbiguousFormatError",
+    "ConversionLossError",
+    "Converter",
+    "InputError",
+    "Link",
+    "Losses",
+    "Manifest",
+    "Match",
+    "Media",
+    "MissingExtraError",
+    "Observation",
+    "Origin",
+    "OutputExistsError",
+    "Pair",
+    "QueryError",
+    "RawRecord",
+    "RecordError",
+    "Row",
+    "RowBuilder",
+    "SchemaError",
+    "SkipRecordError",
+    "Step",
+    "Store",
+    "StoreError",
+    "StoreVersionError",
+    "Task",
+    "ToolCall",
+    "Trajectory",
+    "UsageError",
+]
+
+_NAMES = {
+    "builder": ("Origin", "RowBuilder"),
+    "errors": (
+        *("AdpError", "AmbiguousFormatError", "ConversionLossError", "InputError"),
+        *("MissingExtraError", "OutputExistsError", "QueryError", "RecordError", "SchemaError"),
+        *("StoreError", "StoreVersionError", "UsageError"),
+    ),
+    "manifest": ("Manifest",),
+    "model": (
+        *("Link", "Media", "Observation", "Pair", "Row", "Step", "Task", "ToolCall"),
+        "Trajectory",
+    ),
+    "protocols": ("Converter", "Losses", "Match", "RawRecord", "SkipRecordError"),
+    "store": ("Store",),
+    "tables": ("SCHEMA_VERSION", "TABLES"),
+}
+_MODULE_OF = {name: module for module, names in _NAMES.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULE_OF:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(importlib.import_module(f"adp_schema.{_MODULE_OF[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

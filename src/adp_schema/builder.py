@@ -8,27 +8,22 @@ gives the rows as Arrow tables; `adp_schema.reader.to_models` gives them as pyda
 
 from __future__ import annotations
 
-import functools
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from adp_schema import ids, media, shape
-from adp_schema.errors import RecordError, SchemaError
+from adp_schema.arrow import Columns, json_columns, make_table
+from adp_schema.errors import RecordError
 from adp_schema.jsontext import text_of
 from adp_schema.model import Media
 from adp_schema.pairing import CallIndex
-from adp_schema.tables import CHILD_TABLES, ENUMS, TABLES, columns_of
+from adp_schema.tables import CHILD_TABLES, TABLES
 
 if TYPE_CHECKING:
     from adp_schema.protocols import Losses
-
-Columns = dict[str, Any]
-"""Values of one row: column name -> value. Missing columns are null."""
 
 ROW_GROUP_BYTES = 32 << 20
 ROW_GROUP_ROWS = 50_000
@@ -63,7 +58,7 @@ class RowBuilder:
         self._used: dict[str, set[str]] = {name: set() for name in TABLES}
         self._keys: dict[str, list[tuple[int, str, int]]] = {name: [] for name in CHILD_TABLES}
         self._repeats: Counter[str] = Counter()
-        self._media_seen: set[str] = set()
+        self._media_seen: dict[str, str | None] = {}
         self._tasks_seen: set[str] = set()
         self._origin = Origin(seq=0, dataset="")
         self._mark: dict[str, int] = {}
@@ -114,6 +109,10 @@ class RowBuilder:
 
     def rollback(self) -> None:
         """Forget everything since `begin`; the runner calls it when a converter fails."""
+        for row in self.rows["media"][self._mark["media"] :]:
+            del self._media_seen[row["media_id"]]
+        for row in self.rows["tasks"][self._mark["tasks"] :]:
+            self._tasks_seen.discard(row["task_id"])
         for name, length in self._mark.items():
             del self.rows[name][length:]
         for name, keys in self._keys.items():
@@ -122,8 +121,6 @@ class RowBuilder:
         for base in self.base_ids[self._base_mark :]:
             self._repeats[base] -= 1
         del self.base_ids[self._base_mark :]
-        self._media_seen = {row["media_id"] for row in self.rows["media"]}
-        self._tasks_seen = {row["task_id"] for row in self.rows["tasks"]}
         self._open = False
 
     def trajectory(self, columns: Columns) -> None:
@@ -259,19 +256,61 @@ class RowBuilder:
         """Add a blob, once a shard, and return its id."""
         media_id = blob.media_id or ""
         if media_id not in self._media_seen:
-            self._media_seen.add(media_id)
+            self._media_seen[media_id] = blob.mime
             self._add("media", {k: v for k, v in blob.model_dump().items() if v is not None})
             self.size += blob.size or 0
         return media_id
 
+    def stored_mime(self, media_id: str) -> str | None:
+        """The media type that a blob was stored with; the same bytes may come with others."""
+        return self._media_seen.get(media_id)
+
     def text(self, text: str) -> str:
-        """Return a text with its base64 lifted out into media."""
+        """Return a text with its base64 lifted out into media.
+
+        Base64 stays where it is when the same bytes were stored with another media type: the
+        text could not be restored.
+        """
         if ";base64," not in text:
             return text
         lifted, blobs = media.lift(text)
+        mimes = {blob.media_id or "": blob.mime for blob in blobs}
+        if any(
+            blob.mime != self._media_seen.get(blob.media_id or "", mimes[blob.media_id or ""])
+            for blob in blobs
+        ):
+            return text
         for blob in blobs:
             self.media(blob)
         return lifted
+
+    def add_rows(self, seq: int, trajectory: Columns, rows: dict[str, list[Columns]]) -> str:
+        """Add a trajectory whose rows are whole already: nothing is numbered or paired anew.
+
+        Args:
+            seq: its place in the input order.
+            trajectory: columns of the trajectory; without ``trajectory_id`` it gets one.
+            rows: table -> rows that hang from it.
+
+        Returns:
+            The trajectory's id.
+        """
+        source_id, source_hash = trajectory.get("source_id"), trajectory.get("source_hash") or ""
+        dataset = trajectory.get("dataset") or ""
+        base = trajectory.get("trajectory_id") or ids.base_id(dataset, source_id, source_hash)
+        self._repeats[base] += 1
+        self.base_ids.append(base)
+        trajectory_id = ids.numbered(base, self._repeats[base])
+        self._add("trajectories", {**trajectory, "seq": seq, "trajectory_id": trajectory_id})
+        for name, children in rows.items():
+            for columns in children:
+                if name in self._keys:
+                    self._add(name, columns)
+                else:
+                    self._add(name, {**columns, "seq": seq, "trajectory_id": trajectory_id})
+            if name in self._keys and children:
+                self._keys[name].append((seq, trajectory_id, len(self.rows[name])))
+        return trajectory_id
 
     def reject(self, columns: Columns) -> None:
         """Add a rejected or skipped record."""
@@ -319,59 +358,5 @@ class RowBuilder:
         return out
 
     def _table(self, name: str) -> pa.Table:
-        rows, used = self.rows[name], self._used[name]
-        schema = TABLES[name].schema
-        if unknown := used - set(schema.names):
-            raise SchemaError(f"table {name} has no column {', '.join(sorted(unknown))}")
-        keys = self._key_columns(name)
-        arrays = [
-            keys[column.name]
-            if column.name in keys
-            else _array(name, column, rows, column.name in used)
-            for column in schema
-        ]
-        return pa.table(arrays, schema=schema)
-
-    def _key_columns(self, name: str) -> dict[str, pa.Array]:
-        """seq and trajectory_id of a child table, from the lengths of its runs."""
-        if name not in self._keys:
-            return {}
-        runs = self._keys[name]
-        ends = np.array([end for _, _, end in runs], dtype=np.int64)
-        lengths = np.diff(ends, prepend=0)
-        seqs = np.array([seq for seq, _, _ in runs], dtype=np.int64)
-        index = pa.array(np.repeat(np.arange(len(runs)), lengths))
-        trajectory_ids = pa.array([run_id for _, run_id, _ in runs], pa.string())
-        return {
-            "seq": pa.array(np.repeat(seqs, lengths)),
-            "trajectory_id": trajectory_ids.take(index),
-        }
-
-
-@functools.cache
-def json_columns(table: str) -> frozenset[str]:
-    """Names of the columns of a table that hold JSON text."""
-    return frozenset(
-        name
-        for name, column in columns_of(TABLES[table].row).items()
-        if (column.metadata or {}).get(b"content") == b"json"
-    )
-
-
-def _array(table: str, column: pa.Field, rows: list[Columns], used: bool) -> pa.Array:
-    """One column of the rows, checked against the words that it may hold."""
-    if not used:
-        return pa.nulls(len(rows), column.type)
-    name = column.name
-    try:
-        array = pa.array([row.get(name) for row in rows], column.type)
-    except (pa.ArrowInvalid, pa.ArrowTypeError, UnicodeError, OverflowError) as error:
-        raise SchemaError(f"column {table}.{name}: {error}") from error
-    words = ENUMS.get((table, name))
-    if words is not None:
-        wrong = set(pc.unique(array).to_pylist()) - words - {None}
-        if wrong:
-            raise SchemaError(
-                f"column {table}.{name} holds {sorted(wrong)[0]!r}; it takes {sorted(words)}"
-            )
-    return array
+        runs = self._keys.get(name)
+        return make_table(name, self.rows[name], self._used[name], runs)

@@ -1,35 +1,32 @@
 """The one query gate: SQL over stores that can read their tables and do nothing else.
 
 The command line, recipes and the viewer all run SQL that somebody else may have written. The gate
-answers it with an in-memory DuckDB that holds views over the shards, behind two walls:
+answers it with an in-memory DuckDB that holds the views of `adp_schema.views`, behind two walls:
 
-*The statement is read before it runs.* Only one SELECT (VALUES, FROM, DESCRIBE, SHOW, SUMMARIZE
-are SELECTs too), or EXPLAIN of one, passes. The type that the parser reports is not enough:
-``WITH x AS (COPY ... TO 'file') SELECT 1`` is a SELECT to it and writes the file. So the syntax
-tree is walked: every query in it must be a plain query, and every table function one of
-`TABLE_FUNCTIONS`, none of which touches a file, an address, a pointer or other SQL text.
+- A statement is read before it runs, and only one that merely reads passes
+  (`adp_schema.statement`).
+- The engine is shut: external access is off but for exactly the shards; extensions, stored
+  secrets and Python variables as tables are off; the configuration is locked.
 
-*The engine is shut.* External access is off but for exactly the shards, extensions and stored
-secrets are off, Python variables cannot be read as tables, and the configuration is locked.
-
-The names of the shards are not secret: DuckDB's own catalogue shows them.
+The paths of the shards are no secret: DuckDB's own catalogue shows them to a query.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import tempfile
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Self
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import pyarrow as pa
 
-from adp_schema.errors import MissingExtraError, QueryError, StoreError, unknown_name
+from adp_schema.errors import QueryError, StoreError, unknown_name
+from adp_schema.statement import check, plain, sentence
 from adp_schema.tables import TABLES, Table
-from adp_schema.views import SEQ_SHIFT, SHARDS, STORE_COLUMN, VIEWS, View, quote_text, shards_sql
+from adp_schema.views import SEQ_SHIFT, SHARDS, VIEWS, View, quote_name, quote_text, shards_sql
 
 if TYPE_CHECKING:
     import duckdb
@@ -40,80 +37,78 @@ MEMORY_LIMIT = "4GB"
 BATCH_ROWS = 4096
 """Rows a batch. A column of a batch holds 2 GiB of text at most, so long texts need few rows."""
 
-TABLE_FUNCTIONS = frozenset(
-    {
-        "duckdb_columns",
-        "duckdb_functions",
-        "duckdb_keywords",
-        "duckdb_types",
-        "generate_series",
-        "histogram",
-        "histogram_values",
-        "json_each",
-        "json_tree",
-        "range",
-        "repeat",
-        "repeat_row",
-        "unnest",
-    }
-)
-"""The functions that may stand where a table stands."""
-
-_QUERY_NODES = frozenset({"SELECT_NODE", "SET_OPERATION_NODE", "RECURSIVE_CTE_NODE", "CTE_NODE"})
-_ALLOWED = "a query is one SELECT, DESCRIBE, SHOW, SUMMARIZE or EXPLAIN of a SELECT"
-_SKIP = r"(?:\s|--[^\n]*(?:\n|$)|/\*.*?\*/)"
-_EXPLAIN = re.compile(rf"{_SKIP}*explain\b({_SKIP}+analyze\b)?", re.IGNORECASE | re.DOTALL)
-
 Tables = Mapping[str, Sequence[str]]
+"""Table -> its Parquet files: local paths or URLs that fsspec can open."""
+
+Renamed = Mapping[str, Mapping[str, str]]
+"""Table -> {column in the files: column now}, for files of an older schema version."""
+
 Parameters = Sequence[object] | Mapping[str, object]
+"""Values of ``?`` in order, or of ``$name`` by name."""
+
+_NONE: Renamed = MappingProxyType({})
+
+
+class StoreFiles(NamedTuple):
+    """The files of one of several stores.
+
+    Attributes:
+        name: name of the store, which the column ``store`` shows.
+        tables: its files.
+        renamed: how columns are called in them.
+    """
+
+    name: str
+    tables: Tables
+    renamed: Renamed = _NONE
 
 
 class QueryGate:
-    """Runs read-only SQL over one or several stores.
+    """Runs SQL that only reads, over one or several stores.
 
-    A gate may be used for any number of queries and from several threads at once. The views are
-    those of `adp_schema.views.VIEWS`. Over several stores each view shows the rows of all of
-    them; ``seq`` of store i is raised by ``i << 50``, so that joins on ``seq`` stay right.
+    A gate may be used for any number of queries, from several threads at once. Over several
+    stores each view shows the rows of all of them; ``seq`` of store number i is raised by
+    ``i << 50``, so that joins on ``seq`` stay right.
 
     Args:
-        tables: for one store, the Parquet files of each table (local paths or fsspec URLs); for
-            named stores, a list of (name, such a mapping), which adds the column ``store`` to
-            the views of trajectories.
-        threads: threads of the engine; None means one per core.
+        tables: the files of one store; or a list of `StoreFiles` or (name, files), which adds
+            the column ``store`` to the views of trajectories.
+        renamed: how columns are called in the files of the one store.
+        threads: threads of the engine; None means one a core.
         memory_limit: memory that the engine may use, such as ``"4GB"``.
         temp_directory: an existing folder for what does not fit in memory; the gate makes a
-            folder of its own in it and removes that when closed. None means a query that needs
+            folder of its own in it and removes that when closed. With None, a query that needs
             more than the memory fails.
 
     Raises:
-        StoreError: a shard is missing or is no Parquet file of its table.
+        StoreError: a file is missing, or is no Parquet file of its table.
         QueryError: an option is not valid.
-        MissingExtraError: DuckDB is not installed.
     """
 
     def __init__(
         self,
-        tables: Tables | Sequence[tuple[str, Tables]],
+        tables: Tables | Sequence[StoreFiles | tuple[str, Tables]],
         *,
+        renamed: Renamed = _NONE,
         threads: int | None = None,
         memory_limit: str = MEMORY_LIMIT,
         temp_directory: str | None = None,
     ) -> None:
         named = not isinstance(tables, Mapping)
-        stores = tables if not isinstance(tables, Mapping) else [("", tables)]
+        stores = (
+            [StoreFiles("", tables, renamed)]
+            if isinstance(tables, Mapping)
+            else [StoreFiles(*store) for store in tables]
+        )
         self._memory_limit = memory_limit
         self._lock = threading.Lock()
+        self._con: duckdb.DuckDBPyConnection | None = None
         self._spill = _spill_folder(temp_directory)
         try:
             self._con = _connect(threads, memory_limit, self._spill.name if self._spill else "")
-            try:
-                self._columns = _open(self._con, stores, named=named)
-            except BaseException:
-                self._con.close()
-                raise
+            _open(self._con, stores, named=named)
         except BaseException:
-            if self._spill:
-                self._spill.cleanup()
+            self.close()
             raise
 
     def query(self, sql: str, parameters: Parameters | None = None) -> pa.Table:
@@ -126,14 +121,13 @@ class QueryGate:
         Raises:
             QueryError: the statement is not allowed, not valid, or fails.
         """
-        with self.batches(sql, parameters) as reader:
-            return reader.read_all()
+        return self.batches(sql, parameters).read_all()
 
     def batches(self, sql: str, parameters: Parameters | None = None) -> pa.RecordBatchReader:
         """Run one statement and return a reader that yields its rows as they are made.
 
-        The reader knows the schema before the first batch. Errors of the statement are raised
-        here; those of the running query when its batches are read.
+        The reader knows the schema before the first batch. Faults of the statement are raised
+        here, those of the running query when its batches are read.
 
         Args:
             sql: one SELECT, DESCRIBE, SHOW, SUMMARIZE or EXPLAIN of a SELECT.
@@ -142,28 +136,33 @@ class QueryGate:
         Raises:
             QueryError: the statement is not allowed, not valid, or fails.
         """
-        with self._lock:
-            if self._con is None:
-                raise QueryError("this query gate is closed")
-            cursor = self._con.cursor()
-        names: set[str] = set()
+        cursor = self._cursor()
+        tables: frozenset[str] = frozenset()
         try:
-            checked = _check(cursor, sql, names)
-            relation = cursor.sql(checked, params=parameters)
-            reader = relation.to_arrow_reader(BATCH_ROWS)
-        except BaseException as error:
+            text, tables = check(cursor, sql)
+            reader = cursor.sql(text, params=parameters).to_arrow_reader(BATCH_ROWS)
+        except Exception as error:
             cursor.close()
-            raise self._as_query_error(error, sql, names) from None
-        rows = self._stream(cursor, reader, sql, names)
-        return pa.RecordBatchReader.from_batches(reader.schema, rows)
+            raise self._as_query_error(error, sql, tables) from None
+
+        def rows() -> Iterator[pa.RecordBatch]:
+            try:
+                yield from reader
+            except Exception as error:
+                raise self._as_query_error(error, sql, tables) from None
+            finally:
+                reader.close()
+                cursor.close()
+
+        return pa.RecordBatchReader.from_batches(reader.schema, rows())
 
     def close(self) -> None:
-        """Close the gate and remove its temporary files. Closing twice does nothing."""
+        """Close the gate and remove its temporary files. Closing it twice does nothing."""
         with self._lock:
             if self._con is not None:
                 self._con.close()
                 self._con = None
-            if self._spill:
+            if self._spill is not None:
                 self._spill.cleanup()
                 self._spill = None
 
@@ -172,3 +171,163 @@ class QueryGate:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    def _cursor(self) -> duckdb.DuckDBPyConnection:
+        """A connection of its own for one query, to the same engine."""
+        with self._lock:
+            if self._con is None:
+                raise QueryError("this query gate is closed")
+            return self._con.cursor()
+
+    def _as_query_error(self, error: Exception, sql: str, tables: frozenset[str]) -> Exception:
+        """The error of a query as one sentence; an error of another kind as it is."""
+        import duckdb
+
+        if isinstance(error, duckdb.OutOfMemoryException):
+            return QueryError(
+                f"the query needs more memory than {self._memory_limit}; select fewer rows or "
+                "columns, raise the memory limit, or give a folder for temporary files"
+            )
+        if isinstance(error, duckdb.InterruptException):
+            return QueryError("the query was interrupted")
+        # What fails while batches are made comes out of Arrow as OSError; text that has no UTF-8
+        # form, or a parameter of a wrong kind, as ValueError, TypeError or RuntimeError.
+        kinds = (duckdb.Error, pa.ArrowException, OSError, ValueError, TypeError, RuntimeError)
+        return QueryError(sentence(str(error), sql, tables)) if isinstance(error, kinds) else error
+
+
+def _spill_folder(temp_directory: str | None) -> tempfile.TemporaryDirectory[str] | None:
+    """Make a private folder inside the given one: the engine may read all of its folder."""
+    if temp_directory is None:
+        return None
+    try:
+        return tempfile.TemporaryDirectory(prefix="adp-query-", dir=temp_directory)
+    except OSError as error:
+        raise QueryError(
+            f"cannot use {temp_directory} for temporary files: {error.strerror}"
+        ) from None
+
+
+def _connect(threads: int | None, memory_limit: str, spill: str) -> duckdb.DuckDBPyConnection:
+    """Open an in-memory engine with everything that is not needed switched off."""
+    import duckdb
+
+    config: dict[str, Any] = {
+        "memory_limit": memory_limit,
+        # Never left out: the default is a folder in the working directory, readable as a whole.
+        "temp_directory": spill,
+        "autoload_known_extensions": False,
+        "autoinstall_known_extensions": False,
+        "allow_community_extensions": False,
+        "allow_persistent_secrets": False,
+        "python_enable_replacements": False,
+    }
+    if threads is not None:
+        config["threads"] = threads
+    try:
+        return duckdb.connect(":memory:", config=config)
+    except duckdb.Error as error:
+        raise QueryError(f"the query engine does not start: {plain(str(error))}") from None
+
+
+def _open(con: duckdb.DuckDBPyConnection, given: Sequence[StoreFiles], *, named: bool) -> None:
+    """Let the engine read exactly the shards, create the views, and lock the configuration."""
+    unknown = next((name for store in given for name in store.tables if name not in TABLES), None)
+    if unknown is not None:
+        raise StoreError(unknown_name("table", unknown, TABLES))
+    stores = [
+        store._replace(
+            tables={
+                name: [_absolute(path) for path in paths] for name, paths in store.tables.items()
+            }
+        )
+        for store in given
+    ]
+    paths = [path for store in stores for files in store.tables.values() for path in files]
+    _register_filesystems(con, paths)
+    # DuckDB checks both what a query names, which is a pattern, and the file that it finds.
+    allowed = sorted({form for path in paths for form in (path, _as_pattern(path))})
+    con.execute(
+        "SET TimeZone = 'UTC'; SET parquet_metadata_cache = true; "
+        f"SET allowed_paths = [{', '.join(map(quote_text, allowed))}]; "
+        "SET enable_external_access = false"
+    )
+    for view in VIEWS.values():
+        if view.table is None:
+            con.execute(f"CREATE VIEW {quote_name(view.name)} AS {view.sql}")
+        else:
+            _create_table_view(con, view, TABLES[view.table], stores, named=named)
+    con.execute("SET lock_configuration = true")
+
+
+def _create_table_view(
+    con: duckdb.DuckDBPyConnection,
+    view: View,
+    table: Table,
+    stores: Sequence[StoreFiles],
+    *,
+    named: bool,
+) -> None:
+    """Create the view over one table of all stores."""
+    import duckdb
+
+    def create(*, look: bool) -> None:
+        selects = []
+        for index, store in enumerate(stores):
+            files = [_as_pattern(path) for path in store.tables.get(table.name, ())]
+            renamed = store.renamed.get(table.name, {})
+            select = shards_sql(
+                table,
+                files,
+                seq_shift=index << SEQ_SHIFT,
+                store=store.name if named and table.name == "trajectories" else None,
+                stored=_stored_columns(con, table, files, renamed) if look and files else None,
+            )
+            selects.append(select)
+        source = f"({' UNION ALL '.join(selects)})"
+        con.execute(f"CREATE VIEW {quote_name(view.name)} AS {view.sql.replace(SHARDS, source)}")
+
+    try:
+        try:
+            create(look=any(table.name in store.renamed for store in stores))
+        except duckdb.BinderException:
+            # Shards of an older version lack columns. Looking for that first would cost time.
+            create(look=True)
+    except duckdb.Error as error:
+        raise StoreError(f"cannot read the table '{table.name}': {plain(str(error))}") from None
+
+
+def _stored_columns(
+    con: duckdb.DuckDBPyConnection, table: Table, files: Sequence[str], renamed: Mapping[str, str]
+) -> dict[str, str | None]:
+    """What each column of a table is called in its files; None for one that they lack."""
+    sql = f"SELECT * FROM read_parquet([{quote_text(files[0])}], hive_partitioning = false) LIMIT 0"
+    present = {column[0] for column in con.execute(sql).description}
+    earlier = {now: then for then, now in renamed.items() if then in present}
+    return {name: name if name in present else earlier.get(name) for name in table.schema.names}
+
+
+def _absolute(path: str) -> str:
+    """A local path in absolute form; a URL as it is."""
+    local = path.removeprefix("file://")
+    # Path.resolve would follow links, and errors would name files that nobody has heard of.
+    return local if "://" in local else os.path.abspath(local)  # noqa: PTH100
+
+
+def _as_pattern(path: str) -> str:
+    """The glob pattern that matches exactly one local path: a folder's name may hold ``*``."""
+    return path if "://" in path else re.sub(r"([\[*?])", r"[\1]", path)
+
+
+def _register_filesystems(con: duckdb.DuckDBPyConnection, paths: Sequence[str]) -> None:
+    """Give the engine the fsspec file system of each kind of URL among the paths."""
+    urls = {path.split("://")[0]: path for path in paths if "://" in path}
+    if not urls:
+        return
+    from fsspec.core import url_to_fs
+
+    for url in urls.values():
+        try:
+            con.register_filesystem(url_to_fs(url)[0])
+        except (ImportError, ValueError, OSError) as error:
+            raise StoreError(f"cannot open {url}: {plain(str(error))}") from None

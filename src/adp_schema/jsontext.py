@@ -34,6 +34,7 @@ _ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|.)", re.DOTALL)
 _MARK_BASE = 0x10F800 - 0xD800
 _MARK = re.compile("[\U0010f7ff-\U0010ffff]")
 _NUMBER_MARK = "\U0010f7ff"
+_NUMBER_START = f'"{_NUMBER_MARK}'.encode()
 _MARKED_NUMBER = re.compile(f'"{_NUMBER_MARK}(NaN|-?Infinity)"')
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _NON_ASCII = re.compile(r"[^\x00-\x7e]")
@@ -72,9 +73,17 @@ def is_valid(text: str | bytes) -> bool:
 
 
 def first_byte(raw: Raw | bytes) -> int:
-    """The first character of a JSON value, which tells its type. 0 when empty."""
+    """The first character of a JSON value, which tells its type. 0 when empty.
+
+    A NaN or infinity that `sanitise` marked is no string: it gives ``N``.
+    """
     view = memoryview(raw)
-    return view[0] if len(view) else 0
+    if not len(view):
+        return 0
+    first = view[0]
+    if first == 0x22 and view[1] == 0xF4 and view[:5] == _NUMBER_START:
+        return 0x4E
+    return first
 
 
 def one_line(raw: Raw | bytes) -> str:
@@ -108,7 +117,7 @@ def lost_keys(text: Raw | bytes, decoded: dict[str, Raw]) -> list[str]:
     n = len(decoded)
     used = sum(map(len, decoded)) + sum(map(len, decoded.values())) + 4 * n + 1
     length = len(text)
-    if length == used or length == used + 2 * n - 1:
+    if length == used or (length == used + 2 * n - 1 and _is_spaced(text, decoded)):
         return []
     names: list[str] = []
 
@@ -118,6 +127,12 @@ def lost_keys(text: Raw | bytes, decoded: dict[str, Raw]) -> list[str]:
     json.loads(bytes(text), object_pairs_hook=collect, parse_int=str, parse_float=str)
     seen: set[str] = set()
     return [name for name in names if name in seen or seen.add(name)]  # type: ignore[func-returns-value]
+
+
+def _is_spaced(text: Raw | bytes, decoded: dict[str, Raw]) -> bool:
+    """Whether a space follows the first colon of an object, as ``json.dumps`` writes it."""
+    first = next(iter(decoded), "")
+    return memoryview(text)[len(first) + 4 : len(first) + 5] == b" "
 
 
 def escape_non_ascii(text: str) -> str:

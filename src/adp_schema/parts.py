@@ -16,6 +16,7 @@ from typing import Any
 import msgspec
 from msgspec import Raw
 
+from adp_schema import jsontext
 from adp_schema.jsontext import text_of
 
 JOINT = "\n\n"
@@ -88,6 +89,22 @@ class Part(msgspec.Struct, omit_defaults=True):
 _decoder = msgspec.json.Decoder(list[Part])
 
 
+def _decode(content: str) -> list[Part]:
+    """The parts as written, also when they hold lone surrogates or NaN."""
+    data = content.encode("utf-8")
+    if jsontext.is_valid(data):
+        return _decoder.decode(data)
+    parts = _decoder.decode(jsontext.sanitise(data))
+    for part in parts:
+        part.value = _unmark(part.value)
+        part.extra = {key: _unmark(value) for key, value in part.extra.items()}
+    return parts
+
+
+def _unmark(value: Raw) -> Raw:
+    return jsontext.raw(jsontext.unmark_json(bytes(value).decode("utf-8")))
+
+
 def resolve(content: str | None, text: str | None, reasoning: str | None = None) -> list[Part]:
     """Return the parts with their words filled in; an empty list without ``content``.
 
@@ -96,7 +113,7 @@ def resolve(content: str | None, text: str | None, reasoning: str | None = None)
     """
     if content is None:
         return []
-    parts = _decoder.decode(content)
+    parts = _decode(content)
     for kind, words in (("text", text or ""), ("reasoning", reasoning or "")):
         own = [part for part in parts if part.type == kind]
         if not own:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from adp_schema.gate import QueryGate
+    from adp_schema.growing import Journal
 
 
 class Store:
@@ -39,10 +41,11 @@ class Store:
         renamed: for stores of an older schema version, table -> {column stored: column now}.
     """
 
-    def __init__(self, root: str, manifest: Manifest) -> None:
+    def __init__(self, root: str, manifest: Manifest, journal: Journal | None = None) -> None:
         self.root = root
         self.manifest = manifest
         self.renamed = column_names(manifest.schema_version)
+        self._journal = journal
         self._gate: QueryGate | None = None
         self._places: dict[str, tuple[int, int]] | None = None
         self._readers: dict[int, ShardReader] = {}
@@ -58,6 +61,8 @@ class Store:
         root = str(root)
         address = location.join(root, MANIFEST)
         if not location.exists(address):
+            if location.exists(location.join(root, "growing.json")):
+                return cls._open_growing(root)
             raise StoreError(
                 f"{root} is not a store: it has no {MANIFEST}; "
                 "make one with: adp convert SRC -o STORE"
@@ -69,6 +74,18 @@ class Store:
         except ValidationError as error:
             raise StoreError(f"the manifest of {root} is damaged: {error.errors()[0]}") from error
         return cls(root, manifest)
+
+    @classmethod
+    def _open_growing(cls, root: str) -> Store:
+        """Open a store that is still written: its shards and what its journal holds now."""
+        from adp_schema.growing import Journal, load
+
+        if location.is_url(root):
+            raise StoreError(f"{root} is still growing; seal it first: adp seal STORE")
+        manifest = load(Path(root))
+        journal = Journal(Path(root), len(manifest.tables.get("trajectories", [])))
+        manifest.counts.add(journal.counts)
+        return cls(root, manifest, journal)
 
     @property
     def name(self) -> str:
@@ -84,7 +101,10 @@ class Store:
         if table not in TABLES:
             raise UsageError(unknown_name("table", table, TABLES))
         shards = self.manifest.tables.get(table, [])
-        return [location.join(self.root, shard.path) for shard in shards]
+        files = [location.join(self.root, shard.path) for shard in shards]
+        if self._journal is not None and table in self._journal.files:
+            files.append(self._journal.files[table])
+        return files
 
     def tables_files(self) -> dict[str, list[str]]:
         """Addresses of all files: table -> files."""
@@ -129,10 +149,13 @@ class Store:
 
     def shards(self) -> Iterator[ShardReader]:
         """Readers of the shards, in order."""
-        for index in range(len(self.manifest.tables.get("trajectories", []))):
+        for index in range(len(self.files("trajectories"))):
             yield self._shard(index)
 
     def _shard(self, index: int) -> ShardReader:
+        sealed = len(self.manifest.tables.get("trajectories", []))
+        if index >= sealed and self._journal is not None:
+            return ShardReader(self._journal.files, self.renamed)
         name = self.manifest.tables["trajectories"][index].path.rsplit("/", 1)[-1]
         files: Mapping[str, str] = {
             table: location.join(self.root, shard.path)

@@ -11,7 +11,7 @@ files; only `seq` of the second and later stores of a query over several is comp
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -85,7 +85,7 @@ def shards_sql(
     *,
     seq_shift: int = 0,
     store: str | None = None,
-    absent: Collection[str] = (),
+    stored: Mapping[str, str | None] | None = None,
 ) -> str:
     """Return the SELECT that reads the shards of one table of one store.
 
@@ -94,17 +94,19 @@ def shards_sql(
         paths: its Parquet files, with glob characters escaped; none gives no rows.
         seq_shift: number that is added to ``seq``.
         store: name of the store, for the column `STORE_COLUMN`; None for no such column.
-        absent: columns that the files lack because an older version wrote them; they read null.
+        stored: for files of an older version, what each column is called in them; None for one
+            that they lack, which reads as null.
     """
     items = []
     for field in table.schema:
         name = quote_name(field.name)
-        if not paths or field.name in absent:
+        there = field.name if stored is None else stored[field.name]
+        if not paths or there is None:
             items.append(f"CAST(NULL AS {duckdb_type(field.type)}) AS {name}")
         elif field.name == "seq" and seq_shift:
-            items.append(f"{name} + {seq_shift} AS {name}")
+            items.append(f"{quote_name(there)} + {seq_shift} AS {name}")
         else:
-            items.append(name)
+            items.append(name if there == field.name else f"{quote_name(there)} AS {name}")
     if store is not None:
         items.append(f"{quote_text(store)} AS {quote_name(STORE_COLUMN[0])}")
     if not paths:

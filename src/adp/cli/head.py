@@ -14,6 +14,8 @@ from adp.core.lookup import head as first_ones
 from adp_schema.store import Store
 
 EPILOG = epilog("adp head my_store -n 5", 2, 5)
+ROOMY = 70
+"""Width from which there is room for the first words."""
 
 
 def head(
@@ -31,15 +33,19 @@ def report(found: list[Summary], *, as_json: bool) -> None:
         print_json([asdict(summary) for summary in found])
         return
     numbers = ["steps", "calls", "errors"]
-    table = light_table("id", *numbers, "success", "first words", right=numbers, fold=["id"])
+    screen = console()
+    roomy = screen.width >= ROOMY
+    last = ["first words"] if roomy else []
+    table = light_table("id", *numbers, "success", *last, right=numbers, fold=["id"])
     words = {True: Text("yes", "green"), False: Text("no", "red"), None: Text("-", "dim")}
     for summary in found:
-        table.add_row(
+        row = [
             Text(visible(summary.trajectory_id)),
-            f"{summary.steps:,}",
-            f"{summary.calls:,}",
+            Text(f"{summary.steps:,}"),
+            Text(f"{summary.calls:,}"),
             Text(f"{summary.errors:,}", "red" if summary.errors else ""),
             words[summary.success],
             Text(one_line(summary.first_words, 100)),
-        )
-    console().print(table if found else "the store holds no trajectories")
+        ]
+        table.add_row(*row[: len(table.columns)])
+    screen.print(table if found else "the store holds no trajectories")

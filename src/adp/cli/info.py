@@ -77,16 +77,19 @@ def report(store: Store) -> None:
         )
     )
     screen.print(equation(manifest))
-    screen.print(f"trajectories {manifest.rows('trajectories'):,}\n")
+    screen.print(f"trajectories {manifest.counts.trajectories:,}")
+    journal = manifest.counts.trajectories - manifest.rows("trajectories")
+    if journal > 0:
+        line = f"still growing: {journal:,} of them are in the journal, not in the tables below"
+        screen.print(Text(line, "yellow"), soft_wrap=True)
+    screen.print()
     table = light_table("table", "rows", "files", "size", right=["rows", "files", "size"])
     for name, shards in manifest.tables.items():
         size = human_size(sum(shard.size for shard in shards))
         table.add_row(name, f"{manifest.rows(name):,}", str(len(shards)), size)
     screen.print(table)
     screen.print()
-    table = light_table(
-        "data set", "trajectories", right=["trajectories"], fold=["data set"]
-    )
+    table = light_table("data set", "trajectories", right=["trajectories"], fold=["data set"])
     for name, count in manifest.datasets.items():
         table.add_row(Text(visible(name)), f"{count:,}")
     screen.print(table)

@@ -10,15 +10,12 @@ import importlib
 import os
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
 from adp_schema.errors import AdpError, UsageError, unknown_name
-
-if TYPE_CHECKING:
-    import click
 
 COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
     "In and out": {
@@ -51,20 +48,22 @@ def command_table() -> dict[str, tuple[str, str]]:
 
 
 class LazyGroup(TyperGroup):
-    """A group that knows its commands by name and imports one when it is asked for."""
+    """A group that knows its commands by name and imports one when it is asked for.
 
-    def list_commands(self, ctx: click.Context) -> list[str]:
+    Contexts and commands are of type Any: typer took click's classes up to some version and
+    brings its own ones since.
+    """
+
+    def list_commands(self, ctx: Any) -> list[str]:
         """Names of the commands."""
         return list(command_table())
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """Import a command; None when there is none of this name."""
         table = command_table()
-        if cmd_name not in table:
-            return None
-        return load_command(cmd_name, *table[cmd_name])
+        return load_command(cmd_name, *table[cmd_name]) if cmd_name in table else None
 
-    def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Find the command that the arguments begin with.
 
         Raises:
@@ -75,12 +74,14 @@ class LazyGroup(TyperGroup):
             raise UsageError(unknown_name("command", name, command_table()))
         return super().resolve_command(ctx, args)
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
         """List the commands by section, from the table alone."""
         width = max(len(name) for name in command_table())
         for section, commands in COMMANDS.items():
             with formatter.section(section):
-                formatter.write_dl([(name.ljust(width), line) for name, (_, line) in commands.items()])
+                formatter.write_dl(
+                    [(name.ljust(width), line) for name, (_, line) in commands.items()]
+                )
 
 
 def load_command(name: str, target: str, line: str) -> Any:
@@ -114,18 +115,11 @@ app = typer.Typer(
 )
 
 
-@app.callback(invoke_without_command=True)
+@app.callback()
 def root(
-    context: typer.Context,
     version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
 ) -> None:
     """Convert, query, curate, train on and evaluate agent trajectories."""
-    if version:
-        from adp import __version__
-
-        typer.echo(f"adp {__version__}")
-    elif context.invoked_subcommand is None:
-        typer.echo(context.get_help())
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -153,10 +147,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _call(arguments: Sequence[str] | None) -> int:
-    group = typer.main.get_command(app)
     words = list(sys.argv[1:] if arguments is None else arguments)
+    if words[:1] == ["--version"]:
+        # Not left to typer, which imports pydantic as soon as it reads an option.
+        from adp import __version__
+
+        typer.echo(f"adp {__version__}")
+        return 0
+    group = typer.main.get_command(app)
     try:
-        code = group.main(words, prog_name="adp", standalone_mode=False)
+        code = group.main(words or ["--help"], prog_name="adp", standalone_mode=False)
     except SystemExit as stop:
         # The library under typer leaves like this when a pipe breaks.
         return stop.code if isinstance(stop.code, int) else 1
@@ -185,7 +185,8 @@ def _explain(error: Exception) -> int:
         path = context.command_path if context else "adp"
         text = str(message()).strip().rstrip(".")
         return _complain(f"{text[:1].lower()}{text[1:]}; see: {path} --help", UsageError.exit_code)
-    if isinstance(error, OSError) and error.strerror:
+    if isinstance(error, OSError) and error.errno:
+        # Arrow puts the name of the file into the text; Python keeps the two apart.
         place = f" {error.filename}" if error.filename else ""
         return _complain(f"cannot read or write{place}: {error.strerror}", 5)
     arrow = sys.modules.get("pyarrow")

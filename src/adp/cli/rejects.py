@@ -63,11 +63,9 @@ def report(rows: list[dict[str, Any]], total: int, word: str) -> None:
     screen = console()
     for row in rows:
         place = f"{row['source_file']}#{row['record']}"
-        where = f" - at {row['path']}" if row["path"] else ""
+        where = f" - at {one_line(row['path'])}" if row["path"] else ""
         screen.print(
-            Text.assemble(
-                (one_line(place), "bold"), ": ", (one_line(row["reason"]), "red"), one_line(where)
-            ),
+            Text.assemble((one_line(place), "bold"), ": ", (one_line(row["reason"]), "red"), where),
             soft_wrap=not screen.is_terminal,
         )
         start = (row["data"] or b"")[:400].decode("utf-8", "replace")

@@ -15,7 +15,7 @@ def seal(
     path: Annotated[str, typer.Argument(metavar="STORE", help="Folder of the growing store.")],
 ) -> None:
     """End a growing store: its journal becomes shards, and it never changes again."""
-    from adp_schema.journal import seal as finish
+    from adp_schema.growing import seal as finish
 
     manifest = finish(path)
     console().print(

@@ -58,7 +58,8 @@ def parse_steps(text: str | None) -> tuple[int, int | None]:
     start, colon, end = text.partition(":")
     if not colon and start.isascii() and start.isdigit():
         return int(start), int(start) + 1
-    if not colon or not all(part == "" or part.isascii() and part.isdigit() for part in (start, end)):
+    numbers = all(not part or (part.isascii() and part.isdigit()) for part in (start, end))
+    if not colon or not numbers:
         raise UsageError(f"--steps takes A:B, such as 0:10 or 5:, not '{text}'")
     first, last = int(start or 0), int(end) if end else None
     if last is not None and last <= first:

@@ -58,7 +58,7 @@ def report(group: Group, screen: Console) -> None:
     rows = [
         (
             "size",
-            f"{group.trajectories:,} trajectories, {group.steps:,} steps, {group.calls:,} calls",
+            f"trajectories {group.trajectories:,}, steps {group.steps:,}, calls {group.calls:,}",
         ),
         ("success", rate(group.success)),
         ("reward", mean(group.reward)),
@@ -90,7 +90,8 @@ def report(group: Group, screen: Console) -> None:
     for title, buckets in group.histograms.items():
         screen.print()
         screen.print(Text(title, "bold"))
-        screen.print(bars(buckets))
+        for line in bars(buckets, screen.width):
+            screen.print(line)
 
 
 def rate(value: Recorded) -> str:

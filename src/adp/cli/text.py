@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -37,8 +38,12 @@ def epilog(example: str, *codes: int) -> str:
 
 
 def console() -> Console:
-    """A console on stdout that never interprets markup in data."""
-    return Console(markup=False, highlight=False, emoji=False)
+    """A console on stdout that never interprets markup in data.
+
+    In a pipe it is wide, so that ids stay whole for the next program.
+    """
+    piped = not sys.stdout.isatty() and "COLUMNS" not in os.environ
+    return Console(markup=False, highlight=False, emoji=False, width=200 if piped else None)
 
 
 def light_table(*columns: str, right: Sequence[str] = (), fold: Sequence[str] = ()) -> Table:
@@ -52,9 +57,9 @@ def light_table(*columns: str, right: Sequence[str] = (), fold: Sequence[str] = 
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold", show_edge=False)
     for name in columns:
         if name in right:
-            table.add_column(name, justify="right", no_wrap=True)
+            table.add_column(name, justify="right", no_wrap=True, min_width=len(name))
         elif name in fold:
-            table.add_column(name, overflow="fold")
+            table.add_column(name, overflow="fold", min_width=10)
         else:
             table.add_column(name, no_wrap=True, overflow="ellipsis")
     return table
@@ -81,17 +86,24 @@ def share(part: float, whole: float) -> str:
     return f"{100 * part / whole:.1f} %" if whole else "-"
 
 
-def bars(rows: Sequence[tuple[str, int]], width: int = 40) -> Table:
-    """A histogram: a label, a bar and a count in each line."""
+def bars(rows: Sequence[tuple[str, int]], width: int) -> list[Text]:
+    """A histogram: a label, a bar and a count in each line.
+
+    Args:
+        rows: labels and counts.
+        width: width of the screen.
+    """
     most = max((count for _, count in rows), default=0)
-    table = Table.grid(padding=(0, 1, 0, 0))
-    table.add_column(justify="right", no_wrap=True)
-    table.add_column(no_wrap=True)
-    table.add_column(justify="right", no_wrap=True)
+    labels = max((len(label) for label, _ in rows), default=0)
+    room = max(5, min(40, width - labels - len(f"{most:,}") - 2))
+    lines = []
     for label, count in rows:
-        length = max(1, round(width * count / most)) if count else 0
-        table.add_row(label, Text("█" * length, style="cyan"), f"{count:,}")
-    return table
+        length = max(1, round(room * count / most)) if count else 0
+        bar = "█" * length
+        lines.append(
+            Text.assemble(f"{label:>{labels}} ", (bar, "cyan"), f"{' ' if bar else ''}{count:,}")
+        )
+    return lines
 
 
 def print_json(data: Any) -> None:

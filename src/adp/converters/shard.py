@@ -176,9 +176,7 @@ class _Worker:
         self.builder.begin(origin)
         try:
             framing.check_limits(frame)
-            record = self._decodable(frame, source_file)
-            origin.marked = record.marked
-            converter.read(record, self.builder, self.losses)
+            self._read(frame, origin, converter)
             self.builder.close_record(self.losses)
         except SkipRecordError as skip:
             self._put_aside("skipped", frame, origin, RecordError(str(skip)), out)
@@ -198,16 +196,23 @@ class _Worker:
         out.counts.trajectories += made
         self.datasets[origin.dataset] += made
 
-    def _decodable(self, frame: Frame, source_file: str) -> RawRecord:
-        """The record as every decoder takes it: strict JSON in valid UTF-8."""
-        data, marked = frame.data, False
-        if not jsontext.is_valid(data):
-            data, marked = jsontext.sanitise(data), True
-            if jsontext.depth(data) > jsontext.MAX_DEPTH:
-                raise RecordError(f"nested deeper than {jsontext.MAX_DEPTH} levels")
-        elif not data.isascii():
-            data.decode("utf-8")
-        return RawRecord(data, source_file, frame.number, frame.offset, frame.size, marked)
+    def _read(self, frame: Frame, origin: Origin, converter: Converter) -> None:
+        """Convert a record; one that no strict decoder takes is sanitised and tried again."""
+        source_file, data = origin.columns["source_file"], frame.data
+        record = RawRecord(data, source_file, frame.number, frame.offset, frame.size)
+        try:
+            converter.read(record, self.builder, self.losses)
+        except (msgspec.DecodeError, RecursionError):
+            if jsontext.is_valid(data):
+                raise
+            self.builder.rollback()
+            self.losses.items.clear()
+            record.data, record.marked = jsontext.sanitise(data), True
+            if jsontext.depth(record.data) > jsontext.MAX_DEPTH:
+                raise RecordError(f"nested deeper than {jsontext.MAX_DEPTH} levels") from None
+            origin.marked = True
+            self.builder.begin(origin)
+            converter.read(record, self.builder, self.losses)
 
     def _put_aside(
         self, status: str, frame: Frame, origin: Origin, error: RecordError, out: PieceResult

@@ -26,6 +26,9 @@ BOOKKEEPING = frozenset(
 )
 """Columns that are no losses: they describe the store, or repeat what other columns say."""
 
+DEFAULTS = {"requestor": "agent", "visibility": "both"}
+"""Words that say no more than a null in the same column."""
+
 REASON = "the target format has no place for it"
 
 
@@ -41,7 +44,7 @@ def report_columns(row: Row, carried: frozenset[str], path: str, losses: Losses)
     """
     for name in _columns(type(row), carried):
         value = getattr(row, name)
-        if value is None:
+        if value is None or DEFAULTS.get(name) == value:
             continue
         if name == "extra":
             for key in shape.unpack(value).fields:

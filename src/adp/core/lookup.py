@@ -1,4 +1,4 @@
-"""Finding trajectories: by a part of the id, the first ones, or a sample that is always the same."""
+"""Finding trajectories: by a part of the id, the first ones, or an unchanging sample."""
 
 from __future__ import annotations
 
@@ -49,7 +49,9 @@ def find_id(store: Store, text: str) -> str:
         return found[0]
     if found:
         more = f" and {len(found) - 5:,} more" if len(found) > 5 else ""
-        raise UsageError(f"'{text}' names {len(found):,} trajectories: {', '.join(found[:5])}{more}")
+        raise UsageError(
+            f"'{text}' names {len(found):,} trajectories: {', '.join(found[:5])}{more}"
+        )
     near = difflib.get_close_matches(text, ids[:20_000], n=3, cutoff=0.6)
     if not near:
         short = {name.partition("/")[2]: name for name in ids[:20_000]}

@@ -88,9 +88,7 @@ def transcript(trajectory: Trajectory, view: View | None = None) -> Iterator[Tex
 def header(trajectory: Trajectory) -> Iterator[Text]:
     """Who ran, on what, with which tools, and how it ended."""
     yield _line(trajectory.trajectory_id or "", "bold")
-    agent = _join(
-        [trajectory.agent_name, trajectory.agent_version, trajectory.agent_model], " "
-    )
+    agent = _join([trajectory.agent_name, trajectory.agent_version, trajectory.agent_model], " ")
     rows = {
         "dataset": _join([trajectory.dataset, trajectory.split], ", "),
         "agent": agent,
@@ -205,7 +203,11 @@ class _Writer:
                     yield from self._result(observation, _MARGIN)
 
     def _edit(self, step: Step) -> Iterator[Text]:
-        kept = f"keeps steps {step.edit_from or 0} to {(step.edit_to or 0) - 1}" if step.edit_to else ""
+        kept = (
+            f"keeps steps {step.edit_from or 0} to {(step.edit_to or 0) - 1}"
+            if step.edit_to
+            else ""
+        )
         yield _line(_MARGIN + _join([f"context: {step.edit_boundary}", kept], ", "), "magenta")
         if step.edit_summary:
             yield from self._block(step.edit_summary, _MARGIN, "", _TEXT_LIMIT)
@@ -248,9 +250,7 @@ class _Writer:
                 yield _line(f"{margin}{name}:", "blue")
                 yield from self._block(words, margin + _MARGIN, "", _RESULT_LIMIT)
             else:
-                yield Text.assemble(
-                    margin, (f"{visible(name)}: ", "blue"), visible(words)
-                )
+                yield Text.assemble(margin, (f"{visible(name)}: ", "blue"), visible(words))
 
     def _result(self, item: Observation, margin: str, later: int | None = None) -> Iterator[Text]:
         bad = bool(item.is_error) or bool(item.error_type) or bool(item.exit_code)
@@ -278,7 +278,9 @@ class _Writer:
         if page or item.url:
             yield _line(f"{body}[page {_join([item.url, *page], ' ')}]", "magenta")
 
-    def _media(self, content: str | None, text: str | None, margin: str = _MARGIN) -> Iterator[Text]:
+    def _media(
+        self, content: str | None, text: str | None, margin: str = _MARGIN
+    ) -> Iterator[Text]:
         if content is None or '"media"' not in content:
             return
         from adp_schema.parts import resolve

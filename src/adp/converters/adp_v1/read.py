@@ -7,7 +7,8 @@ from msgspec import Raw
 from adp.converters.adp_v1 import images
 from adp.converters.adp_v1.layout import Item, is_null, number_of
 from adp_schema import jsontext
-from adp_schema.builder import Columns, RowBuilder
+from adp_schema.arrow import Columns
+from adp_schema.builder import RowBuilder
 from adp_schema.errors import RecordError
 from adp_schema.parts import Parts
 from adp_schema.protocols import Losses

@@ -46,7 +46,8 @@ def _read_part(raw: Raw, parts: Parts, builder: RowBuilder) -> None:
     part = jsontext.decode_object(raw) if first == _BRACE else {}
     kind = part.get("type")
     name = bytes(kind) if kind is not None else b""
-    if jsontext.lost_keys(raw, part) if part else True:
+    odd = not part or any(key.startswith("$") for key in part)
+    if odd or jsontext.lost_keys(raw, part):
         parts.opaque(Raw(jsontext.one_line(raw).encode()))
     elif name == b'"text"' and jsontext.first_byte(part.get("text", b"")) == _QUOTE:
         names = list(part)
@@ -81,16 +82,25 @@ def _read_image(part: dict[str, Raw], parts: Parts, builder: RowBuilder) -> bool
         extra["$form"] = "string"
     else:
         inner = jsontext.decode_object(raw) if jsontext.first_byte(raw) == _BRACE else {}
-        if list(inner) not in (["url"], ["url", "detail"]):
+        if list(inner) not in (["url"], ["url", "detail"]) or jsontext.lost_keys(raw, inner):
             return False
         if jsontext.first_byte(inner["url"]) != _QUOTE:
             return False
         reference = jsontext.decode_value(inner["url"])
         if "detail" in inner:
-            extra["$detail"] = Raw(bytes(inner["detail"]))
+            extra["$detail"] = Raw(jsontext.one_line(inner["detail"]).encode())
+    if jsontext.has_mark(reference):
+        return False
+    blob = media.media_of_reference(reference)
+    media_id = builder.media(blob)
+    stored = builder.stored_mime(media_id)
+    if stored != blob.mime:
+        if stored is None or blob.mime is None:
+            return False
+        extra["$mime"] = blob.mime
     del part["image_url"]
     extra.update(_part_extra(part, names, ["type", "image_url"]))
-    parts.media(builder.media(media.media_of_reference(reference)), extra)
+    parts.media(media_id, extra)
     return True
 
 
@@ -101,12 +111,16 @@ def _read_audio(part: dict[str, Raw], parts: Parts, builder: RowBuilder) -> bool
         return False
     if any(jsontext.first_byte(value) != _QUOTE for value in inner.values()):
         return False
-    data = media.blob_of_base64(jsontext.decode_value(inner["data"]))
-    if data is None:
+    if raw is None or jsontext.lost_keys(raw, inner):
         return False
+    data = media.blob_of_base64(jsontext.decode_value(inner["data"]))
     name = jsontext.decode_value(inner["format"])
-    blob = media.media_of_bytes(data, f"audio/{name}")
-    parts.media(builder.media(blob), {"$form": "audio", "$format": name})
+    if not data or jsontext.has_mark(name):
+        return False
+    media_id = builder.media(media.media_of_bytes(data, f"audio/{name}"))
+    if builder.stored_mime(media_id) is None:
+        return False
+    parts.media(media_id, {"$form": "audio", "$format": name})
     return True
 
 
@@ -157,6 +171,9 @@ def _write_part(part: Part, blobs: Any) -> Any:
 
 
 def _write_image(blob: Media | None, form: Any, extra: dict[str, Any]) -> Any:
+    mime = _reserved(extra, "$mime")
+    if blob is not None and mime is not None:
+        blob = blob.model_copy(update={"mime": mime})
     reference = media.reference_of_media(blob) if blob is not None else ""
     detail = extra.pop("$detail", None)
     url: Any = jsontext.string(reference)

@@ -20,6 +20,7 @@ from adp_schema.builder import Columns, RowBuilder
 from adp_schema.shape import pack
 
 _decode = msgspec.json.Decoder().decode
+_text = msgspec.json.Decoder(str | None).decode
 _objects = msgspec.json.Decoder(dict[str, Raw]).decode
 _arrays = msgspec.json.Decoder(list[Raw]).decode
 _NAMES = frozenset({"role", "content", "name", "tool_calls", "tool_call_id", *k.REASONING_KEYS})
@@ -30,6 +31,7 @@ _CALL = re.compile(
 )
 _LIMIT = 10_000
 _NULL_TEXT, _LIST, _NULL_REASONING, _NULL_NAME, _NULL_CALLS, _NULL_ID = 1, 2, 4, 8, 16, 32
+_BY_ORDER = 64
 
 
 class _Plan:
@@ -38,11 +40,15 @@ class _Plan:
     Attributes:
         size: characters of a compact object with these keys besides its values.
         spaces: further characters when ", " and ": " are used; both -1 for unusual keys.
+        first: where the first of these spaces is.
         reasoning: the key of the reasoning, if any.
         extras: (role, bits) -> column ``extra``. There are few, so the texts are kept.
     """
 
-    __slots__ = ("calls", "extras", "name", "names", "reasoning", "result_id", "size", "spaces")
+    __slots__ = (
+        *("calls", "extras", "first", "name", "names"),
+        *("reasoning", "result_id", "size", "spaces"),
+    )
 
     def __init__(self, names: tuple[str, ...]) -> None:
         reasoning = [name for name in names if name in k.REASONING_KEYS]
@@ -50,6 +56,7 @@ class _Plan:
         self.names = names
         self.size = sum(map(len, names)) + 4 * len(names) + 1 if usual else -1
         self.spaces = 2 * len(names) - 1
+        self.first = len(names[0]) + 4 if names else 0
         self.reasoning = reasoning[0] if reasoning else None
         self.name = "name" in names
         self.calls = "tool_calls" in names
@@ -68,26 +75,27 @@ def _plan(names: tuple[str, ...]) -> _Plan:
 
 def read_message(raw: Raw, builder: RowBuilder) -> bool:
     """Convert a message of the common form; False when it is not one and nothing was done."""
+    if jsontext.first_byte(raw) != 0x7B:
+        return False
     message = _objects(raw)
     names = tuple(message)
     plan = _plans.get(names) or _plan(names)
     if plan.size < 0:
         return False
     spare = len(raw) - plan.size - sum(map(len, message.values()))
-    if spare and spare != plan.spaces:
+    if spare and (spare != plan.spaces or memoryview(raw)[plan.first] != 0x20):
         return False
     columns: Columns = {}
     bits = 0
     content = message.get("content")
     try:
         role = _decode(message["role"])
-        text = None if content is None else _decode(content)
-        if type(text) is str:
+        listed = content is not None and jsontext.first_byte(content) == 0x5B
+        text = None if content is None or listed else _text(content)
+        if text is not None:
             columns["text"] = builder.text(text) if ";base64," in text else text
-        elif text is None:
+        elif not listed:
             bits = _NULL_TEXT
-        elif type(text) is not list:
-            return False
         if plan.name:
             name = _decode(message["name"])
             if name is None:
@@ -96,17 +104,18 @@ def read_message(raw: Raw, builder: RowBuilder) -> bool:
                 columns["name"] = name
             else:
                 return False
+        if type(role) is not str:
+            return False
+        if role in k.RESULT_ROLES:
+            emit = _result
+        elif plan.result_id:
+            return False
+        else:
+            emit = _step
+        return emit(builder, plan, message, columns, role, bits, listed)
     except msgspec.DecodeError:
+        # A number that no float holds, before anything was done.
         return False
-    if type(role) is not str:
-        return False
-    if role in k.RESULT_ROLES:
-        emit = _result
-    elif plan.result_id:
-        return False
-    else:
-        emit = _step
-    return emit(builder, plan, message, columns, role, bits, type(text) is list)
 
 
 def _list_content(message: dict[str, Raw], columns: Columns, builder: RowBuilder) -> int:
@@ -132,6 +141,8 @@ def _result(
             bits |= _NULL_ID
         elif type(answers) is not str:
             return False
+    if answers is None:
+        bits |= _BY_ORDER
     if listed:
         bits |= _list_content(message, columns, builder)
     columns["source"] = "environment"
@@ -199,7 +210,7 @@ def _call(raw: Raw) -> Columns | None:
     try:
         if first == b'"':
             text = _decode(arguments)
-        elif first == b"{" and jsontext.is_valid(arguments):
+        elif first == b"{" and arguments[-1:] == b"}" and jsontext.is_valid(arguments):
             columns["arguments"] = jsontext.one_line(arguments)
             columns["arguments_kind"] = "object"
             return columns
@@ -232,7 +243,10 @@ def _extra(
         shape["reasoning"] = reasoning
     order = [reasoning or "reasoning_content" if name == "reasoning" else name for name in usual]
     guessed = [name for name in order if name in plan.names]
-    if list(plan.names) != guessed or bits & ~_LIST & ~_NULL_TEXT or "content" not in plan.names:
+    if bits & _BY_ORDER:
+        shape["by_order"] = True
+    nulls = bits & (_NULL_REASONING | _NULL_NAME | _NULL_CALLS | _NULL_ID)
+    if list(plan.names) != guessed or nulls or "content" not in plan.names:
         shape["keys"] = list(plan.names)
     plan.extras[key] = pack(None, shape=shape)
     return plan.extras[key]

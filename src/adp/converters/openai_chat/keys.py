@@ -9,7 +9,8 @@
 - ``reasoning``: the key of the reasoning, when it is not ``reasoning_content``.
 - ``form`` of a call: ``flat`` (no inner object), ``custom``, or ``function_call`` (the old key);
   ``type``: its type; ``function``: keys of the inner object.
-- ``tool_calls``: ``string`` when the list was a JSON string.
+- ``tool_calls``: ``list`` for an empty list, or the layout of a list that was a JSON string.
+- ``by_order`` of a result: it had no id of its own.
 - ``fields``: trajectory column -> key it was read from; ``exact``: key -> number as written.
 - ``messages``, ``tools``: layout of a column that was a JSON string.
 """
@@ -76,7 +77,7 @@ def string_layout(text: str) -> dict[str, object]:
         if jsontext.is_valid(data) and jsontext.relayout(data, indent) == data:
             break
     else:
-        layout = "spaced"
+        return {"layout": None, "ascii": data.isascii()}
     return {"layout": layout, "ascii": data.isascii()}
 
 

@@ -25,12 +25,16 @@ def read_record(record: RawRecord, builder: RowBuilder, losses: Losses) -> None:
     Raises:
         RecordError: there are no messages, or one of them is wrong.
     """
-    fields = jsontext.decode_object(record.data)
+    try:
+        fields = jsontext.decode_object(record.data)
+    except msgspec.ValidationError:
+        raise RecordError("expected an object") from None
     _report_lost(record.data, fields, "$", losses)
     names = list(fields)
     form: dict[str, Any] = {}
     columns: Columns = {}
-    messages = _messages(fields, form, builder)
+    messages, marked = _messages(fields, form, builder, losses)
+    marked = marked or record.marked
     _tools(fields, columns, form)
     _trajectory_fields(fields, columns, form)
     if names != _usual_record(names, form, fields):
@@ -38,7 +42,7 @@ def read_record(record: RawRecord, builder: RowBuilder, losses: Losses) -> None:
     columns["extra"] = shape.pack(fields, shape=form)
     builder.trajectory(columns)
     for index, message in enumerate(messages):
-        if not read_message(message, builder):
+        if marked or not read_message(message, builder):
             _message(message, f"$.messages[{index}]", builder, losses)
 
 
@@ -50,22 +54,34 @@ def _usual_record(names: list[str], form: dict[str, Any], rest: dict[str, Raw]) 
     return [name for name in usual if name in names and name not in rest] + list(rest)
 
 
-def _messages(fields: dict[str, Raw], form: dict[str, Any], builder: RowBuilder) -> list[Raw]:
+def _messages(
+    fields: dict[str, Raw], form: dict[str, Any], builder: RowBuilder, losses: Losses
+) -> tuple[list[Raw], bool]:
+    """The messages, and whether they had to be sanitised here."""
     raw = fields.pop("messages", None)
     if raw is None:
         raise RecordError("there are no messages", "$.messages")
     data: bytes | Raw = raw
+    marked = False
     if jsontext.first_byte(raw) == _QUOTE:
         text = jsontext.decode_value(raw)
-        form["messages"] = k.string_layout(text)
+        form["messages"] = _layout(text, "$.messages", losses)
         data = text.encode("utf-8")
         if not jsontext.is_valid(data):
-            data = jsontext.sanitise(data)
+            data, marked = jsontext.sanitise(data), True
             builder.mark()
     try:
-        return jsontext.decode_array(data)
+        return jsontext.decode_array(data), marked
     except msgspec.DecodeError as error:
         raise RecordError("expected a list of messages", "$.messages") from error
+
+
+def _layout(text: str, path: str, losses: Losses) -> dict[str, object]:
+    """Layout of JSON inside a string; one that cannot be written again is a loss."""
+    layout = k.string_layout(text)
+    if layout["layout"] is None:
+        losses.add(path, "the white space between the tokens of the JSON string is not kept")
+    return layout
 
 
 def _tools(fields: dict[str, Raw], columns: Columns, form: dict[str, Any]) -> None:
@@ -79,6 +95,8 @@ def _tools(fields: dict[str, Raw], columns: Columns, form: dict[str, Any]) -> No
     if first == _QUOTE:
         text = jsontext.decode_value(raw)
         if not text.lstrip().startswith("[") or not jsontext.is_valid(text):
+            return
+        if jsontext.has_mark(text):
             return
         form["tools"] = "string"
     if key != "tools":
@@ -131,6 +149,15 @@ def _number(text: str, name: str, form: dict[str, Any]) -> float | None:
 def _report_lost(text: Raw | bytes, decoded: dict[str, Raw], path: str, losses: Losses) -> None:
     for name in jsontext.lost_keys(text, decoded):
         losses.add(f"{path}.{name}", "the key occurs twice; the last value was kept")
+    for name in decoded:
+        if not name.isascii() and jsontext.has_mark(name):
+            mended = jsontext.mend_text(name)[0]
+            losses.add(f"{path}.{mended}", "lone surrogates in the key were replaced")
+
+
+def _report_marks(text: str, path: str, losses: Losses) -> None:
+    if not text.isascii() and jsontext.has_mark(text):
+        losses.add(path, "lone surrogates were replaced")
 
 
 def _message(raw: Raw, path: str, builder: RowBuilder, losses: Losses) -> None:
@@ -142,6 +169,7 @@ def _message(raw: Raw, path: str, builder: RowBuilder, losses: Losses) -> None:
     if role_raw is None or jsontext.first_byte(role_raw) != _QUOTE:
         raise RecordError("expected a role", f"{path}.role")
     role = jsontext.decode_value(role_raw)
+    _report_marks(role, f"{path}.role", losses)
     if role in k.RESULT_ROLES:
         _result(message, role, builder)
     else:
@@ -171,7 +199,7 @@ def _step(
         if weight is not None:
             columns["loss_weight"] = weight
             del message["weight"]
-    calls = _call_list(message, form, path)
+    calls = _call_list(message, form, path, builder, losses)
     old = message.get("function_call")
     old_call = old is not None and jsontext.first_byte(old) == _BRACE
     if old_call:
@@ -198,6 +226,8 @@ def _result(message: dict[str, Raw], role: str, builder: RowBuilder) -> None:
     answers = None
     if jsontext.first_byte(message.get("tool_call_id", b"")) == _QUOTE:
         answers = jsontext.decode_value(message.pop("tool_call_id"))
+    else:
+        form["by_order"] = True
     _drop_nulls(message, nulls)
     columns["extra"] = _pack(("r", names, nulls), message, form, k.RESULT_KEYS)
     builder.observation(columns, answers=answers, by_order=answers is None)
@@ -219,7 +249,7 @@ def _pack(
 
     Nearly all messages of a data set have one of a few forms, so the texts are kept.
     """
-    if rest or "exact" in form:
+    if rest or "exact" in form or "tool_calls" in form:
         _note_keys(signature, rest, form, usual)
         return shape.pack(rest, shape=form)
     cache_key = (signature, tuple(form.items()))
@@ -258,15 +288,20 @@ def _reasoning(message: dict[str, Raw], columns: Columns, form: dict[str, Any]) 
             return
 
 
-def _call_list(message: dict[str, Raw], form: dict[str, Any], path: str) -> list[Raw]:
+def _call_list(
+    message: dict[str, Raw], form: dict[str, Any], path: str, builder: RowBuilder, losses: Losses
+) -> list[Raw]:
     raw = message.get("tool_calls")
     if raw is None or k.is_null(raw):
         return []
     data: Raw | bytes = message.pop("tool_calls")
     if jsontext.first_byte(raw) == _QUOTE:
         text = jsontext.decode_value(raw)
-        form["tool_calls"] = "string"
+        form["tool_calls"] = _layout(text, f"{path}.tool_calls", losses)
         data = text.encode("utf-8")
+        if not jsontext.is_valid(data):
+            data = jsontext.sanitise(data)
+            builder.mark()
     try:
         calls = jsontext.decode_array(data)
     except msgspec.DecodeError as error:
@@ -288,23 +323,24 @@ def _call(raw: Raw, requestor: str, path: str, builder: RowBuilder, losses: Loss
         columns["call_id"] = jsontext.decode_value(call.pop("id"))
     if jsontext.first_byte(call.get("type", b"")) == _QUOTE:
         kind = jsontext.decode_value(call.pop("type"))
+        _report_marks(kind, f"{path}.type", losses)
         if kind != "function":
             form["type"] = kind
     inner_key = next((key for key in ("function", "custom") if _is_object(call.get(key))), None)
     if inner_key is None:
         form["form"] = "flat"
-        _function(call, columns, form, builder)
+        _function(call, columns, form)
     else:
         inner_raw = call.pop(inner_key)
         inner = jsontext.decode_object(inner_raw)
         _report_lost(inner_raw, inner, f"{path}.{inner_key}", losses)
         if inner_key == "custom":
             form["form"] = "custom"
-        _inner_keys(inner, form)
-        _function(inner, columns, form, builder)
+        _function(inner, columns, form)
         if inner:
             call[inner_key] = Raw(jsontext.encode(inner))
-    if form.get("form") == "flat" or names != ["id", "type", inner_key]:
+    usual = [name for name in ("id", "type") if name not in call]
+    if form.get("form") == "flat" or names != [*usual, inner_key, *(n for n in call if n != inner_key)]:
         form["keys"] = names
     columns["extra"] = shape.pack(call, shape=form) if call or form else None
     builder.call(columns)
@@ -318,8 +354,7 @@ def _function_call(
     _report_lost(raw, inner, path, losses)
     form: dict[str, Any] = {"form": "function_call"}
     columns: Columns = {"kind": "function", "requestor": requestor}
-    _inner_keys(inner, form)
-    _function(inner, columns, form, builder)
+    _function(inner, columns, form)
     columns["extra"] = shape.pack(inner, shape=form)
     builder.call(columns)
 
@@ -328,16 +363,18 @@ def _is_object(raw: Raw | None) -> bool:
     return raw is not None and jsontext.first_byte(raw) == _BRACE
 
 
-def _inner_keys(inner: dict[str, Raw], form: dict[str, Any]) -> None:
-    usual = ["name", "input" if form.get("form") == "custom" else "arguments"]
-    if list(inner) != usual:
-        form["function"] = list(inner)
-
-
-def _function(
-    inner: dict[str, Raw], columns: Columns, form: dict[str, Any], builder: RowBuilder
-) -> None:
+def _function(inner: dict[str, Raw], columns: Columns, form: dict[str, Any]) -> None:
     """Name and arguments; what is left stays in ``inner``."""
+    names = list(inner)
+    _name_and_arguments(inner, columns, form)
+    usual = ["name"] if "name" in columns else []
+    if "arguments_kind" in columns:
+        usual.append("input" if form.get("form") == "custom" else "arguments")
+    if form.get("form") != "flat" and names != [*usual, *inner]:
+        form["function"] = names
+
+
+def _name_and_arguments(inner: dict[str, Raw], columns: Columns, form: dict[str, Any]) -> None:
     if jsontext.first_byte(inner.get("name", b"")) == _QUOTE:
         columns["name"] = jsontext.decode_value(inner.pop("name"))
     key = "input" if form.get("form") == "custom" else "arguments"

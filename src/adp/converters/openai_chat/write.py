@@ -112,7 +112,11 @@ class _Writer:
 
     def _make_ids(self) -> None:
         """The format needs ids; calls of other formats may have none."""
-        taken = {call.call_id for step in self.trajectory.steps for call in step.calls}
+        steps = self.trajectory.steps
+        taken = {call.call_id for step in steps for call in step.calls}
+        results = [row for step in steps for row in step.observations]
+        for row in [*self.trajectory.early_observations, *results]:
+            taken |= {row.call_id, row.native_call_id}
         number = 0
         for step in self.trajectory.steps:
             for call in step.calls:
@@ -170,8 +174,10 @@ class _Writer:
                 calls.append(self._call(step, call, form))
         listed = extra.shape.get("tool_calls")
         if calls or listed is not None:
-            text = listed == "string"
-            known["tool_calls"] = jsontext.encode(calls).decode() if text else calls
+            text = isinstance(listed, dict)
+            known["tool_calls"] = (
+                jsontext.string(k.write_string(calls, listed)) if text else calls
+            )
         if "function_call" in known and "tool_calls" in known:
             known["function_call"] = known.pop("function_call")
 
@@ -180,8 +186,10 @@ class _Writer:
         kept = dict(self.kept(extra))
         inner = self._function(call, extra)
         known: dict[str, Any] = {}
-        call_id = original(call, "native_id", extra) or original(call, "call_id", extra)
-        call_id = call_id if call_id is not None else self._made_ids.get((step.step, call.call))
+        column = "native_id" if self.native and call.native_id is not None else "call_id"
+        call_id = original(call, column, extra)
+        if call_id is None:
+            call_id = self._made_ids.get((step.step, call.call))
         if call_id is not None:
             known["id"] = _string(call_id)
         if form == "flat":
@@ -224,13 +232,25 @@ class _Writer:
             return None if self.native else "{}"
         return jsontext.string(loose)
 
+    def _answered(self, row: Observation, extra: Extra, path: str) -> str | None:
+        """The id of the call that a result answers, as the target writes it."""
+        first, second = "native_call_id", "call_id"
+        if not self.native:
+            first, second = second, first
+        column = first if getattr(row, first) is not None else second
+        answered: str | None = original(row, column, extra)
+        if not self.native:
+            made = self._made_ids.get((row.call_step, row.call))
+            answered = made if row.call_id is None and made is not None else answered
+            if answered is not None and row.call_step is None:
+                self.losses.add(f"{path}.{column}", "no call before it has this id")
+        return answered
+
     def _result(self, row: Observation, path: str) -> dict[str, Any]:
         extra = self.extra(row)
         carried = _RESULT
         known: dict[str, Any] = {"role": _string(extra.shape.get("role", "tool"))}
-        answered = original(row, "native_call_id", extra) or original(row, "call_id", extra)
-        if answered is None and row.call_step is not None:
-            answered = self._made_ids.get((row.call_step, row.call))
+        answered = None if extra.shape.get("by_order") else self._answered(row, extra, path)
         if answered is not None:
             known["tool_call_id"] = _string(answered)
         elif not self.native:

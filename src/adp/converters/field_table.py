@@ -1,0 +1,409 @@
+"""What becomes of each field of a format: found out by trying, not written by hand.
+
+For every format there is a probe in ``probes/<format>.json``: records with every field filled. Each
+value is changed in turn, and the record read again. What changes in the rows is where the
+value is kept. Then both versions are written in every other format: when they come out alike, the
+change got lost on the way, and the report of losses must say so. A loss that it does not say is an
+error here.
+
+A probe file holds ``records`` and ``changes``: text of a value -> values that may stand in its
+place. An empty list marks a word that says what an object is. Any other value is changed by itself.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from importlib import resources
+from typing import Any
+
+from adp.converters.registry import formats
+from adp.converters.unwritten import BOOKKEEPING
+from adp_schema import jsontext
+from adp_schema.builder import Origin, RowBuilder
+from adp_schema.model import Media, Trajectory
+from adp_schema.protocols import Converter, Losses, RawRecord
+from adp_schema.reader import assemble, to_models
+from adp_schema.shape import RESERVED
+
+NATIVE = "native"
+EXTRA = "extra"
+FORM = "form"
+STRUCTURE = "structure"
+LOST = "lost"
+
+VERDICTS = {
+    NATIVE: "a column of its own holds the value; in another format: it comes back in that column",
+    EXTRA: "the column `extra` keeps it, and the same format writes it again",
+    FORM: "how the source wrote it; kept for the same format, and no other format needs it",
+    STRUCTURE: "it says what the object is, and so which rows come out",
+    LOST: "not kept; the report of losses says so",
+}
+"""Verdict -> what it means. Another format may also give ``to TABLE.COLUMN``: kept, elsewhere."""
+
+_RANK = (NATIVE, EXTRA, FORM)
+_IGNORED = frozenset({"seq", "trajectory_id", "losses", "media_id", "size"})
+_KINDS = ("class_", "role", "type")
+_FORM_OF_PART = frozenset({"$keys", "$form"})
+
+Place = tuple[str, int, str]
+"""Table, number of the row, column."""
+Rows = dict[str, list[dict[str, Any]]]
+
+
+class SilentLossError(Exception):
+    """A field is neither kept nor reported as lost: a bug in a converter."""
+
+
+@dataclass
+class FieldRow:
+    """What becomes of one field.
+
+    Attributes:
+        path: where it is in the source; a list item is named by what it says it is.
+        verdict: what becomes of it in the store: a key of `VERDICTS`.
+        columns: where it is kept, as ``table.column``; a key of ``extra`` as ``table.extra.key``.
+        targets: other format -> what becomes of it there.
+    """
+
+    path: str
+    verdict: str
+    columns: list[str] = field(default_factory=list)
+    targets: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass
+class _Reading:
+    """A record as the store has it."""
+
+    trajectory: Trajectory
+    rows: Rows
+    losses: list[dict[str, str]]
+
+
+@dataclass
+class _Leaf:
+    """A value of a record: its keys from the top, its name in the table, itself."""
+
+    keys: tuple[str | int, ...]
+    path: str
+    value: Any
+
+
+def field_rows(name: str, converters: Mapping[str, Converter] | None = None) -> list[FieldRow]:
+    """Try every field of a format.
+
+    Args:
+        name: name of the format.
+        converters: the formats by name; all registered ones by default.
+
+    Returns:
+        A row a field, in the order of the probe.
+
+    Raises:
+        SilentLossError: a field is lost, and no report says so.
+    """
+    known = converters if converters is not None else {one: formats.get(one) for one in formats}
+    probe = load_probe(name)
+    found: dict[str, FieldRow] = {}
+    for record in probe["records"]:
+        trial = _Trial(name, known, record, probe["changes"])
+        for leaf in _leaves(record, (), "$"):
+            row = trial.row(leaf)
+            if row.path in found:
+                _merge(found[row.path], row)
+            else:
+                found[row.path] = row
+    return list(found.values())
+
+
+def load_probe(name: str) -> dict[str, Any]:
+    """The probe of a format.
+
+    Raises:
+        FileNotFoundError: the format has none.
+    """
+    file = resources.files("adp.converters").joinpath("probes", f"{name}.json")
+    probe: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+    return probe
+
+
+def _merge(row: FieldRow, other: FieldRow) -> None:
+    """Two objects of the same kind have the same field: say both, where they differ."""
+    row.verdict = _both(row.verdict, other.verdict)
+    row.columns += [column for column in other.columns if column not in row.columns]
+    for target, verdict in other.targets.items():
+        row.targets[target] = _both(row.targets[target], verdict)
+
+
+def _both(first: str, second: str) -> str:
+    return ", ".join(dict.fromkeys([*first.split(", "), *second.split(", ")]))
+
+
+def _leaves(value: Any, keys: tuple[str | int, ...], path: str) -> Iterator[_Leaf]:
+    """The values of a record that are no objects, lists or nulls."""
+    if isinstance(value, dict):
+        for key, item in value.items():
+            yield from _leaves(item, (*keys, key), f"{path}.{key}")
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from _leaves(item, (*keys, index), f"{path}[{_kind(item, index)}]")
+    elif value is not None:
+        yield _Leaf(keys, path, value)
+
+
+def _kind(item: Any, index: int) -> str:
+    """Name of a list item: its class, role or type, if it says one."""
+    if not isinstance(item, dict):
+        return str(index)
+    words = [item[key] for key in _KINDS if isinstance(item.get(key), str)]
+    if "class_" in item and "source" in item:
+        words.append(item["source"])
+    return ", ".join(words) or "*"
+
+
+class _Trial:
+    """Tries the fields of one record.
+
+    Args:
+        name: name of its format.
+        converters: all formats by name.
+        record: the record.
+        changes: text of a value -> values that may stand in its place.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        converters: Mapping[str, Converter],
+        record: dict[str, Any],
+        changes: dict[str, list[Any]],
+    ) -> None:
+        self._name = name
+        self._converters = converters
+        self._record = record
+        self._changes = changes
+        self._base = self._read(name, _encode(record))
+        self._others = sorted(set(converters) - {name})
+
+    def row(self, leaf: _Leaf) -> FieldRow:
+        """Find out what becomes of a field."""
+        found: list[tuple[str, list[Place], _Reading]] = []
+        for value in self._alternatives(leaf):
+            changed = self._try(_encode(_with(self._record, leaf.keys, value)))
+            places = None if changed is None else _differences(self._base.rows, changed.rows)
+            if changed is not None and places is not None:
+                found.append((_verdict(self._base.rows, changed.rows, places), places, changed))
+        if not found:
+            return FieldRow(leaf.path, STRUCTURE, [], dict.fromkeys(self._others, STRUCTURE))
+        verdict, places, changed = min(
+            found, key=lambda item: _RANK.index(item[0]) if item[0] in _RANK else len(_RANK)
+        )
+        if verdict == LOST:
+            self._must_report(leaf.path, self._base.losses, [_source_path(leaf.keys)], "store")
+            return FieldRow(leaf.path, LOST, [], dict.fromkeys(self._others, LOST))
+        columns = _columns(self._base.rows, changed.rows, places, leaf.value, verdict)
+        row = FieldRow(leaf.path, verdict, columns)
+        for target in self._others:
+            row.targets[target] = self._in_target(leaf, changed, places, target, verdict)
+        return row
+
+    def _alternatives(self, leaf: _Leaf) -> list[Any]:
+        value = leaf.value
+        if isinstance(value, str):
+            return self._changes.get(value, [f"{value}-2"])
+        return [not value] if isinstance(value, bool) else [value + 1]
+
+    def _in_target(
+        self, leaf: _Leaf, changed: _Reading, places: list[Place], target: str, verdict: str
+    ) -> str:
+        """What becomes of a field in another format."""
+        losses = Losses()
+        before = self._write(target, self._base.trajectory, losses)
+        after = self._write(target, changed.trajectory, Losses())
+        if before == after:
+            if verdict == FORM or all(column in BOOKKEEPING for _, _, column in places):
+                return FORM
+            expected = [_hub_path(self._base.rows, place) for place in places]
+            self._must_report(leaf.path, losses.items, expected, target)
+            return LOST
+        first, second = self._read(target, before), self._read(target, after)
+        back = _differences(first.rows, second.rows)
+        if back is None:
+            return STRUCTURE
+        if not back:
+            raise SilentLossError(f"{self._name}: {leaf.path} is in {target}, but is not read back")
+        here = {(table, column) for table, _, column in places}
+        if any((table, column) in here for table, _, column in back if column != "extra"):
+            return NATIVE
+        what = _verdict(first.rows, second.rows, back)
+        columns = _columns(first.rows, second.rows, back, leaf.value, what)
+        return what if what in (EXTRA, FORM) else f"to {' and '.join(columns)}"
+
+    def _must_report(
+        self, path: str, losses: list[dict[str, str]], expected: list[str], where: str
+    ) -> None:
+        """Raise unless the losses name one of the expected places, or what holds it."""
+        for loss in losses:
+            for place in expected:
+                if place == loss["path"] or place.startswith((f"{loss['path']}.",)):
+                    return
+                if loss["path"].startswith((f"{place}.", f"{place}[")):
+                    return
+        raise SilentLossError(
+            f"{self._name}: {path} is lost in the {where}, and no report says so; "
+            f"expected one at {' or '.join(expected)}"
+        )
+
+    def _try(self, data: bytes) -> _Reading | None:
+        """Read a changed record; None when the change made it wrong."""
+        try:
+            return self._read(self._name, data)
+        except Exception:
+            return None
+
+    def _read(self, name: str, data: bytes) -> _Reading:
+        """Read a record as the runner does: through the tables."""
+        builder, losses = RowBuilder(), Losses()
+        columns = {"source_format": name, "source_hash": "0" * 32}
+        builder.begin(Origin(seq=0, dataset="probe", columns=columns, size=len(data)))
+        self._converters[name].read(RawRecord(data, "probe", 1, 0, len(data)), builder, losses)
+        items = list(losses.items)
+        builder.close_record(losses)
+        tables = builder.tables()
+        blobs = {blob.media_id or "": blob for blob in to_models(tables["media"], Media)}
+        (trajectory,) = assemble(tables["trajectories"], tables, blobs)
+        rows = {table: content.to_pylist() for table, content in tables.items()}
+        return _Reading(trajectory, rows, items)
+
+    def _write(self, name: str, trajectory: Trajectory, losses: Losses) -> bytes:
+        return jsontext.encode(self._converters[name].write(trajectory, losses))
+
+
+def _encode(record: Any) -> bytes:
+    return json.dumps(record, ensure_ascii=False).encode("utf-8")
+
+
+def _with(record: Any, keys: tuple[str | int, ...], value: Any) -> Any:
+    """A copy of a record with another value in one place."""
+    changed = copy.deepcopy(record)
+    inner = changed
+    for key in keys[:-1]:
+        inner = inner[key]
+    inner[keys[-1]] = value
+    return changed
+
+
+def _differences(first: Rows, second: Rows) -> list[Place] | None:
+    """The places where rows differ; None when there are other rows. Blobs are one place."""
+    places: list[Place] = []
+    for table, rows in first.items():
+        if table == "media":
+            if _blobs(rows) != _blobs(second[table]):
+                places.append(("media", -1, "data"))
+            continue
+        if len(rows) != len(second[table]):
+            return None
+        for index, (row, other) in enumerate(zip(rows, second[table], strict=True)):
+            places += [
+                (table, index, column)
+                for column, value in row.items()
+                if column not in _IGNORED and value != other[column]
+            ]
+    return places
+
+
+def _blobs(rows: list[dict[str, Any]]) -> set[tuple[Any, ...]]:
+    return {(row["data"], row["mime"], row["uri"]) for row in rows}
+
+
+def _verdict(first: Rows, second: Rows, places: list[Place]) -> str:
+    """How rows keep a value that makes them differ in these places."""
+    kinds = [_kind_of_place(first, second, place) for place in places]
+    return next((verdict for verdict in _RANK if verdict in kinds), LOST)
+
+
+def _kind_of_place(first: Rows, second: Rows, place: Place) -> str:
+    table, _, column = place
+    if column == "extra":
+        return FORM if all(key in RESERVED for key in _keys(first, second, place)) else EXTRA
+    if column == "content" and table in ("steps", "observations"):
+        keys = _part_keys(first, second, place)
+        if keys is not None:
+            return FORM if keys <= _FORM_OF_PART else EXTRA
+    return NATIVE
+
+
+def _keys(first: Rows, second: Rows, place: Place) -> list[str]:
+    """Keys of ``extra`` that differ."""
+    table, index, column = place
+    old, new = (json.loads(rows[table][index][column] or "{}") for rows in (first, second))
+    return [key for key in {**old, **new} if old.get(key) != new.get(key)]
+
+
+def _part_keys(first: Rows, second: Rows, place: Place) -> set[str] | None:
+    """Keys of the ``extra`` of parts that differ; None when the parts differ in more."""
+    table, index, column = place
+    old, new = (json.loads(rows[table][index][column] or "[]") for rows in (first, second))
+    if len(old) != len(new):
+        return None
+    keys: set[str] = set()
+    for part, other in zip(old, new, strict=True):
+        if {**part, "extra": 0} != {**other, "extra": 0}:
+            return None
+        before, after = part.get("extra", {}), other.get("extra", {})
+        keys |= {key for key in {**before, **after} if before.get(key) != after.get(key)}
+    return keys
+
+
+def _columns(
+    first: Rows, second: Rows, places: list[Place], value: Any, verdict: str
+) -> list[str]:
+    """Names of the columns that keep a value: those that show it, else all that depend on it."""
+    own = [place for place in places if _kind_of_place(first, second, place) == verdict]
+    showing = [place for place in own if _shows(first, place, value)]
+    names: dict[str, None] = {}
+    for place in showing or own:
+        table, _, column = place
+        keys = [""]
+        if column == "extra" and verdict == EXTRA:
+            found = _keys(first, second, place)
+            keys = [f".{key}" for key in found if key not in RESERVED]
+        names.update(dict.fromkeys(f"{table}.{column}{key}" for key in keys))
+    return list(names)
+
+
+def _shows(rows: Rows, place: Place, value: Any) -> bool:
+    table, index, column = place
+    if table == "media":
+        return True
+    cell = rows[table][index][column]
+    if isinstance(cell, str):
+        return (value if isinstance(value, str) else json.dumps(value)) in cell
+    return cell is not None and cell == value
+
+
+def _source_path(keys: tuple[str | int, ...]) -> str:
+    return "$" + "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in keys)
+
+
+def _hub_path(rows: Rows, place: Place) -> str:
+    """Where a place is in a trajectory, as reports of losses name it."""
+    table, index, column = place
+    if table in ("trajectories", "media"):
+        base = "$" if table == "trajectories" else "$.media"
+        return f"{base}.{column}"
+    row = rows[table][index]
+    if table == "steps":
+        base = f"$.steps[{index}]"
+    elif table == "tool_calls":
+        base = f"$.steps[{row['step']}].calls[{row['call']}]"
+    elif table == "observations":
+        before = row["step"] < 0
+        base = "$.early_" if before else f"$.steps[{row['step']}]."
+        base += f"observations[{row['order']}]"
+    else:
+        base = "$.task" if table == "tasks" else f"$.{table}[{index}]"
+    return f"{base}.{column}"

@@ -1,0 +1,135 @@
+"""The doors of a store, older versions, branches, URLs."""
+
+import json
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from adp_schema.builder import Origin, RowBuilder
+from adp_schema.errors import StoreError, StoreVersionError, UsageError
+from adp_schema.store import Store
+from adp_schema.tables import TABLES
+from tests.stores import write_store
+
+
+def builder_of(*names, parent=None):
+    builder = RowBuilder()
+    for seq, name in enumerate(names):
+        builder.begin(Origin(seq=seq * 10, dataset="d"))
+        builder.trajectory({"source_id": name, "agent_model": "m"})
+        builder.step({"source": "user", "text": f"ask {name}"})
+        builder.step({"source": "agent", "text": "answer"})
+        builder.call({"name": "tool", "call_id": "c", "arguments": '{"a":1}'})
+        builder.observation({"source": "environment", "text": "result"}, answers="c")
+        builder.finish()
+    if parent:
+        builder.begin(Origin(seq=len(names) * 10, dataset="d"))
+        builder.trajectory(
+            {"source_id": "branch", "parent_id": parent, "parent_step": 1, "branch_kind": "fork"}
+        )
+        builder.step({"source": "agent", "text": "another answer"})
+        builder.finish()
+    return builder
+
+
+def test_doors(tmp_path):
+    store = write_store(tmp_path / "s", builder_of("x", "y"), builder_of("z"))
+    assert [t.trajectory_id for t in store.trajectories()] == ["d/x", "d/y", "d/z"]
+    found = store.get("d/z")
+    assert [step.text for step in found.steps] == ["ask z", "answer"]
+    assert found.steps[1].calls[0].json_value("arguments") == {"a": 1}
+    assert found.steps[1].observations[0].call_step == 1
+    assert store.scan("tool_calls").collect()["name"].to_list() == ["tool"] * 3
+    assert store.query("SELECT count(*) AS n FROM steps").to_pylist() == [{"n": 6}]
+    with pytest.raises(StoreError, match="d/x"):
+        store.get("d/xx")
+    with pytest.raises(UsageError, match="did you mean steps"):
+        store.files("step")
+
+
+def test_branches_are_resolved(tmp_path):
+    store = write_store(tmp_path / "s", builder_of("x", parent="d/x"))
+    plain = store.get("d/branch")
+    assert [step.step for step in plain.steps] == [1]
+    whole = store.get("d/branch", resolve=True)
+    assert [step.text for step in whole.steps] == ["ask x", "another answer"]
+    assert [len(t.steps) for t in store.trajectories(resolve=True)] == [2, 2]
+
+
+def test_rows_that_no_longer_fit_together_are_read(tmp_path):
+    """An edit may drop a step; what arrived after it stays with the step before."""
+    store = write_store(tmp_path / "s", builder_of("x"))
+    path = store.files("steps")[0]
+    rows = pq.read_table(path)
+    pq.write_table(rows.slice(0, 1), path)
+    (trajectory,) = store.trajectories()
+    assert [step.text for step in trajectory.steps] == ["ask x"]
+    assert trajectory.steps[0].observations[0].text == "result"
+
+
+def test_what_is_no_store(tmp_path):
+    with pytest.raises(StoreError, match="adp convert"):
+        Store.open(str(tmp_path))
+    (tmp_path / "adp.json").write_text('{"schema_version": "1.0", "tables": 3}')
+    with pytest.raises(StoreError, match="damaged"):
+        Store.open(str(tmp_path))
+
+
+def test_a_newer_store_is_refused(tmp_path):
+    write_store(tmp_path / "s", builder_of("x"))
+    path = tmp_path / "s" / "adp.json"
+    manifest = json.loads(path.read_text())
+    path.write_text(json.dumps({**manifest, "schema_version": "7.0"}))
+    with pytest.raises(StoreVersionError, match="upgrade adp"):
+        Store.open(str(tmp_path / "s"))
+
+
+def make_old(store, root):
+    """Turn a store into one of version 0.9: other names, and columns that were not there."""
+    names = {"agent_model": "model", "arguments": "args", "arguments_raw": "args_raw"}
+    later = {"trajectories": ["split", "total_cost_usd"], "steps": ["token_mask"]}
+    for table in TABLES:
+        for path in store.files(table):
+            rows = pq.read_table(path)
+            rows = rows.drop_columns(later.get(table, []))
+            if table in ("trajectories", "tool_calls"):
+                rows = rows.rename_columns([names.get(n, n) for n in rows.column_names])
+            pq.write_table(rows, path)
+    path = root / "adp.json"
+    manifest = json.loads(path.read_text())
+    path.write_text(json.dumps({**manifest, "schema_version": "0.9"}))
+
+
+def test_an_older_store_opens(tmp_path):
+    root = tmp_path / "s"
+    make_old(write_store(root, builder_of("x", "y")), root)
+    store = Store.open(str(root))
+    first = next(store.trajectories())
+    assert (first.agent_model, first.split) == ("m", None)
+    assert first.steps[1].calls[0].arguments == '{"a":1}'
+    assert store.get("d/y").steps[0].token_mask is None
+    frame = store.scan("tool_calls").collect()
+    assert frame.columns == TABLES["tool_calls"].schema.names
+    assert frame["arguments"].to_list() == ['{"a":1}'] * 2
+    rows = store.query("SELECT agent_model, split FROM trajectories ORDER BY seq").to_pylist()
+    assert rows == [{"agent_model": "m", "split": None}] * 2
+    assert store.query("SELECT arguments FROM tool_calls").num_rows == 2
+
+
+def test_a_store_at_a_url(tmp_path):
+    fsspec = pytest.importorskip("fsspec")
+    write_store(tmp_path / "s", builder_of("x", "y"))
+    memory = fsspec.filesystem("memory")
+    for path in (tmp_path / "s").rglob("*"):
+        if path.is_file():
+            memory.pipe(f"/there/{path.relative_to(tmp_path)}", path.read_bytes())
+    store = Store.open("memory://there/s")
+    assert [t.trajectory_id for t in store.trajectories()] == ["d/x", "d/y"]
+    assert store.get("d/y").steps[1].calls[0].name == "tool"
+
+
+def test_schema_of_empty_tables(tmp_path):
+    store = write_store(tmp_path / "s", builder_of("x"))
+    assert store.scan("pairs").collect().height == 0
+    assert isinstance(TABLES["pairs"].schema, pa.Schema)
