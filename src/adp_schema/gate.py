@@ -26,7 +26,7 @@ import pyarrow as pa
 from adp_schema.errors import QueryError, StoreError, unknown_name
 from adp_schema.statement import check, plain, sentence
 from adp_schema.tables import TABLES, Table
-from adp_schema.views import SEQ_SHIFT, SHARDS, VIEWS, View, quote_name, quote_text, shards_sql
+from adp_schema.views import SEQ_SHIFT, VIEWS, View, quote_name, quote_text, shards_sql
 
 if TYPE_CHECKING:
     import duckdb
@@ -98,7 +98,7 @@ class QueryGate:
         stores = (
             [StoreFiles("", tables, renamed)]
             if isinstance(tables, Mapping)
-            else [StoreFiles(*store) for store in tables]
+            else [StoreFiles(*store) for store in tables] or [StoreFiles("", {})]
         )
         self._memory_limit = memory_limit
         self._lock = threading.Lock()
@@ -235,20 +235,19 @@ def _open(con: duckdb.DuckDBPyConnection, given: Sequence[StoreFiles], *, named:
     unknown = next((name for store in given for name in store.tables if name not in TABLES), None)
     if unknown is not None:
         raise StoreError(unknown_name("table", unknown, TABLES))
+    address = _Addresses(con)
     stores = [
         store._replace(
-            tables={
-                name: [_absolute(path) for path in paths] for name, paths in store.tables.items()
-            }
+            tables={name: [address(path) for path in paths] for name, paths in store.tables.items()}
         )
         for store in given
     ]
     paths = [path for store in stores for files in store.tables.values() for path in files]
-    _register_filesystems(con, paths)
     # DuckDB checks both what a query names, which is a pattern, and the file that it finds.
     allowed = sorted({form for path in paths for form in (path, _as_pattern(path))})
     con.execute(
-        "SET TimeZone = 'UTC'; SET parquet_metadata_cache = true; "
+        # GLOBAL, or the cursors of the single queries would not have it.
+        "SET GLOBAL TimeZone = 'UTC'; SET GLOBAL parquet_metadata_cache = true; "
         f"SET allowed_paths = [{', '.join(map(quote_text, allowed))}]; "
         "SET enable_external_access = false"
     )
@@ -284,8 +283,7 @@ def _create_table_view(
                 stored=_stored_columns(con, table, files, renamed) if look and files else None,
             )
             selects.append(select)
-        source = f"({' UNION ALL '.join(selects)})"
-        con.execute(f"CREATE VIEW {quote_name(view.name)} AS {view.sql.replace(SHARDS, source)}")
+        con.execute(f"CREATE VIEW {quote_name(view.name)} AS {' UNION ALL '.join(selects)}")
 
     try:
         try:
@@ -307,27 +305,31 @@ def _stored_columns(
     return {name: name if name in present else earlier.get(name) for name in table.schema.names}
 
 
-def _absolute(path: str) -> str:
-    """A local path in absolute form; a URL as it is."""
-    local = path.removeprefix("file://")
-    # Path.resolve would follow links, and errors would name files that nobody has heard of.
-    return local if "://" in local else os.path.abspath(local)  # noqa: PTH100
+class _Addresses:
+    """Spells the addresses of files as the engine does, and gives it their file systems."""
+
+    def __init__(self, con: duckdb.DuckDBPyConnection) -> None:
+        self._con = con
+        self._known: dict[str, Any] = {}
+
+    def __call__(self, path: str) -> str:
+        local = path.removeprefix("file://")
+        if "://" not in local:
+            # Path.resolve would follow links, and errors name files that nobody has heard of.
+            return os.path.abspath(local)  # noqa: PTH100
+        protocol = path.split("://")[0]
+        try:
+            if protocol not in self._known:
+                from fsspec.core import url_to_fs
+
+                self._known[protocol] = url_to_fs(path)[0]
+                self._con.register_filesystem(self._known[protocol])
+            found = self._known[protocol]
+            return str(found.unstrip_protocol(found._strip_protocol(path)))
+        except (ImportError, ValueError, OSError) as error:
+            raise StoreError(f"cannot open {path}: {plain(str(error))}") from None
 
 
 def _as_pattern(path: str) -> str:
     """The glob pattern that matches exactly one local path: a folder's name may hold ``*``."""
     return path if "://" in path else re.sub(r"([\[*?])", r"[\1]", path)
-
-
-def _register_filesystems(con: duckdb.DuckDBPyConnection, paths: Sequence[str]) -> None:
-    """Give the engine the fsspec file system of each kind of URL among the paths."""
-    urls = {path.split("://")[0]: path for path in paths if "://" in path}
-    if not urls:
-        return
-    from fsspec.core import url_to_fs
-
-    for url in urls.values():
-        try:
-            con.register_filesystem(url_to_fs(url)[0])
-        except (ImportError, ValueError, OSError) as error:
-            raise StoreError(f"cannot open {url}: {plain(str(error))}") from None

@@ -111,8 +111,9 @@ def text_of(value: Any) -> str:
 def lost_keys(text: Raw | bytes, decoded: dict[str, Raw]) -> list[str]:
     """Names of the keys that occur more than once in an object, one entry per lost value.
 
-    The quick test compares lengths: an object written compactly, or with ", " and ": ", is as
-    long as its keys and values say. Only when it is not are its keys counted.
+    The quick tests compare lengths: an object written compactly, or with ", " and ": ", is as
+    long as its keys and values say; so is any other without its white space. Only when it is
+    not are its keys counted.
     """
     n = len(decoded)
     used = sum(map(len, decoded)) + sum(map(len, decoded.values())) + 4 * n + 1

@@ -15,7 +15,7 @@ from adp_schema.ids import digest
 from adp_schema.model import Media
 
 _DATA_URI = re.compile(r"data:([\w.+-]+/[\w.+-]+);base64,([A-Za-z0-9+/]{32,}={0,2})")
-_PLACE = re.compile(r"adp-media:([0-9a-f]{32})")
+_PLACE = re.compile(r"adp-media:([\w.+-]+/[\w.+-]+);([0-9a-f]{32})")
 
 
 def blob_of_base64(text: str) -> bytes | None:
@@ -45,16 +45,21 @@ def media_of_reference(text: str) -> Media:
     return media_of_uri(text)
 
 
-def reference_of_media(media: Media) -> str:
-    """The inverse of `media_of_reference`."""
+def reference_of_media(media: Media, mime: str | None = None) -> str:
+    """The inverse of `media_of_reference`.
+
+    Args:
+        media: the blob.
+        mime: its type where it was used; the same bytes may go by two types.
+    """
     if media.data is None:
         return media.uri or ""
     encoded = base64.b64encode(media.data).decode("ascii")
-    return f"data:{media.mime};base64,{encoded}"
+    return f"data:{mime or media.mime};base64,{encoded}"
 
 
 def lift(text: str) -> tuple[str, list[Media]]:
-    """Replace data URIs inside a text by ``adp-media:<id>``.
+    """Replace data URIs inside a text by ``adp-media:<mime>;<id>``.
 
     Returns:
         The text and the blobs, in order of appearance.
@@ -67,7 +72,7 @@ def lift(text: str) -> tuple[str, list[Media]]:
             return match.group()
         media = media_of_bytes(data, match.group(1))
         found.append(media)
-        return f"adp-media:{media.media_id}"
+        return f"adp-media:{media.mime};{media.media_id}"
 
     return _DATA_URI.sub(replace, text), found
 
@@ -78,7 +83,9 @@ def restore(text: str, media: Mapping[str, Media]) -> str:
         return text
 
     def replace(match: re.Match[str]) -> str:
-        blob = media.get(match.group(1))
-        return match.group() if blob is None or blob.data is None else reference_of_media(blob)
+        blob = media.get(match.group(2))
+        if blob is None or blob.data is None:
+            return match.group()
+        return reference_of_media(blob, match.group(1))
 
     return _PLACE.sub(replace, text)

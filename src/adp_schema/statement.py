@@ -67,6 +67,10 @@ def check(con: duckdb.DuckDBPyConnection, sql: str) -> Checked:
         QueryError: it is not exactly one statement that only reads.
         duckdb.Error: it is not valid SQL.
     """
+    try:
+        sql.encode()
+    except UnicodeEncodeError as error:
+        raise QueryError(f"the query has half a character at position {error.start + 1}") from None
     statements = con.extract_statements(sql)
     if len(statements) != 1:
         raise QueryError(f"{_ALLOWED}, not {len(statements) or 'no'} statements")

@@ -25,7 +25,7 @@ STORE_COLUMN = ("store", "Name of the store that the trajectory is in; only with
 """Name and description of the column that named stores add to the trajectories' views."""
 
 SHARDS = "{shards}"
-"""Placeholder in the SQL of a view that reads the shards of a table."""
+"""The SQL of a view over a table, until the gate knows its files; see `shards_sql`."""
 
 
 @dataclass(frozen=True)
@@ -36,8 +36,8 @@ class View:
         name: name in SQL.
         description: what one row is, in a sentence.
         columns: description of every column, in order.
-        sql: the SELECT behind the view; `SHARDS` stands for the files of `table`.
-        table: the table whose shards it reads; None when it reads other views.
+        sql: the SELECT behind the view, or `SHARDS`.
+        table: the table whose files it shows; None when it reads other views.
     """
 
     name: str
@@ -127,7 +127,7 @@ def _table_view(table: Table) -> View:
     summary = (table.row.__doc__ or "").strip().splitlines()[0]
     if table.name == "trajectories":
         summary = "Every trajectory, branches included: " + summary[0].lower() + summary[1:]
-    return View(name, summary, _table_columns(table), f"SELECT * FROM {SHARDS}", table.name)
+    return View(name, summary, _table_columns(table), SHARDS, table.name)
 
 
 def _pick(columns: Mapping[str, str], *names: str) -> dict[str, str]:

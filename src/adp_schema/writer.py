@@ -44,7 +44,8 @@ def writer_options(table: Table) -> dict[str, Any]:
         "use_dictionary": short,
         "write_statistics": short,
         "bloom_filter_options": dict.fromkeys(table.bloom, _BLOOM) or None,
-        "write_page_checksum": False,
+        # Small pages: a reader that wants one trajectory skips the pages of the others.
+        "data_page_size": 256 << 10,
     }
 
 

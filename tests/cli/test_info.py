@@ -38,3 +38,9 @@ def test_verify(run, store, tmp_path):
         "steps/part-00000.parquet": "its bytes differ",
     }
     assert "steps/part-00000.parquet: its bytes differ" in done.err
+
+
+def test_verify_by_url(run, store):
+    done = run("info", f"file://{store.root}", "--verify")
+    assert (done.code, done.err) == (0, "")
+    assert "files are as the manifest says" in done.out

@@ -19,7 +19,7 @@ TOP = 10
 def convert(
     sources: Annotated[
         list[str],
-        typer.Argument(metavar="SRC...", help="Files and folders to read; - reads standard input."),
+        typer.Argument(metavar="SRC...", help="Files and folders to read."),
     ],
     out: Annotated[
         str, typer.Option("--out", "-o", metavar="STORE", help="Folder of the new store.")

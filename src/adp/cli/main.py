@@ -154,6 +154,10 @@ def _call(arguments: Sequence[str] | None) -> int:
 
         typer.echo(f"adp {__version__}")
         return 0
+    if arguments is None and words[:1] == ["convert"]:
+        from adp.core.start import skip_pandas
+
+        skip_pandas()
     group = typer.main.get_command(app)
     try:
         code = group.main(words or ["--help"], prog_name="adp", standalone_mode=False)

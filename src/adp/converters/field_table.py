@@ -112,10 +112,7 @@ def field_rows(name: str, converters: Mapping[str, Converter] | None = None) -> 
         trial = _Trial(name, known, record, probe["changes"])
         for leaf in _leaves(record, (), "$"):
             row = trial.row(leaf)
-            if row.path in found:
-                _merge(found[row.path], row)
-            else:
-                found[row.path] = row
+            _merge(found.setdefault(row.path, row), row)
     return list(found.values())
 
 
@@ -247,11 +244,14 @@ class _Trial:
     ) -> None:
         """Raise unless the losses name one of the expected places, or what holds it."""
         for loss in losses:
-            for place in expected:
-                if place == loss["path"] or place.startswith((f"{loss['path']}.",)):
-                    return
-                if loss["path"].startswith((f"{place}.", f"{place}[")):
-                    return
+            said = loss["path"]
+            if any(
+                place == said
+                or place.startswith(f"{said}.")
+                or said.startswith((f"{place}.", f"{place}["))
+                for place in expected
+            ):
+                return
         raise SilentLossError(
             f"{self._name}: {path} is lost in the {where}, and no report says so; "
             f"expected one at {' or '.join(expected)}"
@@ -288,8 +288,7 @@ def _encode(record: Any) -> bytes:
 
 def _with(record: Any, keys: tuple[str | int, ...], value: Any) -> Any:
     """A copy of a record with another value in one place."""
-    changed = copy.deepcopy(record)
-    inner = changed
+    changed = inner = copy.deepcopy(record)
     for key in keys[:-1]:
         inner = inner[key]
     inner[keys[-1]] = value
@@ -358,9 +357,7 @@ def _part_keys(first: Rows, second: Rows, place: Place) -> set[str] | None:
     return keys
 
 
-def _columns(
-    first: Rows, second: Rows, places: list[Place], value: Any, verdict: str
-) -> list[str]:
+def _columns(first: Rows, second: Rows, places: list[Place], value: Any, verdict: str) -> list[str]:
     """Names of the columns that keep a value: those that show it, else all that depend on it."""
     own = [place for place in places if _kind_of_place(first, second, place) == verdict]
     showing = [place for place in own if _shows(first, place, value)]
@@ -377,9 +374,7 @@ def _columns(
 
 def _shows(rows: Rows, place: Place, value: Any) -> bool:
     table, index, column = place
-    if table == "media":
-        return True
-    cell = rows[table][index][column]
+    cell = value if table == "media" else rows[table][index][column]
     if isinstance(cell, str):
         return (value if isinstance(value, str) else json.dumps(value)) in cell
     return cell is not None and cell == value
@@ -392,18 +387,14 @@ def _source_path(keys: tuple[str | int, ...]) -> str:
 def _hub_path(rows: Rows, place: Place) -> str:
     """Where a place is in a trajectory, as reports of losses name it."""
     table, index, column = place
-    if table in ("trajectories", "media"):
-        base = "$" if table == "trajectories" else "$.media"
-        return f"{base}.{column}"
-    row = rows[table][index]
-    if table == "steps":
-        base = f"$.steps[{index}]"
+    row = {} if table == "media" else rows[table][index]
+    if table == "observations" and row["step"] < 0:
+        base = f"$.early_observations[{row['order']}]"
+    elif table == "observations":
+        base = f"$.steps[{row['step']}].observations[{row['order']}]"
     elif table == "tool_calls":
         base = f"$.steps[{row['step']}].calls[{row['call']}]"
-    elif table == "observations":
-        before = row["step"] < 0
-        base = "$.early_" if before else f"$.steps[{row['step']}]."
-        base += f"observations[{row['order']}]"
     else:
-        base = "$.task" if table == "tasks" else f"$.{table}[{index}]"
+        one = {"trajectories": "$", "tasks": "$.task", "media": "$.media"}
+        base = one.get(table, f"$.{table}[{index}]")
     return f"{base}.{column}"

@@ -30,6 +30,7 @@ from adp.converters.registry import formats
 from adp.converters.renumber import renumber_repeats
 from adp.converters.shard import Job, ShardResult, convert_shard
 from adp.core.progress import Progress, Silent
+from adp.core.start import skip_pandas
 from adp_schema.builder import RowBuilder
 from adp_schema.errors import InputError, OutputExistsError
 from adp_schema.ids import digest, fingerprint
@@ -198,7 +199,7 @@ def _work(jobs: list[Job], workers: int) -> Iterator[ShardResult]:
         yield from map(convert_shard, jobs)
         return
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(workers, mp_context=context) as pool:
+    with ProcessPoolExecutor(workers, mp_context=context, initializer=skip_pandas) as pool:
         futures = [pool.submit(convert_shard, job) for job in jobs]
         try:
             for future in as_completed(futures):

@@ -74,11 +74,12 @@ def string_layout(text: str) -> dict[str, object]:
     """Layout of JSON that a source wrote inside a string, for writing it the same way."""
     data = text.encode("utf-8", "surrogatepass")
     for layout, indent in (("spaced", 0), ("compact", -1), ("indented", 2)):
-        if jsontext.is_valid(data) and jsontext.relayout(data, indent) == data:
+        try:
+            if jsontext.relayout(data, indent) == data:
+                return {"layout": layout, "ascii": data.isascii()}
+        except ValueError:
             break
-    else:
-        return {"layout": None, "ascii": data.isascii()}
-    return {"layout": layout, "ascii": data.isascii()}
+    return {"layout": None, "ascii": data.isascii()}
 
 
 def write_string(value: Raw | object, layout: dict[str, object]) -> str:

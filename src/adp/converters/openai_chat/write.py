@@ -139,7 +139,7 @@ class _Writer:
     def _step(self, step: Step, path: str) -> dict[str, Any]:
         extra = self.extra(step)
         report_columns(step, self.carried(_STEP), path, self.losses)
-        role = extra.shape.get("role") or k.USUAL_ROLES[step.source or "user"]
+        role = extra.shape.get("role", k.USUAL_ROLES[step.source or "user"])
         if step.source == "environment" and not self.native:
             role = "user"
             self.losses.add(f"{path}.source", "environment is written as the role user")

@@ -1,0 +1,78 @@
+"""OpenAI chat: any record comes back token by token, and the quick way gives the same rows."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from adp.converters.openai_chat import CONVERTER, read
+from adp_schema import jsontext
+from adp_schema.builder import Origin, RowBuilder
+from adp_schema.protocols import Losses, RawRecord
+from tests.converters.strategies import openai_records
+from tests.roundtrip import read_one, write_one
+
+MANY = settings(
+    max_examples=250,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
+
+_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{}:,]|[^\s\[\]{}:,"]+', re.DOTALL)
+
+
+def tokens(data: bytes) -> list[str]:
+    """The tokens of JSON text: numbers as spelled, strings decoded, keys in order."""
+    return [
+        "s" + json.loads(token, strict=False) if token[0] == '"' else token
+        for token in _TOKEN.findall(data.decode("utf-8"))
+    ]
+
+
+def test_tokens_tell_spellings_apart():
+    assert tokens(b'{"a": 1.0}') == tokens(b'{"\\u0061":1.0}')
+    assert tokens(b'{"a":1.0}') != tokens(b'{"a":1}')
+    assert tokens(b'{"a":1,"a":2}') != tokens(b'{"a":2}')
+    assert tokens(b'{"a":"1"}') != tokens(b'{"a":1}')
+    assert tokens(b'{"a":1,"b":2}') != tokens(b'{"b":2,"a":1}')
+    assert tokens(b'"\\ud83d"') != tokens(b'"\\ufffd"')
+
+
+@MANY
+@given(openai_records())
+def test_any_record_comes_back(data):
+    losses = Losses()
+    (trajectory,) = read_one(CONVERTER, data)
+    assert trajectory.losses is None
+    assert trajectory.raw == []
+    assert tokens(write_one(CONVERTER, trajectory, losses)) == tokens(data)
+    assert losses.items == []
+
+
+def rows(data: bytes) -> object:
+    marked = not jsontext.is_valid(data)
+    text = jsontext.sanitise(data) if marked else data
+    builder, losses = RowBuilder(), Losses()
+    builder.begin(Origin(0, "d", {"source_hash": "h"}, marked=marked))
+    CONVERTER.read(RawRecord(text, "f", 1, 0, len(data), marked), builder, losses)
+    builder.close_record(losses)
+    return {name: [_plain(row) for row in found] for name, found in builder.rows.items()}
+
+
+def _plain(row: dict[str, object]) -> dict[str, object]:
+    out = {name: value for name, value in row.items() if value is not None}
+    if isinstance(extra := out.get("extra"), str):
+        out["extra"] = json.loads(extra)
+    return out
+
+
+@MANY
+@given(openai_records())
+def test_the_quick_way_gives_the_same_rows(data):
+    quick = rows(data)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(read, "read_message", lambda *_: False)
+        assert rows(data) == quick
