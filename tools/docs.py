@@ -24,7 +24,7 @@ os.environ.update({"COLUMNS": "100", "LINES": "40", "NO_COLOR": "1", "TERM": "du
 
 from adp.cli import main as cli
 from adp.converters.field_table import VERDICTS, FieldRow, field_rows
-from adp.converters.registry import formats
+from adp.converters.registry import BUILTIN, formats
 from adp_schema import model, parts, shape
 from adp_schema.tables import ENUMS, SCHEMA_VERSION, TABLES, Table
 from adp_schema.views import STORE_COLUMN, VIEWS, View
@@ -35,6 +35,9 @@ ROWS = (
     *(model.Trajectory, model.Step, model.ToolCall, model.Observation, model.Task, model.Media),
     *(model.Link, model.Pair, model.RawRow, model.Reject, model.SourceFile),
 )
+CONVERTERS = {name: formats.get(name) for name in sorted(BUILTIN)}
+"""The formats of this package; those of other packages are none of these pages' business."""
+
 RESERVED = {
     "$null": "names of columns whose value was null in the source",
     "$absent": "names of keys that the source left out where they are usually written",
@@ -67,9 +70,7 @@ def schema_page() -> str:
         f"trajectories also have the column `{STORE_COLUMN[0]}`.",
         "",
     ]
-    for view in VIEWS.values():
-        lines += view_section(view)
-    return "\n".join(lines).rstrip() + "\n"
+    return "\n".join([*lines, *views()]).rstrip() + "\n"
 
 
 def ids_and_order() -> list[str]:
@@ -128,7 +129,7 @@ def table_section(table: Table) -> list[str]:
         kind = "JSON" if metadata.get(b"content") == b"json" else type_name(str(column.type))
         text = metadata[b"description"].decode()
         words = ENUMS.get((table.name, column.name))
-        if words:
+        if words and not all(word in text for word in words):
             text += f" One of: {', '.join(f'`{word}`' for word in sorted(words))}."
         lines.append(f"| `{column.name}` | {kind} | {cell(text)} |")
     return [*lines, ""]
@@ -139,15 +140,22 @@ def type_name(arrow: str) -> str:
     return arrow.replace("list<item: ", "list<").replace("list<element: ", "list<")
 
 
-def view_section(view: View) -> list[str]:
-    """A view and its columns; one that shows a table as it is refers to it."""
-    lines = [f"### View {view.name}", "", view.description, ""]
-    same = next((t for t in TABLES.values() if list(view.columns) == t.schema.names), None)
-    if same is not None:
-        return [*lines, f"Columns: those of the table [{same.name}](#{same.name}).", ""]
-    lines += ["| column | description |", "|---|---|"]
-    lines += [f"| `{name}` | {cell(text)} |" for name, text in view.columns.items()]
-    return [*lines, ""]
+def views() -> list[str]:
+    """All views: first those with the columns of a table, then each of the others."""
+    lines = ["| view | a row is | columns |", "|---|---|---|"]
+    others: list[View] = []
+    for view in VIEWS.values():
+        table = next((t.name for t in TABLES.values() if t.schema.names == list(view.columns)), "")
+        if table:
+            text = cell(view.description)
+            lines.append(f"| `{view.name}` | {text} | those of [{table}](#{table}) |")
+        else:
+            others.append(view)
+    for view in others:
+        lines += ["", f"### View {view.name}", "", view.description, ""]
+        lines += ["| column | description |", "|---|---|"]
+        lines += [f"| `{name}` | {cell(text)} |" for name, text in view.columns.items()]
+    return lines
 
 
 def first_line(thing: Any) -> str:
@@ -247,8 +255,7 @@ def formats_page() -> str:
         "| name | what | files |",
         "|---|---|---|",
     ]
-    for name in formats:
-        converter = formats.get(name)
+    for name, converter in CONVERTERS.items():
         lines.append(f"| [`{name}`](#{name}) | {cell(converter.title)} | {converter.container} |")
     lines += [
         "",
@@ -263,8 +270,8 @@ def formats_page() -> str:
         "| to `table.column` | in another format: kept, and read back into that column |",
         "",
     ]
-    for name in formats:
-        lines += format_section(name, field_rows(name))
+    for name in CONVERTERS:
+        lines += format_section(name, field_rows(name, CONVERTERS))
     return "\n".join(lines).rstrip() + "\n"
 
 
@@ -272,7 +279,7 @@ def format_section(name: str, rows: list[FieldRow]) -> list[str]:
     """The table of one format."""
     others = sorted({target for row in rows for target in row.targets})
     heads = ["field", "in the store", "where", *(f"in {target}" for target in others)]
-    lines = [f"## {name}", "", f"{formats.get(name).title}.", ""]
+    lines = [f"## {name}", "", f"{CONVERTERS[name].title}.", ""]
     lines += [f"| {' | '.join(heads)} |", "|" + "---|" * len(heads)]
     for row in rows:
         where = ", ".join(f"`{column}`" for column in row.columns)
@@ -286,8 +293,8 @@ def format_section(name: str, rows: list[FieldRow]) -> list[str]:
 PAGES: dict[str, Callable[[], str]] = {
     "schema.md": schema_page,
     "schema.json": schema_json,
-    "cli.md": cli_page,
     "formats.md": formats_page,
+    "cli.md": cli_page,
 }
 
 

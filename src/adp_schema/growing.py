@@ -25,7 +25,7 @@ from typing import IO, Any, Self
 from adp_schema.builder import RowBuilder
 from adp_schema.errors import OutputExistsError, StoreError
 from adp_schema.manifest import MANIFEST, Counts, Lineage, Manifest, Shard, write_atomic
-from adp_schema.model import Row, Trajectory
+from adp_schema.model import Observation, Row, Step, Trajectory
 from adp_schema.tables import CHILD_TABLES, TABLES
 from adp_schema.writer import ShardWriter, place
 
@@ -244,13 +244,14 @@ def rows_of(trajectory: Trajectory) -> dict[str, list[Row]]:
 
 def _uses(trajectory: Trajectory, media_id: str) -> bool:
     """Whether a trajectory refers to a blob; readers hand out those of a whole shard."""
+    rows: list[Step | Observation] = [
+        *trajectory.steps,
+        *trajectory.early_observations,
+        *(o for s in trajectory.steps for o in s.observations),
+    ]
     return any(
         media_id in (value or "")
-        for row in [
-            *trajectory.steps,
-            *trajectory.early_observations,
-            *(o for s in trajectory.steps for o in s.observations),
-        ]
+        for row in rows
         for value in (row.content, row.text, getattr(row, "reasoning", None))
     )
 

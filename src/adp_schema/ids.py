@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable
+from pathlib import Path
 
 
 def digest(data: bytes) -> str:
@@ -14,7 +15,7 @@ def digest(data: bytes) -> str:
 def digest_file(path: str) -> str:
     """blake2b-128 of a file's bytes, read in pieces of one MiB."""
     hasher = hashlib.blake2b(digest_size=16)
-    with open(path, "rb") as file:
+    with Path(path).open("rb") as file:
         while piece := file.read(1 << 20):
             hasher.update(piece)
     return hasher.hexdigest()

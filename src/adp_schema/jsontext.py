@@ -1,10 +1,10 @@
-"""JSON as text: decoding one level at a time, so that what lies deeper keeps its characters.
+r"""JSON as text: decoding one level at a time, so that what lies deeper keeps its characters.
 
 A parsed number has lost its spelling, and a parsed object its duplicate keys. So converters
 decode an object to ``dict[str, Raw]`` (msgspec), take what they know, and keep the rest as the
 characters of the source.
 
-Two things that real files hold are not JSON, or not storable: lone surrogates (``"\\ud83d"``)
+Two things that real files hold are not JSON, or not storable: lone surrogates (``"\ud83d"``)
 and ``NaN`` or ``Infinity``. `sanitise` replaces them in the record's bytes by marks that
 survive decoding (characters of the last private-use plane); `mend_text` and `mend_json` turn
 marks into what a column can hold, and say what the original was.
@@ -133,7 +133,7 @@ def lost_keys(text: Raw | bytes, decoded: dict[str, Raw]) -> list[str]:
 def _is_spaced(text: Raw | bytes, decoded: dict[str, Raw]) -> bool:
     """Whether a space follows the first colon of an object, as ``json.dumps`` writes it."""
     first = next(iter(decoded), "")
-    return memoryview(text)[len(first) + 4 : len(first) + 5] == b" "
+    return memoryview(text)[len(first) + 4 : len(first) + 5].tobytes() == b" "
 
 
 def escape_non_ascii(text: str) -> str:

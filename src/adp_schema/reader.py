@@ -91,9 +91,7 @@ class ShardReader:
         if not rows.num_rows:
             return
         seqs = rows["seq"].to_numpy()
-        children = {
-            name: self.between(name, int(seqs[0]), int(seqs[-1])) for name in _CHILDREN
-        }
+        children = {name: self.between(name, int(seqs[0]), int(seqs[-1])) for name in _CHILDREN}
         yield from assemble(rows, children, self.media)
 
     def close(self) -> None:
@@ -161,7 +159,7 @@ def assemble(
     """
     seqs = rows["seq"].to_numpy()
     cut = {name: _Cut(table, seqs) for name, table in children.items()}
-    models = {
+    models: dict[str, list[Any]] = {
         "steps": to_models(children["steps"], Step),
         "tool_calls": to_models(children["tool_calls"], ToolCall),
         "observations": to_models(children["observations"], Observation),

@@ -79,9 +79,7 @@ def unpack(text: str | None) -> Extra:
     if text is None:
         return _EMPTY
     values = jsontext.decode_object(text.encode("utf-8"))
-    reserved = {
-        name: msgspec.json.decode(values.pop(name)) for name in RESERVED if name in values
-    }
+    reserved = {name: msgspec.json.decode(values.pop(name)) for name in RESERVED if name in values}
     escaped = reserved.get("$escaped") or {}
     if "extra" in escaped:
         _put_originals(values, escaped["extra"])

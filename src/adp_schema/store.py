@@ -1,10 +1,10 @@
 """A store: a folder of Parquet tables and a manifest, and the doors to it.
 
-    store = Store.open("my_store")
-    store.scan("steps")            # polars.LazyFrame
-    store.query("SELECT ...")      # pyarrow.Table, through the query gate
-    store.trajectories()           # streamed, constant memory
-    store.get("dataset/id")        # one trajectory
+store = Store.open("my_store")
+store.scan("steps")            # polars.LazyFrame
+store.query("SELECT ...")      # pyarrow.Table, through the query gate
+store.trajectories()           # streamed, constant memory
+store.get("dataset/id")        # one trajectory
 """
 
 from __future__ import annotations
@@ -67,13 +67,7 @@ class Store:
                 f"{root} is not a store: it has no {MANIFEST}; "
                 "make one with: adp convert SRC -o STORE"
             )
-        data = json.loads(location.read_text(address))
-        column_names(str(data.get("schema_version")))
-        try:
-            manifest = Manifest.model_validate(data)
-        except ValidationError as error:
-            raise StoreError(f"the manifest of {root} is damaged: {error.errors()[0]}") from error
-        return cls(root, manifest)
+        return cls(root, _read_manifest(root, address))
 
     @classmethod
     def _open_growing(cls, root: str) -> Store:
@@ -217,8 +211,28 @@ class Store:
             self._places = {}
             for index, address in enumerate(self.files("trajectories")):
                 rows = location.open_parquet(address).read(columns=["trajectory_id", "seq"])
-                pairs = zip(
-                    rows["trajectory_id"].to_pylist(), rows["seq"].to_pylist(), strict=True
-                )
+                pairs = zip(rows["trajectory_id"].to_pylist(), rows["seq"].to_pylist(), strict=True)
                 self._places.update({name: (index, seq) for name, seq in pairs})
         return self._places
+
+
+def _read_manifest(root: str, address: str) -> Manifest:
+    """Read a manifest; its version is checked first, since a newer one may look different.
+
+    Raises:
+        StoreError: it is damaged, or of a newer version.
+    """
+    advice = f"the manifest of {root} is damaged; restore it or convert again"
+    try:
+        data = json.loads(location.read_text(address))
+    except ValueError as error:
+        raise StoreError(f"{advice} ({error})") from error
+    if not isinstance(data, dict):
+        raise StoreError(f"{advice} (it is no object)")
+    column_names(str(data.get("schema_version")))
+    try:
+        return Manifest.model_validate(data)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"]))
+        raise StoreError(f"{advice} ({where}: {first['msg']})") from error

@@ -117,7 +117,9 @@ TABLES: dict[str, Table] = {
         _table("trajectories", model.Trajectory, ("seq",), keyed=False, bloom=_ID, required=True),
         _table("steps", model.Step, ("seq", "step"), bloom=_ID, required=True),
         _table("tool_calls", model.ToolCall, ("seq", "step", "call"), bloom=_ID, required=True),
-        _table("observations", model.Observation, ("seq", "step", "order"), bloom=_ID, required=True),
+        _table(
+            "observations", model.Observation, ("seq", "step", "order"), bloom=_ID, required=True
+        ),
         _table("tasks", model.Task, ("seq",), bloom=("task_id",)),
         _table("media", model.Media, ("seq", "media_id"), bloom=("media_id",)),
         _table("links", model.Link, ("seq", "step", "call")),

@@ -12,7 +12,6 @@ from typing import Any
 
 import duckdb
 import fsspec
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -197,9 +196,9 @@ def test_one_gate_serves_many_threads(gate: QueryGate):
 
 def test_a_result_can_be_read_while_another_query_runs(gate: QueryGate):
     outer = gate.batches("SELECT i FROM range(100000) t(i)")
-    outer.read_next_batch()
+    first = outer.read_next_batch().num_rows
     assert one(gate, "SELECT count(*) FROM steps") == 12
-    assert outer.read_all().num_rows == 100_000 - 4096 or outer.schema.names == ["i"]
+    assert first + outer.read_all().num_rows == 100_000
 
 
 def test_a_closed_gate_says_so(files: dict[str, list[str]]):
@@ -314,7 +313,7 @@ def test_a_store_behind_a_url(remote: dict[str, list[str]], files: dict[str, lis
 
 @pytest.mark.parametrize("url", ["nothing://a/b.parquet", "memory://a/missing.parquet"])
 def test_a_url_that_cannot_be_opened_is_one_sentence(url: str):
-    with pytest.raises(StoreError, match="cannot (open|read)") as caught:
+    with pytest.raises(StoreError, match=r"cannot (open|read)") as caught:
         QueryGate({"steps": [url]})
     assert "\n" not in str(caught.value)
 
@@ -404,4 +403,5 @@ def test_closing_with_a_query_half_read(files: dict[str, list[str]], tmp_path: P
     reader.read_next_batch()
     gate.close()
     shutil.rmtree(tmp_path / "store")
-    assert isinstance(reader, pa.RecordBatchReader)
+    assert "closed" in refusal(gate, "SELECT 1")
+    assert reader.schema.names == ["i"]

@@ -325,7 +325,9 @@ def adp_v1_records() -> st.SearchStrategy[bytes]:
     reasons = {**more, "reasoning_content": plain}
     source = st.sampled_from(['"user"', '"environment"', '"environment"', '"agent"'])
     address = st.sampled_from(["a.png", f"data:image/png;base64,{PIXEL}", PIXEL]).map(escaped)
-    boxes = st.one_of(st.just("null"), st.builds(_array, st.lists(VALUES, max_size=2), st.just(True)))
+    boxes = st.one_of(
+        st.just("null"), st.builds(_array, st.lists(VALUES, max_size=2), st.just(True))
+    )
     image = {"content": address, "annotations": boxes, "source": source}
     items = st.one_of(
         _v1("text_observation", {"content": strings(), "name": plain, "source": source}, more),

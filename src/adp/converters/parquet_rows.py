@@ -138,9 +138,10 @@ def _as_text(rows: list[dict[str, Any]]) -> pa.Table:
     columns = []
     for name in names:
         values = [row.get(name) for row in rows]
-        if any(isinstance(value, (dict, list)) for value in values) or len(
-            {type(value) for value in values if value is not None}
-        ) > 1:
+        if (
+            any(isinstance(value, (dict, list)) for value in values)
+            or len({type(value) for value in values if value is not None}) > 1
+        ):
             values = [
                 None if value is None else json.dumps(value, ensure_ascii=False) for value in values
             ]

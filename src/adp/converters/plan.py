@@ -132,7 +132,9 @@ def _layout(item: InputFile, kind: str, head: list[Frame]) -> dict[str, Any]:
         from adp.converters.parquet_rows import schema_text
 
         return {"layout": "compact", "schema": schema_text(item.path)}
-    layout = style.detect(head[0].data, kind) if head else {"layout": "spaced"}
+    layout: dict[str, Any] = {"layout": "spaced"}
+    if head:
+        layout = style.detect(head[0].data, kind)
     with item.path.open("rb") as file:
         layout["bom"] = file.read(3) == b"\xef\xbb\xbf"
         file.seek(-1, 2)

@@ -150,7 +150,13 @@ def _jobs(store: Path, plan: Plan, options: ConvertOptions) -> list[Job]:
             index=index,
             store=str(store),
             pieces=[
-                (file, piece, plan.files[file].format, plan.files[file].dataset, plan.files[file].why)
+                (
+                    file,
+                    piece,
+                    plan.files[file].format,
+                    plan.files[file].dataset,
+                    plan.files[file].why,
+                )
                 for file, piece in shard
             ],
             columns=columns,
@@ -236,9 +242,7 @@ def _manifest(
     return manifest
 
 
-def _write_sources(
-    store: Path, manifest: Manifest, plan: Plan, results: list[ShardResult]
-) -> str:
+def _write_sources(store: Path, manifest: Manifest, plan: Plan, results: list[ShardResult]) -> str:
     """Write the table of input files; return the hash over their fingerprints."""
     counts = [Counts() for _ in plan.files]
     hashes: list[list[str]] = [[] for _ in plan.files]
@@ -260,9 +264,7 @@ def _write_sources(
     return digest("".join(rows["fingerprint"].to_pylist()).encode())
 
 
-def _source_row(
-    file: PlannedFile, counts: Counts, print_: str, is_ascii: bool
-) -> dict[str, Any]:
+def _source_row(file: PlannedFile, counts: Counts, print_: str, is_ascii: bool) -> dict[str, Any]:
     style = {**file.style, "ascii": is_ascii}
     return {
         "source_file": file.source_file,

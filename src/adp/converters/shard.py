@@ -166,9 +166,7 @@ class _Worker:
         out.hash = hasher.hexdigest()
         return out
 
-    def _record(
-        self, frame: Frame, origin: Origin, converter: Converter, out: PieceResult
-    ) -> None:
+    def _record(self, frame: Frame, origin: Origin, converter: Converter, out: PieceResult) -> None:
         """Convert one record; it ends as used, skipped or rejected."""
         before = len(self.builder.base_ids)
         origin.size = frame.size
@@ -223,7 +221,9 @@ class _Worker:
         self._reject(status, origin.seq, columns["source_file"], frame, error)
         setattr(out.counts, status, getattr(out.counts, status) + 1)
         if self.job.strict and status == "rejected":
-            raise ConversionLossError(f"{columns['source_file']}#{frame.number}: {error} (--strict)")
+            raise ConversionLossError(
+                f"{columns['source_file']}#{frame.number}: {error} (--strict)"
+            )
 
     def _reject(
         self, status: str, seq: int, source_file: str, frame: Frame, error: RecordError

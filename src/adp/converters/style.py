@@ -49,8 +49,8 @@ def lay_out(record: Any, style: dict[str, Any], *, in_array: bool) -> bytes:
         in_array: whether it becomes an element of an indented array.
     """
     data = jsontext.encode(record)
-    layout = style.get("layout") or "spaced"
-    indent = {"compact": -1, "spaced": 0}.get(layout, layout)
+    layout: str | int = style.get("layout") or "spaced"
+    indent = layout if isinstance(layout, int) else {"compact": -1, "spaced": 0}[layout]
     if layout != "compact" or b"\n" in data:
         data = jsontext.relayout(data, indent)
     if style.get("ascii"):

@@ -8,7 +8,8 @@ from typing import Any
 from msgspec import Raw
 
 from adp_schema import jsontext, media
-from adp_schema.builder import Columns, RowBuilder
+from adp_schema.arrow import Columns
+from adp_schema.builder import RowBuilder
 from adp_schema.model import Media, Observation, Step
 from adp_schema.parts import Part, Parts, resolve
 from adp_schema.shape import Extra, original
@@ -53,11 +54,9 @@ def _read_part(raw: Raw, parts: Parts, builder: RowBuilder) -> None:
         names = list(part)
         text = builder.text(jsontext.decode_value(part.pop("text")))
         parts.text(text, _part_extra(part, names, ["type", "text"]))
-    elif name == b'"image_url"' and _read_image(part, parts, builder):
-        return
-    elif name == b'"input_audio"' and _read_audio(part, parts, builder):
-        return
-    else:
+    elif not (name == b'"image_url"' and _read_image(part, parts, builder)) and not (
+        name == b'"input_audio"' and _read_audio(part, parts, builder)
+    ):
         parts.opaque(Raw(jsontext.one_line(raw).encode()))
 
 
@@ -72,7 +71,7 @@ def _part_extra(part: dict[str, Raw], names: list[str], usual: list[str]) -> dic
 
 
 def _read_image(part: dict[str, Raw], parts: Parts, builder: RowBuilder) -> bool:
-    raw = part["image_url"] if "image_url" in part else None
+    raw = part.get("image_url")
     if raw is None:
         return False
     names = list(part)
@@ -124,9 +123,7 @@ def _read_audio(part: dict[str, Raw], parts: Parts, builder: RowBuilder) -> bool
     return True
 
 
-def write_content(
-    row: Step | Observation, extra: Extra, blobs: Any, *, native: bool
-) -> Any:
+def write_content(row: Step | Observation, extra: Extra, blobs: Any, *, native: bool) -> Any:
     """The content of a message.
 
     Args:

@@ -16,7 +16,8 @@ from msgspec import Raw
 from adp.converters.openai_chat import keys as k
 from adp.converters.openai_chat.content import content_columns
 from adp_schema import jsontext
-from adp_schema.builder import Columns, RowBuilder
+from adp_schema.arrow import Columns
+from adp_schema.builder import RowBuilder
 from adp_schema.shape import pack
 
 _decode = msgspec.json.Decoder().decode
@@ -30,6 +31,7 @@ _CALL = re.compile(
     re.DOTALL,
 )
 _LIMIT = 10_000
+_TEXT_OR_NONE = (str, type(None))
 _NULL_TEXT, _LIST, _NULL_REASONING, _NULL_NAME, _NULL_CALLS, _NULL_ID = 1, 2, 4, 8, 16, 32
 _BY_ORDER = 64
 
@@ -170,19 +172,10 @@ def _step(
         else:
             return False
     if plan.calls:
-        listed_calls = message["tool_calls"]
-        if len(listed_calls) == 4 and bytes(listed_calls) == b"null":
+        if k.is_null(message["tool_calls"]):
             bits |= _NULL_CALLS
-        else:
-            if jsontext.first_byte(listed_calls) != 0x5B:
-                return False
-            for item in _arrays(listed_calls):
-                call = _call(item)
-                if call is None:
-                    return False
-                calls.append(call)
-            if not calls:
-                return False
+        elif not _calls(message["tool_calls"], calls):
+            return False
     if listed:
         bits |= _list_content(message, columns, builder)
     source = k.ROLE_SOURCES.get(role, "environment")
@@ -197,6 +190,18 @@ def _step(
         call["requestor"] = requestor
         builder.call(call)
     return True
+
+
+def _calls(raw: Raw, calls: list[Columns]) -> bool:
+    """Add the calls of a message; False when one is not of the common form, or none is there."""
+    if jsontext.first_byte(raw) != 0x5B:
+        return False
+    for item in _arrays(raw):
+        call = _call(item)
+        if call is None:
+            return False
+        calls.append(call)
+    return bool(calls)
 
 
 def _call(raw: Raw) -> Columns | None:

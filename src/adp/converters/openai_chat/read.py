@@ -11,7 +11,8 @@ from adp.converters.openai_chat import keys as k
 from adp.converters.openai_chat.content import content_columns
 from adp.converters.openai_chat.fast import read_message
 from adp_schema import jsontext, shape
-from adp_schema.builder import Columns, RowBuilder
+from adp_schema.arrow import Columns
+from adp_schema.builder import RowBuilder
 from adp_schema.errors import RecordError
 from adp_schema.protocols import Losses, RawRecord
 
@@ -339,8 +340,10 @@ def _call(raw: Raw, requestor: str, path: str, builder: RowBuilder, losses: Loss
         _function(inner, columns, form)
         if inner:
             call[inner_key] = Raw(jsontext.encode(inner))
-    usual = [name for name in ("id", "type") if name not in call]
-    if form.get("form") == "flat" or names != [*usual, inner_key, *(n for n in call if n != inner_key)]:
+    # The order in which `write` writes the keys when it is not told another one.
+    guessed = ["type", inner_key] if "id" in call else ["id", "type", inner_key]
+    guessed += [name for name in call if name not in guessed]
+    if form.get("form") == "flat" or names != guessed:
         form["keys"] = names
     columns["extra"] = shape.pack(call, shape=form) if call or form else None
     builder.call(columns)

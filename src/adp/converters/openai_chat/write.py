@@ -51,9 +51,7 @@ def write_record(trajectory: Trajectory, losses: Losses) -> dict[str, Any]:
     return arrange(known, writer.kept(extra), extra.shape.get("keys"))
 
 
-def arrange(
-    known: dict[str, Any], kept: dict[str, Raw], names: list[str] | None
-) -> dict[str, Any]:
+def arrange(known: dict[str, Any], kept: dict[str, Raw], names: list[str] | None) -> dict[str, Any]:
     """Put the keys of an object in the order of the source.
 
     Args:
@@ -175,9 +173,7 @@ class _Writer:
         listed = extra.shape.get("tool_calls")
         if calls or listed is not None:
             text = isinstance(listed, dict)
-            known["tool_calls"] = (
-                jsontext.string(k.write_string(calls, listed)) if text else calls
-            )
+            known["tool_calls"] = jsontext.string(k.write_string(calls, listed)) if text else calls
         if "function_call" in known and "tool_calls" in known:
             known["function_call"] = known.pop("function_call")
 
