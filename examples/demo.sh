@@ -32,12 +32,12 @@ title "What is in it? --verify hashes every file again"
 run info "$store" --verify
 
 title "Which tools were called, and did the runs succeed?"
-echo '(SELECT over the view calls_with_results)'
-"${adp[@]}" query "$store" -c "
-    SELECT name AS tool, count(*) AS calls,
-        count(*) FILTER (WHERE success) AS in_solved_runs,
-        count(*) FILTER (WHERE NOT success) AS in_failed_runs
-    FROM calls_with_results GROUP BY name ORDER BY calls DESC, tool"
+sql='SELECT name AS tool, count(*) AS calls,
+    count(*) FILTER (WHERE success) AS in_solved_runs,
+    count(*) FILTER (WHERE NOT success) AS in_failed_runs
+FROM calls_with_results GROUP BY name ORDER BY calls DESC, tool'
+printf "\n\$ adp query %s -c '\n%s'\n" "$store" "$sql"
+"${adp[@]}" query "$store" -c "$sql"
 
 title "One run, for reading"
 run show "$store" booking-2

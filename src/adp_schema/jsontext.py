@@ -256,6 +256,17 @@ def unmark_json(text: str) -> str:
     return mend_json(text)[1]
 
 
+def decode_exact(raw: Raw | bytes) -> dict[str, Raw]:
+    """Decode one level of an object that may hold lone surrogates and NaN; values as written."""
+    data = bytes(raw)
+    if is_valid(data):
+        return decode_object(data)
+    return {
+        mend_text(key)[0]: Raw(unmark_json(bytes(value).decode("utf-8")).encode("utf-8"))
+        for key, value in decode_object(sanitise(data)).items()
+    }
+
+
 def string(text: str) -> str | Raw:
     """A string in the form that `encode` takes: lone surrogates are written as escapes."""
     try:

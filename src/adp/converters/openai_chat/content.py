@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import base64
+import json
 from typing import Any
 
 from msgspec import Raw
 
+from adp.converters.unwritten import REASON
 from adp_schema import jsontext, media
 from adp_schema.arrow import Columns
 from adp_schema.builder import RowBuilder
 from adp_schema.model import Media, Observation, Step
 from adp_schema.parts import Part, Parts, resolve
+from adp_schema.protocols import Losses
 from adp_schema.shape import Extra, original
 
 _QUOTE, _BRACKET, _BRACE = 0x22, 0x5B, 0x7B
@@ -143,8 +146,38 @@ def write_content(row: Step | Observation, extra: Extra, blobs: Any, *, native: 
     parts = resolve(original(row, "content", extra), text, reasoning)
     if form == "value" and len(parts) == 1:
         return parts[0].value
-    written = [_write_part(part, blobs) for part in parts if part.type not in _ELSEWHERE]
-    return [part for part in written if part is not None]
+    return [_write_part(part, blobs) for part in parts if part.type not in _ELSEWHERE]
+
+
+def write_foreign_content(
+    row: Step | Observation, extra: Extra, blobs: Any, path: str, losses: Losses
+) -> Any:
+    """The content of a message from a row of another format.
+
+    A page has no place of its own here: its accessibility tree goes first, as text. What other
+    formats say about a part is reported, but for its media type.
+    """
+    content = write_content(_plain_parts(row, path, losses), extra, blobs, native=False)
+    if not isinstance(row, Observation) or row.axtree is None or row.text is not None:
+        return content
+    tree = jsontext.string(original(row, "axtree", extra))
+    return tree if content is None else [{"type": "text", "text": tree}, *content]
+
+
+def _plain_parts(row: Step | Observation, path: str, losses: Losses) -> Step | Observation:
+    """The row with nothing in its parts that only its own format understands."""
+    if row.content is None:
+        return row
+    parts = json.loads(row.content)
+    for index, part in enumerate(parts):
+        further = part.pop("extra", {})
+        for key in further:
+            if key not in ("mime", "$mime"):
+                losses.add(f"{path}.content[{index}].extra.{key}", REASON)
+        mime = further.get("mime") or further.get("$mime")
+        if mime is not None:
+            part["extra"] = {"$mime": mime}
+    return row.model_copy(update={"content": json.dumps(parts, ensure_ascii=False)})
 
 
 _ELSEWHERE = frozenset({"reasoning", "tool_call"})

@@ -98,22 +98,16 @@ def read_message(raw: Raw, builder: RowBuilder) -> bool:
             columns["text"] = builder.text(text) if ";base64," in text else text
         elif not listed:
             bits = _NULL_TEXT
-        if plan.name:
-            name = _decode(message["name"])
-            if name is None:
-                bits |= _NULL_NAME
-            elif type(name) is str:
-                columns["name"] = name
-            else:
-                return False
-        if type(role) is not str:
+        name = _decode(message["name"]) if plan.name else None
+        if name is not None:
+            columns["name"] = name
+        elif plan.name:
+            bits |= _NULL_NAME
+        if type(role) is not str or type(name) not in _TEXT_OR_NONE:
             return False
-        if role in k.RESULT_ROLES:
-            emit = _result
-        elif plan.result_id:
+        if plan.result_id and role not in k.RESULT_ROLES:
             return False
-        else:
-            emit = _step
+        emit = _result if role in k.RESULT_ROLES else _step
         return emit(builder, plan, message, columns, role, bits, listed)
     except msgspec.DecodeError:
         # A number that no float holds, before anything was done.

@@ -8,7 +8,7 @@ from typing import Any
 from msgspec import Raw
 
 from adp.converters.openai_chat import keys as k
-from adp.converters.openai_chat.content import write_content
+from adp.converters.openai_chat.content import write_content, write_foreign_content
 from adp.converters.unwritten import report_columns
 from adp_schema import jsontext, media
 from adp_schema.model import Observation, Row, Step, ToolCall, Trajectory
@@ -144,7 +144,7 @@ class _Writer:
         blobs = self.trajectory.media
         known: dict[str, Any] = {
             "role": _string(role),
-            "content": write_content(step, extra, blobs, native=self.native),
+            "content": self._content(step, extra, path),
         }
         if step.actor is not None:
             known["name"] = _string(original(step, "actor", extra))
@@ -159,6 +159,12 @@ class _Writer:
             del known["content"]
         return arrange(known, self.kept(extra), names)
 
+    def _content(self, row: Step | Observation, extra: Extra, path: str) -> Any:
+        blobs = self.trajectory.media
+        if self.native:
+            return write_content(row, extra, blobs, native=True)
+        return write_foreign_content(row, extra, blobs, path, self.losses)
+
     def _calls(self, step: Step, path: str, extra: Extra, known: dict[str, Any]) -> None:
         calls: list[Any] = []
         for index, call in enumerate(step.calls):
@@ -172,8 +178,9 @@ class _Writer:
                 calls.append(self._call(step, call, form))
         listed = extra.shape.get("tool_calls")
         if calls or listed is not None:
-            text = isinstance(listed, dict)
-            known["tool_calls"] = jsontext.string(k.write_string(calls, listed)) if text else calls
+            known["tool_calls"] = calls
+            if isinstance(listed, dict):
+                known["tool_calls"] = jsontext.string(k.write_string(calls, listed))
         if "function_call" in known and "tool_calls" in known:
             known["function_call"] = known.pop("function_call")
 
@@ -193,7 +200,7 @@ class _Writer:
                 known["type"] = _string(extra.shape.get("type", "function"))
             return arrange({**known, **inner}, kept, extra.shape.get("keys"))
         known["type"] = _string(extra.shape.get("type", "function"))
-        inner_kept = jsontext.decode_object(kept.pop(form)) if form in kept else {}
+        inner_kept = jsontext.decode_exact(kept.pop(form)) if form in kept else {}
         known[form] = arrange(inner, inner_kept, extra.shape.get("function"))
         names = extra.shape.get("keys")
         if names is not None and "type" not in names:
@@ -244,7 +251,6 @@ class _Writer:
 
     def _result(self, row: Observation, path: str) -> dict[str, Any]:
         extra = self.extra(row)
-        carried = _RESULT
         known: dict[str, Any] = {"role": _string(extra.shape.get("role", "tool"))}
         answered = None if extra.shape.get("by_order") else self._answered(row, extra, path)
         if answered is not None:
@@ -254,12 +260,12 @@ class _Writer:
             self.losses.add(f"{path}.source", "a result without a call gets the role user")
         if row.name is not None:
             known["name"] = _string(original(row, "name", extra))
-        content = write_content(row, extra, self.trajectory.media, native=self.native)
-        if content is None and row.axtree is not None:
-            content, carried = _string(original(row, "axtree", extra)), _RESULT | {"axtree"}
-        elif content is None and not self.native:
+        content = self._content(row, extra, path)
+        if content is None and not self.native:
             content = ""
         known["content"] = content
+        tree_written = row.text is None and not self.native
+        carried = _RESULT | {"axtree"} if tree_written else _RESULT
         report_columns(row, self.carried(carried), path, self.losses)
         names = extra.shape.get("keys")
         if names is not None and "content" not in names and content is None:

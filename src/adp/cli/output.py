@@ -1,0 +1,282 @@
+"""How the rows of a query leave: a table for people; CSV, JSON, JSON lines, Parquet for programs.
+
+Rows are written as they come, so that a result may be larger than the memory.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import json
+import math
+import os
+import re
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from datetime import date, datetime
+from datetime import time as clock
+from decimal import Decimal
+from pathlib import Path
+from typing import IO, Any
+
+import pyarrow as pa
+from rich.console import Console
+from rich.text import Text
+
+from adp.cli.text import console, light_table, one_line
+from adp_schema.errors import OutputExistsError
+
+CELL = 200
+"""Characters of a cell in a table."""
+
+COUNT_SECONDS = 2.0
+"""How long to go on counting the rows that a table does not show."""
+
+_NARROW = 9
+"""Room that a column needs; with less, each row is shown as a list of names and values."""
+
+# Control characters of C1 and marks of direction, which JSON allows and terminals obey.
+_UNSAFE = re.compile("[\x7f-\x9f\u200e\u200f\u061c\u2028-\u202e\u2066-\u2069]")
+
+
+def print_table(reader: pa.RecordBatchReader, limit: int) -> None:
+    """Print the first rows for people, and say how many there are.
+
+    Args:
+        reader: the rows.
+        limit: how many to show; 0 means all.
+    """
+    screen = console()
+    shown: list[tuple[Any, ...]] = []
+    count, whole, deadline = 0, True, time.monotonic() + COUNT_SECONDS
+    for batch in reader:
+        room = batch.num_rows if not limit else min(limit - len(shown), batch.num_rows)
+        shown += zip(*(column.slice(0, room).to_pylist() for column in batch.columns), strict=True)
+        count += batch.num_rows
+        if len(shown) < count and time.monotonic() > deadline:
+            whole = False
+            break
+    names = unique_names(reader.schema.names)
+    numbers = [_is_number(kind) for kind in reader.schema.types]
+    if len(names) * _NARROW > screen.width:
+        _print_lists(screen, names, shown)
+    else:
+        _print_grid(screen, names, numbers, shown)
+    screen.print(Text(_footer(len(shown), count, whole=whole), "dim"))
+
+
+def _footer(shown: int, count: int, *, whole: bool) -> str:
+    rows = "1 row" if count == 1 else f"{count:,} rows"
+    if shown == count:
+        return rows
+    cut = f"{count - shown:,}" if whole else f"more than {count - shown:,}"
+    return f"{shown:,} of {'' if whole else 'more than '}{rows}, {cut} cut; --limit 0 shows all"
+
+
+def _print_grid(
+    screen: Console, names: Sequence[str], numbers: Sequence[bool], rows: list[tuple[Any, ...]]
+) -> None:
+    """Print a row a line."""
+    heads = [one_line(name, CELL) or " " for name in names]
+    right = [head for head, number in zip(heads, numbers, strict=True) if number]
+    table = light_table(*heads, right=right)
+    for row in rows:
+        table.add_row(*map(cell, row))
+    screen.print(table)
+
+
+def _print_lists(screen: Console, names: Sequence[str], rows: list[tuple[Any, ...]]) -> None:
+    """Print each row as a list of its values; nulls are left out."""
+    for number, row in enumerate(rows, start=1):
+        screen.print(Text(f"row {number}", "bold"))
+        table = light_table("", "")
+        table.show_header = False
+        for name, value in zip(names, row, strict=True):
+            if value is not None:
+                table.add_row(Text(one_line(name, CELL), "cyan"), cell(value))
+        screen.print(table)
+
+
+def cell(value: Any) -> Text:
+    """A value as one line of a table: cut, and harmless on a terminal."""
+    if value is None:
+        return Text("null", "dim")
+    if isinstance(value, bytes):
+        return Text(f"{len(value):,} bytes", "dim")
+    if isinstance(value, float):
+        return Text(f"{value:.6g}")
+    plain_value = plain(value)
+    text = plain_value if isinstance(plain_value, str) else json_text(plain_value)
+    return Text(one_line(text, CELL))
+
+
+def plain(value: Any) -> Any:
+    """A value as JSON has it: times in ISO form, bytes in base64, no number as null."""
+    match value:
+        case None | bool() | int() | str():
+            return value
+        case float():
+            return value if math.isfinite(value) else None
+        case Decimal():
+            return int(value) if value == value.to_integral_value() else float(value)
+        case datetime() | date() | clock():
+            return value.isoformat()
+        case bytes():
+            return base64.b64encode(value).decode()
+        case dict():
+            return {str(key): plain(item) for key, item in value.items()}
+        case list() | tuple():
+            return [plain(item) for item in value]
+    return str(value)
+
+
+def json_text(value: Any) -> str:
+    """A plain value as JSON in one line, harmless on a terminal."""
+    text = json.dumps(value, ensure_ascii=False)
+    return _UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+def unique_names(names: Sequence[str]) -> list[str]:
+    """Column names with ``_2``, ``_3`` on repeats: programs need them apart."""
+    taken: set[str] = set()
+    unique = []
+    for name in names:
+        number, candidate = 1, name
+        while candidate in taken:
+            number += 1
+            candidate = f"{name}_{number}"
+        taken.add(candidate)
+        unique.append(candidate)
+    return unique
+
+
+def write_rows(reader: pa.RecordBatchReader, form: str, out: Path | None) -> int:
+    """Write all rows and return their number.
+
+    A file appears only when it is complete.
+
+    Args:
+        reader: the rows.
+        form: one of `WRITERS`.
+        out: the file; None means standard output.
+
+    Raises:
+        OutputExistsError: the file is there already.
+    """
+    names = unique_names(reader.schema.names)
+    schema = pa.schema(
+        [kind.with_name(name) for kind, name in zip(reader.schema, names, strict=True)]
+    )
+    batches = (pa.RecordBatch.from_arrays(batch.columns, schema=schema) for batch in reader)
+    if out is None:
+        sys.stdout.flush()
+        return WRITERS[form](schema, batches, sys.stdout.buffer)
+    if out.exists():
+        raise OutputExistsError(f"{out} is there already; choose another name")
+    part = out.with_name(f"{out.name}.{os.getpid()}.part")
+    try:
+        with part.open("wb") as file:
+            count = WRITERS[form](schema, batches, file)
+        part.replace(out)
+    finally:
+        with contextlib.suppress(FileNotFoundError):
+            part.unlink()
+    return count
+
+
+def _write_csv(schema: pa.Schema, batches: Iterator[pa.RecordBatch], file: IO[bytes]) -> int:
+    """CSV with a header; a list or a blob is written as JSON."""
+    from pyarrow import csv
+
+    count = 0
+    flat = pa.schema([field.with_type(_csv_type(field.type)) for field in schema])
+    with csv.CSVWriter(file, flat) as writer:
+        for batch in batches:
+            columns = [
+                column if column.type == field.type else _as_text(column)
+                for column, field in zip(batch.columns, flat, strict=True)
+            ]
+            writer.write_batch(pa.RecordBatch.from_arrays(columns, schema=flat))
+            count += batch.num_rows
+    return count
+
+
+def _csv_type(kind: pa.DataType) -> pa.DataType:
+    """What a column is written as: what CSV has no form for becomes text."""
+    known = (pa.types.is_boolean, pa.types.is_string, pa.types.is_temporal, pa.types.is_null)
+    fits = _is_number(kind) or any(test(kind) for test in known)
+    return kind if fits and not pa.types.is_interval(kind) else pa.string()
+
+
+def _is_number(kind: pa.DataType) -> bool:
+    return bool(
+        pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
+    )
+
+
+def _as_text(column: pa.Array) -> pa.Array:
+    texts = []
+    for value in map(plain, column.to_pylist()):
+        texts.append(value if value is None or isinstance(value, str) else json_text(value))
+    return pa.array(texts, pa.string())
+
+
+def _json_rows(schema: pa.Schema, batches: Iterator[pa.RecordBatch]) -> Iterator[bytes]:
+    """Each row as a JSON object in one line."""
+    for batch in batches:
+        for row in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+            yield json_text(dict(zip(schema.names, map(plain, row), strict=True))).encode()
+
+
+def _write_jsonl(schema: pa.Schema, batches: Iterator[pa.RecordBatch], file: IO[bytes]) -> int:
+    """One object a line."""
+    count = 0
+    for row in _json_rows(schema, batches):
+        file.write(row + b"\n")
+        count += 1
+    return count
+
+
+def _write_json(schema: pa.Schema, batches: Iterator[pa.RecordBatch], file: IO[bytes]) -> int:
+    """One array of objects."""
+    count = 0
+    file.write(b"[")
+    for row in _json_rows(schema, batches):
+        file.write((b",\n" if count else b"\n") + row)
+        count += 1
+    file.write(b"\n]\n")
+    return count
+
+
+def _write_parquet(schema: pa.Schema, batches: Iterator[pa.RecordBatch], file: IO[bytes]) -> int:
+    """Parquet in row groups of many batches."""
+    import pyarrow.parquet as pq
+
+    count = 0
+    with pq.ParquetWriter(file, schema, compression="zstd") as writer:
+        pending: list[pa.RecordBatch] = []
+        size = 0
+        for batch in batches:
+            pending.append(batch)
+            size += batch.nbytes
+            count += batch.num_rows
+            if size > _ROW_GROUP_BYTES:
+                writer.write_table(pa.Table.from_batches(pending, schema))
+                pending, size = [], 0
+        if pending:
+            writer.write_table(pa.Table.from_batches(pending, schema))
+    return count
+
+
+_ROW_GROUP_BYTES = 64 << 20
+
+Writer = Callable[[pa.Schema, Iterator[pa.RecordBatch], IO[bytes]], int]
+
+WRITERS: dict[str, Writer] = {
+    "csv": _write_csv,
+    "json": _write_json,
+    "jsonl": _write_jsonl,
+    "parquet": _write_parquet,
+}
+"""Format -> what writes it."""

@@ -1,0 +1,268 @@
+"""``adp query``: SQL over stores."""
+
+from __future__ import annotations
+
+import sqlite3
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.text import Text
+
+from adp.cli.text import console, epilog, light_table, visible
+from adp_schema.errors import AdpError, UsageError, unknown_name
+from adp_schema.gate import MEMORY_LIMIT, QueryGate, StoreFiles
+from adp_schema.store import Store
+from adp_schema.views import VIEWS
+
+EPILOG = epilog("adp query my_store -c 'SELECT name, count(*) FROM calls GROUP BY name'", 2, 5, 6)
+
+FORMATS = ("table", "csv", "json", "jsonl", "parquet")
+LIMIT = 40
+
+HELP = """\
+Write a SELECT and end it with a semicolon.
+  .tables        list the tables and views
+  .schema NAME   list the columns of one
+  .help          show this
+  .quit          leave; so does Ctrl-D"""
+
+
+@dataclass(frozen=True)
+class Output:
+    """Where results go: form, file and the number of rows in a table."""
+
+    form: str
+    file: Path | None
+    limit: int
+
+
+def query(
+    stores: Annotated[
+        list[str], typer.Argument(metavar="STORE...", help="Folders or URLs of stores.")
+    ],
+    command: Annotated[
+        str | None, typer.Option("--command", "-c", metavar="SQL", help="The query.")
+    ] = None,
+    file: Annotated[
+        Path | None, typer.Option("--file", "-f", metavar="FILE", help="File with the query.")
+    ] = None,
+    form: Annotated[
+        str | None,
+        typer.Option(
+            "--format", metavar="FORMAT", help=f"{', '.join(FORMATS)}; else as -o FILE ends."
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", metavar="FILE", help="Write the rows to a file.")
+    ] = None,
+    limit: Annotated[
+        int, typer.Option(min=0, metavar="N", help="Rows of a table; 0 shows all.")
+    ] = LIMIT,
+    memory: Annotated[
+        str, typer.Option(metavar="SIZE", help="Memory that the query may use.")
+    ] = MEMORY_LIMIT,
+    temp: Annotated[
+        str | None,
+        typer.Option(metavar="FOLDER", help="Folder for what does not fit in memory."),
+    ] = None,
+) -> None:
+    """Ask stores in SQL, which can read their tables and do nothing else.
+
+    Without -c and -f, it reads statements from standard input, each ended by a semicolon; on a
+    terminal that is a prompt, and .tables says what there is to ask. Over several stores, the
+    column store of trajectories tells them apart.
+    """
+    output = choose_output(form, out, limit)
+    if command is not None and file is not None:
+        raise UsageError("-c and -f exclude each other")
+    if file is not None:
+        command = file.read_text(encoding="utf-8")
+    with QueryGate(store_files(stores), memory_limit=memory, temp_directory=temp) as gate:
+        if command is not None:
+            run(gate, command, output)
+        elif out is not None:
+            raise UsageError("-o takes one result: give the query with -c or -f")
+        elif sys.stdin.isatty():
+            prompt(gate, output)
+        else:
+            for statement in statements(sys.stdin.readline):
+                answer(gate, statement, output)
+
+
+def choose_output(form: str | None, out: Path | None, limit: int) -> Output:
+    """Decide on the form of the result.
+
+    Raises:
+        UsageError: the form is unknown, or does not fit with the file.
+    """
+    if form is None:
+        suffix = out.suffix.removeprefix(".").lower() if out is not None else "table"
+        form = suffix if suffix in FORMATS else "jsonl" if suffix == "ndjson" else None
+    if form is None:
+        raise UsageError(f"the end of {out} names no format; give --format {'|'.join(FORMATS[1:])}")
+    if form not in FORMATS:
+        raise UsageError(unknown_name("format", form, FORMATS))
+    if form == "parquet" and out is None:
+        raise UsageError("parquet is not for a terminal; give a file with -o")
+    if form == "table" and out is not None:
+        raise UsageError(
+            f"a table is for the screen; with -o give --format {'|'.join(FORMATS[1:])}"
+        )
+    return Output(form, out, limit)
+
+
+def store_files(paths: list[str]) -> list[StoreFiles]:
+    """Open the stores; two of one name are told apart by their paths."""
+    stores = [Store.open(path) for path in paths]
+    names = [store.name for store in stores]
+    unique = len(set(names)) == len(names)
+    return [
+        StoreFiles(store.name if unique else path, store.tables_files(), store.renamed)
+        for store, path in zip(stores, paths, strict=True)
+    ]
+
+
+def run(gate: QueryGate, sql: str, output: Output) -> None:
+    """Run one statement and print or write its rows."""
+    from adp.cli.output import print_table, write_rows
+
+    reader = gate.batches(sql)
+    if output.form != "table":
+        count = write_rows(reader, output.form, output.file)
+        if output.file is not None:
+            console().print(Text(f"{count:,} rows in {output.file}"), soft_wrap=True)
+    elif reader.schema.names == ["explain_key", "explain_value"]:
+        for plan in reader.read_all()["explain_value"].to_pylist():
+            console().print(Text(visible(plan)), soft_wrap=True)
+    else:
+        print_table(reader, output.limit)
+
+
+def answer(gate: QueryGate, statement: str, output: Output) -> bool:
+    """Run a statement or a dot command; the result is False when it ends the session.
+
+    Raises:
+        QueryError: the statement fails.
+        UsageError: there is no such command or table.
+    """
+    word, _, rest = statement.rstrip(";").strip().partition(" ")
+    if word in (".quit", ".exit"):
+        return False
+    if word == ".tables":
+        show_tables()
+    elif word == ".schema":
+        show_schema(gate, rest.strip())
+    elif word == ".help":
+        console().print(Text(HELP))
+    elif word.startswith("."):
+        known = (".tables", ".schema", ".help", ".quit")
+        raise UsageError(unknown_name("command", word, known))
+    else:
+        run(gate, statement, output)
+    return True
+
+
+def show_tables() -> None:
+    """List the views with what they hold."""
+    table = light_table("name", "rows are", fold=["name", "rows are"])
+    for view in VIEWS.values():
+        table.add_row(Text(view.name), Text(view.description))
+    console().print(table)
+
+
+def show_schema(gate: QueryGate, name: str) -> None:
+    """List the columns of a view with their types and meanings.
+
+    Raises:
+        UsageError: there is no view of this name.
+    """
+    if name not in VIEWS:
+        raise UsageError(unknown_name("table", name, VIEWS))
+    table = light_table("column", "type", "meaning", fold=["column", "type", "meaning"])
+    kinds = gate.query(f"SELECT column_name, column_type FROM (DESCRIBE {name})")
+    for column, kind in zip(*(part.to_pylist() for part in kinds.columns), strict=True):
+        table.add_row(Text(column), Text(kind), Text(VIEWS[name].columns.get(column, "")))
+    console().print(table)
+
+
+def prompt(gate: QueryGate, output: Output) -> None:
+    """Ask for statements on a terminal until the input ends; an error does not end it."""
+    import contextlib
+
+    with contextlib.suppress(ImportError):
+        import readline  # noqa: F401  gives input() a history and the arrow keys
+    console().print(Text("End a query with a semicolon. .tables lists the tables, .help helps."))
+    lines = Lines()
+    for statement in statements(lines.read, lines.begin):
+        try:
+            if not answer(gate, statement, output):
+                return
+        except AdpError as error:
+            console().print(Text(f"error: {visible(str(error))}", "red"), soft_wrap=True)
+        except KeyboardInterrupt:
+            console().print(Text("stopped"))
+
+
+class Lines:
+    """Lines from a terminal, with a prompt that shows whether a statement is under way."""
+
+    def __init__(self) -> None:
+        self._first = True
+
+    def begin(self) -> None:
+        """The next line begins a statement."""
+        self._first = True
+
+    def read(self) -> str:
+        """The next line with its end; nothing at the end of the input."""
+        try:
+            line = input("adp> " if self._first else "...> ")
+        except EOFError:
+            print()
+            return ""
+        self._first = False
+        return line + "\n"
+
+
+def statements(read: Callable[[], str], begin: Callable[[], None] = lambda: None) -> Iterator[str]:
+    """Split lines into statements: up to a semicolon outside of quotes and comments.
+
+    A line that starts with a dot is a statement of its own.
+
+    Args:
+        read: gives the next line, nothing at the end.
+        begin: called before each line that begins a statement.
+    """
+    pending = ""
+    while True:
+        if not pending.strip():
+            begin()
+        line = read()
+        if not pending.strip() and line.startswith("."):
+            yield line.strip()
+            continue
+        pending += line
+        complete, pending = _split(pending, at_end=not line)
+        yield from complete
+        if not line:
+            return
+
+
+def _split(text: str, *, at_end: bool) -> tuple[list[str], str]:
+    """Cut complete statements off a text; at the end, what is left is one too."""
+    found = []
+    start = at = 0
+    while (at := text.find(";", at) + 1) > 0:
+        # SQLite's own test knows strings, quoted names and comments.
+        if sqlite3.complete_statement(text[start:at]):
+            found.append(text[start:at].strip())
+            start = at
+    rest = text[start:]
+    if at_end and rest.strip():
+        found.append(rest.strip())
+        rest = ""
+    return [statement for statement in found if statement.strip(";").strip()], rest

@@ -1,0 +1,269 @@
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import pty
+import select
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from adp.cli.query import statements
+from adp_schema.store import Store
+from adp_schema.views import VIEWS
+
+ODD = (
+    "SELECT 1 AS a, 2 AS a, NULL AS n, [1, 2] AS l, 'x\"y,\n' AS t, 1.5::DECIMAL(3, 1) AS d,"
+    " 'nan'::DOUBLE AS f, '\\xAA'::BLOB AS b, '2024-01-02 03:04:05+00'::TIMESTAMPTZ AS s,"
+    " {'k': chr(155)} AS o, sum(1) AS h"
+)
+
+
+def piped(store: Store, text: str, *words: str) -> subprocess.CompletedProcess[str]:
+    """Call the command in its own process, with the text on standard input."""
+    return subprocess.run(
+        [sys.executable, "-m", "adp.cli.main", "query", store.root, *words],
+        input=text, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+
+def test_a_table(run, store):
+    done = run("query", store.root, "-c", "SELECT seq, name, is_error FROM calls_with_results")
+    assert done.code == 0
+    lines = [line.split() for line in done.out.splitlines()]
+    assert lines[0] == ["seq", "name", "is_error"]
+    assert ["100", "bash", "true"] in lines
+    assert lines[-1] == ["2", "rows"]
+
+
+def test_a_table_says_what_it_cut(run, store):
+    sql = "SELECT i FROM range(12345) t(i)"
+    out = run("query", store.root, "-c", sql, "--limit", 3).out
+    assert len(out.splitlines()) == 1 + 1 + 3
+    assert out.endswith("3 of 12,345 rows, 12,342 cut; --limit 0 shows all\n")
+    out = run("query", store.root, "-c", "SELECT i FROM range(99) t(i)", "--limit", 0).out
+    assert out.endswith("99 rows\n")
+    assert len(out.splitlines()) == 99 + 2
+
+
+def test_counting_the_cut_rows_takes_no_forever(run, store, monkeypatch):
+    monkeypatch.setattr("adp.cli.output.COUNT_SECONDS", 0.0)
+    out = run("query", store.root, "-c", "SELECT i FROM range(10000000000) t(i)").out
+    assert "40 of more than 4,096 rows, more than 4,056 cut" in out
+
+
+def test_wide_rows_become_lists(run, store):
+    out = run("query", store.root, "-c", "FROM trajectories WHERE seq = 100").out
+    assert "row 1\n" in out
+    assert "agent_model" in out
+    assert "agent_version" not in out  # null
+    assert out.endswith("1 row\n")
+
+
+def test_data_cannot_reach_the_terminal(run, store):
+    sql = "SELECT text AS \"\x1b[31mred\" FROM steps WHERE text LIKE '%bold%'"
+    out = run("query", store.root, "-c", sql).out
+    assert "\x1b" not in out
+    assert "␛[2Jgone [bold]not bold[/]" in out
+    assert "␛[31mred" in out
+    sql = "SELECT chr(155) || chr(8238) AS x"
+    for form in ("table", "json", "jsonl"):
+        out = run("query", store.root, "-c", sql, "--format", form).out
+        assert not {"\x9b", "\u202e"} & set(out)
+    assert json.loads(out) == {"x": "\x9b\u202e"}
+
+
+def test_long_cells_are_cut(run, store):
+    out = run("query", store.root, "-c", "SELECT repeat('wide ', 100000) AS t").out
+    assert len(out) < 400
+    assert "…" in out
+
+
+def test_jsonl_and_json(run, store):
+    expected = {
+        "a": 1, "a_2": 2, "n": None, "l": [1, 2], "t": 'x"y,\n', "d": 1.5, "f": None,
+        "b": "qg==", "s": "2024-01-02T03:04:05+00:00", "o": {"k": "\x9b"}, "h": 1,
+    }  # fmt: skip
+    line = run("query", store.root, "-c", ODD, "--format", "jsonl").out
+    assert json.loads(line) == expected
+    assert line.count("\n") == 1
+    assert json.loads(run("query", store.root, "-c", ODD, "--format", "json").out) == [expected]
+    none = "SELECT 1 AS a WHERE false"
+    assert json.loads(run("query", store.root, "-c", none, "--format", "json").out) == []
+    assert run("query", store.root, "-c", none, "--format", "jsonl").out == ""
+
+
+def test_csv(run, store):
+    out = run("query", store.root, "-c", ODD, "--format", "csv").out
+    (row,) = csv.DictReader(io.StringIO(out, newline=""))
+    assert (row["a"], row["a_2"], row["n"], row["l"]) == ("1", "2", "", "[1, 2]")
+    assert (row["t"], row["d"], row["b"], row["h"]) == ('x"y,\n', "1.5", "qg==", "1")
+    assert json.loads(row["o"]) == {"k": "\x9b"}
+    assert row["s"].startswith("2024-01-02 03:04:05")
+    out = run("query", store.root, "-c", "SELECT 1 AS a WHERE false", "--format", "csv").out
+    assert out.strip().strip('"') == "a"
+
+
+@pytest.mark.parametrize("suffix", ["csv", "json", "jsonl", "ndjson", "parquet"])
+def test_a_file_gets_the_format_of_its_name(run, store, tmp_path: Path, suffix: str):
+    out = tmp_path / f"rows.{suffix}"
+    done = run("query", store.root, "-c", "SELECT seq, labels, text FROM steps", "-o", out)
+    count = Store.open(store.root).manifest.rows("steps")
+    assert f"{count} rows in {out}" in done.out
+    assert [path.name for path in tmp_path.iterdir()] == [out.name]
+    if suffix == "parquet":
+        assert pq.read_table(out).num_rows == count
+    elif suffix == "csv":
+        assert len(list(csv.reader(out.open(newline="")))) == count + 1
+
+
+def test_a_file_that_is_there_stays(run, store, tmp_path: Path):
+    out = tmp_path / "rows.csv"
+    out.write_text("mine")
+    done = run("query", store.root, "-c", "SELECT 1", "-o", out)
+    assert done.code == 5
+    assert "is there already" in done.err
+    assert out.read_text() == "mine"
+
+
+def test_a_query_that_fails_leaves_no_file(run, store, tmp_path: Path):
+    sql = "SELECT if(i = 90000, error('boom'), i) AS i FROM range(100000) t(i)"
+    done = run("query", store.root, "-c", sql, "-o", tmp_path / "rows.csv")
+    assert (done.code, done.err) == (6, "error: boom\n")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (("-c", "SELECT 1", "--format", "xls"), 2, "unknown format 'xls'; known: csv, json"),
+        (("-c", "SELECT 1", "--format", "parquet"), 2, "give a file with -o"),
+        (("-c", "SELECT 1", "-o", "rows.txt"), 2, "names no format"),
+        (("-c", "SELECT 1", "-o", "rows.csv", "--format", "table"), 2, "is for the screen"),
+        (("-c", "SELECT 1", "-f", "x.sql"), 2, "exclude each other"),
+        (("-f", "nowhere.sql"), 5, "cannot read or write nowhere.sql"),
+        (("-o", "rows.csv"), 2, "give the query with -c or -f"),
+        (("-c", "COPY steps TO 'x'"), 6, "not COPY"),
+        (("-c", "SELECT txt FROM steps"), 6, "did you mean text?"),
+        (("-c", "SELECT 1; SELECT 2"), 6, "not 2 statements"),
+        (("-c", "SELECT 1", "--memory", "lots"), 6, "does not start"),
+    ],
+)
+def test_what_is_wrong_is_one_sentence(run, store, tmp_path, monkeypatch, words, code, said):
+    monkeypatch.chdir(tmp_path)
+    done = run("query", store.root, *words)
+    assert done.code == code
+    assert said in done.err
+    assert done.err.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_query_from_a_file(run, store, tmp_path: Path):
+    file = tmp_path / "q.sql"
+    file.write_text("-- how many\nSELECT count(*) AS n\nFROM trajectories;\n")
+    out = run("query", store.root, "-f", file, "--format", "jsonl").out
+    assert json.loads(out) == {"n": 3}
+
+
+def test_several_stores(run, store, tmp_path: Path):
+    other = tmp_path / "other"
+    other.symlink_to(store.root)
+    sql = "SELECT store, count(*) AS n FROM trajectories GROUP BY store ORDER BY store"
+    out = run("query", store.root, other, "-c", sql, "--format", "jsonl").out
+    assert [json.loads(line) for line in out.splitlines()] == [
+        {"store": "other", "n": 3},
+        {"store": "small", "n": 3},
+    ]
+    out = run("query", store.root, store.root, "-c", sql, "--format", "jsonl").out
+    assert json.loads(out.splitlines()[0])["store"] == store.root
+
+
+def test_explain_is_drawn(run, store):
+    out = run("query", store.root, "-c", "EXPLAIN SELECT text FROM steps").out
+    assert "Read Parquet" in out.replace("_", " ").title()
+    assert "explain_key" not in out
+
+
+def test_statements_from_a_pipe(store):
+    done = piped(store, "SELECT 1 AS a; SELECT ';' AS b\n;\n\nSELECT 3 AS c", "--format", "jsonl")
+    assert done.stderr == ""
+    assert [json.loads(line) for line in done.stdout.splitlines()] == [
+        {"a": 1}, {"b": ";"}, {"c": 3},
+    ]  # fmt: skip
+    assert piped(store, "").stdout == ""
+    done = piped(store, "SELECT 1 AS a; SELECT x; SELECT 2 AS b;", "--format", "jsonl")
+    assert (done.returncode, done.stdout) == (6, '{"a": 1}\n')
+
+
+def test_dot_commands(store):
+    out = piped(store, ".tables\n.schema attempts;\n.help\n.quit\nSELECT 1;").stdout
+    for name in VIEWS:
+        assert f"\n{name} " in out
+    assert "success_rate" in out
+    assert "DOUBLE" in out
+    assert "Ctrl-D" in out
+    assert "1 row" not in out
+    done = piped(store, ".schema stepz")
+    assert (done.returncode, done.stderr) == (
+        2,
+        "error: unknown table 'stepz'; did you mean steps?\n",
+    )
+    assert "did you mean .tables" in piped(store, ".table").stderr
+
+
+def test_a_prompt_on_a_terminal(store):
+    """Errors go on, a query that runs too long can be stopped, and Ctrl-D leaves."""
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.environ["TERM"] = "dumb"
+        os.execv(sys.executable, [sys.executable, "-m", "adp.cli.main", "query", store.root])
+    seen = ""
+
+    def until(text: str) -> None:
+        nonlocal seen
+        deadline = time.monotonic() + 30
+        while text not in seen:
+            assert time.monotonic() < deadline, seen
+            if select.select([terminal], [], [], 0.2)[0]:
+                seen += os.read(terminal, 4096).decode(errors="replace")
+        seen = seen.split(text, 1)[1]
+
+    until("adp> ")
+    os.write(terminal, b"SELECT 40 +\n")
+    until("...> ")
+    os.write(terminal, b"2 AS answer;\n")
+    until("42")
+    until("adp> ")
+    os.write(terminal, b"SELECT nothing FROM steps;\n")
+    until("unknown column 'nothing'")
+    until("adp> ")
+    os.write(terminal, b"SELECT count(*) FROM range(1000000000000) t(i);\n")
+    time.sleep(1)
+    os.kill(pid, signal.SIGINT)
+    until("adp> ")
+    os.write(terminal, b"\x04")
+    assert os.waitpid(pid, 0)[1] == 0
+    os.close(terminal)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("SELECT 1;", ["SELECT 1;"]),
+        ("SELECT 1", ["SELECT 1"]),
+        ("a; b;\nc", ["a;", "b;", "c"]),
+        ("SELECT ';' || \";\" -- ;\n/* ; */;", ["SELECT ';' || \";\" -- ;\n/* ; */;"]),
+        (".tables\na\n.b;", [".tables", "a\n.b;"]),
+        (";;\n ;\n", []),
+        ("", []),
+    ],
+)
+def test_splitting_into_statements(text: str, expected: list[str]):
+    assert list(statements(io.StringIO(text).readline)) == expected
