@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from adp_schema.protocols import Losses
 
 ROW_GROUP_BYTES = 32 << 20
-ROW_GROUP_ROWS = 50_000
+ROW_GROUP_ROWS = 10_000
 
 
 @dataclass

@@ -17,7 +17,8 @@ import os
 import re
 import tempfile
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
@@ -137,22 +138,25 @@ class QueryGate:
             QueryError: the statement is not allowed, not valid, or fails.
         """
         cursor = self._cursor()
+        engine = _Engine(cursor)
         tables: frozenset[str] = frozenset()
         try:
             text, tables = check(cursor, sql)
-            reader = cursor.sql(text, params=parameters).to_arrow_reader(BATCH_ROWS)
+            relation = cursor.sql(text, params=parameters)
+            reader = engine.call(relation.to_arrow_reader, BATCH_ROWS)
         except Exception as error:
-            cursor.close()
+            engine.close()
             raise self._as_query_error(error, sql, tables) from None
 
         def rows() -> Iterator[pa.RecordBatch]:
             try:
-                yield from reader
+                while (batch := engine.call(next, reader, None)) is not None:
+                    yield batch
             except Exception as error:
                 raise self._as_query_error(error, sql, tables) from None
             finally:
                 reader.close()
-                cursor.close()
+                engine.close()
 
         return pa.RecordBatchReader.from_batches(reader.schema, rows())
 
@@ -194,6 +198,32 @@ class QueryGate:
         # form, or a parameter of a wrong kind, as ValueError, TypeError or RuntimeError.
         kinds = (duckdb.Error, pa.ArrowException, OSError, ValueError, TypeError, RuntimeError)
         return QueryError(sentence(str(error), sql, tables)) if isinstance(error, kinds) else error
+
+
+class _Engine:
+    """Lets a cursor work in a thread of its own, so that Ctrl-C stops it at once.
+
+    The engine does not look for signals while it works; a thread that only waits does.
+    """
+
+    def __init__(self, cursor: duckdb.DuckDBPyConnection) -> None:
+        self._cursor = cursor
+        self._worker = ThreadPoolExecutor(1, "adp-query")
+
+    def call(self, function: Callable[..., Any], *arguments: object) -> Any:
+        """Call a function in the thread and return what it returns."""
+        coming = self._worker.submit(function, *arguments)
+        try:
+            return coming.result()
+        except KeyboardInterrupt:
+            self._cursor.interrupt()
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """End the thread and the cursor."""
+        self._worker.shutdown()
+        self._cursor.close()
 
 
 def _spill_folder(temp_directory: str | None) -> tempfile.TemporaryDirectory[str] | None:

@@ -245,6 +245,39 @@ _ATTEMPTS = View(
     """,
 )
 
+_TRANSCRIPT = View(
+    "transcript",
+    "Steps, their calls and what arrived after them as rows of one table, to read a trajectory "
+    "by: WHERE trajectory_id = '...' ORDER BY step, rank, place.",
+    {
+        **_pick(_CALL, "seq", "trajectory_id"),
+        "step": "Step that the row is, belongs to, or arrived after; -1 before the first.",
+        "rank": "0 for a step, 1 for a call, 2 for an observation.",
+        "place": "Order among the rows of the same step and rank.",
+        "type": "step, call or observation.",
+        "source": "Who speaks: system, user, agent or environment.",
+        "name": "Name of the tool, else of the sender.",
+        "text": "Text of the step or of the observation.",
+        "reasoning": "Reasoning of the step.",
+        **_pick(_CALL, "call_id", "arguments", "arguments_raw"),
+        "is_error": _OBSERVATION["is_error"],
+    },
+    """
+    SELECT seq, trajectory_id, step, 0 AS rank, 0 AS place, 'step' AS type, source,
+        actor AS name, text, reasoning, NULL AS call_id, NULL AS arguments,
+        NULL AS arguments_raw, NULL AS is_error
+    FROM steps
+    UNION ALL
+    SELECT seq, trajectory_id, step, 1, call, 'call', coalesce(requestor, 'agent'), name, NULL,
+        NULL, call_id, arguments, arguments_raw, NULL
+    FROM tool_calls
+    UNION ALL
+    SELECT seq, trajectory_id, step, 2, "order", 'observation', source, name, text, NULL, call_id,
+        NULL, NULL, is_error
+    FROM observations
+    """,
+)
+
 VIEWS: dict[str, View] = {
     view.name: view
     for view in (
@@ -254,6 +287,7 @@ VIEWS: dict[str, View] = {
         _CALLS_WITH_RESULTS,
         _ERRORS,
         _ATTEMPTS,
+        _TRANSCRIPT,
     )
 }
 """Every view by name, in the order in which they have to be created."""

@@ -26,7 +26,7 @@ LONG_COLUMNS = frozenset(
 )  # fmt: skip
 """Columns whose values rarely repeat: no dictionary and no statistics."""
 
-_BLOOM = {"ndv": 4096, "fpp": 0.01}
+_BLOOM = {"ndv": 1024, "fpp": 0.01}
 
 
 def shard_name(index: int) -> str:

@@ -121,7 +121,7 @@ def test_a_file_gets_the_format_of_its_name(run, store, tmp_path: Path, suffix: 
     if suffix == "parquet":
         assert pq.read_table(out).num_rows == count
     elif suffix == "csv":
-        assert len(list(csv.reader(out.open(newline="")))) == count + 1
+        assert len(list(csv.reader(io.StringIO(out.read_text())))) == count + 1
 
 
 def test_a_file_that_is_there_stays(run, store, tmp_path: Path):
@@ -246,11 +246,21 @@ def test_a_prompt_on_a_terminal(store):
     until("adp> ")
     os.write(terminal, b"SELECT count(*) FROM range(1000000000000) t(i);\n")
     time.sleep(1)
-    os.kill(pid, signal.SIGINT)
+    os.write(terminal, b"\x03")
+    until("stopped")
     until("adp> ")
     os.write(terminal, b"\x04")
     assert os.waitpid(pid, 0)[1] == 0
     os.close(terminal)
+
+
+def test_a_query_that_runs_can_be_stopped(store):
+    words = ["query", store.root, "-c", "SELECT count(*) FROM range(1000000000000) t(i)"]
+    with subprocess.Popen([sys.executable, "-m", "adp.cli.main", *words], stderr=-1) as process:
+        time.sleep(2)
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=20)
+    assert (process.returncode, err) == (130, b"stopped\n")
 
 
 @pytest.mark.parametrize(

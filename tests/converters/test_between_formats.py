@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, Phase, given, settings
 
 from adp.converters.registry import formats
 from adp_schema import jsontext, media, shape
@@ -23,7 +23,9 @@ from tests.roundtrip import read_one, write_one
 DATA = Path(__file__).parents[2].parent / "shared" / "data"
 ADP_FILES = sorted(DATA.glob("adp_v1/*/sample_std.json"))
 CHAT_FILES = [
-    *sorted(DATA.glob("datasets/[nst][nwo][neu][_tc]*/sample_raw.*")),
+    *sorted(DATA.glob("datasets/toucan_like/*.json")),
+    *sorted(DATA.glob("datasets/swe_smith_trajectories/*.json")),
+    *sorted(DATA.glob("datasets/nnetnav_wa/*.json")),
     *sorted(DATA.glob("datasets/fireact/gpt_format*")),
     *sorted(DATA.glob("formats/llamafactory_v1/*_demo_[24].jsonl")),
     *sorted(DATA.glob("formats/dataclaw/*.jsonl")),
@@ -35,6 +37,7 @@ CHAT_FILES = [
 MANY = settings(
     max_examples=150,
     deadline=None,
+    phases=[Phase.explicit, Phase.generate, Phase.shrink],
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 
@@ -87,7 +90,8 @@ class Found:
             self._call(call, f"{path}.calls[{index}]")
 
     def _parts(self, row: Step | Observation, path: str) -> None:
-        for index, part in enumerate(resolve(row.content, None)):
+        reasoning = row.reasoning if isinstance(row, Step) else None
+        for index, part in enumerate(resolve(row.content, row.text, reasoning)):
             if part.type == "media":
                 self._add("media", part.media_id, f"{path}.content[{index}]")
             elif part.type == "opaque":
@@ -99,15 +103,18 @@ class Found:
         paths = (f"{path}.arguments", f"{path}.arguments_raw")
         text = self._exact(call, "arguments")
         raw = self._exact(call, "arguments_raw")
-        if text is None and call.arguments_kind == "object":
-            text = raw
         if call.kind == "code":
             self._add("argument", (("code",), f'"{raw or text or ""}"'), *paths)
-        elif text is None:
-            self._add("argument", ((), f'"{raw}"'), *paths)
-        else:
-            for where, value in leaves(spelled(text)):
-                self._add("argument", (where, value), *paths)
+            return
+        written = raw if text is None else text
+        if written is None:
+            return
+        try:
+            value = spelled(written)
+        except ValueError:
+            value = written
+        for where, leaf in leaves(value):
+            self._add("argument", (where, leaf), *paths)
 
     def _observation(self, row: Observation, path: str) -> None:
         self._extras(path, row)
@@ -158,7 +165,9 @@ def lost(paths: tuple[str, ...], losses: Losses) -> bool:
     """Whether the report names one of the paths; a report on a whole step says nothing."""
     reported = [item["path"] for item in losses.items if not item["path"].endswith("]")]
     reported += [item["path"] for item in losses.items if ".content[" in item["path"]]
-    return any(path == there or path.startswith(there + ".") for path in paths for there in reported)
+    return any(
+        path == there or path.startswith(there + ".") for path in paths for there in reported
+    )
 
 
 def missing(source: Trajectory, target: Trajectory, losses: Losses) -> list[Any]:
@@ -265,7 +274,9 @@ def test_the_check_can_fail():
     (run,) = read_one(formats.get("openai_chat"), data + b'{"x":[1.0]}}}]}]}')
     (other,) = read_one(formats.get("openai_chat"), data + b'{"x":[1]}}}]}]}')
     assert missing(run, run, Losses()) == []
-    assert [piece for piece, _ in missing(run, other, Losses())] == [("argument", (("x", 0), "1.0"))]
+    assert [piece for piece, _ in missing(run, other, Losses())] == [
+        ("argument", (("x", 0), "1.0"))
+    ]
     other.steps[0].text = other.steps[1].calls[0].name = None
     assert len(missing(run, other, Losses())) == 3
     losses = Losses()

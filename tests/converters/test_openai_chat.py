@@ -118,7 +118,12 @@ def test_roles_and_columns():
     assert (run.source_id, run.steps[2].actor) == ("r1", "ann")
     assert (step.text, step.reasoning, step.loss_weight) == ("text", "why", 0.5)
     found = step.calls[0]
-    assert (found.call_id, found.kind, found.name, found.requestor) == ("a", "function", "go", "agent")
+    assert (found.call_id, found.kind, found.name, found.requestor) == (
+        "a",
+        "function",
+        "go",
+        "agent",
+    )
     assert (found.arguments, found.arguments_kind) == ('{"x": 1.0}', "json_string")
     row = step.observations[0]
     assert (row.text, row.name, row.call_step, row.call, row.call_id) == ("out", "go", 3, 0, "a")
@@ -479,9 +484,7 @@ def _role(message: dict[str, Any]) -> Any:
         ),
         (
             _argument_string,
-            lambda r: r["messages"][2]["tool_calls"][0]["function"].update(
-                arguments='{"to":"z"}'
-            ),
+            lambda r: r["messages"][2]["tool_calls"][0]["function"].update(arguments='{"to":"z"}'),
         ),
         (
             _argument_object,

@@ -6,7 +6,7 @@ import json
 import re
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, Phase, given, settings
 
 from adp.converters.openai_chat import CONVERTER, read
 from adp_schema import jsontext
@@ -18,6 +18,7 @@ from tests.roundtrip import read_one, write_one
 MANY = settings(
     max_examples=250,
     deadline=None,
+    phases=[Phase.explicit, Phase.generate, Phase.shrink],
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 

@@ -14,8 +14,10 @@ from adp.core.lookup import head as first_ones
 from adp_schema.store import Store
 
 EPILOG = epilog("adp head my_store -n 5", 2, 5)
-ROOMY = 70
-"""Width from which there is room for the first words."""
+NUMBERS_WIDTH = 36
+"""Width of the columns between the id and the first words."""
+ROOMY = 20
+"""Width from which the first words are worth showing."""
 
 
 def head(
@@ -34,7 +36,9 @@ def report(found: list[Summary], *, as_json: bool) -> None:
         return
     numbers = ["steps", "calls", "errors"]
     screen = console()
-    roomy = screen.width >= ROOMY
+    longest = max((len(visible(summary.trajectory_id)) for summary in found), default=0)
+    room = screen.width - longest - NUMBERS_WIDTH
+    roomy = room >= ROOMY
     last = ["first words"] if roomy else []
     table = light_table("id", *numbers, "success", *last, right=numbers, fold=["id"])
     words = {True: Text("yes", "green"), False: Text("no", "red"), None: Text("-", "dim")}
@@ -45,7 +49,7 @@ def report(found: list[Summary], *, as_json: bool) -> None:
             Text(f"{summary.calls:,}"),
             Text(f"{summary.errors:,}", "red" if summary.errors else ""),
             words[summary.success],
-            Text(one_line(summary.first_words, 100)),
+            Text(one_line(summary.first_words, max(room, 1))),
         ]
         table.add_row(*row[: len(table.columns)])
     screen.print(table if found else "the store holds no trajectories")

@@ -90,7 +90,8 @@ def query(
             prompt(gate, output)
         else:
             for statement in statements(sys.stdin.readline):
-                answer(gate, statement, output)
+                if not answer(gate, statement, output):
+                    break
 
 
 def choose_output(form: str | None, out: Path | None, limit: int) -> Output:

@@ -129,7 +129,7 @@ def _fit(rows: list[dict[str, Any]], schema: pa.Schema) -> pa.Table | None:
             for row in rows
         ]
         return pa.Table.from_pylist(typed, schema=schema)
-    except (pa.ArrowInvalid, pa.ArrowTypeError, AttributeError, TypeError, ValueError, KeyError):
+    except (pa.ArrowException, AttributeError, TypeError, ValueError, KeyError):
         return None
 
 

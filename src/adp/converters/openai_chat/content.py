@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import json
 from typing import Any
 
 from msgspec import Raw
@@ -152,33 +151,35 @@ def write_content(row: Step | Observation, extra: Extra, blobs: Any, *, native: 
 def write_foreign_content(
     row: Step | Observation, extra: Extra, blobs: Any, path: str, losses: Losses
 ) -> Any:
-    """The content of a message from a row of another format.
+    """The content of a message from a row of another format: a list only with media in it.
 
     A page has no place of its own here: its accessibility tree goes first, as text. What other
     formats say about a part is reported, but for its media type.
     """
-    content = write_content(_plain_parts(row, path, losses), extra, blobs, native=False)
-    if not isinstance(row, Observation) or row.axtree is None or row.text is not None:
-        return content
-    tree = jsontext.string(original(row, "axtree", extra))
-    return tree if content is None else [{"type": "text", "text": tree}, *content]
-
-
-def _plain_parts(row: Step | Observation, path: str, losses: Losses) -> Step | Observation:
-    """The row with nothing in its parts that only its own format understands."""
-    if row.content is None:
-        return row
-    parts = json.loads(row.content)
+    text = original(row, "text", extra)
+    reasoning = original(row, "reasoning", extra) if isinstance(row, Step) else None
+    parts = resolve(row.content, text, reasoning)
+    written: list[Any] = []
     for index, part in enumerate(parts):
-        further = part.pop("extra", {})
-        for key in further:
-            if key not in ("mime", "$mime"):
-                losses.add(f"{path}.content[{index}].extra.{key}", REASON)
-        mime = further.get("mime") or further.get("$mime")
-        if mime is not None:
-            part["extra"] = {"$mime": mime}
-    return row.model_copy(update={"content": json.dumps(parts, ensure_ascii=False)})
+        for key in sorted(part.extra.keys() - _KNOWN):
+            losses.add(f"{path}.content[{index}].extra.{key}", REASON)
+        if part.type == "opaque":
+            losses.add(f"{path}.content[{index}]", REASON)
+        elif part.type not in _ELSEWHERE:
+            mime = part.extra.get("$mime") or part.extra.get("mime")
+            part.extra = {} if mime is None else {"$mime": mime}
+            written.append(_write_part(part, blobs))
+    if isinstance(row, Observation) and row.axtree is not None and text is None:
+        text = original(row, "axtree", extra)
+        tree = jsontext.string(media.restore(text, blobs))
+        written.insert(0, {"type": "text", "text": tree})
+    if any(part.type == "media" for part in parts):
+        return written
+    return None if text is None else jsontext.string(media.restore(text, blobs))
 
+
+_KNOWN = frozenset({"mime", "$mime", "bare"})
+"""Keys of media parts that say how the source wrote an image."""
 
 _ELSEWHERE = frozenset({"reasoning", "tool_call"})
 """Parts that the format writes beside the content."""

@@ -230,7 +230,7 @@ class _Writer:
             return jsontext.string(text)
         if loose is not None and not self.native and call.arguments_kind == "text":
             key = "code" if call.kind == "code" else "input"
-            return jsontext.text_of({key: _string(loose)})
+            return jsontext.text_of({key: _string(media.restore(loose, self.trajectory.media))})
         if loose is None:
             return None if self.native else "{}"
         return jsontext.string(loose)
