@@ -1,6 +1,6 @@
 """Golden files: what the examples become in the store and in the other format.
 
-    python -m tests.golden --write    write them anew; read the diff before you commit it
+python -m tests.golden --write    write them anew; read the diff before you commit it
 """
 
 from __future__ import annotations

@@ -20,19 +20,19 @@ Runs = list[tuple[int, str, int]]
 """Rows of one trajectory after another: (seq, trajectory_id, number of rows so far)."""
 
 
-def make_table(name: str, rows: list[Columns], used: set[str], runs: Runs | None) -> pa.Table:
+def make_table(name: str, rows: list[Columns], runs: Runs | None) -> pa.Table:
     """Build an Arrow table.
 
     Args:
         name: name of the table.
         rows: its rows.
-        used: columns that some row has; all others are null.
         runs: for tables whose rows hang from trajectories, which rows hang from which.
 
     Raises:
         SchemaError: a value has the wrong type, or a column is unknown.
     """
     schema = TABLES[name].schema
+    used: set[str] = set().union(*rows)
     if unknown := used - set(schema.names):
         raise SchemaError(f"table {name} has no column {', '.join(sorted(unknown))}")
     keys = {} if runs is None else _key_columns(runs)

@@ -55,7 +55,6 @@ class RowBuilder:
         self.rows: dict[str, list[Columns]] = {name: [] for name in TABLES}
         self.base_ids: list[str] = []
         self.size = 0
-        self._used: dict[str, set[str]] = {name: set() for name in TABLES}
         self._keys: dict[str, list[tuple[int, str, int]]] = {name: [] for name in CHILD_TABLES}
         self._repeats: Counter[str] = Counter()
         self._media_seen: dict[str, str | None] = {}
@@ -92,7 +91,6 @@ class RowBuilder:
         if items := losses.take():
             row = self.rows["trajectories"][-1]
             row["losses"] = text_of(items)
-            self._used["trajectories"].add("losses")
 
     def keep_raw(self, data: bytes) -> None:
         """Keep the record's bytes beside the trajectory that was finished last."""
@@ -330,7 +328,6 @@ class RowBuilder:
 
     def _add(self, table: str, columns: Columns) -> None:
         self.rows[table].append(columns)
-        self._used[table].update(columns)
 
     # ---- out -------------------------------------------------------------------------------
 
@@ -349,7 +346,6 @@ class RowBuilder:
         out = {name: self._table(name) for name in TABLES if name != "sources"}
         for name in TABLES:
             self.rows[name].clear()
-            self._used[name].clear()
         for keys in self._keys.values():
             keys.clear()
         self._mark = dict.fromkeys(TABLES, 0)
@@ -359,4 +355,4 @@ class RowBuilder:
 
     def _table(self, name: str) -> pa.Table:
         runs = self._keys.get(name)
-        return make_table(name, self.rows[name], self._used[name], runs)
+        return make_table(name, self.rows[name], runs)

@@ -11,6 +11,7 @@ import base64
 import json
 import math
 from collections.abc import Iterator
+from datetime import time
 from pathlib import Path
 from typing import Any
 
@@ -63,6 +64,8 @@ def _to_json(value: Any, kind: pa.DataType) -> Any:
         return base64.b64encode(value).decode("ascii")
     if pa.types.is_null(kind):
         return None
+    if pa.types.is_duration(kind):
+        return pa.scalar(value, kind).cast(pa.int64()).as_py()
     if isinstance(kind, pa.BaseExtensionType):
         return _to_json(value, kind.storage_type)
     return pa.scalar(value, kind).cast(pa.string()).as_py()
@@ -90,6 +93,10 @@ def _from_json(value: Any, kind: pa.DataType) -> Any:
         return _NUMBERS.get(value, value) if isinstance(value, str) else value
     if pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
         return base64.b64decode(value)
+    if pa.types.is_duration(kind):
+        return pa.scalar(value, pa.int64()).cast(kind).as_py()
+    if isinstance(value, str) and pa.types.is_time(kind):
+        return time.fromisoformat(value)
     if isinstance(value, str) and (pa.types.is_temporal(kind) or pa.types.is_decimal(kind)):
         return pa.scalar(value).cast(kind).as_py()
     return value

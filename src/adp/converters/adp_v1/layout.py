@@ -193,17 +193,6 @@ def write_number(value: float | None, exact: str | None) -> float | Raw | None:
     return value
 
 
-def decode_exact(raw: Raw) -> dict[str, Raw]:
-    """Decode one level of an object that may hold lone surrogates and NaN, as written."""
-    data = bytes(raw)
-    if jsontext.is_valid(data):
-        return jsontext.decode_object(data)
-    return {
-        jsontext.mend_text(key)[0]: jsontext.raw(jsontext.unmark_json(bytes(value).decode("utf-8")))
-        for key, value in jsontext.decode_object(jsontext.sanitise(data)).items()
-    }
-
-
 def arrange(class_name: str, values: Mapping[str, Any], extra: Extra) -> dict[str, Any]:
     """Put the keys of an object in the order of the source, or in the usual one.
 

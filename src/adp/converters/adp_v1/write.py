@@ -10,7 +10,7 @@ from typing import Any
 
 from msgspec import Raw
 
-from adp.converters.adp_v1.layout import arrange, decode_exact, write_number
+from adp.converters.adp_v1.layout import arrange, write_number
 from adp.converters.adp_v1.pen import Item, Pen
 from adp.converters.adp_v1.turn import Turn
 from adp.converters.unwritten import REASON, report_columns
@@ -218,7 +218,7 @@ class Writer:
         fields = dict(extra.fields)
         nested = Extra(shape=extra.shape.get("image") or {})
         if "image_observation" in fields:
-            nested.fields = decode_exact(fields.pop("image_observation"))
+            nested.fields = jsontext.decode_exact(fields.pop("image_observation"))
         image: Item | None = None
         if images:
             image = {
