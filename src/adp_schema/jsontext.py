@@ -33,9 +33,9 @@ _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|-?Infinity|NaN', re.DOTALL)
 _ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|.)", re.DOTALL)
 _MARK_BASE = 0x10F800 - 0xD800
 _MARK = re.compile("[\U0010f7ff-\U0010ffff]")
-_NUMBER_MARK = "\U0010f7ff"
-_NUMBER_START = f'"{_NUMBER_MARK}'.encode()
-_MARKED_NUMBER = re.compile(f'"{_NUMBER_MARK}(NaN|-?Infinity)"')
+NUMBER_MARK = "\U0010f7ff"
+_NUMBER_START = f'"{NUMBER_MARK}'.encode()
+_MARKED_NUMBER = re.compile(f'"{NUMBER_MARK}(NaN|-?Infinity)"')
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _NON_ASCII = re.compile(r"[^\x00-\x7e]")
 
@@ -180,7 +180,7 @@ def sanitise(data: bytes) -> bytes:
 def _sanitise_token(match: re.Match[str]) -> str:
     token = match.group()
     if token[0] != '"':
-        return f'"{_NUMBER_MARK}{token}"'
+        return f'"{NUMBER_MARK}{token}"'
     return mark_lone_surrogates(token) if "\\u" in token else token
 
 

@@ -247,8 +247,7 @@ _ATTEMPTS = View(
 
 _TRANSCRIPT = View(
     "transcript",
-    "Steps, their calls and what arrived after them as rows of one table, to read a trajectory "
-    "by: WHERE trajectory_id = '...' ORDER BY step, rank, place.",
+    "Steps, calls and observations in one table, to read by: ORDER BY step, rank, place.",
     {
         **_pick(_CALL, "seq", "trajectory_id"),
         "step": "Step that the row is, belongs to, or arrived after; -1 before the first.",

@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -41,7 +42,7 @@ def files(tmp_path: Path) -> dict[str, list[str]]:
 
 
 @pytest.fixture
-def gate(files: dict[str, list[str]]):
+def gate(files: dict[str, list[str]]) -> Iterator[QueryGate]:
     with QueryGate(files) as opened:
         yield opened
 
@@ -90,12 +91,12 @@ def refusal(gate: QueryGate, sql: str, parameters: Any = None) -> str:
         ("SELECT current_setting('TimeZone')", "UTC"),
     ],
 )  # fmt: skip
-def test_what_reads_passes(gate: QueryGate, sql: str, value: object):
+def test_what_reads_passes(gate: QueryGate, sql: str, value: object) -> None:
     assert one(gate, sql) == value
 
 
 @pytest.mark.parametrize("sql", ["SHOW TABLES", "DESCRIBE steps", "SUMMARIZE trajectories"])
-def test_looking_around_passes(gate: QueryGate, sql: str):
+def test_looking_around_passes(gate: QueryGate, sql: str) -> None:
     assert gate.query(sql).num_rows > 5
 
 
@@ -103,11 +104,11 @@ def test_looking_around_passes(gate: QueryGate, sql: str):
     "sql",
     ["EXPLAIN SELECT 1", "explain analyze SELECT 1", "/* a */ EXPLAIN -- b\n ANALYZE\nSELECT 1;"],
 )
-def test_explain_of_a_select_passes(gate: QueryGate, sql: str):
+def test_explain_of_a_select_passes(gate: QueryGate, sql: str) -> None:
     assert gate.query(sql).column_names == ["explain_key", "explain_value"]
 
 
-def test_parameters(gate: QueryGate):
+def test_parameters(gate: QueryGate) -> None:
     sql = "SELECT text FROM steps WHERE trajectory_id = {} AND step = {}"
     assert one(gate, sql.format("?", "?"), ["d/101", 1]) == "101:1"
     assert one(gate, sql.format("$id", "$step"), {"id": "d/101", "step": 1}) == "101:1"
@@ -139,7 +140,7 @@ def test_parameters(gate: QueryGate):
     ],
     ids=lambda text: text[:30] if isinstance(text, str) else None,
 )  # fmt: skip
-def test_a_fault_is_one_sentence(gate: QueryGate, sql: str, message: str):
+def test_a_fault_is_one_sentence(gate: QueryGate, sql: str, message: str) -> None:
     assert refusal(gate, sql).startswith(message) or message in refusal(gate, sql)
 
 
@@ -156,13 +157,13 @@ def test_a_fault_is_one_sentence(gate: QueryGate, sql: str, message: str):
         ("FROM read_csv('x')", "may not read from read_csv()"),
     ],
 )
-def test_a_refusal_says_what_is_allowed(gate: QueryGate, sql: str, part: str):
+def test_a_refusal_says_what_is_allowed(gate: QueryGate, sql: str, part: str) -> None:
     message = refusal(gate, sql)
     assert part in message
     assert message.startswith(("a query is one SELECT", "a query may not read from"))
 
 
-def test_batches_come_one_by_one(gate: QueryGate):
+def test_batches_come_one_by_one(gate: QueryGate) -> None:
     with gate.batches("SELECT i, repeat('x', 1000) FROM range(1000000000000) t(i)") as reader:
         assert reader.schema.names[0] == "i"
         first = reader.read_next_batch()
@@ -170,7 +171,7 @@ def test_batches_come_one_by_one(gate: QueryGate):
     assert one(gate, "SELECT 1") == 1
 
 
-def test_a_fault_in_a_running_query_is_one_sentence(gate: QueryGate):
+def test_a_fault_in_a_running_query_is_one_sentence(gate: QueryGate) -> None:
     sql = "SELECT if(i = 500000, error('boom'), i) FROM range(1000000) t(i)"
     reader = gate.batches(sql)
     with pytest.raises(QueryError, match=r"^boom$"):
@@ -178,13 +179,13 @@ def test_a_fault_in_a_running_query_is_one_sentence(gate: QueryGate):
             pass
 
 
-def test_no_rows_still_have_a_schema(gate: QueryGate):
+def test_no_rows_still_have_a_schema(gate: QueryGate) -> None:
     reader = gate.batches("SELECT step, text FROM steps WHERE false")
     assert reader.schema.names == ["step", "text"]
     assert reader.read_all().num_rows == 0
 
 
-def test_one_gate_serves_many_threads(gate: QueryGate):
+def test_one_gate_serves_many_threads(gate: QueryGate) -> None:
     def ask(seq: int) -> Any:
         return one(gate, "SELECT text FROM calls_with_results, steps WHERE steps.seq = ? AND"
                    " steps.seq = calls_with_results.seq AND steps.step = 0", [seq])  # fmt: skip
@@ -194,21 +195,21 @@ def test_one_gate_serves_many_threads(gate: QueryGate):
         assert list(pool.map(ask, seqs)) == [f"{seq}:0" for seq in seqs]
 
 
-def test_a_result_can_be_read_while_another_query_runs(gate: QueryGate):
+def test_a_result_can_be_read_while_another_query_runs(gate: QueryGate) -> None:
     outer = gate.batches("SELECT i FROM range(100000) t(i)")
     first = outer.read_next_batch().num_rows
     assert one(gate, "SELECT count(*) FROM steps") == 12
     assert first + outer.read_all().num_rows == 100_000
 
 
-def test_a_closed_gate_says_so(files: dict[str, list[str]]):
+def test_a_closed_gate_says_so(files: dict[str, list[str]]) -> None:
     gate = QueryGate(files)
     gate.close()
     gate.close()
     assert refusal(gate, "SELECT 1") == "this query gate is closed"
 
 
-def test_memory_is_limited_and_a_folder_helps(files: dict[str, list[str]], tmp_path: Path):
+def test_memory_is_limited_and_a_folder_helps(files: dict[str, list[str]], tmp_path: Path) -> None:
     sql = "SELECT max(n) FROM (SELECT i, count(*) AS n FROM range(6000000) t(i) GROUP BY i)"
     with QueryGate(files, memory_limit="60MB", threads=2) as gate:
         assert "more memory than 60MB" in refusal(gate, sql)
@@ -229,13 +230,13 @@ def test_memory_is_limited_and_a_folder_helps(files: dict[str, list[str]], tmp_p
         ({"temp_directory": "/nowhere/at/all"}, "cannot use /nowhere/at/all for temporary files"),
     ],
 )
-def test_a_wrong_option_is_one_sentence(options: dict[str, Any], part: str):
+def test_a_wrong_option_is_one_sentence(options: dict[str, Any], part: str) -> None:
     with pytest.raises(QueryError, match=part) as caught:
         QueryGate({}, **options)
     assert "\n" not in str(caught.value)
 
 
-def test_a_missing_or_damaged_shard_is_one_sentence(files: dict[str, list[str]]):
+def test_a_missing_or_damaged_shard_is_one_sentence(files: dict[str, list[str]]) -> None:
     Path(files["steps"][0]).write_bytes(b"no parquet at all")
     with pytest.raises(StoreError, match="cannot read the table 'steps': ") as caught:
         QueryGate(files)
@@ -249,7 +250,7 @@ def test_a_missing_or_damaged_shard_is_one_sentence(files: dict[str, list[str]])
 
 def test_a_shard_that_goes_missing_later_is_one_sentence(
     gate: QueryGate, files: dict[str, list[str]]
-):
+) -> None:
     Path(files["steps"][1]).unlink()
     refusal(gate, "SELECT sum(length(text)) FROM steps")
 
@@ -257,7 +258,7 @@ def test_a_shard_that_goes_missing_later_is_one_sentence(
 @pytest.mark.parametrize(
     "name", ["dataset=other", "it's", "a[1]", "b*", "c?", "d{e,f}", "g h", "ü%20"]
 )
-def test_any_folder_name_will_do(tmp_path: Path, name: str):
+def test_any_folder_name_will_do(tmp_path: Path, name: str) -> None:
     for decoy in ("a1", "bb", "cc"):
         write_shards(tmp_path / decoy, shard(900))
     files = write_shards(tmp_path / name, shard(0), shard(100))
@@ -266,7 +267,9 @@ def test_any_folder_name_will_do(tmp_path: Path, name: str):
         assert one(gate, "SELECT DISTINCT dataset FROM trajectories") == "d"
 
 
-def test_relative_paths_and_file_urls(files: dict[str, list[str]], monkeypatch, tmp_path: Path):
+def test_relative_paths_and_file_urls(
+    files: dict[str, list[str]], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.chdir(tmp_path)
     relative = {table: [os.path.relpath(path) for path in paths] for table, paths in files.items()}
     dotted = {table: [f"store/../{path}" for path in paths] for table, paths in relative.items()}
@@ -278,7 +281,7 @@ def test_relative_paths_and_file_urls(files: dict[str, list[str]], monkeypatch, 
             monkeypatch.chdir(tmp_path)
 
 
-def test_a_store_behind_a_link(files: dict[str, list[str]], tmp_path: Path):
+def test_a_store_behind_a_link(files: dict[str, list[str]], tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(tmp_path / "store")
     linked = {
         table: [path.replace("/store/", "/link/") for path in paths]
@@ -289,7 +292,7 @@ def test_a_store_behind_a_link(files: dict[str, list[str]], tmp_path: Path):
 
 
 @pytest.fixture
-def remote(files: dict[str, list[str]]):
+def remote(files: dict[str, list[str]]) -> Iterator[dict[str, list[str]]]:
     """The store in fsspec's memory, with a file beside it that is none of its shards."""
     memory = fsspec.filesystem("memory")
     urls: dict[str, list[str]] = {}
@@ -303,7 +306,7 @@ def remote(files: dict[str, list[str]]):
     memory.rm("/remote", recursive=True)
 
 
-def test_a_store_behind_a_url(remote: dict[str, list[str]], files: dict[str, list[str]]):
+def test_a_store_behind_a_url(remote: dict[str, list[str]], files: dict[str, list[str]]) -> None:
     with QueryGate(remote) as gate:
         assert one(gate, "SELECT count(*) FROM calls_with_results") == 6
         assert "disabled" in refusal(gate, "FROM 'memory://remote/other.parquet'")
@@ -312,13 +315,13 @@ def test_a_store_behind_a_url(remote: dict[str, list[str]], files: dict[str, lis
 
 
 @pytest.mark.parametrize("url", ["nothing://a/b.parquet", "memory://a/missing.parquet"])
-def test_a_url_that_cannot_be_opened_is_one_sentence(url: str):
+def test_a_url_that_cannot_be_opened_is_one_sentence(url: str) -> None:
     with pytest.raises(StoreError, match=r"cannot (open|read)") as caught:
         QueryGate({"steps": [url]})
     assert "\n" not in str(caught.value)
 
 
-def test_several_stores(tmp_path: Path):
+def test_several_stores(tmp_path: Path) -> None:
     a = write_shards(tmp_path / "a", shard(0), shard(100))
     b = write_shards(tmp_path / "b", shard(0, dataset="e"))
     with QueryGate([("a", a), ("b", b), ("empty", {})]) as gate:
@@ -346,7 +349,7 @@ def test_several_stores(tmp_path: Path):
         assert one(gate, "SELECT count(*) FROM attempts") == 0
 
 
-def test_files_of_an_older_version(tmp_path: Path, files: dict[str, list[str]]):
+def test_files_of_an_older_version(tmp_path: Path, files: dict[str, list[str]]) -> None:
     (path, _) = files["tool_calls"]
     old = pq.read_table(path).drop_columns(["extra", "duration_ms"])
     names = ["tool" if name == "name" else name for name in old.column_names]
@@ -362,7 +365,7 @@ def test_files_of_an_older_version(tmp_path: Path, files: dict[str, list[str]]):
         assert one(gate, "SELECT count(*) FROM calls WHERE name = 'bash'") == 9
 
 
-def test_time_is_utc_wherever_the_machine_is(files: dict[str, list[str]]):
+def test_time_is_utc_wherever_the_machine_is(files: dict[str, list[str]]) -> None:
     code = (
         "import json, sys; from adp_schema.gate import QueryGate;"
         "gate = QueryGate(json.loads(sys.argv[1]));"
@@ -376,13 +379,13 @@ def test_time_is_utc_wherever_the_machine_is(files: dict[str, list[str]]):
     assert done.stdout.strip() == "2024-01-01 00:00:00+00"
 
 
-def test_importing_the_package_does_not_load_duckdb():
+def test_importing_the_package_does_not_load_duckdb() -> None:
     code = "import sys, adp_schema.gate, adp_schema.views; print('duckdb' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
 
 
-def test_an_interrupt_is_a_query_error(gate: QueryGate, monkeypatch):
+def test_an_interrupt_is_a_query_error(gate: QueryGate, monkeypatch: pytest.MonkeyPatch) -> None:
     cursors: list[duckdb.DuckDBPyConnection] = []
     cursor = gate._cursor
 
@@ -397,7 +400,7 @@ def test_an_interrupt_is_a_query_error(gate: QueryGate, monkeypatch):
     timer.join()
 
 
-def test_closing_with_a_query_half_read(files: dict[str, list[str]], tmp_path: Path):
+def test_closing_with_a_query_half_read(files: dict[str, list[str]], tmp_path: Path) -> None:
     gate = QueryGate(files)
     reader = gate.batches("SELECT i FROM range(100000000) t(i)")
     reader.read_next_batch()

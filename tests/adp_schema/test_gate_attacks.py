@@ -20,7 +20,7 @@ import pytest
 from adp_schema import gate as gate_module
 from adp_schema.errors import QueryError
 from adp_schema.gate import QueryGate
-from adp_schema.statement import Checked
+from adp_schema.statement import Checked, check
 from tests.shards import write_shards
 
 CANARY = "canary-7f3a"
@@ -281,7 +281,7 @@ def field(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Field:
 
 
 @pytest.mark.parametrize("attack", ATTACKS.values(), ids=ATTACKS)
-def test_an_attack_is_refused_and_leaves_no_trace(field: Field, attack: str):
+def test_an_attack_is_refused_and_leaves_no_trace(field: Field, attack: str) -> None:
     canary_of_the_test = pa.table({"text": [CANARY]})
     sql = field.sql(attack)
     with QueryGate(field.files) as gate:
@@ -300,7 +300,7 @@ def test_an_attack_is_refused_and_leaves_no_trace(field: Field, attack: str):
 @pytest.mark.parametrize("attack", READS.values(), ids=READS)
 def test_the_engine_alone_reads_no_other_file(
     field: Field, attack: str, monkeypatch: pytest.MonkeyPatch
-):
+) -> None:
     """With the statement check off, the shut engine still shows nothing of the canary."""
     canary_of_the_test = pa.table({"text": [CANARY]})
     monkeypatch.setattr(gate_module, "check", lambda _, sql: Checked(sql, frozenset()))
@@ -314,13 +314,13 @@ def test_the_engine_alone_reads_no_other_file(
 
 
 @pytest.mark.parametrize("attack", [*WRITES.values(), *CHANGES.values()], ids=[*WRITES, *CHANGES])
-def test_the_check_alone_runs_nothing(field: Field, attack: str):
+def test_the_check_alone_runs_nothing(field: Field, attack: str) -> None:
     """The statement check refuses, or the parser does, before anything runs on an open engine."""
     before = field.state()
     with duckdb.connect() as con:
         con.execute("CREATE VIEW steps AS SELECT 1 AS step; CREATE VIEW calls AS SELECT 1 AS step")
         with pytest.raises((QueryError, duckdb.Error, RuntimeError)):
-            gate_module.check(con, field.sql(attack))
+            check(con, field.sql(attack))
     assert field.state() == before
 
 
@@ -342,7 +342,7 @@ def test_the_check_alone_runs_nothing(field: Field, attack: str):
         "log to a file",
     ],
 )
-def test_control_without_the_gate_the_attack_writes(field: Field, name: str):
+def test_control_without_the_gate_the_attack_writes(field: Field, name: str) -> None:
     before = field.state()
     with duckdb.connect() as con:
         con.execute(f"CREATE VIEW steps AS FROM read_parquet('{field.files['steps'][0]}')")
@@ -354,7 +354,7 @@ def test_control_without_the_gate_the_attack_writes(field: Field, name: str):
 @pytest.mark.parametrize("name", ["copy over a shard, in place", "copy in a CTE, in place"])
 def test_control_the_shut_engine_alone_lets_a_shard_be_overwritten(
     field: Field, name: str, monkeypatch: pytest.MonkeyPatch
-):
+) -> None:
     """Why the statement check is needed. If this fails, the engine has become stricter."""
     monkeypatch.setattr(gate_module, "check", lambda _, sql: Checked(sql, frozenset()))
     before = field.state()
@@ -386,7 +386,7 @@ def test_control_the_shut_engine_alone_lets_a_shard_be_overwritten(
         "a global variable",
     ],
 )
-def test_control_without_the_gate_the_attack_reads(field: Field, name: str):
+def test_control_without_the_gate_the_attack_reads(field: Field, name: str) -> None:
     canary_of_the_test = pa.table({"text": [CANARY]})
     with duckdb.connect() as con:
         con.execute("CREATE VIEW steps AS SELECT 1 AS step, '' AS text")
@@ -396,7 +396,7 @@ def test_control_without_the_gate_the_attack_reads(field: Field, name: str):
 
 def test_files_in_the_folder_for_temporary_files_stay_unread(
     field: Field, monkeypatch: pytest.MonkeyPatch
-):
+) -> None:
     monkeypatch.setattr(gate_module, "check", lambda _, sql: Checked(sql, frozenset()))
     with (
         QueryGate(field.files, temp_directory=str(field.root)) as gate,
@@ -405,7 +405,7 @@ def test_files_in_the_folder_for_temporary_files_stay_unread(
         gate.query(field.sql("FROM read_text('{secret}.txt')"))
 
 
-def test_a_shard_that_is_a_link_to_something_else_is_refused(field: Field):
+def test_a_shard_that_is_a_link_to_something_else_is_refused(field: Field) -> None:
     """A store from somebody else may hold links; such a file must not become readable text."""
     path = Path(field.files["steps"][1])
     path.unlink()
@@ -417,7 +417,7 @@ def test_a_shard_that_is_a_link_to_something_else_is_refused(field: Field):
             assert CANARY not in str(caught.value)
 
 
-def test_attacks_through_parameters_are_refused(field: Field):
+def test_attacks_through_parameters_are_refused(field: Field) -> None:
     with QueryGate(field.files) as gate:
         for sql in ("FROM read_text(?)", "FROM query(?)", "FROM query_table(?)", "FROM glob(?)"):
             with pytest.raises(QueryError):

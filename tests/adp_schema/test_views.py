@@ -3,6 +3,7 @@ from __future__ import annotations
 import itertools
 import random
 import re
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -11,8 +12,8 @@ import pyarrow as pa
 import pytest
 
 from adp_schema.gate import QueryGate
-from adp_schema.tables import TABLES
-from adp_schema.views import SHARDS, VIEWS, duckdb_type
+from adp_schema.tables import TABLES, Table
+from adp_schema.views import SHARDS, VIEWS, View, duckdb_type
 from tests.shards import write_shards
 
 Row = dict[str, Any]
@@ -27,7 +28,8 @@ def child(seq: int, step: int, **columns: Any) -> Row:
 
 
 def rows(gate: QueryGate, sql: str) -> list[Row]:
-    return gate.query(sql).to_pylist()
+    found: list[Row] = gate.query(sql).to_pylist()
+    return found
 
 
 def described(gate: QueryGate, name: str) -> list[tuple[str, str]]:
@@ -35,7 +37,7 @@ def described(gate: QueryGate, name: str) -> list[tuple[str, str]]:
 
 
 @pytest.fixture
-def gate(tmp_path: Path):
+def gate(tmp_path: Path) -> Iterator[QueryGate]:
     """One of everything that the views tell apart."""
     shard = {
         "trajectories": [
@@ -76,12 +78,12 @@ def gate(tmp_path: Path):
 
 
 @pytest.mark.parametrize("name", VIEWS)
-def test_the_columns_of_a_view_are_the_described_ones(gate: QueryGate, name: str):
+def test_the_columns_of_a_view_are_the_described_ones(gate: QueryGate, name: str) -> None:
     assert [column for column, _ in described(gate, name)] == list(VIEWS[name].columns)
 
 
 @pytest.mark.parametrize("view", VIEWS.values(), ids=VIEWS)
-def test_descriptions_are_one_sentence_a_line(view):
+def test_descriptions_are_one_sentence_a_line(view: View) -> None:
     for text in (view.description, *view.columns.values()):
         assert text.endswith("."), text
         assert "\n" not in text
@@ -90,15 +92,15 @@ def test_descriptions_are_one_sentence_a_line(view):
 
 
 @pytest.mark.parametrize("name", VIEWS)
-def test_a_view_without_rows_has_the_types_of_one_with_rows(tmp_path: Path, name: str):
-    everything = {table: [{}] for table in TABLES}
+def test_a_view_without_rows_has_the_types_of_one_with_rows(tmp_path: Path, name: str) -> None:
+    everything: dict[str, list[Row]] = {table: [{}] for table in TABLES}
     with QueryGate(write_shards(tmp_path, everything)) as full, QueryGate({}) as empty:
         assert described(empty, name) == described(full, name)
         assert rows(empty, f"SELECT count(*) AS n FROM {name}") == [{"n": 0}]
 
 
 @pytest.mark.parametrize("table", TABLES.values(), ids=TABLES)
-def test_a_table_comes_out_with_its_arrow_types(tmp_path: Path, table):
+def test_a_table_comes_out_with_its_arrow_types(tmp_path: Path, table: Table) -> None:
     name = "all_trajectories" if table.name == "trajectories" else table.name
     with QueryGate(write_shards(tmp_path, {table.name: [{}]})) as gate:
         found = gate.query(f"FROM {name}").schema
@@ -111,7 +113,7 @@ def test_a_table_comes_out_with_its_arrow_types(tmp_path: Path, table):
             assert same == field.type
 
 
-def test_values_come_through_whole(gate: QueryGate):
+def test_values_come_through_whole(gate: QueryGate) -> None:
     step = rows(gate, "SELECT labels, prompt_token_ids, timestamp, text FROM steps")[0]
     assert step == {
         "labels": ["a", "b"],
@@ -127,12 +129,12 @@ def test_values_come_through_whole(gate: QueryGate):
     ]
 
 
-def test_trajectories_are_main_lines(gate: QueryGate):
+def test_trajectories_are_main_lines(gate: QueryGate) -> None:
     assert [row["seq"] for row in rows(gate, "SELECT seq FROM trajectories")] == [1, 2, 3, 4, 5, 7]
     assert len(rows(gate, "SELECT seq FROM all_trajectories")) == 7
 
 
-def test_calls_with_results(gate: QueryGate):
+def test_calls_with_results(gate: QueryGate) -> None:
     found = rows(
         gate,
         "SELECT step, call, name, result, is_error, result_step, result_order, latency_ms,"
@@ -151,7 +153,7 @@ def test_calls_with_results(gate: QueryGate):
     assert len(rows(gate, "FROM calls_with_results WHERE seq = 6")) == 1
 
 
-def test_pairs_of_calls_and_results_are_those_of_a_plain_join(tmp_path: Path):
+def test_pairs_of_calls_and_results_are_those_of_a_plain_join(tmp_path: Path) -> None:
     dice = random.Random(7)
     calls = [
         child(seq, step, call=call, name=f"{seq}.{step}.{call}")
@@ -181,7 +183,7 @@ def test_pairs_of_calls_and_results_are_those_of_a_plain_join(tmp_path: Path):
     assert len(expected) > len(calls)
 
 
-def test_errors(gate: QueryGate):
+def test_errors(gate: QueryGate) -> None:
     found = rows(gate, "FROM errors ORDER BY level, seq, step")
     keys = ("seq", "level", "step", "call_step", "call", "name", "error_type", "exit_code", "text")
     assert [tuple(row[key] for key in keys) for row in found] == [
@@ -194,7 +196,7 @@ def test_errors(gate: QueryGate):
     assert {row["dataset"] for row in found} == {"d"}
 
 
-def test_attempts(gate: QueryGate):
+def test_attempts(gate: QueryGate) -> None:
     solved, failed = rows(gate, "FROM attempts ORDER BY task_id")
     assert solved == {
         "dataset": "d",
@@ -215,7 +217,7 @@ def test_attempts(gate: QueryGate):
     assert failed["first_success"] is None
 
 
-def test_filters_reach_the_row_groups(tmp_path: Path):
+def test_filters_reach_the_row_groups(tmp_path: Path) -> None:
     shards = [
         {
             "trajectories": [trajectory(seq) for seq in range(start, start + 50)],
@@ -240,7 +242,7 @@ def test_filters_reach_the_row_groups(tmp_path: Path):
         assert "reasoning" not in plan
 
 
-def test_duckdb_type_knows_every_type_in_use():
+def test_duckdb_type_knows_every_type_in_use() -> None:
     for table in TABLES.values():
         for field in table.schema:
             assert duckdb_type(field.type)

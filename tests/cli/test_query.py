@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pyarrow.parquet as pq
 import pytest
@@ -18,6 +19,9 @@ import pytest
 from adp.cli.query import statements
 from adp_schema.store import Store
 from adp_schema.views import VIEWS
+
+if TYPE_CHECKING:
+    from tests.cli.conftest import Run
 
 ODD = (
     "SELECT 1 AS a, 2 AS a, NULL AS n, [1, 2] AS l, 'x\"y,\n' AS t, 1.5::DECIMAL(3, 1) AS d,"
@@ -34,7 +38,7 @@ def piped(store: Store, text: str, *words: str) -> subprocess.CompletedProcess[s
     )  # fmt: skip
 
 
-def test_a_table(run, store):
+def test_a_table(run: Run, store: Store) -> None:
     done = run("query", store.root, "-c", "SELECT seq, name, is_error FROM calls_with_results")
     assert done.code == 0
     lines = [line.split() for line in done.out.splitlines()]
@@ -43,7 +47,7 @@ def test_a_table(run, store):
     assert lines[-1] == ["2", "rows"]
 
 
-def test_a_table_says_what_it_cut(run, store):
+def test_a_table_says_what_it_cut(run: Run, store: Store) -> None:
     sql = "SELECT i FROM range(12345) t(i)"
     out = run("query", store.root, "-c", sql, "--limit", 3).out
     assert len(out.splitlines()) == 1 + 1 + 3
@@ -53,13 +57,15 @@ def test_a_table_says_what_it_cut(run, store):
     assert len(out.splitlines()) == 99 + 2
 
 
-def test_counting_the_cut_rows_takes_no_forever(run, store, monkeypatch):
+def test_counting_the_cut_rows_takes_no_forever(
+    run: Run, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("adp.cli.output.COUNT_SECONDS", 0.0)
     out = run("query", store.root, "-c", "SELECT i FROM range(10000000000) t(i)").out
     assert "40 of more than 4,096 rows, more than 4,056 cut" in out
 
 
-def test_wide_rows_become_lists(run, store):
+def test_wide_rows_become_lists(run: Run, store: Store) -> None:
     out = run("query", store.root, "-c", "FROM trajectories WHERE seq = 100").out
     assert "row 1\n" in out
     assert "agent_model" in out
@@ -67,7 +73,7 @@ def test_wide_rows_become_lists(run, store):
     assert out.endswith("1 row\n")
 
 
-def test_data_cannot_reach_the_terminal(run, store):
+def test_data_cannot_reach_the_terminal(run: Run, store: Store) -> None:
     sql = "SELECT text AS \"\x1b[31mred\" FROM steps WHERE text LIKE '%bold%'"
     out = run("query", store.root, "-c", sql).out
     assert "\x1b" not in out
@@ -80,13 +86,13 @@ def test_data_cannot_reach_the_terminal(run, store):
     assert json.loads(out) == {"x": "\x9b\u202e"}
 
 
-def test_long_cells_are_cut(run, store):
+def test_long_cells_are_cut(run: Run, store: Store) -> None:
     out = run("query", store.root, "-c", "SELECT repeat('wide ', 100000) AS t").out
     assert len(out) < 400
     assert "…" in out
 
 
-def test_jsonl_and_json(run, store):
+def test_jsonl_and_json(run: Run, store: Store) -> None:
     expected = {
         "a": 1, "a_2": 2, "n": None, "l": [1, 2], "t": 'x"y,\n', "d": 1.5, "f": None,
         "b": "qg==", "s": "2024-01-02T03:04:05+00:00", "o": {"k": "\x9b"}, "h": 1,
@@ -100,7 +106,7 @@ def test_jsonl_and_json(run, store):
     assert run("query", store.root, "-c", none, "--format", "jsonl").out == ""
 
 
-def test_csv(run, store):
+def test_csv(run: Run, store: Store) -> None:
     out = run("query", store.root, "-c", ODD, "--format", "csv").out
     (row,) = csv.DictReader(io.StringIO(out, newline=""))
     assert (row["a"], row["a_2"], row["n"], row["l"]) == ("1", "2", "", "[1, 2]")
@@ -112,7 +118,9 @@ def test_csv(run, store):
 
 
 @pytest.mark.parametrize("suffix", ["csv", "json", "jsonl", "ndjson", "parquet"])
-def test_a_file_gets_the_format_of_its_name(run, store, tmp_path: Path, suffix: str):
+def test_a_file_gets_the_format_of_its_name(
+    run: Run, store: Store, tmp_path: Path, suffix: str
+) -> None:
     out = tmp_path / f"rows.{suffix}"
     done = run("query", store.root, "-c", "SELECT seq, labels, text FROM steps", "-o", out)
     count = Store.open(store.root).manifest.rows("steps")
@@ -124,7 +132,7 @@ def test_a_file_gets_the_format_of_its_name(run, store, tmp_path: Path, suffix: 
         assert len(list(csv.reader(io.StringIO(out.read_text())))) == count + 1
 
 
-def test_a_file_that_is_there_stays(run, store, tmp_path: Path):
+def test_a_file_that_is_there_stays(run: Run, store: Store, tmp_path: Path) -> None:
     out = tmp_path / "rows.csv"
     out.write_text("mine")
     done = run("query", store.root, "-c", "SELECT 1", "-o", out)
@@ -133,7 +141,7 @@ def test_a_file_that_is_there_stays(run, store, tmp_path: Path):
     assert out.read_text() == "mine"
 
 
-def test_a_query_that_fails_leaves_no_file(run, store, tmp_path: Path):
+def test_a_query_that_fails_leaves_no_file(run: Run, store: Store, tmp_path: Path) -> None:
     sql = "SELECT if(i = 90000, error('boom'), i) AS i FROM range(100000) t(i)"
     done = run("query", store.root, "-c", sql, "-o", tmp_path / "rows.csv")
     assert (done.code, done.err) == (6, "error: boom\n")
@@ -156,7 +164,15 @@ def test_a_query_that_fails_leaves_no_file(run, store, tmp_path: Path):
         (("-c", "SELECT 1", "--memory", "lots"), 6, "does not start"),
     ],
 )
-def test_what_is_wrong_is_one_sentence(run, store, tmp_path, monkeypatch, words, code, said):
+def test_what_is_wrong_is_one_sentence(
+    run: Run,
+    store: Store,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    words: tuple[str, ...],
+    code: int,
+    said: str,
+) -> None:
     monkeypatch.chdir(tmp_path)
     done = run("query", store.root, *words)
     assert done.code == code
@@ -165,14 +181,14 @@ def test_what_is_wrong_is_one_sentence(run, store, tmp_path, monkeypatch, words,
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_query_from_a_file(run, store, tmp_path: Path):
+def test_a_query_from_a_file(run: Run, store: Store, tmp_path: Path) -> None:
     file = tmp_path / "q.sql"
     file.write_text("-- how many\nSELECT count(*) AS n\nFROM trajectories;\n")
     out = run("query", store.root, "-f", file, "--format", "jsonl").out
     assert json.loads(out) == {"n": 3}
 
 
-def test_several_stores(run, store, tmp_path: Path):
+def test_several_stores(run: Run, store: Store, tmp_path: Path) -> None:
     other = tmp_path / "other"
     other.symlink_to(store.root)
     sql = "SELECT store, count(*) AS n FROM trajectories GROUP BY store ORDER BY store"
@@ -185,13 +201,13 @@ def test_several_stores(run, store, tmp_path: Path):
     assert json.loads(out.splitlines()[0])["store"] == store.root
 
 
-def test_explain_is_drawn(run, store):
+def test_explain_is_drawn(run: Run, store: Store) -> None:
     out = run("query", store.root, "-c", "EXPLAIN SELECT text FROM steps").out
     assert "Read Parquet" in out.replace("_", " ").title()
     assert "explain_key" not in out
 
 
-def test_statements_from_a_pipe(store):
+def test_statements_from_a_pipe(store: Store) -> None:
     done = piped(store, "SELECT 1 AS a; SELECT ';' AS b\n;\n\nSELECT 3 AS c", "--format", "jsonl")
     assert done.stderr == ""
     assert [json.loads(line) for line in done.stdout.splitlines()] == [
@@ -202,7 +218,7 @@ def test_statements_from_a_pipe(store):
     assert (done.returncode, done.stdout) == (6, '{"a": 1}\n')
 
 
-def test_dot_commands(store):
+def test_dot_commands(store: Store) -> None:
     out = piped(store, ".tables\n.schema attempts;\n.help\n.quit\nSELECT 1;").stdout
     for name in VIEWS:
         assert f"\n{name} " in out
@@ -218,7 +234,7 @@ def test_dot_commands(store):
     assert "did you mean .tables" in piped(store, ".table").stderr
 
 
-def test_a_prompt_on_a_terminal(store):
+def test_a_prompt_on_a_terminal(store: Store) -> None:
     """Errors go on, a query that runs too long can be stopped, and Ctrl-D leaves."""
     pid, terminal = pty.fork()
     if pid == 0:
@@ -254,7 +270,7 @@ def test_a_prompt_on_a_terminal(store):
     os.close(terminal)
 
 
-def test_a_query_that_runs_can_be_stopped(store):
+def test_a_query_that_runs_can_be_stopped(store: Store) -> None:
     words = ["query", store.root, "-c", "SELECT count(*) FROM range(1000000000000) t(i)"]
     with subprocess.Popen([sys.executable, "-m", "adp.cli.main", *words], stderr=-1) as process:
         time.sleep(2)
@@ -275,5 +291,5 @@ def test_a_query_that_runs_can_be_stopped(store):
         ("", []),
     ],
 )
-def test_splitting_into_statements(text: str, expected: list[str]):
+def test_splitting_into_statements(text: str, expected: list[str]) -> None:
     assert list(statements(io.StringIO(text).readline)) == expected
