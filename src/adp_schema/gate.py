@@ -69,7 +69,8 @@ class QueryGate:
 
     A gate may be used for any number of queries, from several threads at once. Over several
     stores each view shows the rows of all of them; ``seq`` of store number i is raised by
-    ``i << 50``, so that joins on ``seq`` stay right.
+    ``i << 50``, so that joins on ``seq`` stay right. From the second store on, a filter on
+    ``seq`` is therefore slow; one on ``trajectory_id`` is fast everywhere.
 
     Args:
         tables: the files of one store; or a list of `StoreFiles` or (name, files), which adds

@@ -15,6 +15,7 @@ from adp_schema.ids import digest
 from adp_schema.model import Media
 
 _DATA_URI = re.compile(r"data:([\w.+-]+/[\w.+-]+);base64,([A-Za-z0-9+/]{32,}={0,2})")
+_REFERENCE = re.compile(r"data:([\w.+-]+/[\w.+-]+);base64,([A-Za-z0-9+/]*={0,2})")
 _PLACE = re.compile(r"adp-media:([\w.+-]+/[\w.+-]+);([0-9a-f]{32})")
 
 
@@ -39,7 +40,7 @@ def media_of_uri(uri: str, mime: str | None = None) -> Media:
 
 def media_of_reference(text: str) -> Media:
     """Media for what a source writes where an image belongs: a data URI, a URL or a path."""
-    match = _DATA_URI.fullmatch(text)
+    match = _REFERENCE.fullmatch(text)
     if match and (data := blob_of_base64(match.group(2))) is not None:
         return media_of_bytes(data, match.group(1))
     return media_of_uri(text)

@@ -32,6 +32,7 @@ CHAT_FILES = [
     *(
         DATA / "adp_v1" / name / "sample_raw.json"
         for name in ("code_feedback", "mini-coder", "nnetnav-wa", "swe-smith")
+        if DATA.exists()
     ),
 ]
 MANY = settings(

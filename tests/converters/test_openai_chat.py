@@ -538,6 +538,7 @@ FILES = [
     *(
         DATA / "adp_v1" / name / "sample_raw.json"
         for name in ("code_feedback", "mini-coder", "nnetnav-wa", "swe-smith", "toucan_1_5m")
+        if DATA.exists()
     ),
 ]
 

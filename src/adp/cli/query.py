@@ -13,12 +13,14 @@ import typer
 from rich.text import Text
 
 from adp.cli.text import console, epilog, light_table, visible
-from adp_schema.errors import AdpError, UsageError, unknown_name
+from adp_schema.errors import AdpError, InputError, UsageError, unknown_name
 from adp_schema.gate import MEMORY_LIMIT, QueryGate, StoreFiles
 from adp_schema.store import Store
-from adp_schema.views import VIEWS
+from adp_schema.views import STORE_COLUMN, VIEWS
 
-EPILOG = epilog("adp query my_store -c 'SELECT name, count(*) FROM calls GROUP BY name'", 2, 5, 6)
+EPILOG = epilog(
+    "adp query my_store -c 'SELECT name, count(*) FROM calls GROUP BY name'", 2, 3, 5, 6
+)
 
 FORMATS = ("table", "csv", "json", "jsonl", "parquet")
 LIMIT = 40
@@ -42,7 +44,7 @@ class Output:
 
 def query(
     stores: Annotated[
-        list[str], typer.Argument(metavar="STORE...", help="Folders or URLs of stores.")
+        list[str], typer.Argument(metavar="STORE", help="Folders or URLs of stores.")
     ],
     command: Annotated[
         str | None, typer.Option("--command", "-c", metavar="SQL", help="The query.")
@@ -80,7 +82,10 @@ def query(
     if command is not None and file is not None:
         raise UsageError("-c and -f exclude each other")
     if file is not None:
-        command = file.read_text(encoding="utf-8")
+        try:
+            command = file.read_text(encoding="utf-8")
+        except UnicodeDecodeError:
+            raise InputError(f"{file} is not UTF-8 text") from None
     with QueryGate(store_files(stores), memory_limit=memory, temp_directory=temp) as gate:
         if command is not None:
             run(gate, command, output)
@@ -184,9 +189,10 @@ def show_schema(gate: QueryGate, name: str) -> None:
     if name not in VIEWS:
         raise UsageError(unknown_name("table", name, VIEWS))
     table = light_table("column", "type", "meaning", fold=["column", "type", "meaning"])
+    meanings = VIEWS[name].columns | dict([STORE_COLUMN])
     kinds = gate.query(f"SELECT column_name, column_type FROM (DESCRIBE {name})")
     for column, kind in zip(*(part.to_pylist() for part in kinds.columns), strict=True):
-        table.add_row(Text(column), Text(kind), Text(VIEWS[name].columns.get(column, "")))
+        table.add_row(Text(column), Text(kind), Text(meanings[column]))
     console().print(table)
 
 
