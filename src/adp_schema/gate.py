@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 import pyarrow as pa
 
 from adp_schema.errors import QueryError, StoreError, unknown_name
-from adp_schema.statement import check, plain, sentence
+from adp_schema.statement import Checked, check, plain, sentence
 from adp_schema.tables import TABLES, Table
 from adp_schema.views import SEQ_SHIFT, VIEWS, View, quote_name, quote_text, shards_sql
 
@@ -34,6 +34,9 @@ if TYPE_CHECKING:
 
 MEMORY_LIMIT = "4GB"
 """How much memory the engine may use unless the caller says otherwise."""
+
+CHECKED_LIMIT = 256
+"""How many statements a gate remembers as checked."""
 
 BATCH_ROWS = 4096
 """Rows a batch. A column of a batch holds 2 GiB of text at most, so long texts need few rows."""
@@ -104,6 +107,7 @@ class QueryGate:
         )
         self._memory_limit = memory_limit
         self._lock = threading.Lock()
+        self._checked: dict[str, Checked] = {}
         self._con: duckdb.DuckDBPyConnection | None = None
         self._spill = _spill_folder(temp_directory)
         try:
@@ -142,7 +146,7 @@ class QueryGate:
         engine = _Engine(cursor)
         tables: frozenset[str] = frozenset()
         try:
-            text, tables = check(cursor, sql)
+            text, tables = self._check(cursor, sql)
             relation = cursor.sql(text, params=parameters)
             reader = engine.call(relation.to_arrow_reader, BATCH_ROWS)
         except Exception as error:
@@ -160,6 +164,16 @@ class QueryGate:
                 engine.close()
 
         return pa.RecordBatchReader.from_batches(reader.schema, rows())
+
+    def _check(self, cursor: duckdb.DuckDBPyConnection, sql: str) -> Checked:
+        """Check a statement; what was found of a text stays true, so it is remembered."""
+        found = self._checked.get(sql)
+        if found is None:
+            found = check(cursor, sql)
+            if len(self._checked) >= CHECKED_LIMIT:
+                self._checked.clear()
+            self._checked[sql] = found
+        return found
 
     def close(self) -> None:
         """Close the gate and remove its temporary files. Closing it twice does nothing."""

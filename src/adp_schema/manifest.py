@@ -11,7 +11,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from adp_schema.tables import SCHEMA_VERSION
 
@@ -27,6 +27,15 @@ class Shard(_Strict):
     """One Parquet file of a table."""
 
     path: str = Field(description="Path in the store.")
+
+    @field_validator("path")
+    @classmethod
+    def _inside(cls, path: str) -> str:
+        """Refuse paths that lead out of the store: what they name would be opened to SQL."""
+        if path.startswith("/") or "\\" in path or ":" in path or ".." in path.split("/"):
+            raise ValueError(f"the path {path!r} leads out of the store")
+        return path
+
     rows: int = Field(description="Number of rows.")
     size: int = Field(description="Size in bytes.")
     hash: str = Field(description="blake2b-128 of the file, in hexadecimal.")

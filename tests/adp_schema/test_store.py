@@ -76,6 +76,17 @@ def test_what_is_no_store(tmp_path):
         Store.open(str(tmp_path))
 
 
+@pytest.mark.parametrize("path", ["../x.parquet", "/etc/passwd", "steps/../../x", "C:\\x"])
+def test_a_manifest_cannot_name_files_outside(tmp_path, path):
+    write_store(tmp_path / "s", builder_of("x"))
+    file = tmp_path / "s" / "adp.json"
+    manifest = json.loads(file.read_text())
+    manifest["tables"]["steps"][0]["path"] = path
+    file.write_text(json.dumps(manifest))
+    with pytest.raises(StoreError, match="leads out of the store"):
+        Store.open(str(tmp_path / "s"))
+
+
 def test_a_newer_store_is_refused(tmp_path):
     write_store(tmp_path / "s", builder_of("x"))
     path = tmp_path / "s" / "adp.json"

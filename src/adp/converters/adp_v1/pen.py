@@ -75,6 +75,9 @@ class Pen:
         if blob is None:
             self.losses.add(f"$.media.{part.media_id}", "the store does not hold it")
             return ""
+        if not self.own and blob.mime is not None and not blob.mime.startswith("image/"):
+            reason = f"the format has images only; {blob.mime} is written as one"
+            self.losses.add(f"$.media.{part.media_id}", reason)
         plain = {key: msgspec.json.decode(value) for key, value in part.extra.items()}
         reference = images.reference(blob, plain)
         written = extra.fields.get("content")
