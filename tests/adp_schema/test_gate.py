@@ -136,7 +136,6 @@ def test_parameters(gate: QueryGate) -> None:
         ("SELECT CAST('x' AS INT)", "Could not convert string 'x' to INT32 (line 1, column 8)"),
         ("SELECT error('two\nlines')", "two"),
         ("SELECT '\ud800'", "the query has half a character at position 9"),
-        ("SELECT " + "+".join("1" * 900), "the query nests expressions too deeply"),
     ],
     ids=lambda text: text[:30] if isinstance(text, str) else None,
 )  # fmt: skip
@@ -408,3 +407,14 @@ def test_closing_with_a_query_half_read(files: dict[str, list[str]], tmp_path: P
     shutil.rmtree(tmp_path / "store")
     assert "closed" in refusal(gate, "SELECT 1")
     assert reader.schema.names == ["i"]
+
+
+@pytest.mark.parametrize("depth", [900, 20_000])
+def test_deep_expressions_run_or_are_refused_in_a_sentence(gate: QueryGate, depth: int):
+    """How deep the parser of JSON goes differs between versions of Python."""
+    rows, message = None, ""
+    try:
+        rows = gate.query("SELECT " + "+".join("1" * depth) + " AS n").to_pylist()
+    except QueryError as error:
+        message = str(error)
+    assert rows == [{"n": depth}] or (message and "\n" not in message)
