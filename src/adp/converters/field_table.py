@@ -21,7 +21,7 @@ from typing import Any
 
 from adp.converters.registry import formats
 from adp.converters.unwritten import BOOKKEEPING
-from adp_schema import jsontext
+from adp_schema import errors, jsontext
 from adp_schema.builder import Origin, RowBuilder
 from adp_schema.model import Media, Trajectory
 from adp_schema.protocols import Converter, Losses, RawRecord
@@ -261,7 +261,7 @@ class _Trial:
         """Read a changed record; None when the change made it wrong."""
         try:
             return self._read(self._name, data)
-        except Exception:
+        except (errors.RecordError, ValueError):
             return None
 
     def _read(self, name: str, data: bytes) -> _Reading:
