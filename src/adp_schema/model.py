@@ -239,6 +239,7 @@ class Trajectory(Row):
     media: Mapping[str, Media] = Field(default_factory=dict, exclude=True)
     raw: list[RawRow] = Field(default_factory=list, exclude=True)
     task: Task | None = Field(default=None, exclude=True)
+    branches: list[Trajectory] = Field(default_factory=list, exclude=True)
 
 
 class Task(Row):

@@ -41,6 +41,8 @@ class RawRecord:
         offset: byte offset of the record in its file (the row number in Parquet).
         size: length in bytes as it stands in the file.
         marked: whether characters were replaced by marks.
+        side_files: contents of the files that belong to this one (see `Converter.side_files`),
+            by their path relative to the root of the conversion.
     """
 
     data: bytes
@@ -49,6 +51,7 @@ class RawRecord:
     offset: int
     size: int
     marked: bool = False
+    side_files: Mapping[str, bytes] = field(default_factory=dict)
 
 
 @dataclass
@@ -98,7 +101,26 @@ class Converter(Protocol):
     title: str
     """One line for ``adp formats``."""
     container: str
-    """How its files are usually laid out: ``jsonl`` or ``json_array``."""
+    """How its files are usually laid out: ``jsonl``, ``json_array`` or ``json``."""
+    recognised: str
+    """How a record is recognised, in one sentence."""
+    versions: str
+    """Which versions or dialects are read and which is written, in a sentence or two."""
+    flavours: tuple[str, ...]
+    """Names for ``--flavour``, the default first; empty when there is one way to write."""
+    embeds_branches: bool
+    """Whether one record holds a run together with its branches (`Trajectory.branches`)."""
+
+    def side_files(self, source_file: str) -> tuple[str, ...]:
+        """Paths of the files that belong to an input file, if they are there.
+
+        Args:
+            source_file: path of the file, relative to the root of the conversion, with ``/``.
+
+        Returns:
+            Candidates, relative to the same root, in order.
+        """
+        ...
 
     def sniff(self, record: Mapping[str, Raw]) -> Match:
         """Say how surely a record (first level decoded) is of this format."""
@@ -113,8 +135,15 @@ class Converter(Protocol):
         """
         ...
 
-    def write(self, trajectory: Trajectory, losses: Losses) -> dict[str, Any]:
+    def write(
+        self, trajectory: Trajectory, losses: Losses, flavour: str | None = None
+    ) -> dict[str, Any]:
         """Convert a trajectory into a record of this format.
+
+        Args:
+            trajectory: with its steps; with its branches when the format embeds them.
+            losses: takes what the format has no place for.
+            flavour: one of `flavours`; None means the first.
 
         Returns:
             The record as a tree of dicts, lists, scalars and `Raw` JSON text, in key order.

@@ -190,13 +190,15 @@ class Store:
     def resolve(self, trajectory: Trajectory) -> Trajectory:
         """Put the parent's steps before a branch's own ones.
 
+        A branch without ``parent_step``, such as a subagent, shares no steps and stays as it is.
+
         Raises:
             StoreError: the parent is not in the store.
         """
-        if trajectory.parent_id is None:
+        if trajectory.parent_id is None or trajectory.parent_step is None:
             return trajectory
         parent = self.get(trajectory.parent_id, resolve=True)
-        kept = trajectory.parent_step or 0
+        kept = trajectory.parent_step
         before = [step for step in parent.steps if (step.step or 0) < kept]
         return trajectory.model_copy(
             update={

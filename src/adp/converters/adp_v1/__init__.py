@@ -35,6 +35,17 @@ class AdpV1:
     version = "1"
     title = "ADP v1 JSON, versions 1 and 1.0 to 1.5: a list of actions and observations"
     container = "json_array"
+    recognised = "A list `content` whose first item has a `class_`."
+    versions = (
+        "Reads 1 (without `schema_version`) and 1.0.0 to 1.5.0; writes the version that was read, "
+        "and 1.5.0 from other formats."
+    )
+    flavours: tuple[str, ...] = ()
+    embeds_branches = False
+
+    def side_files(self, source_file: str) -> tuple[str, ...]:
+        """None: a file stands alone."""
+        return ()
 
     def sniff(self, record: Mapping[str, Raw]) -> Match:
         """A record is recognised by the ``class_`` of its first item."""
@@ -61,7 +72,9 @@ class AdpV1:
         except UnicodeDecodeError:
             raise RecordError("the text is not UTF-8") from None
 
-    def write(self, trajectory: Trajectory, losses: Losses) -> dict[str, Any]:
+    def write(
+        self, trajectory: Trajectory, losses: Losses, flavour: str | None = None
+    ) -> dict[str, Any]:
         """Convert a trajectory into a record."""
         return Writer(trajectory, losses).record()
 

@@ -27,6 +27,18 @@ class OpenAIChat:
     version = "1"
     title = "OpenAI chat messages and tools, one row a conversation"
     container = "jsonl"
+    recognised = "A list `messages` (or a JSON string of one) whose items have a `role`."
+    versions = (
+        "Reads chat completions with `tool_calls`, the old `function_call`, custom tools, and the "
+        "dialects of open data sets; writes the dialect that was read, and `tool_calls` from "
+        "other formats."
+    )
+    flavours: tuple[str, ...] = ()
+    embeds_branches = False
+
+    def side_files(self, source_file: str) -> tuple[str, ...]:
+        """None: a file stands alone."""
+        return ()
 
     def sniff(self, record: Mapping[str, Raw]) -> Match:
         """A list ``messages`` (or a JSON string of one) whose items have a role."""
@@ -46,7 +58,9 @@ class OpenAIChat:
         """Convert a row into one trajectory."""
         read_record(record, builder, losses)
 
-    def write(self, trajectory: Trajectory, losses: Losses) -> dict[str, Any]:
+    def write(
+        self, trajectory: Trajectory, losses: Losses, flavour: str | None = None
+    ) -> dict[str, Any]:
         """Convert a trajectory into a row."""
         return write_record(trajectory, losses)
 
