@@ -174,7 +174,8 @@ def schema_json() -> str:
     for row in ROWS:
         found = row.model_json_schema(ref_template="#/$defs/{model}")
         defs.update(found.pop("$defs", {}))
-        defs[row.__name__] = found
+        if "properties" in found:  # a row that refers to itself is among its own definitions
+            defs[row.__name__] = found
     for table in TABLES.values():
         properties = defs[table.row.__name__]["properties"]
         for name, column in properties.items():
