@@ -1,0 +1,163 @@
+"""The pages on formats: an index, and a page a format.
+
+A page says how the format is recognised, which versions are read and written, what becomes of
+an example, and of every field. All of it comes from the code: the converter's own words, and
+`adp.converters.field_table`, which tries each field.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Callable
+from typing import Any
+
+from adp.converters.field_table import LOST, VERDICTS, FieldRow, field_rows, load_probe
+from adp.converters.registry import BUILTIN, formats
+from adp_schema.builder import Origin, RowBuilder
+from adp_schema.protocols import Converter, Losses, RawRecord
+from tools.markdown import NOTE, table
+
+CONVERTERS = {name: formats.get(name) for name in sorted(BUILTIN)}
+"""The formats of this package; those of other packages are none of these pages' business."""
+
+_FILES = {
+    "jsonl": "a record a line",
+    "json_array": "one array of records",
+    "json": "one record a file",
+}
+_SHOWN = ("trajectories", "steps", "tool_calls", "observations", "links", "pairs")
+_HIDDEN = frozenset({"seq", "trajectory_id", "source_format", "source_hash"})
+
+
+def index_page() -> str:
+    """The list of formats."""
+    rows = [
+        (f"[`{name}`](formats/{name}.md)", converter.title, ", ".join(converter.flavours))
+        for name, converter in CONVERTERS.items()
+    ]
+    lines = [
+        *("# Formats", "", NOTE, ""),
+        *table(("name", "what", "flavours to write"), rows),
+        "",
+        "Each page says how the format is recognised, what becomes of each field, and what is lost",
+        "on the way to each other format.",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def format_page(name: str) -> str:
+    """The page of one format."""
+    converter = CONVERTERS[name]
+    rows = field_rows(name, CONVERTERS)
+    lines = [
+        *(f"# {name}", "", NOTE, "", f"{converter.title}.", ""),
+        *("## How it is recognised", "", converter.recognised, ""),
+        f"Files are usually {_FILES[converter.container]}; any framing is read "
+        "([store.md](../store.md)). To skip the guess: "
+        f"`adp convert SRC --from {name} -o STORE`.",
+        "",
+        *("## Versions", "", converter.versions, ""),
+        *_flavours(converter),
+        *_example(name, converter),
+        *_losses(rows),
+        *_fields(rows),
+    ]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _flavours(converter: Converter) -> list[str]:
+    if not converter.flavours:
+        return []
+    names = ", ".join(f"`{name}`" for name in converter.flavours)
+    command = f"`adp export STORE --to {converter.name} --flavour {converter.flavours[-1]} -o OUT`"
+    return [f"It is written in the flavours {names}; the first is the default: {command}", ""]
+
+
+def _example(name: str, converter: Converter) -> list[str]:
+    """A small record, and the rows that it becomes."""
+    record = load_probe(name)["example"]
+    lines = ["## Example", "", "This record", "", "```json"]
+    lines += [
+        json.dumps(record, indent=2, ensure_ascii=False),
+        "```",
+        "",
+        "becomes these rows:",
+        "",
+    ]
+    for kind, rows in _rows(converter, record).items():
+        for row in rows:
+            cells = ", ".join(f"{key} `{_short(value)}`" for key, value in row.items())
+            lines.append(f"- **{kind}**: {cells}")
+    return [*lines, ""]
+
+
+def _rows(converter: Converter, record: Any) -> dict[str, list[dict[str, Any]]]:
+    """The filled columns of the rows of a record."""
+    data = json.dumps(record, ensure_ascii=False).encode()
+    builder, losses = RowBuilder(), Losses()
+    columns = {"source_format": converter.name, "source_hash": "0" * 32}
+    builder.begin(Origin(seq=0, dataset="example", columns=columns, size=len(data)))
+    converter.read(RawRecord(data, "example.json", 1, 0, len(data)), builder, losses)
+    builder.close_record(losses)
+    tables = builder.tables()
+    return {
+        kind: [
+            {key: value for key, value in row.items() if value is not None and key not in _HIDDEN}
+            for row in tables[kind].to_pylist()
+        ]
+        for kind in _SHOWN
+    }
+
+
+def _short(value: Any) -> str:
+    text = value if isinstance(value, str) else str(value)
+    text = " ".join(text.split())
+    return text if len(text) <= 120 else f"{text[:117]}..."
+
+
+def _losses(rows: list[FieldRow]) -> list[str]:
+    """What does not survive: in the store, and on the way to each other format."""
+    lines = ["## Losses", "", "A loss is always reported; `--strict` makes it an error.", ""]
+    own = [row.path for row in rows if LOST in row.verdict.split(", ")]
+    lines += [f"- In the store: {_paths(own)}."]
+    for target in sorted({target for row in rows for target in row.targets}):
+        gone = [row.path for row in rows if LOST in row.targets[target].split(", ")]
+        lines.append(f"- Written as `{target}`: {_paths(gone)}.")
+    return [*lines, ""]
+
+
+def _paths(paths: list[str]) -> str:
+    return ", ".join(f"`{path}`" for path in paths) or "nothing"
+
+
+def _fields(rows: list[FieldRow]) -> list[str]:
+    """The table of all fields."""
+    others = sorted({target for row in rows for target in row.targets})
+    cells = [
+        (
+            f"`{row.path}`",
+            row.verdict,
+            ", ".join(f"`{column}`" for column in row.columns),
+            *(row.targets[other] for other in others),
+        )
+        for row in rows
+    ]
+    return [
+        *("## Fields", ""),
+        "Made by trying: a record with every field filled is read, one value is changed, and the",
+        "rows are compared; then both are written in each other format. A field that is neither",
+        "kept nor reported as lost stops the making of this page.",
+        "",
+        *table(("word", "meaning"), VERDICTS.items()),
+        "| to `table.column` | in another format: kept, and read back into that column |",
+        "",
+        *table(("field", "in the store", "where", *(f"in {other}" for other in others)), cells),
+    ]
+
+
+PAGES: dict[str, Callable[[], str]] = {
+    "formats.md": index_page,
+    **{f"formats/{name}.md": functools.partial(format_page, name) for name in CONVERTERS},
+}
+"""Path under ``docs/`` -> what makes the page."""
