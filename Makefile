@@ -12,7 +12,7 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test test-all-pythons check bench docs golden clean
+.PHONY: help venv demo test test-all-pythons check bench fuzz docs golden clean
 .PHONY: lint types layers spelling sizes docs-fresh
 
 help: ## List the targets
@@ -63,6 +63,9 @@ docs-fresh: $(INSTALLED)
 
 bench: $(INSTALLED) ## Measure speed and memory
 	$(BIN)/python benchmarks/run.py
+
+fuzz: $(INSTALLED) ## Change small records at random, 20,000 times a format, and look for losses
+	$(BIN)/python -m tests.fuzz --out benchmarks/results/fuzz.json
 
 docs: $(INSTALLED) ## Write the generated pages of docs/ anew
 	$(BIN)/python -m tools.docs

@@ -110,6 +110,8 @@ class Item:
         raw = self.values.get(key)
         if raw is None:
             return None
+        if jsontext.first_byte(raw) == ord("N"):
+            raise RecordError("expected a string", f"{self.path}.{key}")
         try:
             text: str | None = _text.decode(raw)
         except msgspec.ValidationError:

@@ -227,6 +227,8 @@ class Writer:
                 "annotations": _boxes(row, images[0], extra),
                 "source": nested.shape.get("source", "environment"),
             }
+            if "class_" not in nested.shape.get("keys", ("class_",)):
+                del image["class_"]
             image = arrange("image_observation", image, nested)
         page: Item = {column: pen.text(row, column, extra) for column in ("html", "axtree", "url")}
         page |= {"image_observation": image, "viewport_size": self._viewport(row, extra, path)}

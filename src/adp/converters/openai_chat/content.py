@@ -43,6 +43,7 @@ def content_columns(
         columns.update(parts.columns())
 
 
+_MIME_WORD = re.compile(r"[\w.+-]+", re.ASCII)
 _TEXT_PART = re.compile(rb'\{"type": ?"text", ?"text": ?(".*")\}', re.DOTALL)
 
 
@@ -72,7 +73,7 @@ def _read_part(raw: Raw, parts: Parts, builder: RowBuilder) -> None:
     part = jsontext.decode_object(raw) if first == _BRACE else {}
     kind = part.get("type")
     name = bytes(kind) if kind is not None else b""
-    odd = not part or any(key.startswith("$") for key in part)
+    odd = not part or any(key.startswith("$") or jsontext.has_mark(key) for key in part)
     if odd or jsontext.lost_keys(raw, part):
         parts.opaque(Raw(jsontext.one_line(raw).encode()))
     elif name == b'"text"' and jsontext.first_byte(part.get("text", b"")) == _QUOTE:
@@ -139,7 +140,7 @@ def _read_audio(part: dict[str, Raw], parts: Parts, builder: RowBuilder) -> bool
         return False
     data = media.blob_of_base64(jsontext.decode_value(inner["data"]))
     name = jsontext.decode_value(inner["format"])
-    if not data or jsontext.has_mark(name):
+    if not data or not _MIME_WORD.fullmatch(name):
         return False
     media_id = builder.media(media.media_of_bytes(data, f"audio/{name}"))
     if builder.stored_mime(media_id) is None:

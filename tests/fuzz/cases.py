@@ -1,0 +1,44 @@
+"""The cases: a number and a seed give the same record on every machine."""
+
+from __future__ import annotations
+
+import random
+import resource
+from collections import Counter
+from typing import Any
+
+from adp.converters.field_table import load_probe
+from adp.converters.registry import BUILTIN
+from tests.fuzz.check import check
+from tests.fuzz.mutate import mutate
+
+
+def seeds(name: str) -> list[Any]:
+    """The records that are mutated: the probe of the format, which has every field."""
+    probe = load_probe(name)
+    return [*probe["records"], *([probe["example"]] if "example" in probe else [])]
+
+
+def make(name: str, seed: int, case: int) -> tuple[bytes, str]:
+    """The record of a case, and the other format that it is written in."""
+    chance = random.Random(f"{name} {seed} {case}")
+    records = seeds(name)
+    others = [name for name in sorted(BUILTIN) if name != ""]
+    target = chance.choice([other for other in others if other != name])
+    strangers = seeds(chance.choice(others))
+    return mutate(chance.choice(records), strangers, chance), target
+
+
+def run_chunk(job: tuple[str, int, int, int]) -> dict[str, Any]:
+    """Check a run of cases."""
+    name, seed, first, last = job
+    counts: Counter[str] = Counter()
+    found: list[tuple[int, str]] = []
+    for case in range(first, last):
+        data, target = make(name, seed, case)
+        outcome = check(name, target, data)
+        counts["read" if outcome.read else "rejected"] += 1
+        if outcome.wrong:
+            found.append((case, outcome.wrong))
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+    return {"name": name, "counts": counts, "found": found, "memory": memory}

@@ -1,0 +1,51 @@
+"""A few hundred mutations of every format, and the records that once got through."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from adp.converters.registry import BUILTIN
+from tests.fuzz.cases import make
+from tests.fuzz.check import check
+
+FOUND = sorted((Path(__file__).parent / "found").glob("*/*.json"))
+CASES = 120
+
+
+@pytest.mark.parametrize("path", FOUND, ids=lambda path: f"{path.parent.name}/{path.stem}")
+@pytest.mark.parametrize("target", sorted(BUILTIN))
+def test_a_record_that_was_found(path, target):
+    name = path.parent.name
+    if target != name:
+        assert check(name, target, path.read_bytes().strip()).wrong is None
+
+
+@pytest.mark.parametrize("name", sorted(BUILTIN))
+def test_mutations(name):
+    outcomes = [
+        check(name, target, data) for data, target in (make(name, 7, n) for n in range(CASES))
+    ]
+    assert [outcome.wrong for outcome in outcomes if outcome.wrong] == []
+    read = sum(outcome.read for outcome in outcomes)
+    assert CASES // 10 < read < CASES
+
+
+def test_a_loss_is_found(monkeypatch):
+    """The check can fail: a writer that forgets the arguments is noticed."""
+    from adp.converters.openai_chat.write import _Writer
+
+    monkeypatch.setattr(_Writer, "_arguments", lambda *_: "{}")
+    record = (
+        b'{"messages": [{"role": "assistant", "content": null, "tool_calls": [{"id": "c", "type": '
+    )
+    record += b'"function", "function": {"name": "f", "arguments": "{\\"a\\": 1}"}}]}]}'
+    assert "comes back as" in (check("openai_chat", "adp_v1", record).wrong or "")
+    assert "lost in openai_chat" in (check("adp_v1", "openai_chat", ADP).wrong or "")
+
+
+ADP = (
+    b'{"id": "r", "content": [{"class_": "api_action", "function": "f", "kwargs": {"a": 1}, '
+    b'"description": null}], "details": {}}'
+)
