@@ -115,9 +115,7 @@ def _not_lines(place: Place, limits: Limits) -> str | None:
         value = scanner.value(stop=_LINES_LOOK)
         if not (value.whole and b"\n" in value.data and jsontext.is_valid(value.data)):
             return None
-        if scanner.next_byte() is None:
-            return "json_array" if array else "json"
-        return "documents"
+        return "json_array" if array else "json" if scanner.next_byte() is None else "documents"
 
 
 def _by_first_value(place: Place, array: bool, limits: Limits) -> str:
@@ -129,12 +127,11 @@ def _by_first_value(place: Place, array: bool, limits: Limits) -> str:
         if not value.whole:
             more = value.size > limits.record_bytes and not array
             return "documents" if more else "json_array" if array else "json"
-        following = scanner.next_byte()
-        if following is None:
+        if scanner.next_byte() is None:
             return "json_array" if array else "json"
         if not value.multiline and b"\n" in scanner.gap:
             return "jsonl"
-        return "documents" if not array or following in (b"{", b"[") else "json_array"
+        return "json_array" if array else "documents"
 
 
 def layout(place: Place, kind: str, first: bytes | None, limits: Limits) -> dict[str, Any]:
