@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from adp.converters import style as styles
+from adp.converters.files.writing import compression_of, open_target, without_compression
 from adp.converters.registry import formats
 from adp.core.progress import Progress, Silent
 from adp_schema.errors import ConversionLossError, OutputExistsError, StoreError
@@ -111,7 +112,7 @@ def _target_name(
     path = Path(*parts)
     if single or (source is not None and source["source_format"] == converter.name):
         return str(path)
-    return str(path.with_suffix(_SUFFIXES[converter.container]))
+    return str(without_compression(path).with_suffix(_SUFFIXES[converter.container]))
 
 
 def _records(
@@ -141,14 +142,16 @@ def _write(
     framing = source["framing"] if source is not None and same else None
     if framing is None:
         framing = "parquet" if target.suffix == ".parquet" else converter.container
-        framing = "jsonl" if target.suffix in (".jsonl", ".ndjson") else framing
+        suffix = without_compression(target).suffix
+        framing = "jsonl" if suffix in (".jsonl", ".ndjson") else framing
     style = json.loads(source["style"]) if source is not None and same else default_style(framing)
     if framing == "parquet":
         from adp.converters.parquet_rows import write_rows
 
         lines = (styles.lay_out(record, styles.DEFAULT, in_array=False) for record in records)
         return write_rows(target, lines, style.get("schema"))
-    with target.open("wb") as file:
+    compression = style.get("compression", "") if same else compression_of(target)
+    with open_target(target, compression) as file:
         if style.get("bom"):
             file.write(b"\xef\xbb\xbf")
         count = _write_records(file, records, framing, style)
@@ -170,7 +173,8 @@ def _write_records(
     layout = style.get("layout")
     indent = layout if array and isinstance(layout, int) else 0
     margin = b"\n" + b" " * indent if indent else b""
-    between = b"," + (margin or (b"" if layout == "compact" else b" ")) if array else b"\n"
+    between = b"," + (margin or (b"" if layout == "compact" else b" "))
+    between = between if array else style.get("between", "\n").encode()
     count = 0
     for record in records:
         file.write((b"[" + margin if array else b"") if count == 0 else between)

@@ -3,170 +3,281 @@
 - ``jsonl``: a record a line; blank lines are no records; the record's number is its line.
 - ``json_array``: one array, read by an incremental scanner that only follows strings and
   brackets, so that an array larger than memory can be read.
+- ``documents``: JSON values that follow each other, each over one line or many.
 - ``json``: the whole file is one record.
 - ``parquet``: a record a row, written as JSON (see `adp.converters.parquet_rows`).
+- ``side``: the whole file belongs to another one, which is converted together with it.
+
+A compressed file, and a member of an archive, is cut by its decompressed bytes; so are offsets.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import hashlib
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
-from adp.converters.json_array import ArrayScanner, is_closed
-from adp_schema.errors import InputError, RecordError
+from adp.converters.files.json_values import Scanner, Value, is_closed
+from adp.converters.files.limits import KEPT_BYTES, Limits
+from adp.converters.files.streams import Place, Source
+from adp_schema.errors import RecordError
 from adp_schema.ids import digest
 
 SHARD_BYTES = 128 << 20
-RECORD_LIMIT = 256 << 20
 _CHUNK = 4 << 20
 _BOM = b"\xef\xbb\xbf"
+_DEFAULT = Limits()
+
+
+@dataclass(frozen=True)
+class Side:
+    """A file that is given to the converter together with its owner."""
+
+    source_file: str
+    place: Place
 
 
 @dataclass(frozen=True)
 class Piece:
-    """A byte range of one input file; the unit that workers read.
+    """A byte range of one input; the unit that workers read.
 
     Attributes:
-        path: the file.
-        source_file: its path relative to the root of the conversion.
-        framing: jsonl, json_array, json or parquet.
+        place: where the bytes lie.
+        source_file: path relative to the root of the conversion.
+        framing: how it is cut into records.
         start: first byte (first row in Parquet).
-        end: byte after the last one (row after the last one in Parquet).
+        end: byte after the last one (row after the last one in Parquet); for a compressed input
+            the most that it may hold.
         first: number of the first line or record in the range, from 1.
         seq: position of the file's first byte in the whole input.
+        sides: files that go with the first record.
     """
 
-    path: str
+    place: Place
     source_file: str
     framing: str
     start: int
     end: int
-    first: int
-    seq: int
+    first: int = 1
+    seq: int = 0
+    sides: tuple[Side, ...] = ()
 
 
 @dataclass(slots=True)
 class Frame:
-    """A record as it stands in the file: its bytes, number, byte offset and length."""
+    """A record as it stands in the file.
+
+    Attributes:
+        data: its bytes; only the beginning of one that is too large.
+        number: its number.
+        offset: its first byte.
+        size: its length in bytes.
+        error: why it is none, such as a file that ends inside it.
+        hash: blake2b-128 of its bytes when ``data`` does not hold them all.
+    """
 
     data: bytes
     number: int
     offset: int
     size: int
+    error: str = ""
+    hash: str = ""
+
+    def source_hash(self) -> str:
+        """blake2b-128 of its bytes."""
+        return self.hash or digest(self.data)
+
+    def check(self, limits: Limits) -> None:
+        """Refuse what is no whole record, and what is over a limit.
+
+        Raises:
+            RecordError: it is refused.
+        """
+        if self.error:
+            raise RecordError(self.error)
+        limits.check_size(self.size)
+        limits.check_depth(self.data)
 
 
-def frames(piece: Piece) -> Iterator[Frame]:
-    """The records of a piece, in order."""
+def frames(
+    piece: Piece, limits: Limits = _DEFAULT, style: dict[str, Any] | None = None
+) -> Iterator[Frame]:
+    """The records of a piece, in order.
+
+    Args:
+        piece: what to read.
+        limits: limits of the conversion.
+        style: takes what is known of the layout when all is read.
+    """
     if piece.framing == "parquet":
-        from adp.converters.parquet_rows import rows_as_json
-
-        for row, data in rows_as_json(piece.path, piece.start, piece.end):
-            yield Frame(data, row + 1, row, len(data))
+        yield from _rows(piece)
         return
-    with Path(piece.path).open("rb", buffering=1 << 20) as file:
-        if piece.framing == "jsonl":
-            yield from _lines(file, piece)
-        elif piece.framing == "json_array":
-            scanner = ArrayScanner(file, RECORD_LIMIT)
-            for index, (offset, data) in enumerate(scanner.elements()):
-                yield Frame(data, index + 1, offset, len(data))
-        else:
-            data = file.read(RECORD_LIMIT + 1)
-            start = 3 if data.startswith(_BOM) else 0
-            yield Frame(data[start:].strip(), 1, start, piece.end - start)
+    with Source(piece.place, limits) as source:
+        yield from _READERS[piece.framing](source, piece, limits)
+        if style is not None and not piece.place.plain:
+            style["final_newline"] = source.last == b"\n"
 
 
-def _lines(file: BinaryIO, piece: Piece) -> Iterator[Frame]:
-    file.seek(piece.start)
+def _rows(piece: Piece) -> Iterator[Frame]:
+    import pyarrow as pa
+
+    from adp.converters.parquet_rows import rows_as_json
+
+    next_row = piece.start
+    try:
+        for row, data, error in rows_as_json(piece.place.path, piece.start, piece.end):
+            next_row = row + 1
+            yield Frame(data, row + 1, row, len(data), error)
+    except (pa.ArrowException, OSError) as error:
+        reason = f"the Parquet file is damaged from here on ({str(error).splitlines()[0]})"
+        yield Frame(b"", next_row + 1, next_row, 0, reason)
+
+
+def _lines(source: Source, piece: Piece, limits: Limits) -> Iterator[Frame]:
+    file = source.file
+    if piece.start:
+        file.seek(piece.start)
     offset, number = piece.start, piece.first
     while offset < piece.end:
-        line = file.readline(RECORD_LIMIT + 1)
+        line = file.readline(limits.record_bytes + 1)
         if not line:
-            return
-        length = len(line)
-        if length > RECORD_LIMIT and not line.endswith(b"\n"):
-            length += _skip_line(file)
+            break
+        length, whole_hash = len(line), ""
+        ended = line.endswith(b"\n")
+        if length > limits.record_bytes and not ended:
+            line, length, whole_hash = _skip_line(file, line)
         if offset == 0 and line.startswith(_BOM):
             line = line[3:]
         data = line.strip(b" \t\r\n")
+        if source.fault and not ended and not _is_complete(data):
+            yield Frame(data, number, offset, length, source.fault, whole_hash)
+            return
         if data:
-            yield Frame(data, number, offset, length)
+            yield Frame(data, number, offset, length, hash=whole_hash)
         offset += length
         number += 1
+    if source.fault:
+        yield Frame(b"", number, offset, 0, source.fault)
 
 
-def _skip_line(file: BinaryIO) -> int:
-    """Read on to the end of a line that is too long; return the number of bytes."""
-    skipped = 0
+def _is_complete(data: bytes) -> bool:
+    """Whether a stream that broke off cannot have cut this record."""
+    return data[:1] in (b"{", b"[") and is_closed(data)
+
+
+def _skip_line(file: BinaryIO, start: bytes) -> tuple[bytes, int, str]:
+    """Read on to the end of a line that is too long: its beginning, its length and its hash."""
+    hasher = hashlib.blake2b(start, digest_size=16)
+    length, start = len(start), start[:KEPT_BYTES]
     while line := file.readline(_CHUNK):
-        skipped += len(line)
+        length += len(line)
+        hasher.update(line)
         if line.endswith(b"\n"):
             break
-    return skipped
+    return start, length, hasher.hexdigest()
 
 
-def detect_framing(path: Path) -> str | None:
-    """How a file is laid out, from its name and its first bytes; None when it is no JSON.
-
-    Raises:
-        InputError: the file cannot be read.
-    """
-    try:
-        with path.open("rb") as file:
-            head = file.read(1 << 16)
-    except OSError as error:
-        raise InputError(f"cannot read {path.name}: {error.strerror}; check the path") from error
-    if head.startswith(b"PAR1"):
-        return "parquet"
-    text = head.removeprefix(_BOM).lstrip()
-    if path.suffix in (".jsonl", ".ndjson"):
-        return "jsonl"
-    if text[:1] not in (b"{", b"["):
-        return None
-    first, newline, rest = text.partition(b"\n")
-    complete = is_closed(first)
-    if complete and newline and rest.strip():
-        return "jsonl"
-    if text[:1] == b"[":
-        return "json_array"
-    if not newline and len(head) == 1 << 16:
-        return _document_or_lines(path)
-    return "json"
+def _elements(source: Source, piece: Piece, limits: Limits) -> Iterator[Frame]:
+    scanner = Scanner(source.file, limits.record_bytes)
+    yield from _values(source, scanner, scanner.elements())
 
 
-def _document_or_lines(path: Path) -> str:
-    """Decide for a file whose first line is long: is there a second value after it?"""
-    with path.open("rb") as file:
-        first = file.readline(RECORD_LIMIT)
-        more = file.read(1 << 12).strip()
-    return "jsonl" if more and is_closed(first) else "json"
+def _documents(source: Source, piece: Piece, limits: Limits) -> Iterator[Frame]:
+    scanner = Scanner(source.file, limits.record_bytes)
+    yield from _values(source, scanner, scanner.documents())
 
 
-def pieces_of(path: Path, source_file: str, framing: str, seq: int) -> list[Piece]:
-    """Cut a file into pieces of about 128 MB. Only JSON Lines and Parquet are cut."""
-    size = path.stat().st_size
-    if framing == "parquet":
-        import pyarrow.parquet as pq
+def _values(source: Source, scanner: Scanner, values: Iterator[Value]) -> Iterator[Frame]:
+    number = 0
+    for number, value in enumerate(values, 1):
+        error = ""
+        if value.stray:
+            error = "there is more text after the end of the array"
+        elif not value.whole:
+            inside = "inside this record" if value.size else "before the array does"
+            error = source.fault or f"the file ends {inside}"
+        yield Frame(value.data, number, value.offset, value.size, error, value.hash)
+        if not value.whole:
+            return
+    if source.fault:
+        yield Frame(b"", number + 1, scanner.position, 0, source.fault)
 
-        metadata = pq.ParquetFile(path).metadata
-        rows = metadata.num_rows
-        step = max(1, rows * SHARD_BYTES // max(_uncompressed(metadata), 1))
-        bounds = [*range(0, rows, step), rows] if rows else [0, 0]
-        cuts = list(zip(bounds, bounds[1:], (b + 1 for b in bounds), strict=False))
-    elif framing == "jsonl" and size > SHARD_BYTES:
-        cuts = _cut_lines(path, size)
+
+def _document(source: Source, piece: Piece, limits: Limits) -> Iterator[Frame]:
+    frame = whole_file(source, limits)
+    start = 3 if frame.data.startswith(_BOM) else 0
+    frame.data, frame.offset, frame.size = frame.data[start:].strip(), start, frame.size - start
+    if not source.fault:
+        yield frame
+    elif _is_complete(frame.data):
+        yield frame
+        yield Frame(b"", 2, frame.offset + frame.size, 0, source.fault)
     else:
-        cuts = [(0, size, 1)]
-    return [
-        Piece(str(path), source_file, framing, start, end, first, seq) for start, end, first in cuts
-    ]
+        frame.error = source.fault
+        yield frame
 
 
-def _uncompressed(metadata: object) -> int:
-    groups = range(metadata.num_row_groups)  # type: ignore[attr-defined]
-    return sum(metadata.row_group(i).total_byte_size for i in groups)  # type: ignore[attr-defined]
+def _side(source: Source, piece: Piece, limits: Limits) -> Iterator[Frame]:
+    frame = whole_file(source, limits)
+    frame.error = source.fault
+    yield frame
+
+
+def whole_file(source: Source, limits: Limits) -> Frame:
+    """A whole file as one record; only the beginning of one that is too large."""
+    parts: list[bytes] = []
+    size, hasher = 0, None
+    while part := source.file.read(_CHUNK):
+        size += len(part)
+        if hasher is not None:
+            hasher.update(part)
+            continue
+        parts.append(part)
+        if size > limits.record_bytes:
+            hasher = hashlib.blake2b(digest_size=16)
+            for each in parts:
+                hasher.update(each)
+            parts = [b"".join(parts)[:KEPT_BYTES]]
+    return Frame(b"".join(parts), 1, 0, size, hash=hasher.hexdigest() if hasher else "")
+
+
+_READERS: dict[str, Callable[[Source, Piece, Limits], Iterator[Frame]]] = {
+    "jsonl": _lines,
+    "json_array": _elements,
+    "documents": _documents,
+    "json": _document,
+    "side": _side,
+}
+
+
+def pieces_of(
+    place: Place, source_file: str, framing: str, limits: Limits = _DEFAULT
+) -> list[Piece]:
+    """Cut a file into pieces of about 128 MB. Only plain JSON Lines and Parquet are cut."""
+    if framing == "parquet":
+        cuts = _cut_rows(place.path)
+    elif not place.plain:
+        cuts = [(0, limits.file_bytes, 1)]
+    elif framing == "jsonl" and place.size > SHARD_BYTES:
+        cuts = _cut_lines(Path(place.path), place.size)
+    else:
+        cuts = [(0, place.size, 1)]
+    return [Piece(place, source_file, framing, start, end, first) for start, end, first in cuts]
+
+
+def _cut_rows(path: str) -> list[tuple[int, int, int]]:
+    import pyarrow.parquet as pq
+
+    with pq.ParquetFile(path) as file:
+        metadata = file.metadata
+        rows = metadata.num_rows
+        groups = range(metadata.num_row_groups)
+        size = sum(metadata.row_group(group).total_byte_size for group in groups)
+    step = max(1, rows * SHARD_BYTES // max(size, 1))
+    bounds = [*range(0, rows, step), rows] if rows else [0, 0]
+    return list(zip(bounds, bounds[1:], (bound + 1 for bound in bounds), strict=False))
 
 
 def _cut_lines(path: Path, size: int) -> list[tuple[int, int, int]]:
@@ -177,12 +288,22 @@ def _cut_lines(path: Path, size: int) -> list[tuple[int, int, int]]:
         while start < size:
             end = min(start + SHARD_BYTES, size)
             file.seek(end - 1 if end < size else end)
-            if end < size and (tail := file.readline()) != b"\n":
-                end += len(tail) - 1
+            if end < size:
+                end = _line_end(file, end)
             cuts.append((start, end, line))
             line += _count_newlines(file, start, end)
             start = end
     return cuts
+
+
+def _line_end(file: BinaryIO, end: int) -> int:
+    """End of the line that the byte before ``end`` is in; the file stands at that byte."""
+    end -= 1
+    while part := file.readline(_CHUNK):
+        end += len(part)
+        if part.endswith(b"\n"):
+            break
+    return end
 
 
 def _count_newlines(file: BinaryIO, start: int, end: int) -> int:
@@ -195,18 +316,3 @@ def _count_newlines(file: BinaryIO, start: int, end: int) -> int:
         count += chunk.count(b"\n")
         start += len(chunk)
     return count
-
-
-def check_limits(frame: Frame) -> None:
-    """Refuse a record that is too large to handle.
-
-    Raises:
-        RecordError: it is over the limit.
-    """
-    if frame.size > RECORD_LIMIT:
-        raise RecordError(f"the record has {frame.size:,} bytes; the limit is {RECORD_LIMIT:,}")
-
-
-def frame_hash(frame: Frame) -> str:
-    """blake2b-128 of a record's bytes."""
-    return digest(frame.data)

@@ -3,70 +3,236 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+import re
+import shutil
+import sys
+import zipfile
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 
+from adp.converters.files import archives
+from adp.converters.files.streams import Place
+from adp.converters.files.walk import (
+    ARCHIVES,
+    COMPRESSIONS,
+    DATA_SUFFIXES,
+    Found,
+    is_data,
+    is_hidden,
+    is_pattern,
+    is_store,
+    matches,
+    walk,
+)
 from adp_schema.errors import InputError
+from adp_schema.ids import digest_file, numbered
 
-DATA_SUFFIXES = frozenset({".json", ".jsonl", ".ndjson", ".parquet"})
+STDIN = "-"
 
 
 @dataclass(frozen=True)
 class InputFile:
-    """An input file.
+    """An input: a file, or a member of an archive.
 
     Attributes:
-        path: where it lies.
+        place: where its bytes lie.
         source_file: its path relative to the root of the conversion, with forward slashes.
-        named: True when the user named it; False when it was found in a folder.
+        named: True when the user named it; False when it was found in a folder or an archive.
+        fault: why it cannot be read; empty when it can.
     """
 
-    path: Path
+    place: Place
     source_file: str
     named: bool
+    fault: str = ""
+
+    @property
+    def label(self) -> str:
+        """What messages call it."""
+        if self.source_file == "stdin":
+            return "standard input"
+        return self.place.path if self.place.member is None else self.source_file
 
     @property
     def dataset(self) -> str:
         """The data set when none is given: the first folder of the path, else the file's stem."""
-        parts = self.source_file.split("/")
-        return parts[0] if len(parts) > 1 else parts[0].split(".")[0] or parts[0]
+        first, *rest = self.source_file.split("/")
+        if rest and Path(first).suffix.lower() not in ARCHIVES:
+            return first
+        return first.split(".")[0] or first
 
 
-def collect(sources: list[str]) -> list[InputFile]:
-    """Find the input files of a conversion, in the order given; folders are walked sorted.
+@dataclass(frozen=True)
+class Inputs:
+    """What a conversion reads.
+
+    Attributes:
+        files: the inputs, in order.
+        root: folder that the paths are relative to.
+        walked: whether a folder was given, so that files beside the found ones may be looked at.
+    """
+
+    files: list[InputFile] = field(default_factory=list)
+    root: Path = field(default_factory=Path)
+    walked: bool = False
+
+
+def collect(sources: list[str], spool: Path | None = None) -> Inputs:
+    """Find the inputs of a conversion, in the order given; folders are walked sorted.
 
     The root is the folder itself when a single folder is given, else the folder that all
-    sources share.
+    sources share. Hidden files and folders below it are passed over, and so are stores.
+
+    Args:
+        sources: files, folders, patterns, and ``-`` for standard input.
+        spool: where standard input is put.
 
     Raises:
-        InputError: a source does not exist, or a folder holds no data file.
+        InputError: a source does not exist, or holds no data file.
     """
     if not sources:
         raise InputError("no input was given; name at least one file or folder")
-    paths = [Path(source) for source in sources]
-    for path in paths:
-        if not path.exists():
-            raise InputError(f"{path} does not exist; check the path")
-    root = _root(paths)
+    given: list[tuple[Path, bool]] = []
+    piped = STDIN in sources
+    for source in sources:
+        if source == STDIN:
+            continue
+        if is_pattern(source):
+            given += [(path, False) for path in _matched(source)]
+        else:
+            given.append((_existing(Path(source)), True))
+    root = _root([path for path, _ in given])
     found: dict[str, InputFile] = {}
-    for path in paths:
-        for file in _walk(path) if path.is_dir() else [path]:
-            name = Path(os.path.relpath(file.absolute(), root)).as_posix()
-            found.setdefault(name, InputFile(file, name, named=not path.is_dir()))
-    return list(found.values())
+    if piped:
+        for item in _inputs_of(_spooled(spool), "stdin", named=True):
+            found.setdefault(item.source_file, item)
+    for path, named in given:
+        for item in _of(path, root, named):
+            found.setdefault(item.source_file, item)
+    return Inputs(list(found.values()), root, any(path.is_dir() for path, _ in given))
+
+
+def _matched(pattern: str) -> list[Path]:
+    try:
+        paths = matches(pattern)
+    except re.error as error:
+        raise InputError(f"{pattern} is no pattern ({error}); check the brackets") from error
+    if not paths:
+        raise InputError(f"no file matches {pattern}; check the pattern")
+    return paths
+
+
+def _existing(path: Path) -> Path:
+    if not path.exists():
+        raise InputError(f"{path} does not exist; check the path")
+    if path.is_dir():
+        if is_store(path):
+            raise InputError(f"{path} is a store already; read it with adp info or adp export")
+    elif not path.is_file():
+        raise InputError(f"{path} is no regular file; pipe it in, and name it - instead")
+    return path
+
+
+def _of(path: Path, root: Path, named: bool) -> Iterator[InputFile]:
+    """The inputs that a path stands for."""
+    if not path.is_dir():
+        yield from _inputs_of(path, _name(path, root), named)
+        return
+    found = walk(path)
+    found.files = [file for file in found.files if is_data(file.name)]
+    _check_any(path, found, named)
+    for file in sorted([*found.files, *found.faults]):
+        name = _name(file, root)
+        if fault := found.faults.get(file):
+            if file.suffix and not is_data(file.name):
+                continue
+            yield InputFile(Place(str(file), 0, 0), name, named=False, fault=fault)
+        else:
+            yield from _inputs_of(file, name, named=False)
+
+
+def _check_any(folder: Path, found: Found, named: bool) -> None:
+    if named and folder in found.faults:
+        raise InputError(f"{folder}: {found.faults[folder]}; check who may read it")
+    if named and not found.files and not found.faults:
+        kinds = ", ".join(sorted(DATA_SUFFIXES))
+        packed = ", ".join(sorted(COMPRESSIONS))
+        raise InputError(
+            f"{folder} holds no data file ({kinds}; JSON also with {packed}); "
+            "name the files themselves"
+        )
 
 
 def _root(paths: list[Path]) -> Path:
     if len(paths) == 1 and paths[0].is_dir():
         return paths[0].absolute()
-    return Path(os.path.commonpath([path.absolute().parent for path in paths]))
+    return Path(os.path.commonpath([path.absolute().parent for path in paths]) if paths else ".")
 
 
-def _walk(folder: Path) -> list[Path]:
-    files = sorted(
-        path for path in folder.rglob("*") if path.is_file() and path.suffix in DATA_SUFFIXES
-    )
-    if not files:
-        kinds = ", ".join(sorted(DATA_SUFFIXES))
-        raise InputError(f"{folder} holds no data file ({kinds}); name the files themselves")
-    return files
+def _name(path: Path, root: Path) -> str:
+    """A path relative to the root; bytes of a name that are no text are written as escapes."""
+    name = Path(os.path.relpath(path.absolute(), root)).as_posix()
+    return os.fsencode(name).decode("utf-8", "backslashreplace")
+
+
+def _inputs_of(path: Path, name: str, named: bool) -> Iterator[InputFile]:
+    """A file as one input, or as many when it is an archive."""
+    try:
+        stat = path.stat()
+    except OSError as error:
+        if named:
+            raise InputError(f"cannot read {path}: {error.strerror}; check the path") from error
+        fault = f"it cannot be read: {error.strerror}"
+        yield InputFile(Place(str(path), 0, 0), name, named, fault)
+        return
+    place = Place(str(path), stat.st_size, stat.st_mtime_ns, packed=stat.st_size)
+    if (named or path.suffix.lower() in ARCHIVES) and archives.is_zip(path):
+        yield from _members(place, name, named)
+    else:
+        yield InputFile(place, name, named)
+
+
+def _members(place: Place, name: str, named: bool) -> Iterator[InputFile]:
+    """The data files of a zip archive; their names are labels and lead nowhere."""
+    try:
+        infos = archives.members(place.path, place.size, place.mtime_ns)
+    except (OSError, zipfile.BadZipFile, NotImplementedError, ValueError) as error:
+        yield InputFile(place, name, named, f"the zip archive is damaged ({error})")
+        return
+    if fault := archives.fault_of(infos):
+        yield InputFile(place, name, named, fault)
+        return
+    repeats: Counter[str] = Counter()
+    for index, info in sorted(enumerate(infos), key=lambda item: item[1].filename):
+        label = info.filename.replace("\\", "/").encode("utf-8", "backslashreplace").decode()
+        if info.is_dir() or not is_data(label) or is_hidden(label):
+            continue
+        repeats[label] += 1
+        inside = Place(place.path, place.size, place.mtime_ns, index, info.compress_size)
+        source_file = f"{name}/{numbered(label, repeats[label])}"
+        yield InputFile(inside, source_file, named=False, fault=archives.member_fault(info))
+    if not repeats:
+        yield InputFile(place, name, named, "the archive holds no data file")
+
+
+def _spooled(spool: Path | None) -> Path:
+    """Put standard input into a file, so that it can be read more than once.
+
+    Of a run that was stopped the file is there already; the same bytes leave it as it is.
+    """
+    if spool is None:
+        raise InputError("standard input cannot be read here; name a file")
+    new = spool.with_name(f"{spool.name}.new")
+    spool.parent.mkdir(parents=True, exist_ok=True)
+    with new.open("wb") as file:
+        shutil.copyfileobj(sys.stdin.buffer, file, 1 << 20)
+    if not new.stat().st_size:
+        new.unlink()
+        raise InputError("standard input is empty; pipe the records in")
+    if spool.exists() and digest_file(str(spool)) == digest_file(str(new)):
+        new.unlink()
+    else:
+        new.replace(spool)
+    return spool

@@ -19,24 +19,46 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 _BATCH = 256
+_BATCH_BYTES = 32 << 20
 _NUMBERS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 
 
-def rows_as_json(path: str, start: int, end: int) -> Iterator[tuple[int, bytes]]:
-    """Rows from start to end (excluded) with their number, from 0, as JSON text."""
+def rows_as_json(path: str, start: int, end: int) -> Iterator[tuple[int, bytes, str]]:
+    """Rows from start to end (excluded): number, from 0, JSON text, and why there is none.
+
+    Raises:
+        pa.ArrowException: the file is damaged; so does OSError.
+    """
     with pq.ParquetFile(path) as file:
         schema = file.schema_arrow
         first = 0
         for group in range(file.num_row_groups):
-            count = file.metadata.row_group(group).num_rows
+            metadata = file.metadata.row_group(group)
+            count = metadata.num_rows
             if first + count > start and first < end:
                 row = first
-                for batch in file.iter_batches(_BATCH, row_groups=[group], use_threads=False):
-                    for values in batch.to_pylist():
+                average = metadata.total_byte_size // max(count, 1) + 1
+                size = max(1, min(_BATCH, _BATCH_BYTES // average))
+                for batch in file.iter_batches(size, row_groups=[group], use_threads=False):
+                    for data, error in _batch(batch, schema):
                         if start <= row < end:
-                            yield row, _encode(values, schema)
+                            yield row, data, error
                         row += 1
             first += count
+
+
+def _batch(batch: pa.RecordBatch, schema: pa.Schema) -> Iterator[tuple[bytes, str]]:
+    try:
+        rows = batch.to_pylist()
+    except UnicodeDecodeError:
+        if batch.num_rows == 1:
+            yield b"", "a text in this row is not valid UTF-8"
+            return
+        for index in range(batch.num_rows):
+            yield from _batch(batch.slice(index, 1), schema)
+        return
+    for values in rows:
+        yield _encode(values, schema), ""
 
 
 def _encode(values: dict[str, Any], schema: pa.Schema) -> bytes:

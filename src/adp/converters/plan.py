@@ -7,21 +7,26 @@ writes the same store.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, field
-from itertools import islice
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import msgspec
+import pyarrow as pa
 
-from adp.converters import framing, style
+from adp.converters import framing
+from adp.converters.files.detect import detect, layout
+from adp.converters.files.limits import Limits
+from adp.converters.files.streams import Place
 from adp.converters.framing import SHARD_BYTES, Frame, Piece
-from adp.converters.inputs import InputFile
+from adp.converters.inputs import InputFile, Inputs
 from adp.converters.registry import formats
 from adp_schema import jsontext
-from adp_schema.errors import AmbiguousFormatError, InputError
+from adp_schema.errors import AmbiguousFormatError, InputError, RecordError
 from adp_schema.protocols import Converter, Match
 
 _SNIFFED_RECORDS = 20
+_SNIFFED_BYTES = 64 << 20
+_EXPANSION = 6  # what compressed JSON usually grows to, for cutting shards only
 
 
 @dataclass
@@ -30,23 +35,28 @@ class PlannedFile:
 
     Attributes:
         source_file: path relative to the root of the conversion.
+        place: where its bytes lie.
         dataset: data set that its trajectories go to.
         format: name of the format; None for a file that none recognises.
         why: one sentence on how the format was chosen, or why none was.
         framing: how it is cut into records.
-        size: size in bytes.
         style: its layout.
         pieces: its pieces, in order.
     """
 
     source_file: str
+    place: Place
     dataset: str
     format: str | None
     why: str
     framing: str
-    size: int
     style: dict[str, Any]
     pieces: list[Piece] = field(default_factory=list)
+
+    @property
+    def size(self) -> int:
+        """Bytes that it takes on disk."""
+        return self.place.packed
 
 
 @dataclass
@@ -61,109 +71,134 @@ class Plan:
         return {"files": [asdict(file) for file in self.files], "options": options}
 
 
-def make_plan(inputs: list[InputFile], wanted: str | None, dataset: str | None) -> Plan:
-    """Choose formats and cut shards.
+@dataclass(frozen=True)
+class _Choice:
+    """What formats are chosen by: the candidates, and the name that the user gave, if any."""
+
+    converters: list[Converter]
+    wanted: str | None
+    dataset: str | None
+    limits: Limits
+
+
+def choose(
+    inputs: Inputs, wanted: str | None, dataset: str | None, limits: Limits
+) -> list[PlannedFile]:
+    """Choose the format of each input.
 
     Args:
         inputs: the files.
         wanted: format that the user named, or None to recognise it.
         dataset: name for the data set, or None to take it from the path.
+        limits: limits of the conversion.
 
     Raises:
         UsageError: the wanted format is unknown.
         AmbiguousFormatError: two formats claim a file.
-        InputError: a file that the user named is of no known format.
+        InputError: a file that the user named cannot be read, or is of no known format.
     """
+    from adp.converters.sides import attach
+
     converters = [formats.get(wanted)] if wanted else formats.all()
-    files: list[PlannedFile] = []
-    position = 0
-    for item in inputs:
-        planned = _plan_file(item, converters, wanted, dataset, position)
-        files.append(planned)
-        rows = max((piece.end for piece in planned.pieces), default=0)
-        position += max(planned.size, rows) + 1
+    choice = _Choice(converters, wanted, dataset, limits)
+    planned: list[PlannedFile | InputError] = []
+    for item in inputs.files:
+        try:
+            planned.append(_plan_file(item, choice))
+        except InputError as error:
+            # It may turn out to belong to another file, which says what it is.
+            planned.append(error)
+    files = attach(inputs, planned, limits)
     if not any(file.format for file in files):
         raise InputError(f"no input has a known format: {files[0].source_file}: {files[0].why}")
+    return files
+
+
+def make_plan(files: list[PlannedFile]) -> Plan:
+    """Give each file its position in the whole input, and cut shards."""
+    position = 0
+    for file in files:
+        file.pieces = [replace(piece, seq=position) for piece in file.pieces]
+        position += max([file.place.size, *(piece.end for piece in file.pieces)]) + 1
     return Plan(files, _cut(files))
 
 
-def _plan_file(
-    item: InputFile,
-    converters: list[Converter],
-    wanted: str | None,
-    dataset: str | None,
-    position: int,
-) -> PlannedFile:
-    size = item.path.stat().st_size
-    kind = framing.detect_framing(item.path)
-    chosen, why, layout = None, "", {"layout": "spaced"}
-    if size == 0:
-        why = "the file is empty"
-    elif kind is None:
-        why = "it is not JSON, JSON Lines or Parquet"
-    else:
-        pieces = framing.pieces_of(item.path, item.source_file, kind, position)
-        head = _head(pieces)
-        chosen, why = (wanted, "named by --from") if wanted else _recognise(item, head, converters)
-        layout = _layout(item, kind, head)
+def _plan_file(item: InputFile, choice: _Choice) -> PlannedFile:
+    place, kind, why = item.place, None, item.fault
+    chosen: str | None = None
+    style: dict[str, Any] = {"layout": "spaced"}
+    pieces: list[Piece] = []
+    hint = ""
+    try:
+        if not why:
+            place, kind, why = detect(item.place, item.source_file, choice.limits)
+        if kind is not None:
+            pieces = framing.pieces_of(place, item.source_file, kind, choice.limits)
+            head = _head(pieces, choice.limits)
+            chosen, why = _recognise(item, head, choice)
+            hint = "; name the format with --from (see: adp formats)"
+            first = head[0].data if head and not head[0].error else None
+            style = layout(place, kind, first, choice.limits)
+    except (OSError, pa.ArrowException) as error:
+        chosen, hint = None, ""
+        reason = (getattr(error, "strerror", None) or str(error)).splitlines()
+        why = f"it cannot be read: {reason[0] if reason else type(error).__name__}"
     if chosen is None:
         if item.named:
-            raise InputError(f"{item.path}: {why}; name the format with --from (see: adp formats)")
-        pieces = [Piece(str(item.path), item.source_file, "json", 0, size, 1, position)]
+            raise InputError(f"{item.label}: {why}{hint}")
+        pieces = [Piece(place, item.source_file, "json", 0, place.packed)]
     return PlannedFile(
         source_file=item.source_file,
-        dataset=dataset or item.dataset,
+        place=place,
+        dataset=choice.dataset or item.dataset,
         format=chosen,
         why=why,
         framing=kind or "json",
-        size=size,
-        style=layout,
+        style=style,
         pieces=pieces,
     )
 
 
-def _head(pieces: list[Piece]) -> list[Frame]:
+def _head(pieces: list[Piece], limits: Limits) -> list[Frame]:
     """The first records of a file."""
-    return list(islice(framing.frames(pieces[0]), _SNIFFED_RECORDS)) if pieces else []
+    head: list[Frame] = []
+    size = 0
+    for frame in framing.frames(pieces[0], limits) if pieces else ():
+        head.append(frame)
+        size += len(frame.data)
+        if len(head) == _SNIFFED_RECORDS or size > _SNIFFED_BYTES:
+            break
+    return head
 
 
-def _layout(item: InputFile, kind: str, head: list[Frame]) -> dict[str, Any]:
-    if kind == "parquet":
-        from adp.converters.parquet_rows import schema_text
-
-        return {"layout": "compact", "schema": schema_text(item.path)}
-    layout: dict[str, Any] = {"layout": "spaced"}
-    if head:
-        layout = style.detect(head[0].data, kind)
-    with item.path.open("rb") as file:
-        layout["bom"] = file.read(3) == b"\xef\xbb\xbf"
-        file.seek(-1, 2)
-        layout["final_newline"] = file.read(1) == b"\n"
-    return layout
-
-
-def _recognise(
-    item: InputFile, head: Iterable[Frame], converters: list[Converter]
-) -> tuple[str | None, str]:
+def _recognise(item: InputFile, head: Iterable[Frame], choice: _Choice) -> tuple[str | None, str]:
     """The format that claims a file most strongly, and why."""
+    if choice.wanted:
+        return choice.wanted, "named by --from"
     best: dict[str, Match] = {}
+    found = "no JSON object"
     keys: list[str] = []
     for frame in head:
+        try:
+            frame.check(choice.limits)
+        except RecordError as error:
+            found = error.reason
+            continue
         record = _first_level(frame.data)
         if record is None:
             continue
         keys = keys or list(record)
-        for converter in converters:
+        for converter in choice.converters:
             match = converter.sniff(record)
             best[converter.name] = max(best.get(converter.name, Match.NO), match)
     top = max(best.values(), default=Match.NO)
     if top == Match.NO:
-        found = f"the first record has the keys {', '.join(keys[:8])}" if keys else "no JSON object"
+        found = f"the first record has the keys {', '.join(keys[:8])}" if keys else found
         return None, f"no format recognises it ({found})"
     names = sorted(name for name, match in best.items() if match == top)
     if len(names) > 1:
         raise AmbiguousFormatError(
-            f"{item.path}: {' and '.join(names)} claim it equally; choose one with --from"
+            f"{item.label}: {' and '.join(names)} claim it equally; choose one with --from"
         )
     others = [name for name, match in best.items() if Match.NO < match < top]
     also = f", before {' and '.join(sorted(others))}" if others else ""
@@ -187,7 +222,7 @@ def _cut(files: list[PlannedFile]) -> list[list[tuple[int, Piece]]]:
     size = 0
     for index, file in enumerate(files):
         for piece in file.pieces:
-            length = file.size // len(file.pieces)
+            length = file.size // len(file.pieces) * (1 if file.place.plain else _EXPANSION)
             if not shards or size + length > SHARD_BYTES:
                 shards.append([])
                 size = 0

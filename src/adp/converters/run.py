@@ -17,15 +17,16 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
 
+from adp.converters.files.limits import Limits
 from adp.converters.inputs import collect
-from adp.converters.plan import Plan, PlannedFile, make_plan
+from adp.converters.plan import Plan, PlannedFile, choose, make_plan
 from adp.converters.registry import formats
 from adp.converters.renumber import renumber_repeats
 from adp.converters.shard import Job, ShardResult, convert_shard
@@ -52,6 +53,7 @@ class ConvertOptions:
         keep_raw: keep the raw records in the store.
         dataset: name of the data set; None takes it from the path.
         license: license of the content, for every trajectory.
+        limits: what is larger or deeper is rejected.
     """
 
     format: str | None = None
@@ -60,6 +62,14 @@ class ConvertOptions:
     keep_raw: bool = False
     dataset: str | None = None
     license: str | None = None
+    limits: Limits = field(default_factory=Limits)
+
+    def kept(self) -> dict[str, Any]:
+        """What the lineage says of them: those that the user chose and the store depends on."""
+        named = ("format", "strict", "keep_raw", "dataset", "license")
+        chosen = {name: getattr(self, name) for name in named}
+        plain = {name: value for name, value in chosen.items() if value not in (None, False)}
+        return {**plain, **self.limits.changed()}
 
 
 def convert(
@@ -90,7 +100,7 @@ def convert(
     started = time.time()
     store = Path(out)
     _check_free(store)
-    plan = make_plan(collect(sources), options.format, options.dataset)
+    plan = make_plan(_chosen(sources, store, options))
     _announce(plan, report)
     run = _start(store, plan, options)
     results = _run_shards(store, plan, options, report)
@@ -102,6 +112,20 @@ def convert(
     return manifest
 
 
+def _chosen(sources: list[str], store: Path, options: ConvertOptions) -> list[PlannedFile]:
+    """The inputs with their formats. Nothing is left of a run that ends here."""
+    run = store / ".run"
+    try:
+        inputs = collect(sources, run / "stdin")
+        return choose(inputs, options.format, options.dataset, options.limits)
+    except BaseException:
+        if not (run / "plan.json").exists():
+            shutil.rmtree(run, ignore_errors=True)
+            if store.is_dir() and not any(store.iterdir()):
+                store.rmdir()
+        raise
+
+
 def _check_free(store: Path) -> None:
     if (store / MANIFEST).exists():
         raise OutputExistsError(
@@ -109,7 +133,8 @@ def _check_free(store: Path) -> None:
         )
     if store.exists() and not store.is_dir():
         raise OutputExistsError(f"{store} is a file; choose a folder for -o")
-    if store.exists() and any(store.iterdir()) and not (store / ".run" / "plan.json").exists():
+    stopped = (store / ".run" / "plan.json").exists()
+    if store.exists() and not stopped and any(each.name != ".run" for each in store.iterdir()):
         raise OutputExistsError(f"{store} is not empty and is no store; choose another -o")
 
 
@@ -162,6 +187,7 @@ def _jobs(store: Path, plan: Plan, options: ConvertOptions) -> list[Job]:
             columns=columns,
             keep_raw=options.keep_raw,
             strict=options.strict,
+            limits=options.limits,
         )
         for index, shard in enumerate(plan.shards)
     ]
@@ -236,8 +262,7 @@ def _manifest(
     inputs = _write_sources(store, manifest, plan, results)
     if not manifest.counts.balanced():
         raise InputError(f"the counts do not add up: {manifest.counts}; please report this")
-    kept = {k: v for k, v in asdict(options).items() if k != "workers" and v not in (None, False)}
-    lineage = {"inputs": len(plan.files), "inputs_hash": inputs, **kept}
+    lineage = {"inputs": len(plan.files), "inputs_hash": inputs, **options.kept()}
     manifest.lineage = [Lineage(act="convert", options=lineage, versions=versions())]
     return manifest
 
@@ -246,17 +271,17 @@ def _write_sources(store: Path, manifest: Manifest, plan: Plan, results: list[Sh
     """Write the table of input files; return the hash over their fingerprints."""
     counts = [Counts() for _ in plan.files]
     hashes: list[list[str]] = [[] for _ in plan.files]
-    is_ascii = [True for _ in plan.files]
+    styles = [{**file.style, "ascii": True} for file in plan.files]
     for result in results:
         for piece in result.pieces:
             counts[piece.file].add(piece.counts)
             hashes[piece.file].append(piece.hash)
-            is_ascii[piece.file] &= piece.ascii
+            styles[piece.file]["ascii"] &= piece.ascii
+            styles[piece.file].update(piece.style)
     builder = RowBuilder()
     for index, file in enumerate(plan.files):
-        builder.source_file(
-            _source_row(file, counts[index], fingerprint(file.size, hashes[index]), is_ascii[index])
-        )
+        print_ = fingerprint(file.size, hashes[index])
+        builder.source_file(_source_row(file, counts[index], print_, styles[index]))
     rows = builder.sources()
     staged = store / ".run" / "sources.parquet"
     pq.write_table(rows, staged, **writer_options(TABLES["sources"]))
@@ -264,8 +289,9 @@ def _write_sources(store: Path, manifest: Manifest, plan: Plan, results: list[Sh
     return digest("".join(rows["fingerprint"].to_pylist()).encode())
 
 
-def _source_row(file: PlannedFile, counts: Counts, print_: str, is_ascii: bool) -> dict[str, Any]:
-    style = {**file.style, "ascii": is_ascii}
+def _source_row(
+    file: PlannedFile, counts: Counts, print_: str, style: dict[str, Any]
+) -> dict[str, Any]:
     return {
         "source_file": file.source_file,
         "dataset": file.dataset,

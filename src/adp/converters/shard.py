@@ -6,6 +6,7 @@ import gc
 import hashlib
 import json
 from collections import Counter
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,8 @@ from typing import Any
 import msgspec
 
 from adp.converters import framing
+from adp.converters.files.limits import KEPT_BYTES, Limits
+from adp.converters.files.streams import Source, beginning, changed, check_unchanged
 from adp.converters.framing import Frame, Piece
 from adp.converters.registry import formats
 from adp_schema import jsontext
@@ -22,8 +25,6 @@ from adp_schema.ids import digest
 from adp_schema.manifest import Counts, Shard
 from adp_schema.protocols import Converter, Losses, RawRecord, SkipRecordError, general_path
 from adp_schema.writer import ShardWriter, place
-
-_REJECT_BYTES = 1 << 20
 
 
 @dataclass
@@ -37,6 +38,7 @@ class Job:
         columns: columns that every trajectory gets, such as the license.
         keep_raw: keep the records in the table raw.
         strict: stop at the first loss or reject.
+        limits: limits of the conversion.
     """
 
     index: int
@@ -45,16 +47,18 @@ class Job:
     columns: dict[str, Any]
     keep_raw: bool
     strict: bool
+    limits: Limits
 
 
 @dataclass
 class PieceResult:
-    """What became of a piece: its counts, the hash of its records, and whether it is ASCII."""
+    """What became of a piece: its counts, the hash of its records, and what its style is."""
 
     file: int
     counts: Counts = field(default_factory=Counts)
     hash: str = ""
     ascii: bool = True
+    style: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass
@@ -115,6 +119,7 @@ class _Worker:
         self.losses = Losses()
         self.reasons: Counter[str] = Counter()
         self.datasets: Counter[str] = Counter()
+        self.sides: Mapping[str, bytes] = {}
         self.writer = ShardWriter(Path(job.store) / ".run" / f"part-{job.index:05d}")
 
     def run(self) -> ShardResult:
@@ -122,9 +127,17 @@ class _Worker:
         for file, piece, format_name, dataset, why in self.job.pieces:
             if format_name is None:
                 result.pieces.append(self._reject_file(file, piece, why))
+                continue
+            inputs = [piece.place, *(side.place for side in piece.sides)]
+            for each in inputs:
+                check_unchanged(each)
+            if piece.framing == "side":
+                result.pieces.append(self._side(file, piece))
             else:
                 converter = formats.get(format_name)
                 result.pieces.append(self._piece(file, piece, converter, dataset))
+            for each in inputs:
+                check_unchanged(each)
         self.writer.flush(self.builder)
         store = Path(self.job.store)
         for table in self.writer.close():
@@ -148,8 +161,9 @@ class _Worker:
             "source_file": piece.source_file,
             **self.job.columns,
         }
-        for frame in framing.frames(piece):
-            source_hash = digest(frame.data)
+        self.sides = self._read_sides(piece)
+        for frame in self._frames(piece, out.style):
+            source_hash = frame.source_hash()
             hasher.update(bytes.fromhex(source_hash))
             out.counts.records += 1
             out.ascii = out.ascii and frame.data.isascii()
@@ -161,8 +175,46 @@ class _Worker:
                 "source_hash": source_hash,
             }
             self._record(frame, Origin(piece.seq + frame.offset, dataset, columns), converter, out)
+            self.sides = {}
             if self.builder.is_full():
                 self.writer.flush(self.builder)
+        out.hash = hasher.hexdigest()
+        return out
+
+    def _frames(self, piece: Piece, style: dict[str, Any]) -> Iterator[Frame]:
+        try:
+            yield from framing.frames(piece, self.job.limits, style)
+        except OSError as error:
+            raise changed(piece.place, f"cannot be read ({error.strerror or error})") from error
+
+    def _read_sides(self, piece: Piece) -> dict[str, bytes]:
+        """The files that go with the first record of a piece."""
+        found = {}
+        for side in piece.sides:
+            with Source(side.place, self.job.limits) as source:
+                frame = framing.whole_file(source, self.job.limits)
+            if frame.size <= self.job.limits.record_bytes and not source.fault:
+                found[side.source_file] = frame.data
+        return found
+
+    def _side(self, file: int, piece: Piece) -> PieceResult:
+        """A file that belongs to another one counts as a used record; its owner has its bytes."""
+        out = PieceResult(file)
+        hasher = hashlib.blake2b(digest_size=16)
+        for frame in self._frames(piece, out.style):
+            hasher.update(bytes.fromhex(frame.source_hash()))
+            out.counts.records += 1
+            out.ascii = out.ascii and frame.data.isascii()
+            try:
+                limits = self.job.limits
+                limits.check_size(frame.size)
+                if frame.error:
+                    raise RecordError(frame.error)
+            except RecordError as error:
+                self._reject("rejected", piece.seq, piece.source_file, frame, error)
+                out.counts.rejected += 1
+            else:
+                out.counts.used += 1
         out.hash = hasher.hexdigest()
         return out
 
@@ -173,7 +225,7 @@ class _Worker:
         source_file = origin.columns["source_file"]
         self.builder.begin(origin)
         try:
-            framing.check_limits(frame)
+            frame.check(self.job.limits)
             self._read(frame, origin, converter)
             self.builder.close_record(self.losses)
         except SkipRecordError as skip:
@@ -197,7 +249,9 @@ class _Worker:
     def _read(self, frame: Frame, origin: Origin, converter: Converter) -> None:
         """Convert a record; one that no strict decoder takes is sanitised and tried again."""
         source_file, data = origin.columns["source_file"], frame.data
-        record = RawRecord(data, source_file, frame.number, frame.offset, frame.size)
+        record = RawRecord(
+            data, source_file, frame.number, frame.offset, frame.size, side_files=self.sides
+        )
         try:
             converter.read(record, self.builder, self.losses)
         except (msgspec.DecodeError, RecursionError):
@@ -239,15 +293,14 @@ class _Worker:
                 "length": frame.size,
                 "path": error.path,
                 "reason": error.reason,
-                "source_hash": digest(frame.data),
-                "data": frame.data[:_REJECT_BYTES],
+                "source_hash": frame.source_hash(),
+                "data": frame.data[:KEPT_BYTES],
             }
         )
 
     def _reject_file(self, file: int, piece: Piece, why: str) -> PieceResult:
         """A file that no format recognises counts as one rejected record."""
-        with Path(piece.path).open("rb") as handle:
-            data = handle.read(_REJECT_BYTES)
+        data = beginning(piece.place, self.job.limits, KEPT_BYTES)
         out = PieceResult(file, hash=digest(data), ascii=data.isascii())
         out.counts.records = out.counts.rejected = 1
         frame = Frame(data, 1, 0, piece.end)

@@ -1,0 +1,1 @@
+"""Input files: finding them, opening what is compressed or in an archive, and its limits."""

@@ -1,0 +1,167 @@
+"""How a file is laid out: compressed or not, and how its records follow each other."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import PurePosixPath
+from typing import Any
+
+from adp.converters import style
+from adp.converters.files.json_values import Scanner, is_closed
+from adp.converters.files.limits import Limits
+from adp.converters.files.streams import Place, Source
+from adp.converters.files.walk import COMPRESSIONS
+from adp_schema import jsontext
+
+_HEAD = 1 << 16
+_LINES_LOOK = 64 << 20
+_BOM = b"\xef\xbb\xbf"
+_MAGIC = {b"\x1f\x8b": "gz", b"\x28\xb5\x2f\xfd": "zst"}
+_UNREAD = {
+    b"PK\x03\x04": "it is a zip archive inside another file; unpack it first",
+    b"SQLite format 3\x00": "it is an SQLite database, which is not read",
+    b"BZh": "it is compressed with bzip2, which is not read; decompress it first",
+    b"\xfd7zXZ\x00": "it is compressed with xz, which is not read; decompress it first",
+    b"7z\xbc\xaf": "it is a 7z archive, which is not read; unpack it first",
+    b"\xff\xfe": "it is UTF-16 text; save it as UTF-8",
+    b"\xfe\xff": "it is UTF-16 text; save it as UTF-8",
+}
+
+
+def detect(place: Place, name: str, limits: Limits) -> tuple[Place, str | None, str]:
+    """Look at the beginning of a file.
+
+    Args:
+        place: where it lies; whether it is compressed is found out here.
+        name: its name; only JSON Lines are recognised by it.
+        limits: limits of the conversion.
+
+    Returns:
+        The place, with the compression; the framing; and why there is none when it is None.
+
+    Raises:
+        OSError: the file cannot be read.
+    """
+    head, fault = _head(place, limits)
+    compression = _compression(head)
+    if compression and not fault:
+        place = replace(place, compression=compression)
+        head, fault = _head(place, limits)
+        if _compression(head):
+            return place, None, "it is compressed twice; decompress it first"
+    if not head.strip():
+        return place, None, fault or "the file is empty"
+    if head.startswith(b"PAR1"):
+        if place.plain:
+            return place, "parquet", ""
+        return place, None, "Parquet in a compressed file or an archive is not read; unpack it"
+    for magic, why in _UNREAD.items():
+        if head.startswith(magic):
+            return place, None, why
+    if head[257:262] == b"ustar":
+        return place, None, "it is a tar archive, which is not read; unpack it first"
+    framing = _framing(place, _is_lines(name), head, limits)
+    return place, framing, "" if framing else "it is not JSON, JSON Lines or Parquet"
+
+
+def _compression(head: bytes) -> str:
+    if head[1:4] == b"\x2a\x4d\x18" and head[0] >> 4 == 5:  # a frame that Zstandard skips
+        return "zst"
+    return next((name for magic, name in _MAGIC.items() if head.startswith(magic)), "")
+
+
+def _is_lines(name: str) -> bool:
+    suffixes = [suffix.lower() for suffix in PurePosixPath(name).suffixes]
+    if suffixes and suffixes[-1] in COMPRESSIONS:
+        suffixes.pop()
+    return bool(suffixes) and suffixes[-1] in (".jsonl", ".ndjson")
+
+
+def _head(place: Place, limits: Limits) -> tuple[bytes, str]:
+    with Source(place, limits) as source:
+        head = source.file.read(_HEAD)
+        return head, source.fault
+
+
+def _framing(place: Place, named_lines: bool, head: bytes, limits: Limits) -> str | None:
+    text = head.removeprefix(_BOM).lstrip()
+    if text[:1] not in (b"{", b"["):
+        found = any(_is_record(line) for line in text.splitlines()[:20])
+        return "jsonl" if named_lines or found else None
+    first, _, rest = text.partition(b"\n")
+    if is_closed(first) and named_lines:
+        return "documents" if _several(first) else "jsonl"
+    if named_lines:
+        return _not_lines(place, limits) or "jsonl"
+    if _is_record(rest.partition(b"\n")[0]) and not is_closed(first):
+        return "jsonl"  # the first line is damaged, not the first of many that make one value
+    return _by_first_value(place, text[:1] == b"[", limits)
+
+
+def _is_record(line: bytes) -> bool:
+    return line.startswith(b"{") and jsontext.is_valid(line)
+
+
+def _several(line: bytes) -> bool:
+    """Whether a line is no JSON value but several."""
+    return not jsontext.is_valid(line) and b"}{" in line.replace(b" ", b"")
+
+
+def _not_lines(place: Place, limits: Limits) -> str | None:
+    """The framing of a file that is called JSON Lines but begins with a value of many lines."""
+    with Source(place, limits) as source:
+        scanner = Scanner(source.file, _LINES_LOOK)
+        array = scanner.next_byte() == b"["
+        value = scanner.value(stop=_LINES_LOOK)
+        if not (value.whole and b"\n" in value.data and jsontext.is_valid(value.data)):
+            return None
+        return "json_array" if array else "json" if scanner.next_byte() is None else "documents"
+
+
+def _by_first_value(place: Place, array: bool, limits: Limits) -> str:
+    """Decide by what follows the first value, if anything does."""
+    with Source(place, limits) as source:
+        scanner = Scanner(source.file, _HEAD)
+        scanner.next_byte()
+        value = scanner.value(stop=_HEAD if array else limits.record_bytes)
+        if not value.whole:
+            more = value.size > limits.record_bytes and not array
+            return "documents" if more else "json_array" if array else "json"
+        if scanner.next_byte() is None:
+            return "json_array" if array else "json"
+        if not value.multiline and b"\n" in scanner.gap:
+            return "jsonl"
+        return "json_array" if array else "documents"
+
+
+def layout(place: Place, kind: str, first: bytes | None, limits: Limits) -> dict[str, Any]:
+    """The style of a file, from its first record and its ends."""
+    if kind == "parquet":
+        from pathlib import Path
+
+        from adp.converters.parquet_rows import schema_text
+
+        return {"layout": "compact", "schema": schema_text(Path(place.path))}
+    found: dict[str, Any] = {"layout": "spaced"}
+    if first is not None:
+        found = style.detect(first, kind)
+    with Source(place, limits) as source:
+        found["bom"] = source.file.read(3) == _BOM
+        if place.plain and place.size:
+            source.file.seek(-1, 2)
+            found["final_newline"] = source.file.read(1) == b"\n"
+    if place.compression:
+        found["compression"] = place.compression
+    if kind == "documents":
+        found["between"] = _between(place, limits)
+    return found
+
+
+def _between(place: Place, limits: Limits) -> str:
+    """What stands between the first two documents."""
+    with Source(place, limits) as source:
+        scanner = Scanner(source.file, limits.record_bytes)
+        scanner.next_byte()
+        scanner.value(stop=limits.record_bytes)
+        found = scanner.next_byte() is not None
+        return scanner.gap.decode("ascii") if found else "\n"

@@ -1,0 +1,222 @@
+"""JSON values one after another, found without parsing and without holding the file.
+
+The scanner follows strings and brackets only. A value that is larger than the limit is walked
+over without being kept, so that what follows it is still found.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import BinaryIO
+
+from adp.converters.files.limits import KEPT_BYTES
+
+_CHUNK = 4 << 20
+_TOKEN = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[\[\]{}]|"', re.DOTALL)
+_STRING_REST = re.compile(rb'[^"\\]*(?:\\.[^"\\]*)*', re.DOTALL)
+_ELEMENT_END = re.compile(rb"[,\]\s]")
+_WORD_END = re.compile(rb"[\n{\[]")
+_ELEMENT_GAP = re.compile(rb"[ \t\r\n,]*")
+_GAP = re.compile(rb"[ \t\r\n]*")
+_GAP_BYTES = 64
+_BOM = b"\xef\xbb\xbf"
+
+
+def is_closed(text: bytes) -> bool:
+    """Whether all strings and brackets of a text are closed."""
+    level = 0
+    for match in _TOKEN.finditer(text):
+        token = match.group()
+        if token == b'"':
+            return False
+        level += (token in b"[{") - (token in b"]}")
+    return level == 0
+
+
+@dataclass(slots=True)
+class Value:
+    """A JSON value as it stands in a file.
+
+    Attributes:
+        offset: its first byte.
+        data: its text; only the beginning when it is over the limit.
+        size: its length in bytes.
+        whole: False when the file ends inside it.
+        hash: blake2b-128 of all of it when ``data`` is the beginning only.
+        stray: it stands after the end of the array.
+        multiline: a line break is in it.
+    """
+
+    offset: int
+    data: bytes
+    size: int
+    whole: bool
+    hash: str = ""
+    stray: bool = False
+    multiline: bool = False
+
+
+class _Nesting:
+    """Follows strings and brackets over the chunks of a file until a value ends."""
+
+    def __init__(self) -> None:
+        self._level = 0
+        self._in_string = False
+        self._escaped = False
+
+    def feed(self, chunk: bytes, at: int) -> int | None:
+        """Position after the value; None when it goes on in the next chunk."""
+        while True:
+            if self._in_string:
+                end = self._string_end(chunk, at)
+                if end is None or self._level == 0:
+                    return end
+                at = end
+            for match in _TOKEN.finditer(chunk, at):
+                token = match.group()
+                if token == b'"':
+                    self._in_string, at = True, match.end()
+                    break
+                self._level += (token in b"[{") - (token in b"]}")
+                if self._level <= 0:
+                    return match.end()
+            else:
+                return None
+
+    def _string_end(self, chunk: bytes, at: int) -> int | None:
+        if self._escaped and at < len(chunk):
+            self._escaped, at = False, at + 1
+        match = _STRING_REST.match(chunk, at)
+        at = match.end() if match else at
+        if at >= len(chunk):
+            return None
+        if chunk[at] == 0x5C:  # a backslash at the end: what it escapes is in the next chunk
+            self._escaped = True
+            return None
+        self._in_string = False
+        return at + 1
+
+
+class Scanner:
+    """Walks over one file from its first byte.
+
+    Args:
+        file: open at its first byte.
+        limit: keep no value that is larger.
+
+    Attributes:
+        gap: what was skipped before the present value; the end of it when it is long.
+    """
+
+    def __init__(self, file: BinaryIO, limit: int) -> None:
+        self._file = file
+        self._limit = limit
+        self._base = 0
+        self._at = 0
+        self._buffer = file.read(_CHUNK)
+        self.gap = b""
+        if self._buffer.startswith(_BOM):
+            self._at = len(_BOM)
+
+    @property
+    def position(self) -> int:
+        """Byte that is looked at next."""
+        return self._base + self._at
+
+    def elements(self) -> Iterator[Value]:
+        """The elements of an array, then what follows it, if anything does.
+
+        An array that is never closed ends with an empty value that is not whole.
+        """
+        self.next_byte()
+        self._at += 1
+        while (first := self.next_byte(_ELEMENT_GAP)) is not None:
+            if first == b"]":
+                self._at += 1
+                yield from self._rest()
+                return
+            value = self.value(_ELEMENT_END)
+            yield value
+            if not value.whole:
+                return
+        yield Value(self.position, b"", 0, whole=False)
+
+    def documents(self) -> Iterator[Value]:
+        """Values that follow each other, with or without white space between them."""
+        while self.next_byte() is not None:
+            yield self.value(_WORD_END)
+
+    def next_byte(self, gap: re.Pattern[bytes] = _GAP) -> bytes | None:
+        """Skip what stands between values; return the byte after it, None at the end."""
+        self.gap = b""
+        while True:
+            if match := gap.match(self._buffer, self._at):
+                self.gap = (self.gap + match.group())[-_GAP_BYTES:]
+                self._at = match.end()
+            if self._at < len(self._buffer):
+                return self._buffer[self._at : self._at + 1]
+            if not self._more():
+                return None
+
+    def value(self, word_end: re.Pattern[bytes] = _WORD_END, stop: int | None = None) -> Value:
+        """The value that begins here.
+
+        Args:
+            word_end: what ends a value that is neither a string nor in brackets.
+            stop: give up after so many bytes; the value is then not whole.
+        """
+        value = Value(self.position, b"", 0, whole=True)
+        nesting = _Nesting() if self._buffer[self._at] in b'{["' else None
+        parts: list[bytes] = []
+        hasher = None
+        while True:
+            if nesting is not None:
+                end = nesting.feed(self._buffer, self._at)
+            else:
+                match = word_end.search(self._buffer, self._at + (value.size == 0))
+                end = match.start() if match else None
+            part = self._buffer[self._at : end]
+            value.size += len(part)
+            value.multiline = value.multiline or b"\n" in part
+            self._at += len(part)
+            parts.append(part)
+            if hasher is not None:
+                hasher.update(parts.pop())
+            elif value.size > self._limit:
+                hasher = hashlib.blake2b(digest_size=16)
+                for each in parts:
+                    hasher.update(each)
+                parts = [b"".join(parts)[:KEPT_BYTES]]
+            if end is not None:
+                break
+            if (stop is not None and value.size > stop) or not self._more():
+                value.whole = nesting is None
+                break
+        value.data = parts[0] if len(parts) == 1 else b"".join(parts)
+        if nesting is None:
+            value.data = value.data.rstrip()
+        value.hash = hasher.hexdigest() if hasher else ""
+        return value
+
+    def _rest(self) -> Iterator[Value]:
+        """All that stands behind the closing bracket, as one value."""
+        if self.next_byte() is None:
+            return
+        value = Value(self.position, b"", 0, whole=True, stray=True)
+        hasher = hashlib.blake2b(digest_size=16)
+        while part := self._buffer[self._at :]:
+            value.data = (value.data + part[:KEPT_BYTES])[:KEPT_BYTES]
+            value.size += len(part)
+            hasher.update(part)
+            self._more()
+        value.hash = hasher.hexdigest()
+        yield value
+
+    def _more(self) -> bool:
+        """Read on and forget what was there."""
+        self._base += len(self._buffer)
+        self._buffer, self._at = self._file.read(_CHUNK), 0
+        return bool(self._buffer)

@@ -1,0 +1,87 @@
+"""Limits that keep a conversion's memory and time bounded, whatever the input holds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from adp_schema import jsontext
+from adp_schema.errors import RecordError, UsageError
+
+RECORD_BYTES = 256 << 20
+FILE_BYTES = 64 << 30
+BOMB_BYTES = 1 << 30
+BOMB_RATIO = 1000
+KEPT_BYTES = 1 << 20
+"""How much of a record that is put aside is kept."""
+
+_NO_BRACKETS = bytes(set(range(256)) - set(b"[{]}"))
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Limits of a conversion. What is over one is rejected with a reason.
+
+    Attributes:
+        record_bytes: size of a record.
+        depth: nesting of a record; at most 500.
+        file_bytes: decompressed size of a compressed file or a member of an archive.
+    """
+
+    record_bytes: int = RECORD_BYTES
+    depth: int = jsontext.MAX_DEPTH
+    file_bytes: int = FILE_BYTES
+
+    def check(self) -> None:
+        """Refuse limits that make no sense.
+
+        Raises:
+            UsageError: one is below 1, or the depth is over what readers of a store can follow.
+        """
+        if min(self.record_bytes, self.depth, self.file_bytes) < 1:
+            raise UsageError("a limit must be at least 1; choose a larger one")
+        if self.depth > jsontext.MAX_DEPTH:
+            raise UsageError(
+                f"the nesting limit can be at most {jsontext.MAX_DEPTH}, not {self.depth}; "
+                "choose a smaller one"
+            )
+
+    def changed(self) -> dict[str, Any]:
+        """The limits that are not the usual ones, by the names of their options."""
+        usual = Limits()
+        names = {
+            "max_record_bytes": "record_bytes",
+            "max_depth": "depth",
+            "max_decompressed_bytes": "file_bytes",
+        }
+        return {
+            option: getattr(self, name)
+            for option, name in names.items()
+            if getattr(self, name) != getattr(usual, name)
+        }
+
+    def check_size(self, size: int) -> None:
+        """Refuse a record that is too large.
+
+        Raises:
+            RecordError: it is over the limit.
+        """
+        if size > self.record_bytes:
+            raise RecordError(f"the record is larger than the limit of {self.record_bytes:,} bytes")
+
+    def check_depth(self, data: bytes) -> None:
+        """Refuse a record that is nested too deep.
+
+        Raises:
+            RecordError: it is over the limit.
+        """
+        if data.count(b"{") + data.count(b"[") <= self.depth:
+            return
+        # Brackets inside strings count here too; only when these suffice does it get exact.
+        brackets = np.frombuffer(data.translate(None, _NO_BRACKETS), dtype=np.uint8)
+        opening = (brackets == 0x7B) | (brackets == 0x5B)
+        level = np.cumsum(np.where(opening, 1, -1))
+        if level.max() > self.depth and jsontext.depth(data) > self.depth:
+            raise RecordError(f"nested deeper than {self.depth} levels")

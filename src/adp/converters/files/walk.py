@@ -1,0 +1,153 @@
+"""Walking folders and matching patterns: sorted, each folder once, whatever links there are."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+
+COMPRESSIONS = frozenset({".gz", ".zst", ".zstd"})
+ARCHIVES = frozenset({".zip", ".eval"})
+RECORDS = frozenset({".json", ".jsonl", ".ndjson"})
+DATA_SUFFIXES = RECORDS | {".parquet"} | ARCHIVES
+_MAGIC = re.compile(r"[*?\[]")
+_STORE = ("adp.json", "growing.json", ".run/plan.json")
+
+
+def is_data(name: str) -> bool:
+    """Whether a file is looked at when it is found, not named: by the end of its name.
+
+    Args:
+        name: its name or path.
+    """
+    suffixes = [suffix.lower() for suffix in PurePosixPath(name).suffixes]
+    if not suffixes:
+        return False
+    if suffixes[-1] in COMPRESSIONS:
+        return len(suffixes) > 1 and suffixes[-2] in RECORDS
+    return suffixes[-1] in DATA_SUFFIXES
+
+
+def is_hidden(relative: str) -> bool:
+    """Whether a path leads through a name that begins with a dot, or is made by macOS."""
+    parts = [part for part in relative.split("/") if part not in (".", "..")]
+    return any(part.startswith(".") or part == "__MACOSX" for part in parts)
+
+
+def is_store(folder: Path) -> bool:
+    """Whether a folder holds a store, finished or not."""
+    return any((folder / name).exists() for name in _STORE)
+
+
+@dataclass
+class Found:
+    """What a walk found.
+
+    Attributes:
+        files: files, in the order of their paths.
+        folders: folders, when they are asked for.
+        faults: what could not be listed or followed: path -> why.
+    """
+
+    files: list[Path] = field(default_factory=list)
+    folders: list[Path] = field(default_factory=list)
+    faults: dict[Path, str] = field(default_factory=dict)
+
+
+def walk(root: Path, depth: int | None = None) -> Found:
+    """All files below a folder, but hidden ones and those of stores.
+
+    A folder that several links lead to is visited once, so a circle of links ends.
+
+    Args:
+        root: the folder.
+        depth: levels to go down; None means all.
+    """
+    found = Found()
+    seen: set[str] = set()
+    real, linked = deque([(root, 1)]), deque[tuple[Path, int]]()
+    while real or linked:
+        # Links come last, so that a folder has its own name rather than that of a link to it.
+        folder, level = real.popleft() if real else linked.popleft()
+        where = os.path.realpath(folder)
+        if where in seen:
+            continue
+        seen.add(where)
+        for path, entry in _entries(folder, found):
+            try:
+                is_folder, is_file, is_link = entry.is_dir(), entry.is_file(), entry.is_symlink()
+            except OSError as error:
+                found.faults[path] = f"it cannot be read: {error.strerror}"
+                continue
+            if is_folder and not is_store(path):
+                found.folders.append(path)
+                if depth is None or level < depth:
+                    (linked if is_link else real).append((path, level + 1))
+            elif is_file:
+                found.files.append(path)
+            elif is_link and not is_folder:
+                found.faults[path] = "it is a link to nothing"
+    found.files.sort()
+    found.folders.sort()
+    return found
+
+
+def _entries(folder: Path, found: Found) -> Iterator[tuple[Path, os.DirEntry[str]]]:
+    """What is in a folder and not hidden, sorted."""
+    try:
+        with os.scandir(folder) as entries:
+            listed = sorted(entries, key=lambda entry: entry.name)
+    except OSError as error:
+        found.faults[folder] = f"the folder cannot be read: {error.strerror}"
+        return
+    for entry in listed:
+        if not is_hidden(entry.name):
+            yield folder / entry.name, entry
+
+
+def is_pattern(source: str) -> bool:
+    """Whether a source is a pattern such as ``logs/**/*.jsonl`` that the shell did not expand."""
+    return bool(_MAGIC.search(source)) and not Path(source).exists()
+
+
+def matches(pattern: str) -> list[Path]:
+    """The files and folders that a pattern names, sorted; ``**`` stands for any folders."""
+    parts = Path(pattern).parts
+    first = next(index for index, part in enumerate(parts) if _MAGIC.search(part))
+    base, wanted = Path(*parts[:first]), parts[first:]
+    found = walk(base, None if "**" in wanted else len(wanted))
+    regex = re.compile(_regex(wanted))
+    paths = [*found.files, *found.folders, *(path for path in found.faults if path != base)]
+    return sorted({path for path in paths if regex.fullmatch(path.relative_to(base).as_posix())})
+
+
+def _regex(parts: tuple[str, ...]) -> str:
+    out = []
+    for part in parts[:-1]:
+        out.append("(?:[^/]+/)*" if part == "**" else f"{_part_regex(part)}/")
+    out.append(".+" if parts[-1] == "**" else _part_regex(parts[-1]))
+    return "".join(out)
+
+
+def _part_regex(part: str) -> str:
+    """One part of a pattern; ``*`` and ``?`` do not match a slash."""
+    out, at = [], 0
+    while at < len(part):
+        char = part[at]
+        end = part.find("]", at + 2) if char == "[" else -1
+        if char == "*":
+            out.append("[^/]*")
+        elif char == "?":
+            out.append("[^/]")
+        elif end > 0:
+            inside = part[at + 1 : end].replace("\\", "\\\\")
+            inside = "^" + inside[1:] if inside.startswith("!") else inside
+            out.append(f"[{inside}]")
+            at = end
+        else:
+            out.append(re.escape(char))
+        at += 1
+    return "".join(out)
