@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import msgspec
-
 from adp_schema import jsontext
 
 DEFAULT: dict[str, Any] = {"layout": "spaced", "ascii": False}
@@ -25,8 +23,8 @@ def detect(record: bytes, framing: str) -> dict[str, Any]:
     candidates: list[tuple[Any, int]] = [("compact", -1), ("spaced", 0), (2, 2), (4, 4), (1, 1)]
     for layout, indent in candidates:
         try:
-            same = msgspec.json.format(record, indent=indent) == _dedent(record, framing, indent)
-        except (msgspec.DecodeError, RecursionError):
+            same = jsontext.relayout(record, indent) == _dedent(record, framing, indent)
+        except (ValueError, RecursionError):
             return {"layout": "spaced"}
         if same:
             return {"layout": layout}

@@ -38,8 +38,11 @@ def is_hidden(relative: str) -> bool:
 
 
 def is_store(folder: Path) -> bool:
-    """Whether a folder holds a store, finished or not."""
-    return any((folder / name).exists() for name in _STORE)
+    """Whether a folder holds a store, finished or not; False when it may not be looked into."""
+    try:
+        return any((folder / name).exists() for name in _STORE)
+    except PermissionError:
+        return False
 
 
 @dataclass
