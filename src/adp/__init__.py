@@ -9,15 +9,17 @@ Everything else is imported when it is first used, so ``import adp`` costs nothi
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from os import PathLike
+    from typing import Unpack
 
     import pyarrow as pa
 
     from adp.converters.export import ExportReport
+    from adp.converters.files.limits import Limits
     from adp_schema.model import (
         Link,
         Media,
@@ -61,28 +63,37 @@ _FROM_SCHEMA = frozenset(
 )
 
 
+class ConvertKeywords(TypedDict, total=False):
+    """What `convert` takes besides the sources and the store; it says what each one is."""
+
+    format: str | None
+    workers: int | None
+    strict: bool
+    keep_raw: bool
+    dataset: str | None
+    license: str | None
+    since: PathText | None
+    limits: Limits
+
+
 def convert(
-    sources: PathText | Sequence[PathText],
-    out: PathText,
-    *,
-    format: str | None = None,  # noqa: A002
-    workers: int | None = None,
-    strict: bool = False,
-    keep_raw: bool = False,
-    dataset: str | None = None,
-    license: str | None = None,  # noqa: A002
+    sources: PathText | Sequence[PathText], out: PathText, **options: Unpack[ConvertKeywords]
 ) -> Store:
     """Convert files into a store, and open it.
 
     Args:
-        sources: a file or a folder, or several.
+        sources: a file or a folder, a pattern such as ``logs/**/*.jsonl``, ``-`` for standard
+            input, or several of these.
         out: folder of the new store.
-        format: name of the format; None recognises it.
-        workers: number of processes; None takes one a core. The store does not depend on it.
-        strict: stop at the first loss or reject.
-        keep_raw: keep the raw records in the store.
-        dataset: name of the data set; None takes it from the path.
-        license: license of the content, for every trajectory.
+        **options: any of these.
+            format: name of the format; None recognises it.
+            workers: number of processes; None takes one a core. The store does not depend on it.
+            strict: stop at the first loss or reject.
+            keep_raw: keep the raw records in the store.
+            dataset: name of the data set; None takes it from the path.
+            license: license of the content, for every trajectory.
+            since: an earlier store; inputs that it holds are left out.
+            limits: sizes and nesting beyond which a record is rejected.
 
     Returns:
         The store. ``store.manifest.counts`` says what became of the records.
@@ -91,6 +102,7 @@ def convert(
         InputError: a source is missing or of no known format.
         OutputExistsError: the output holds a store, or something that is none.
         ConversionLossError: with ``strict``, something would be lost.
+        NothingNewError: the store named by ``since`` holds all inputs.
     """
     import os
 
@@ -98,15 +110,8 @@ def convert(
     from adp.converters.run import convert as run
 
     several = [sources] if isinstance(sources, str | os.PathLike) else sources
-    options = ConvertOptions(
-        format=format,
-        workers=workers,
-        strict=strict,
-        keep_raw=keep_raw,
-        dataset=dataset,
-        license=license,
-    )
-    run([os.fspath(source) for source in several], os.fspath(out), options=options)
+    given = [os.fspath(source) for source in several]
+    run(given, os.fspath(out), options=ConvertOptions(**options))
     return open(out)
 
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
         ConversionLossError,
         InputError,
         MissingExtraError,
+        NothingNewError,
         OutputExistsError,
         QueryError,
         RecordError,
@@ -54,6 +55,7 @@ __all__ = [
     "Match",
     "Media",
     "MissingExtraError",
+    "NothingNewError",
     "Observation",
     "Origin",
     "OutputExistsError",
@@ -79,8 +81,8 @@ _NAMES = {
     "builder": ("Origin", "RowBuilder"),
     "errors": (
         *("AdpError", "AmbiguousFormatError", "ConversionLossError", "InputError"),
-        *("MissingExtraError", "OutputExistsError", "QueryError", "RecordError", "SchemaError"),
-        *("StoreError", "StoreVersionError", "UsageError"),
+        *("MissingExtraError", "NothingNewError", "OutputExistsError", "QueryError"),
+        *("RecordError", "SchemaError", "StoreError", "StoreVersionError", "UsageError"),
     ),
     "manifest": ("Manifest",),
     "model": (

@@ -1,6 +1,7 @@
 """Every error that this project raises on purpose.
 
     AdpError                    base; ``exit_code`` is what the command line returns
+    |-- NothingNewError         all inputs are in an earlier store; no fault (0)
     |-- UsageError              the call itself is wrong: unknown name, bad option (2)
     |-- MissingExtraError       an optional package is not installed (2)
     |-- InputError              an input cannot be read at all: missing, empty, not text (3)
@@ -28,6 +29,12 @@ class AdpError(Exception):
     """Base class of all errors that are shown to the user as one sentence."""
 
     exit_code = 1
+
+
+class NothingNewError(AdpError):
+    """All inputs of a conversion are in the earlier store that was named; nothing was written."""
+
+    exit_code = 0
 
 
 class UsageError(AdpError):

@@ -30,7 +30,7 @@ def test_counts_rejects_and_what_comes_next(run, chats, tmp_path):
     assert done.code == 0
     assert "records 4 = used 3 + skipped 0 + rejected 1" in done.out
     assert "3 trajectories, 6 steps, 0 calls, 0 observations" in done.out
-    assert "1 records were REJECTED" in done.out
+    assert "1 record was REJECTED" in done.out
     assert f"next: adp info {out}" in done.out
     assert "chats.jsonl#3: " in run("rejects", out).out
 
@@ -70,7 +70,7 @@ def test_export_and_formats(run, chats, tmp_path):
     run("convert", chats, "-o", tmp_path / "store")
     done = run("export", tmp_path / "store", "--to", "openai_chat", "-o", tmp_path / "out")
     assert done.code == 0
-    assert "3 records in 1 files" in done.out
+    assert "3 records in 1 file" in done.out
     words = ("--to", "openai_chat", "-o", tmp_path / "two", "--json")
     assert json.loads(run("export", tmp_path / "store", *words).out)["records"] == 3
     assert (

@@ -61,7 +61,8 @@ def test_framings_are_told_apart(tmp_path):
         "jsonl": [f"{one}\n{two}", f"{long}\n{one}", f"[1]\n{one}\n", f'{{"cut\n{one}',
                   f"5\n{one}"],
         "json": [one, f"{one}\n\n", json.dumps(chat(1), indent=1), long, '{"cut'],
-        "json_array": [f"[{one}, {two}]", f"[{one}] tail", "[]", f"[{one}][{two}]", f"[{long}, {one}]", "["],
+        "json_array": [f"[{one}, {two}]", f"[{one}] tail", "[]", f"[{one}][{two}]",
+                       f"[{long}, {one}]", "["],
         "documents": [f"{one}{two}", f"{one} {two}", f"{one} tail",
                       json.dumps(chat(1), indent=1) + "\n" + one, f"{long}{one}"],
     }  # fmt: skip

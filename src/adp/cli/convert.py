@@ -8,8 +8,11 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
-from adp.cli.text import console, epilog, human_size, light_table, one_line, print_json
+from adp.cli.text import console, counted, epilog, human_size, light_table, one_line, print_json
+from adp.converters.files.limits import FILE_BYTES, RECORD_BYTES, Limits
 from adp.core.progress import Console, Silent
+from adp_schema.errors import NothingNewError
+from adp_schema.jsontext import MAX_DEPTH
 from adp_schema.manifest import Manifest
 
 EPILOG = epilog("adp convert logs/ -o my_store", 2, 3, 4, 5)
@@ -19,7 +22,11 @@ TOP = 10
 def convert(
     sources: Annotated[
         list[str],
-        typer.Argument(metavar="SRC...", help="Files and folders to read."),
+        typer.Argument(
+            metavar="SRC...",
+            help="Files, folders, patterns such as 'logs/**/*.jsonl', - for standard input, or "
+            "the sessions of an agent, such as claude-code:.",
+        ),
     ],
     out: Annotated[
         str, typer.Option("--out", "-o", metavar="STORE", help="Folder of the new store.")
@@ -43,15 +50,31 @@ def convert(
     license_name: Annotated[
         str | None, typer.Option("--license", metavar="LICENSE", help="License of the content.")
     ] = None,
+    since: Annotated[
+        str | None,
+        typer.Option(metavar="OLD", help="Leave out what this earlier store holds already."),
+    ] = None,
+    max_record_bytes: Annotated[
+        int, typer.Option(min=1, metavar="N", help="Reject larger records.")
+    ] = RECORD_BYTES,
+    max_depth: Annotated[
+        int, typer.Option(min=1, max=MAX_DEPTH, metavar="N", help="Reject deeper nesting.")
+    ] = MAX_DEPTH,
+    max_decompressed_bytes: Annotated[
+        int, typer.Option(min=1, metavar="N", help="Of a compressed file read no more than this.")
+    ] = FILE_BYTES,
     as_json: Annotated[bool, typer.Option("--json", help="Print the counts as JSON.")] = False,
 ) -> None:
     """Convert traces, logs and data sets into a store.
 
-    The format is recognised by itself. A record that cannot be converted is set aside with its
-    reason and stops nothing; see adp rejects. A stopped run goes on when it is called again.
+    The format is recognised by itself; so are gz, zst and zip. A record that cannot be converted
+    is set aside with its reason and stops nothing; see adp rejects. A stopped run goes on when it
+    is called again. In folders, hidden files and stores are passed over.
     """
     from adp.converters import run
 
+    if not as_json:
+        list_sessions(sources)
     options = run.ConvertOptions(
         format=format_name,
         workers=workers,
@@ -59,14 +82,34 @@ def convert(
         keep_raw=keep_raw,
         dataset=dataset,
         license=license_name,
+        limits=Limits(max_record_bytes, max_depth, max_decompressed_bytes),
+        since=since,
     )
-    if as_json:
-        manifest = run.convert(sources, out, options=options, progress=Silent())
-        print_json(summary(manifest, out))
-        return
-    with Console("converting") as progress:
-        manifest = run.convert(sources, out, options=options, progress=progress)
-    report(manifest, sources, out)
+    try:
+        if as_json:
+            manifest = run.convert(sources, out, options=options, progress=Silent())
+            print_json(summary(manifest, out))
+            return
+        with Console("converting") as progress:
+            manifest = run.convert(sources, out, options=options, progress=progress)
+        report(manifest, out)
+    except NothingNewError as nothing:
+        if as_json:
+            print_json({"store": None, "message": str(nothing)})
+        else:
+            console().print(str(nothing), soft_wrap=True)
+
+
+def list_sessions(sources: list[str]) -> None:
+    """Say what the folders of the agents that are named hold."""
+    from adp.converters.session_folders import agent_name, look
+
+    for source in sources:
+        name = agent_name(source)
+        for found in look(name) if name else ():
+            size = human_size(found.size)
+            line = f"{name}: {found.folder}: {counted(found.files, 'file')}, {size}"
+            console().print(line, soft_wrap=True)
 
 
 def summary(manifest: Manifest, out: str) -> dict[str, object]:
@@ -82,26 +125,26 @@ def summary(manifest: Manifest, out: str) -> dict[str, object]:
     }
 
 
-def report(manifest: Manifest, sources: list[str], out: str) -> None:
+def report(manifest: Manifest, out: str) -> None:
     """Print what became of the records."""
     screen = console()
     screen.print(equation(manifest))
-    rows = [
-        f"{manifest.rows(table):,} {word}"
-        for table, word in (
-            ("trajectories", "trajectories"),
-            ("steps", "steps"),
-            ("tool_calls", "calls"),
-            ("observations", "observations"),
-        )
-    ]
+    nouns = {
+        "trajectories": ("trajectory", "trajectories"),
+        "steps": ("step", "steps"),
+        "tool_calls": ("call", "calls"),
+        "observations": ("observation", "observations"),
+    }
+    rows = [counted(manifest.rows(table), *words) for table, words in nouns.items()]
     screen.print(", ".join(rows), soft_wrap=True)
-    read = sum(size_of(Path(source)) for source in sources)
-    screen.print(f"{human_size(read)} read, {human_size(stored(manifest))} written")
+    screen.print(
+        f"{human_size(read_bytes(manifest, out))} read, {human_size(stored(manifest))} written"
+    )
     rejected = manifest.counts.rejected
     if rejected:
-        line = f"{rejected:,} records were REJECTED; look at them with: adp rejects {out}"
-        screen.print(Text(line, "bold red"), soft_wrap=True)
+        were = "record was" if rejected == 1 else "records were"
+        line = f"{rejected:,} {were} REJECTED; look at {'it' if rejected == 1 else 'them'} with"
+        screen.print(Text(f"{line}: adp rejects {out}", "bold red"), soft_wrap=True)
     top("reason", manifest.reasons)
     top("lost (path: reason)", manifest.losses)
     screen.print(f"next: adp info {out}", soft_wrap=True)
@@ -116,12 +159,12 @@ def equation(manifest: Manifest) -> Text:
     )
 
 
-def top(title: str, counted: dict[str, int]) -> None:
+def top(title: str, counts: dict[str, int]) -> None:
     """Print the most frequent names of a count, if there are any."""
-    if not counted:
+    if not counts:
         return
     table = light_table("times", title, right=["times"], fold=[title])
-    ordered = sorted(counted.items(), key=lambda item: (-item[1], item[0]))
+    ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
     for name, count in ordered[:TOP]:
         table.add_row(f"{count:,}", Text(one_line(name)))
     screen = console()
@@ -136,8 +179,10 @@ def stored(manifest: Manifest) -> int:
     return sum(shard.size for shards in manifest.tables.values() for shard in shards)
 
 
-def size_of(path: Path) -> int:
-    """Bytes of a file, or of all files in a folder."""
-    if path.is_file():
-        return path.stat().st_size
-    return sum(file.stat().st_size for file in path.rglob("*") if file.is_file())
+def read_bytes(manifest: Manifest, out: str) -> int:
+    """Bytes of the inputs on disk."""
+    import pyarrow.parquet as pq
+
+    shards = manifest.tables["sources"]
+    columns = [pq.read_table(Path(out) / shard.path, columns=["size"])["size"] for shard in shards]
+    return sum(size for column in columns for size in column.to_pylist())

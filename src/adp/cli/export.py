@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from adp.cli.convert import top
-from adp.cli.text import console, epilog, print_json
+from adp.cli.text import console, counted, epilog, print_json
 from adp_schema.store import Store
 
 EPILOG = epilog("adp export my_store --to openai_chat -o chats", 2, 4, 5)
@@ -33,7 +33,6 @@ def export(
     if as_json:
         print_json(asdict(report))
         return
-    console().print(
-        f"{report.records:,} records in {report.files:,} files under {out}", soft_wrap=True
-    )
+    written = f"{counted(report.records, 'record')} in {counted(report.files, 'file')}"
+    console().print(f"{written} under {out}", soft_wrap=True)
     top("lost (path: reason)", report.losses)

@@ -32,10 +32,12 @@ def info(
         report(store)
     if wrong:
         named = "; ".join(f"{file}: {what}" for file, what in list(wrong.items())[:10])
-        raise StoreError(f"{len(wrong)} files differ from the manifest: {named}")
+        differ = "1 file differs" if len(wrong) == 1 else f"{len(wrong):,} files differ"
+        raise StoreError(f"{differ} from the manifest: {named}")
     if verify and not as_json:
         files = sum(len(shards) for shards in store.manifest.tables.values())
-        console().print(f"\nverified: {files} files are as the manifest says")
+        are = "1 file is" if files == 1 else f"{files:,} files are"
+        console().print(f"\nverified: {are} as the manifest says")
 
 
 def contents(store: Store, wrong: dict[str, str] | None) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from rich.text import Text
 
 from adp.core.transcript import human_size, visible
 
-__all__ = ["bars", "console", "epilog", "human_size", "light_table", "one_line", "pairs",
+__all__ = ["bars", "console", "counted", "epilog", "human_size", "light_table", "one_line", "pairs",
            "print_json", "share", "visible"]  # fmt: skip
 
 _EXITS = {
@@ -79,6 +79,17 @@ def one_line(text: str | None, limit: int = 200) -> str:
     """A text as one line without control characters, cut at a limit."""
     line = visible(" ".join((text or "")[: 4 * limit].split()))
     return line if len(line) <= limit else line[: limit - 1] + "…"
+
+
+def counted(number: int, one: str, many: str = "") -> str:
+    """A number with its noun: ``1 record``, ``2,000 records``.
+
+    Args:
+        number: how many.
+        one: the noun for one.
+        many: the noun for all other numbers; with an s unless given.
+    """
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
 def share(part: float, whole: float) -> str:

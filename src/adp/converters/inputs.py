@@ -9,7 +9,7 @@ import sys
 import zipfile
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from adp.converters.files import archives
@@ -70,20 +70,18 @@ class Inputs:
 
     Attributes:
         files: the inputs, in order.
-        root: folder that the paths are relative to.
         walked: whether a folder was given, so that files beside the found ones may be looked at.
     """
 
     files: list[InputFile] = field(default_factory=list)
-    root: Path = field(default_factory=Path)
     walked: bool = False
 
 
 def collect(sources: list[str], spool: Path | None = None) -> Inputs:
     """Find the inputs of a conversion, in the order given; folders are walked sorted.
 
-    The root is the folder itself when a single folder is given, else the folder that all
-    sources share. Hidden files and folders below it are passed over, and so are stores.
+    Paths are relative to the folder itself when a single folder is given, else to the folder
+    that all sources share. Hidden files and folders below it are passed over, and so are stores.
 
     Args:
         sources: files, folders, patterns, and ``-`` for standard input.
@@ -107,11 +105,32 @@ def collect(sources: list[str], spool: Path | None = None) -> Inputs:
     found: dict[str, InputFile] = {}
     if piped:
         for item in _inputs_of(_spooled(spool), "stdin", named=True):
-            found.setdefault(item.source_file, item)
+            _add(found, item)
     for path, named in given:
-        for item in _of(path, root, named):
-            found.setdefault(item.source_file, item)
-    return Inputs(list(found.values()), root, any(path.is_dir() for path, _ in given))
+        # Paths below a folder above the home folder would tell where that one is.
+        base = path.absolute().parent if len(given) > 1 and _is_above_home(root) else root
+        for item in _of(path, base, named):
+            _add(found, item)
+    return Inputs(list(found.values()), any(path.is_dir() for path, _ in given))
+
+
+def _add(found: dict[str, InputFile], item: InputFile) -> None:
+    """Add an input once; another one that would have the same name gets a number."""
+    name, count = item.source_file, 1
+    while name in found:
+        other = found[name].place
+        if (other.path, other.member) == (item.place.path, item.place.member):
+            return
+        count += 1
+        name = numbered(item.source_file, count)
+    found[name] = replace(item, source_file=name)
+
+
+def _is_above_home(folder: Path) -> bool:
+    try:
+        return folder in Path.home().absolute().parents
+    except RuntimeError:  # there is no home folder
+        return False
 
 
 def _matched(pattern: str) -> list[Path]:

@@ -61,14 +61,24 @@ class PlannedFile:
 
 @dataclass
 class Plan:
-    """All files, and the shards as lists of (index of the file, piece)."""
+    """What a conversion reads.
+
+    Attributes:
+        files: the inputs.
+        shards: lists of (index of the file, piece).
+        parent: hash of the manifest of the earlier store whose inputs are left out.
+        unchanged: how many are left out.
+    """
 
     files: list[PlannedFile]
     shards: list[list[tuple[int, Piece]]]
+    parent: str = ""
+    unchanged: int = 0
 
     def key(self, options: dict[str, Any]) -> dict[str, Any]:
         """What a resumed run must have in common with the one that was stopped."""
-        return {"files": [asdict(file) for file in self.files], "options": options}
+        files = [asdict(file) for file in self.files]
+        return {"files": files, "options": options, "parent": self.parent}
 
 
 @dataclass(frozen=True)

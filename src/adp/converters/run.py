@@ -29,11 +29,13 @@ from adp.converters.inputs import collect
 from adp.converters.plan import Plan, PlannedFile, choose, make_plan
 from adp.converters.registry import formats
 from adp.converters.renumber import renumber_repeats
+from adp.converters.session_folders import resolve
 from adp.converters.shard import Job, ShardResult, convert_shard
+from adp.converters.since import earlier, only_new
 from adp.core.progress import Progress, Silent
 from adp.core.start import skip_pandas
 from adp_schema.builder import RowBuilder
-from adp_schema.errors import InputError, OutputExistsError
+from adp_schema.errors import InputError, NothingNewError, OutputExistsError
 from adp_schema.ids import digest, fingerprint
 from adp_schema.manifest import MANIFEST, RUN, Counts, Lineage, Manifest, write_atomic
 from adp_schema.tables import TABLES
@@ -54,6 +56,7 @@ class ConvertOptions:
         dataset: name of the data set; None takes it from the path.
         license: license of the content, for every trajectory.
         limits: what is larger or deeper is rejected.
+        since: folder or URL of an earlier store; its inputs are left out.
     """
 
     format: str | None = None
@@ -63,6 +66,7 @@ class ConvertOptions:
     dataset: str | None = None
     license: str | None = None
     limits: Limits = field(default_factory=Limits)
+    since: str | os.PathLike[str] | None = None
 
     def kept(self) -> dict[str, Any]:
         """What the lineage says of them: those that the user chose and the store depends on."""
@@ -94,13 +98,15 @@ def convert(
         InputError: a source is missing or of no known format.
         OutputExistsError: the output holds a store, or something that is none.
         ConversionLossError: with ``strict``, something would be lost.
+        NothingNewError: the store named by ``since`` holds all inputs.
     """
     options = options or ConvertOptions()
     report = progress or Silent()
     started = time.time()
     store = Path(out)
     _check_free(store)
-    plan = make_plan(_chosen(sources, store, options))
+    options.limits.check()
+    plan = _plan(sources, store, options)
     _announce(plan, report)
     run = _start(store, plan, options)
     results = _run_shards(store, plan, options, report)
@@ -112,12 +118,24 @@ def convert(
     return manifest
 
 
-def _chosen(sources: list[str], store: Path, options: ConvertOptions) -> list[PlannedFile]:
-    """The inputs with their formats. Nothing is left of a run that ends here."""
+def _plan(sources: list[str], store: Path, options: ConvertOptions) -> Plan:
+    """What to read. Nothing is left of a run that ends here."""
     run = store / ".run"
     try:
-        inputs = collect(sources, run / "stdin")
-        return choose(inputs, options.format, options.dataset, options.limits)
+        known = earlier(os.fspath(options.since)) if options.since else None
+        inputs = collect(resolve(sources), run / "stdin")
+        files = choose(inputs, options.format, options.dataset, options.limits)
+        if known is None:
+            return make_plan(files)
+        new = only_new(files, known, options.limits)
+        if not new:
+            count = f"all {len(files)} inputs are" if len(files) > 1 else "the input is"
+            raise NothingNewError(
+                f"nothing new: {count} in {options.since} already; no store was written"
+            )
+        plan = make_plan(new)
+        plan.parent, plan.unchanged = known.manifest_hash, len(files) - len(new)
+        return plan
     except BaseException:
         if not (run / "plan.json").exists():
             shutil.rmtree(run, ignore_errors=True)
@@ -144,13 +162,17 @@ def _announce(plan: Plan, report: Progress) -> None:
     for (name, why), count in sorted(groups.items(), key=lambda item: str(item)):
         files = f"{count} file{'s' if count > 1 else ''}"
         report.note(f"{files}: {name} ({why})" if name else f"{files} rejected: {why}")
+    if plan.unchanged:
+        inputs = "1 input" if plan.unchanged == 1 else f"{plan.unchanged:,} inputs"
+        report.note(f"{inputs} unchanged, not read again")
     report.total(sum(file.size for file in plan.files))
 
 
 def _start(store: Path, plan: Plan, options: ConvertOptions) -> Path:
     """Prepare the folder, or check that it is the same run that was stopped."""
     run = store / ".run"
-    key = plan.key({**asdict(options), "workers": None, "versions": versions()})
+    free = {"workers": None, "since": None}
+    key = plan.key({**asdict(options), **free, "versions": versions()})
     text = json.dumps(key, sort_keys=True)
     noted = run / "plan.json"
     if noted.exists():
@@ -263,7 +285,10 @@ def _manifest(
     if not manifest.counts.balanced():
         raise InputError(f"the counts do not add up: {manifest.counts}; please report this")
     lineage = {"inputs": len(plan.files), "inputs_hash": inputs, **options.kept()}
-    manifest.lineage = [Lineage(act="convert", options=lineage, versions=versions())]
+    act = Lineage(act="convert", options=lineage, versions=versions())
+    if plan.parent:
+        act.options["unchanged"], act.parents = plan.unchanged, [plan.parent]
+    manifest.lineage = [act]
     return manifest
 
 

@@ -8,7 +8,7 @@ make no trajectories of their own.
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 
 from adp.converters.files.limits import Limits
 from adp.converters.files.streams import Place
@@ -43,7 +43,7 @@ def attach(
         sides: list[Side] = []
         for name in formats.get(file.format).side_files(file.source_file):
             other = numbers.get(name)
-            place = _place(inputs, inputs.files[number], name, other)
+            place = _place(inputs.files, inputs.files[number], name, other)
             if place is None or other == number or other in owned:
                 continue
             if place.packed <= limits.record_bytes:
@@ -69,16 +69,17 @@ def _may_look_around(inputs: Inputs, item: InputFile) -> bool:
     return item.place.member is not None or (inputs.walked and not item.named)
 
 
-def _place(inputs: Inputs, owner: InputFile, name: str, number: int | None) -> Place | None:
+def _place(items: list[InputFile], owner: InputFile, name: str, number: int | None) -> Place | None:
     """Where a candidate lies; None when it is not there."""
     if number is not None:
-        item = inputs.files[number]
+        item = items[number]
         return None if item.fault else item.place
-    path = PurePosixPath(name)
-    if owner.place.member is not None or path.is_absolute() or ".." in path.parts:
+    path, own = PurePosixPath(name), owner.place.path
+    outside = path.is_absolute() or ".." in path.parts
+    if owner.place.member is not None or outside or not own.endswith(f"/{owner.source_file}"):
         return None
+    file = Path(own.removesuffix(owner.source_file)) / path
     try:
-        file = inputs.root / path
         stat = file.stat()
     except (OSError, ValueError):
         return None

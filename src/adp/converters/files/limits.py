@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from adp_schema import jsontext
 from adp_schema.errors import RecordError, UsageError
 
@@ -79,6 +77,8 @@ class Limits:
         """
         if data.count(b"{") + data.count(b"[") <= self.depth:
             return
+        import numpy as np
+
         # Brackets inside strings count here too; only when these suffice does it get exact.
         brackets = np.frombuffer(data.translate(None, _NO_BRACKETS), dtype=np.uint8)
         opening = (brackets == 0x7B) | (brackets == 0x5B)

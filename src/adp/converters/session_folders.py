@@ -1,0 +1,120 @@
+"""Where coding agents keep their sessions, so that ``claude-code:`` can stand for a folder."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from adp.converters.files.walk import is_data, is_pattern, matches, walk
+from adp.converters.registry import formats
+from adp_schema.errors import InputError, UsageError, unknown_name
+
+_NAME = re.compile(r"([a-z][a-z0-9_-]+):")
+
+
+@dataclass(frozen=True)
+class Agent:
+    """A coding agent.
+
+    Attributes:
+        format: name of the format of its sessions.
+        folders: where they are, below the home folder; may be patterns.
+        variable: environment variable that names another place.
+        inside: the folders inside that place.
+    """
+
+    format: str
+    folders: tuple[str, ...]
+    variable: str = ""
+    inside: tuple[str, ...] = ()
+
+
+AGENTS = {
+    "claude-code": Agent("claude_code", (".claude/projects",), "CLAUDE_CONFIG_DIR", ("projects",)),
+    "codex": Agent(
+        "codex",
+        (".codex/sessions", ".codex/archived_sessions"),
+        "CODEX_HOME",
+        ("sessions", "archived_sessions"),
+    ),
+    "copilot-cli": Agent("copilot_cli", (".copilot/session-state",)),
+    "droid": Agent("droid", (".factory/sessions",)),
+    "gemini-cli": Agent("gemini_cli", (".gemini/tmp/*/chats",)),
+    "hermes": Agent("hermes", (".hermes",)),
+    "openclaw": Agent("openclaw", (".openclaw/agents/*/sessions",)),
+    "opencode": Agent("opencode", (".local/share/opencode",)),
+    "pi": Agent("pi", (".pi/agent/sessions",)),
+    "qwen": Agent("qwen", (".qwen/tmp/*/chats", ".qwen/projects/*/chats")),
+}
+"""The agents by name."""
+
+
+@dataclass(frozen=True)
+class Sessions:
+    """What is in one folder of an agent: files that may hold sessions, and their size."""
+
+    folder: Path
+    files: int
+    size: int
+
+
+def agent_name(source: str) -> str | None:
+    """The name in a source such as ``claude-code:``; None when it is a path.
+
+    Raises:
+        UsageError: it is written like one, but no agent has that name.
+    """
+    match = _NAME.fullmatch(source)
+    if match is None or Path(source).exists():
+        return None
+    if match[1] not in AGENTS:
+        raise UsageError(unknown_name("agent", match[1], AGENTS))
+    return match[1]
+
+
+def folders_of(name: str) -> list[Path]:
+    """The session folders of an agent that are there."""
+    agent = AGENTS[name]
+    home = os.environ.get(agent.variable, "") if agent.variable else ""
+    base, places = (Path(home), agent.inside) if home else (Path.home(), agent.folders)
+    found: list[Path] = []
+    for place in places:
+        path = base / place
+        found += matches(str(path)) if is_pattern(str(path)) else [path]
+    return [path for path in found if path.is_dir()]
+
+
+def look(name: str) -> list[Sessions]:
+    """Count what the session folders of an agent hold."""
+    answer = []
+    for folder in folders_of(name):
+        files = [file for file in walk(folder).files if is_data(file.name) or file.suffix == ".db"]
+        answer.append(Sessions(folder, len(files), sum(file.stat().st_size for file in files)))
+    return answer
+
+
+def resolve(sources: list[str]) -> list[str]:
+    """Put folders in the place of names.
+
+    Raises:
+        UsageError: no agent has that name.
+        InputError: its sessions are not read yet, or there are none.
+    """
+    out: list[str] = []
+    for source in sources:
+        name = agent_name(source)
+        if name is None:
+            out.append(source)
+            continue
+        folders = folders_of(name)
+        if not folders:
+            raise InputError(f"no sessions of {name} were found; name their folder instead")
+        if AGENTS[name].format not in formats:
+            raise InputError(
+                f"the sessions of {name} cannot be read yet: there is no converter for them; "
+                "adp formats lists those that are there"
+            )
+        out += [str(folder) for folder in folders]
+    return out
