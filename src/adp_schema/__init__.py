@@ -14,6 +14,7 @@ if TYPE_CHECKING:
         AdpError,
         AmbiguousFormatError,
         ConversionLossError,
+        FindingsError,
         InputError,
         MissingExtraError,
         OutputExistsError,
@@ -47,6 +48,7 @@ __all__ = [
     "AmbiguousFormatError",
     "ConversionLossError",
     "Converter",
+    "FindingsError",
     "InputError",
     "Link",
     "Losses",
@@ -78,9 +80,9 @@ __all__ = [
 _NAMES = {
     "builder": ("Origin", "RowBuilder"),
     "errors": (
-        *("AdpError", "AmbiguousFormatError", "ConversionLossError", "InputError"),
-        *("MissingExtraError", "OutputExistsError", "QueryError", "RecordError", "SchemaError"),
-        *("StoreError", "StoreVersionError", "UsageError"),
+        *("AdpError", "AmbiguousFormatError", "ConversionLossError", "FindingsError"),
+        *("InputError", "MissingExtraError", "OutputExistsError", "QueryError", "RecordError"),
+        *("SchemaError", "StoreError", "StoreVersionError", "UsageError"),
     ),
     "manifest": ("Manifest",),
     "model": (

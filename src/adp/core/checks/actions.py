@@ -19,12 +19,12 @@ _IN_JSON = (
     r'^\s*(?:```(?:json)?\s*)?\[?\s*\{\s*"(?:name|function|tool|tool_name|action)"\s*:\s*"[^"]+"'
     r'\s*,\s*"(?:arguments|parameters|args|kwargs|params|action_input|tool_input|input)"\s*:'
 )
-_IN_FENCES = (
-    r"(?:^|\n)```(?:bash|sh|shell|mswea_bash_command)\n[^`]+```\s*$"
-    r"|```\s*(?:click|type|hover|press|scroll|goto|new_tab|tab_focus|close_tab|go_back|go_forward"
+_IN_SHELL = r"(?:^|\n)```(?:bash|sh|shell|mswea_bash_command)\n[^`]+```\s*$"
+_IN_BROWSER = (
+    r"```\s*(?:click|type|hover|press|scroll|goto|new_tab|tab_focus|close_tab|go_back|go_forward"
     r"|stop|fill|select_option)\b[^\n`]*```\s*$"
 )
-_LEFT = "|".join((_IN_TAGS, _IN_LINES, _IN_JSON))
+_LEFT = "|".join((_IN_TAGS, _IN_LINES, _IN_JSON, _IN_BROWSER))
 
 
 @lru_cache(maxsize=256)
@@ -64,18 +64,19 @@ CHECKS = (
         "call-left-in-text",
         "warning",
         "A text of the agent holds a call that was not parsed: <function=...>, <tool_call>, "
-        "Action: ..., a JSON object with name and arguments; or the step is not the last one and "
-        "ends with a shell block. An answer that quotes a call or shows a command looks the same.",
+        "Action: ..., a JSON object with name and arguments, ```click [12]```; or the step is not "
+        "the last one and ends with a shell block. An answer that quotes a call or shows a command "
+        "looks the same.",
         "Convert with a format that parses calls out of text.",
         Sql(
             f"""
             SELECT s.seq, s.trajectory_id, s.step, 0 AS place, {step_path("s.step", ".text")} AS path,
-                {around("s.text", _LEFT + "|" + _IN_FENCES)} AS excerpt
+                {around("s.text", _LEFT + "|" + _IN_SHELL)} AS excerpt
             FROM steps s
             ANTI JOIN tool_calls c ON c.seq = s.seq AND c.step = s.step
             JOIN ({LAST_STEP}) e ON e.seq = s.seq
             WHERE s.source = 'agent' AND (regexp_matches(s.text, '{_LEFT}')
-                OR (s.step < e.step AND regexp_matches(s.text, '{_IN_FENCES}')))"""
+                OR (s.step < e.step AND regexp_matches(s.text, '{_IN_SHELL}')))"""
         ),
     ),
     Check(

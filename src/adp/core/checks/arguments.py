@@ -113,8 +113,6 @@ def _known(calls: Sequence[Call], tools: Tools | None) -> Iterator[tuple[Call, t
             yield call, tool
 
 
-
-
 CHECKS = (
     Check(
         "invalid-arguments",

@@ -31,9 +31,7 @@ def _blobs(where: str) -> str:
         JOIN (SELECT DISTINCT media_id, uri FROM media WHERE {where}) m USING (media_id)"""
 
 
-_LOCAL = (
-    r"uri IS NOT NULL AND regexp_matches(uri, '^(?:/[^/]|~/|[A-Za-z]:[\\/]|\\\\|file:)')"
-)
+_LOCAL = r"uri IS NOT NULL AND regexp_matches(uri, '^(?:/[^/]|~/|[A-Za-z]:[\\/]|\\\\|file:)')"
 
 CHECKS = (
     Check(

@@ -180,7 +180,7 @@ CHECKS = (
         "note",
         "A step holds nothing: no text, no reasoning, no parts, no call, and nothing came after "
         "it.",
-        "Remove the step.",
+        "Look into its column extra, where keys are that no format understood; else remove it.",
         Sql(
             f"""
             SELECT s.seq, s.trajectory_id, s.step, 0 AS place, {step_path("s.step")} AS path,

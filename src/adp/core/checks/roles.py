@@ -11,7 +11,7 @@ _OUTPUT = (
     r"STDOUT|Stdout|stdout)\b[^\n]{0,60}:"
     r"|^\s*<(?:tool_response|tool_result|function_result|function_results|function_response|"
     r"observation|returncode|output|information|execution_result|environment_details)>"
-    r"|^\s*The output of the (?:OS|command|code|program)\b"
+    r"|^\s*The output of the (?:OS|command|code|program)\b|^\s*Out\[\d+\]:"
 )
 """How output of a tool begins that was put into a text."""
 
@@ -34,6 +34,7 @@ CHECKS = (
             WITH said AS (
                 SELECT seq, trajectory_id, step, source, left(text, 400) AS text,
                     lag(step) OVER w AS before, lag(source) OVER w AS who,
+                    lead(left(text, 8)) OVER w AS next,
                     lag(CASE WHEN source = 'agent' THEN regexp_matches(text, '{_ACTS}') END) OVER w
                         AS wrote
                 FROM steps WHERE {SAID}
@@ -59,7 +60,8 @@ CHECKS = (
             FROM said s LEFT JOIN after_call a ON a.seq = s.seq AND a.step = s.step
             WHERE s.source = 'user' AND s.who = 'agent' AND (
                 (regexp_matches(s.text, '{_OUTPUT}') AND (s.wrote OR NOT a.answered))
-                OR (NOT a.answered AND s.seq IN (SELECT seq FROM never)))"""
+                OR (NOT a.answered AND s.seq IN (SELECT seq FROM never)
+                    AND s.next IS DISTINCT FROM '<finish>'))"""
         ),
     ),
     Check(

@@ -56,7 +56,7 @@ def _invalid_json(scope: Scope) -> Iterator[Finding]:
         for column in sorted(json_columns(table)):
             doubtful = (
                 f'NOT json_valid("{column}") OR contains("{column}", \'NaN\') '
-                f'OR contains("{column}", \'Infinity\') '
+                f"OR contains(\"{column}\", 'Infinity') "
                 f"OR regexp_matches(\"{column}\", '\\\\u[dD][89a-fA-F]')"
             )
             sql = _select(table, column, f'"{column}" IS NOT NULL AND ({doubtful})')
@@ -104,8 +104,9 @@ def _misordered_rows(scope: Scope) -> Iterator[Finding]:
     for table, keys in _SORTED.items():
         before: tuple[int, ...] | None = None
         for batch in scope.batches(table, ("trajectory_id", *keys)):
-            columns = [column.fill_null(-2).to_numpy(zero_copy_only=False) for column in
-                       batch.columns[1:]]
+            columns = [
+                column.fill_null(-2).to_numpy(zero_copy_only=False) for column in batch.columns[1:]
+            ]
             for row in _not_ascending(columns, before):
                 step = int(columns[1][row]) if len(keys) > 1 else None
                 key = ", ".join(f"{k} {c[row]}" for k, c in zip(keys, columns, strict=True))

@@ -6,7 +6,17 @@ from collections.abc import Iterator, Sequence
 
 from adp.core.checks import call_pass, text_pass
 from adp.core.checks.files import is_readable
-from adp.core.checks.model import CallRule, Check, CheckResult, Finding, Rows, Sql, Tally, TextRule, tally
+from adp.core.checks.model import (
+    CallRule,
+    Check,
+    CheckResult,
+    Finding,
+    Rows,
+    Sql,
+    Tally,
+    TextRule,
+    tally,
+)
 from adp.core.checks.registry import CHECKS
 from adp.core.checks.scope import Scope, pieces, whole
 from adp_schema.errors import UsageError, unknown_name
@@ -30,7 +40,7 @@ def chosen(ids: Sequence[str]) -> list[Check]:
 
 def run_checks(
     store: Store, ids: Sequence[str] = (), *, examples: int = EXAMPLES, verify: bool = False
-) -> list[CheckResult]:
+) -> tuple[list[CheckResult], list[str]]:
     """Run checks over a store.
 
     When its files are missing, cannot be read or have other columns, the checks that read rows
@@ -43,20 +53,20 @@ def run_checks(
         verify: hash every file again.
 
     Returns:
-        One result a check that was run, in the order of the registry.
+        One result a check that was run, in the order of the registry, and the names of the
+        checks that were left out.
 
     Raises:
         UsageError: there is no check of a name.
     """
-    checks = chosen(ids)
-    found = {check.id: Tally() for check in checks}
     every = whole(store, verify=verify)
     readable = is_readable(every)
+    wanted = chosen(ids)
+    checks = [check for check in wanted if readable or check.on_damage]
+    found = {check.id: Tally() for check in checks}
     try:
         for check in checks:
-            if not readable and not check.on_damage:
-                del found[check.id]
-            elif isinstance(check.how, Sql | Rows) and check.how.whole:
+            if isinstance(check.how, Sql | Rows) and check.how.whole:
                 found[check.id] = _alone(check.how, every, examples)
     finally:
         every.close()
@@ -67,11 +77,11 @@ def run_checks(
                     found[name].add(part, examples)
             finally:
                 piece.close()
-    return [
-        CheckResult(check, one.findings, one.trajectories, one.examples)
-        for check in checks
-        if (one := found.get(check.id)) is not None
-    ]
+    results = []
+    for check in checks:
+        one = found[check.id]
+        results.append(CheckResult(check, one.findings, one.trajectories, one.examples))
+    return results, [check.id for check in wanted if check not in checks]
 
 
 def _in_piece(checks: list[Check], piece: Scope, limit: int) -> Iterator[tuple[str, Tally]]:

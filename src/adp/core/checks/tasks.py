@@ -20,8 +20,8 @@ CHECKS = (
         "two-tasks",
         "warning",
         "A guess: a second task begins in the middle. The user says so, or repeats the first "
-        "prompt; the system prompt is there again; or the agent finishes, and goes on after a "
-        "step of the user. A user who asks for more looks the same.",
+        "prompt; the system prompt is there again; or the agent finishes, the user speaks, and the "
+        "agent goes on. A user who asks for more looks the same.",
         "Cut the trajectory in two, or drop the first task if it is a demonstration.",
         Sql(
             f"""
@@ -29,7 +29,8 @@ CHECKS = (
                 SELECT seq, trajectory_id, step, source, left(text, 300) AS text,
                     CASE WHEN source IN ('user', 'system') THEN md5(text) END AS words,
                     length(text) AS size,
-                    source = 'agent' AND coalesce({_FINISH}, false) AS finishes
+                    source = 'agent' AND coalesce({_FINISH}, false) AS finishes,
+                    lag(step) OVER (PARTITION BY seq ORDER BY step) AS before
                 FROM steps WHERE {SAID}
             ),
             ends AS (
@@ -47,7 +48,6 @@ CHECKS = (
                     max(step) FILTER (source = 'agent' AND NOT finishes) AS goes_on
                 FROM said GROUP BY seq
             ),
-            first_end AS (SELECT seq, min(step) AS step FROM ends GROUP BY seq),
             again AS (
                 SELECT s.*, CASE
                     WHEN s.source = 'user' AND s.step > f.agent_step
@@ -57,11 +57,11 @@ CHECKS = (
                         AND s.words = f.user_words THEN 'the first prompt again: '
                     WHEN s.source = 'system' AND s.step > f.agent_step
                         AND s.words = f.system_words THEN 'the system prompt again: '
-                    WHEN s.source = 'user' AND s.step > e.step AND f.goes_on > s.step
+                    WHEN s.source = 'user' AND e.step IS NOT NULL AND f.goes_on > s.step
                         THEN 'after the agent finished: '
                     END AS why
                 FROM said s JOIN facts f ON f.seq = s.seq
-                LEFT JOIN first_end e ON e.seq = s.seq
+                LEFT JOIN ends e ON e.seq = s.seq AND e.step = s.before
                 JOIN trajectories t ON t.seq = s.seq
                 WHERE s.source IN ('user', 'system')
             )

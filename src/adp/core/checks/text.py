@@ -60,9 +60,7 @@ CHECKS = (
         "A text holds a blob in base64: a data URI, or a run of 200 characters and more. Long keys "
         "and encoded strings that belong to the task look the same.",
         "Move the blob into media, or cut it.",
-        TextRule(
-            _base64(), f"{_DATA_URI}|{_RUN}", (*ALL_TEXTS, ("tool_calls", "arguments_raw"))
-        ),
+        TextRule(_base64(), f"{_DATA_URI}|{_RUN}", (*ALL_TEXTS, ("tool_calls", "arguments_raw"))),
     ),
     Check(
         "template-tokens",

@@ -72,9 +72,7 @@ def _hits(
     return f"SELECT seq, step, {_PLACE[table]} AS place, {kept} AS flags FROM {table}"
 
 
-def _example(
-    scope: Scope, rule: TextRule, place: tuple[str, str], hit: dict[str, int]
-) -> Finding:
+def _example(scope: Scope, rule: TextRule, place: tuple[str, str], hit: dict[str, int]) -> Finding:
     """A finding with the words around it."""
     table, column = place
     sql = f"""
