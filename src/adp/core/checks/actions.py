@@ -12,7 +12,7 @@ from adp.core.checks.tool_schema import Tools, read_tools
 
 _IN_TAGS = (
     r"<function=[\w.-]+>|<tool_call>|<function_calls?>|<invoke name=|<use_mcp_tool>"
-    r"|<execute(?:_[a-z]+)?>|<\|python_tag\|>|\[TOOL_CALLS\]|<\|tool_call|<｜tool"
+    r"|<execute(?:_[a-z]+)?>|<\|python_tag\|>|\[TOOL_CALLS\]|<\|tool_call|<\x{ff5c}tool"
 )
 _IN_LINES = r"(?:^|\n)\s*(?:Action|ACTION|Act)\s*:\s*[^\s*]"
 _IN_JSON = (
@@ -70,13 +70,17 @@ CHECKS = (
         "Convert with a format that parses calls out of text.",
         Sql(
             f"""
-            SELECT s.seq, s.trajectory_id, s.step, 0 AS place, {step_path("s.step", ".text")} AS path,
+            WITH said AS (
+                SELECT seq, trajectory_id, step, text FROM steps s
+                ANTI JOIN tool_calls c ON c.seq = s.seq AND c.step = s.step
+                WHERE s.source = 'agent'
+            )
+            SELECT s.seq, s.trajectory_id, s.step, 0 AS place,
+                {step_path("s.step", ".text")} AS path,
                 {around("s.text", _LEFT + "|" + _IN_SHELL)} AS excerpt
-            FROM steps s
-            ANTI JOIN tool_calls c ON c.seq = s.seq AND c.step = s.step
-            JOIN ({LAST_STEP}) e ON e.seq = s.seq
-            WHERE s.source = 'agent' AND (regexp_matches(s.text, '{_LEFT}')
-                OR (s.step < e.step AND regexp_matches(s.text, '{_IN_SHELL}')))"""
+            FROM said s JOIN ({LAST_STEP}) e ON e.seq = s.seq
+            WHERE regexp_matches(s.text, '{_LEFT}')
+                OR (s.step < e.step AND regexp_matches(s.text, '{_IN_SHELL}'))"""
         ),
     ),
     Check(
@@ -86,7 +90,8 @@ CHECKS = (
         "Add the name, or remove the call.",
         Sql(
             f"""
-            SELECT c.seq, c.trajectory_id, c.step, c.call AS place, {call_path("c", ".name")} AS path,
+            SELECT c.seq, c.trajectory_id, c.step, c.call AS place,
+                {call_path("c", ".name")} AS path,
                 coalesce(c.arguments, c.arguments_raw, '') AS excerpt
             FROM tool_calls c
             WHERE coalesce(c.name, '') = '' AND c.kind IN ('function', 'mcp', 'gui')"""
@@ -102,7 +107,7 @@ CHECKS = (
             SELECT t.seq, t.trajectory_id, NULL::INTEGER AS step, 0 AS place, '$.tools' AS path,
                 c.names AS excerpt
             FROM all_trajectories t JOIN (
-                SELECT seq, string_agg(DISTINCT name, ', ' ORDER BY name) AS names
+                SELECT seq, min(name) || ' and others' AS names
                 FROM tool_calls WHERE kind IN ('function', 'mcp', 'gui') GROUP BY seq
             ) c ON c.seq = t.seq
             WHERE coalesce(t.tools, '[]') = '[]'"""

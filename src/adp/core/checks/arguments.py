@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import msgspec
 
@@ -25,7 +24,7 @@ def _of_tools(calls: Sequence[Call]) -> Iterator[Call]:
     return (call for call in calls if call.kind in _TOOL_KINDS)
 
 
-def _double_encoded(calls: Sequence[Call], _: Tools | None) -> Found:
+def _double_encoded(calls: Sequence[Call], tools: Tools | None) -> Found:
     for call in calls:
         if isinstance(call.value, str) and _holds_json(call.value):
             yield call, ".arguments", call.arguments or ""
@@ -41,7 +40,7 @@ def _holds_json(text: str) -> bool:
     return True
 
 
-def _not_an_object(calls: Sequence[Call], _: Tools | None) -> Found:
+def _not_an_object(calls: Sequence[Call], tools: Tools | None) -> Found:
     for call in _of_tools(calls):
         if call.value is INVALID or isinstance(call.value, dict):
             continue
@@ -49,7 +48,7 @@ def _not_an_object(calls: Sequence[Call], _: Tools | None) -> Found:
             yield call, ".arguments", call.arguments or ""
 
 
-def _quoted_strings(calls: Sequence[Call], _: Tools | None) -> Found:
+def _quoted_strings(calls: Sequence[Call], tools: Tools | None) -> Found:
     """Quotes around every value of an argument; around one alone they may be meant."""
     values: dict[tuple[str | None, str], list[tuple[Call, str]]] = defaultdict(list)
     for call in _of_tools(calls):

@@ -20,12 +20,13 @@ _CUT = "('length', 'max_tokens', 'max_output_tokens', 'MAX_TOKENS', 'model_lengt
 def _without(source: str) -> str:
     """SELECT of the main lines that have steps, but none of a source."""
     return f"""
-        SELECT t.seq, t.trajectory_id, NULL::INTEGER AS step, 0 AS place, '$.steps' AS path,
-            left(coalesce(f.text, ''), 200) AS excerpt
-        FROM trajectories t
-        JOIN (SELECT seq, arg_min(left(text, 200), step) AS text FROM steps GROUP BY seq) f
-            ON f.seq = t.seq
-        ANTI JOIN (SELECT DISTINCT seq FROM steps WHERE source = '{source}') s ON s.seq = t.seq"""
+        WITH bare AS (
+            SELECT seq FROM trajectories
+            EXCEPT SELECT seq FROM steps WHERE source = '{source}'
+        )
+        SELECT s.seq, any_value(s.trajectory_id) AS trajectory_id, NULL::INTEGER AS step,
+            0 AS place, '$.steps' AS path, arg_min(left(s.text, 200), s.step) AS excerpt
+        FROM steps s SEMI JOIN bare b ON b.seq = s.seq GROUP BY s.seq"""
 
 
 CHECKS = (
@@ -87,8 +88,8 @@ CHECKS = (
             ) f ON f.seq = s.seq AND f.step = s.step
             JOIN trajectories t ON t.seq = s.seq
             WHERE s.source = 'agent'
-                AND NOT EXISTS (SELECT 1 FROM observations o WHERE o.seq = s.seq AND o.step < s.step)
-            """
+                AND NOT EXISTS (
+                    SELECT 1 FROM observations o WHERE o.seq = s.seq AND o.step < s.step)"""
         ),
     ),
     Check(
@@ -146,7 +147,8 @@ CHECKS = (
         "Leave the step out of training.",
         Sql(
             f"""
-            SELECT seq, trajectory_id, step, 0 AS place, {step_path("step", ".stop_reason")} AS path,
+            SELECT seq, trajectory_id, step, 0 AS place,
+                {step_path("step", ".stop_reason")} AS path,
                 stop_reason || ' … ' || right(coalesce(text, ''), 100) AS excerpt
             FROM steps WHERE stop_reason IN {_CUT}"""
         ),

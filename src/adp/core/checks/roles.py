@@ -32,14 +32,12 @@ CHECKS = (
         Sql(
             f"""
             WITH said AS (
-                SELECT seq, trajectory_id, step, source, left(text, 400) AS text,
-                    lag(step) OVER w AS before, lag(source) OVER w AS who,
-                    lead(left(text, 8)) OVER w AS next,
-                    lag(CASE WHEN source = 'agent' THEN regexp_matches(text, '{_ACTS}') END) OVER w
-                        AS wrote
+                SELECT seq, step, source, lag(step) OVER w AS before, lag(source) OVER w AS who,
+                    lead(step) OVER w AS after
                 FROM steps WHERE {SAID}
                 WINDOW w AS (PARTITION BY seq ORDER BY step)
             ),
+            turns AS (SELECT * FROM said WHERE source = 'user' AND who = 'agent'),
             acted AS (
                 SELECT c.seq, c.step, bool_or(a.seq IS NOT NULL) AS answered
                 FROM tool_calls c LEFT JOIN ({ANSWERED}) a
@@ -47,21 +45,37 @@ CHECKS = (
                 GROUP BY c.seq, c.step
             ),
             after_call AS (
-                SELECT s.seq, s.step, a.answered FROM said s
-                JOIN acted a ON a.seq = s.seq AND a.step = s.before WHERE s.source = 'user'
+                SELECT t.*, a.answered FROM turns t
+                LEFT JOIN acted a ON a.seq = t.seq AND a.step = t.before
             ),
             never AS (
                 SELECT seq FROM acted GROUP BY seq HAVING NOT bool_or(answered)
                 INTERSECT
-                SELECT seq FROM after_call GROUP BY seq HAVING count(*) >= 3
+                SELECT seq FROM after_call WHERE NOT answered GROUP BY seq HAVING count(*) >= 3
+            ),
+            output AS (
+                SELECT seq, step FROM steps
+                WHERE source = 'user' AND regexp_matches(left(text, 400), '{_OUTPUT}')
+            ),
+            wrote AS (
+                SELECT t.seq, t.step FROM turns t
+                JOIN output o ON o.seq = t.seq AND o.step = t.step
+                JOIN steps b ON b.seq = t.seq AND b.step = t.before
+                WHERE regexp_matches(b.text, '{_ACTS}')
+            ),
+            praised AS (SELECT seq, step FROM steps WHERE starts_with(text, '<finish>')),
+            found AS (
+                SELECT a.seq, a.step FROM after_call a
+                JOIN output o ON o.seq = a.seq AND o.step = a.step WHERE NOT a.answered
+                UNION SELECT * FROM wrote
+                UNION SELECT a.seq, a.step FROM after_call a
+                SEMI JOIN never n ON n.seq = a.seq
+                ANTI JOIN praised p ON p.seq = a.seq AND p.step = a.after
+                WHERE NOT a.answered
             )
             SELECT s.seq, s.trajectory_id, s.step, 0 AS place, {step_path("s.step")} AS path,
-                s.text AS excerpt
-            FROM said s LEFT JOIN after_call a ON a.seq = s.seq AND a.step = s.step
-            WHERE s.source = 'user' AND s.who = 'agent' AND (
-                (regexp_matches(s.text, '{_OUTPUT}') AND (s.wrote OR NOT a.answered))
-                OR (NOT a.answered AND s.seq IN (SELECT seq FROM never)
-                    AND s.next IS DISTINCT FROM '<finish>'))"""
+                left(s.text, 400) AS excerpt
+            FROM steps s JOIN found f ON f.seq = s.seq AND f.step = s.step"""
         ),
     ),
     Check(
@@ -102,15 +116,18 @@ CHECKS = (
         Sql(
             f"""
             WITH said AS (
-                SELECT seq, trajectory_id, step, source, left(text, 200) AS text,
+                SELECT seq, trajectory_id, step, source,
                     lag(source) OVER w AS who, lag(step) OVER w AS before
                 FROM steps WHERE {SAID}
                 WINDOW w AS (PARTITION BY seq ORDER BY step)
+            ),
+            found AS (
+                SELECT * FROM said s ANTI JOIN observations o ON o.seq = s.seq AND o.step = s.before
+                WHERE s.source = s.who AND s.source IN ('user', 'agent')
             )
             SELECT s.seq, s.trajectory_id, s.step, 0 AS place, {step_path("s.step")} AS path,
-                s.source || ': ' || coalesce(s.text, '') AS excerpt
-            FROM said s ANTI JOIN observations o ON o.seq = s.seq AND o.step = s.before
-            WHERE s.source = s.who AND s.source IN ('user', 'agent')"""
+                s.source || ': ' || left(coalesce(s.text, ''), 200) AS excerpt
+            FROM steps s SEMI JOIN found f ON f.seq = s.seq AND f.step = s.step"""
         ),
     ),
     Check(

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-import pyarrow as pa
 
 from adp.core.checks.model import Check, Finding, Rows, Sql
 from adp.core.checks.scope import Scope
@@ -166,7 +165,8 @@ CHECKS = (
     Check(
         "misordered-rows",
         "error",
-        "Rows are not sorted by seq, step and place, or two have the same key: steps do not ascend.",
+        "Rows are not sorted by seq, step and place, or two have the same key: steps do not "
+        "ascend.",
         "Sort the table by its key, and number the steps anew where one number is there twice.",
         Rows(_misordered_rows),
     ),

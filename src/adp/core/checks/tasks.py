@@ -9,7 +9,7 @@ _NEW_TASK = (
     r"(?i)\b(?:start|begin|starting|here is|here''s|move on to|next is|now)\b[^.\n]{0,30}"
     r"\b(?:new|next|another) (?:problem|task|question|objective|goal|game|episode)\b"
 )
-_FINISH = "(text LIKE '<finish>%' OR text LIKE '%</finish>%')"
+_FINISH = "(starts_with(text, '<finish>') OR contains(text, '</finish>'))"
 _PRAISE = (
     r"(?i)\b(?:congratulations|well done|great (?:job|work)|good (?:job|work)|nicely done|"
     r"verified|solved|satisfies|completed|correct|success)"
@@ -26,10 +26,10 @@ CHECKS = (
         Sql(
             f"""
             WITH said AS (
-                SELECT seq, trajectory_id, step, source, left(text, 300) AS text,
-                    CASE WHEN source IN ('user', 'system') THEN md5(text) END AS words,
-                    length(text) AS size,
-                    source = 'agent' AND coalesce({_FINISH}, false) AS finishes,
+                SELECT seq, trajectory_id, step, source,
+                    CASE WHEN source IN ('user', 'system') THEN left(text, 300) END AS words,
+                    CASE WHEN source IN ('user', 'system') THEN length(text) END AS size,
+                    CASE WHEN source = 'agent' THEN coalesce({_FINISH}, false) END AS finishes,
                     lag(step) OVER (PARTITION BY seq ORDER BY step) AS before
                 FROM steps WHERE {SAID}
             ),
@@ -39,34 +39,32 @@ CHECKS = (
                 WHERE lower(coalesce(c.name, '')) IN ('finish', 'submit', 'final_answer',
                     'attempt_completion', 'task_complete', 'complete_task')
             ),
-            facts AS (
-                SELECT seq, min(step) FILTER (source = 'user') AS user_step,
-                    arg_min(words, step) FILTER (source = 'user') AS user_words,
-                    min(step) FILTER (source = 'system') AS system_step,
-                    arg_min(words, step) FILTER (source = 'system') AS system_words,
-                    min(step) FILTER (source = 'agent') AS agent_step,
-                    max(step) FILTER (source = 'agent' AND NOT finishes) AS goes_on
-                FROM said GROUP BY seq
+            agents AS (
+                SELECT seq, min(step) AS first, max(step) FILTER (NOT finishes) AS last
+                FROM said WHERE source = 'agent' GROUP BY seq
+            ),
+            prompts AS (
+                SELECT * FROM said WHERE source IN ('user', 'system')
+                QUALIFY row_number() OVER (PARTITION BY seq, source ORDER BY step) = 1
             ),
             again AS (
                 SELECT s.*, CASE
-                    WHEN s.source = 'user' AND s.step > f.agent_step
-                        AND regexp_matches(left(s.text, 200), '{_NEW_TASK}')
+                    WHEN s.source = 'user' AND regexp_matches(left(s.words, 200), '{_NEW_TASK}')
                         THEN 'the user begins a new task: '
-                    WHEN s.source = 'user' AND s.step > f.agent_step AND s.size >= 80
-                        AND s.words = f.user_words THEN 'the first prompt again: '
-                    WHEN s.source = 'system' AND s.step > f.agent_step
-                        AND s.words = f.system_words THEN 'the system prompt again: '
-                    WHEN s.source = 'user' AND e.step IS NOT NULL AND f.goes_on > s.step
+                    WHEN s.words = p.words AND s.size = p.size
+                        AND (s.source = 'system' OR s.size >= 80) THEN 'the first prompt again: '
+                    WHEN s.source = 'user' AND e.step IS NOT NULL AND a.last > s.step
                         THEN 'after the agent finished: '
                     END AS why
-                FROM said s JOIN facts f ON f.seq = s.seq
+                FROM said s
+                JOIN agents a ON a.seq = s.seq AND s.step > a.first
+                JOIN prompts p ON p.seq = s.seq AND p.source = s.source
                 LEFT JOIN ends e ON e.seq = s.seq AND e.step = s.before
-                JOIN trajectories t ON t.seq = s.seq
+                SEMI JOIN trajectories t ON t.seq = s.seq
                 WHERE s.source IN ('user', 'system')
             )
             SELECT seq, trajectory_id, step, 0 AS place, {step_path()} AS path,
-                why || coalesce(text, '') AS excerpt
+                why || coalesce(words, '') AS excerpt
             FROM again WHERE why IS NOT NULL
             QUALIFY row_number() OVER (PARTITION BY seq, why ORDER BY step) = 1"""
         ),
@@ -79,14 +77,20 @@ CHECKS = (
         "Leave the last two steps out of training.",
         Sql(
             f"""
+            WITH finished AS (
+                SELECT seq, step, text FROM steps
+                WHERE source = 'agent' AND starts_with(text, '<finish>') AND length(text) < 120
+            ),
+            praised AS (
+                SELECT seq, trajectory_id, step, text FROM steps
+                WHERE source = 'user' AND length(text) < 80 AND NOT contains(text, '?')
+                    AND regexp_matches(text, '{_PRAISE}')
+            )
             SELECT u.seq, u.trajectory_id, u.step, 0 AS place, {step_path("u.step")} AS path,
                 u.text || ' … ' || left(a.text, 100) AS excerpt
-            FROM steps a
-            JOIN ({LAST_STEP}) e ON e.seq = a.seq AND e.step = a.step
-            JOIN steps u ON u.seq = a.seq AND u.step = a.step - 1
-            WHERE a.source = 'agent' AND a.text LIKE '<finish>%' AND length(a.text) < 120
-                AND u.source = 'user' AND length(u.text) < 80 AND NOT contains(u.text, '?')
-                AND regexp_matches(u.text, '{_PRAISE}')"""
+            FROM praised u
+            JOIN finished a ON a.seq = u.seq AND a.step = u.step + 1
+            SEMI JOIN ({LAST_STEP}) e ON e.seq = a.seq AND e.step = a.step"""
         ),
     ),
 )

@@ -20,14 +20,22 @@ def _braces(pattern: str) -> str:
     return pattern.replace("{", "{{").replace("}", "}}")
 
 
+def _matches(pattern: str, *parts: str) -> str:
+    """Condition that a text matches; the engine looks for the parts first, which is quick."""
+    quick = " OR ".join(f"contains({{x}}, '{part}')" for part in parts)
+    match = f"regexp_matches({{x}}, '{_braces(pattern)}')"
+    return f"CASE WHEN {quick} THEN {match} ELSE false END"
+
+
 def _base64() -> str:
     """Runs that have the letters of base64 in its mixture; paths and hexadecimal do not."""
     run = f"regexp_extract({{x}}, '{_braces(_RUN)}')"
     mixed = " AND ".join(f"regexp_matches({run}, '{one}')" for one in ("[a-z]", "[A-Z]", "[0-9]"))
+    there = f"regexp_matches({{x}}, '{_braces(_RUN)}')"
+    mixed = f"{mixed} AND length(replace({run}, '/', '')) > 0.9 * length({run})"
     return (
-        f"length({{x}}) > 80 AND (regexp_matches({{x}}, '{_braces(_DATA_URI)}') OR "
-        f"(regexp_matches({{x}}, '{_braces(_RUN)}') AND {mixed} "
-        f"AND length(replace({run}, '/', '')) > 0.9 * length({run})))"
+        f"CASE WHEN length({{x}}) < 80 THEN false WHEN {there} AND {mixed} THEN true "
+        f"ELSE {_matches(_DATA_URI, ';base64,')} END"
     )
 
 
@@ -68,14 +76,14 @@ CHECKS = (
         "A text holds tokens of a chat template, such as <|im_start|>. Written out again, they "
         "would be taken for the borders of a turn.",
         "Parse the text into turns, or remove the tokens.",
-        TextRule(f"regexp_matches({{x}}, '{_braces(_TOKENS)}')", _TOKENS),
+        TextRule(_matches(_TOKENS, "<|", "[/INST]", "_of_turn>"), _TOKENS),
     ),
     Check(
         "reasoning-in-text",
         "warning",
         "A text of the agent holds its reasoning in tags, such as <think>.",
         "Move it into the column reasoning.",
-        TextRule(f"regexp_matches({{x}}, '{_THINK}')", _THINK, _AGENT_TEXT, "agent"),
+        TextRule(_matches(_THINK, "<th", "<reasoning>"), _THINK, _AGENT_TEXT, "agent"),
     ),
     Check(
         "orphan-think-end",

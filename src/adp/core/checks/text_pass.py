@@ -63,11 +63,10 @@ def _hits(
             if (table, column) not in rule.columns:
                 continue
             condition = rule.where.format(x=column)
-            if rule.source and table == "steps":
-                condition = f"source = '{rule.source}' AND {condition}"
             code = number * len(places) + places.index((table, column))
-            # Not AND alone: of that, every part is computed for every row.
-            flags.append(f"CASE WHEN {column} <> '' THEN CASE WHEN {condition} THEN {code} END END")
+            # Not AND: of that, every part is computed for every row.
+            asked = f"source = '{rule.source}'" if rule.source and table == "steps" else "true"
+            flags.append(f"CASE WHEN {asked} THEN CASE WHEN {condition} THEN {code} END END")
     kept = f"list_filter([{', '.join(flags)}], lambda flag: flag IS NOT NULL)"
     return f"SELECT seq, step, {_PLACE[table]} AS place, {kept} AS flags FROM {table}"
 
