@@ -19,12 +19,13 @@ _IN_JSON = (
     r'^\s*(?:```(?:json)?\s*)?\[?\s*\{\s*"(?:name|function|tool|tool_name|action)"\s*:\s*"[^"]+"'
     r'\s*,\s*"(?:arguments|parameters|args|kwargs|params|action_input|tool_input|input)"\s*:'
 )
+_IN_BRACKETS = r"^\s*\[\s*[\w .:-]+\((?:\)|\s*\w+\s*=)[^\n]*\)\s*\]\s*$"
 _IN_SHELL = r"(?:^|\n)```(?:bash|sh|shell|mswea_bash_command)\n[^`]+```\s*$"
 _IN_BROWSER = (
     r"```\s*(?:click|type|hover|press|scroll|goto|new_tab|tab_focus|close_tab|go_back|go_forward"
     r"|stop|fill|select_option)\b[^\n`]*```\s*$"
 )
-_LEFT = "|".join((_IN_TAGS, _IN_LINES, _IN_JSON, _IN_BROWSER))
+_LEFT = "|".join((_IN_TAGS, _IN_LINES, _IN_JSON, _IN_BRACKETS, _IN_BROWSER))
 
 
 @lru_cache(maxsize=256)
@@ -64,9 +65,9 @@ CHECKS = (
         "call-left-in-text",
         "warning",
         "A text of the agent holds a call that was not parsed: <function=...>, <tool_call>, "
-        "Action: ..., a JSON object with name and arguments, ```click [12]```; or the step is not "
-        "the last one and ends with a shell block. An answer that quotes a call or shows a command "
-        "looks the same.",
+        "Action: ..., a JSON object with name and arguments, [tool(x=1)], ```click [12]```; or "
+        "the step is not the last one and ends with a shell block. An answer that quotes a call or "
+        "shows a command looks the same.",
         "Convert with a format that parses calls out of text.",
         Sql(
             f"""
@@ -107,7 +108,8 @@ CHECKS = (
             SELECT t.seq, t.trajectory_id, NULL::INTEGER AS step, 0 AS place, '$.tools' AS path,
                 c.names AS excerpt
             FROM all_trajectories t JOIN (
-                SELECT seq, min(name) || ' and others' AS names
+                SELECT seq, min(name)
+                    || CASE WHEN max(name) <> min(name) THEN ' … ' || max(name) ELSE '' END AS names
                 FROM tool_calls WHERE kind IN ('function', 'mcp', 'gui') GROUP BY seq
             ) c ON c.seq = t.seq
             WHERE coalesce(t.tools, '[]') = '[]'"""

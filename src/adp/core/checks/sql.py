@@ -8,7 +8,8 @@ SAID = "kind IN ('message', 'llm_turn')"
 FINISHERS = (
     "lower(coalesce({name}, '')) IN ('finish', 'submit', 'stop', 'exit', 'end', 'done', "
     "'final_answer', 'task_complete', 'complete_task', 'attempt_completion', 'finished', "
-    "'answer', 'send_msg_to_user', 'report_infeasible', 'terminate', 'complete')"
+    "'mark_task_complete', 'answer', 'send_msg_to_user', 'report_infeasible', "
+    "'terminate', 'complete')"
 )
 """Whether a call of this name ends the work; such a call needs no result."""
 

@@ -51,7 +51,7 @@ CHECKS = (
                 SELECT s.*, CASE
                     WHEN s.source = 'user' AND regexp_matches(left(s.words, 200), '{_NEW_TASK}')
                         THEN 'the user begins a new task: '
-                    WHEN s.words = p.words AND s.size = p.size
+                    WHEN s.step > p.step AND s.words = p.words AND s.size = p.size
                         AND (s.source = 'system' OR s.size >= 80) THEN 'the first prompt again: '
                     WHEN s.source = 'user' AND e.step IS NOT NULL AND a.last > s.step
                         THEN 'after the agent finished: '

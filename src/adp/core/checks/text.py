@@ -34,7 +34,7 @@ def _base64() -> str:
     there = f"regexp_matches({{x}}, '{_braces(_RUN)}')"
     mixed = f"{mixed} AND length(replace({run}, '/', '')) > 0.9 * length({run})"
     return (
-        f"CASE WHEN length({{x}}) < 80 THEN false WHEN {there} AND {mixed} THEN true "
+        f"CASE WHEN length({{x}}) < 50 THEN false WHEN {there} AND {mixed} THEN true "
         f"ELSE {_matches(_DATA_URI, ';base64,')} END"
     )
 
