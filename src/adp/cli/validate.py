@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 from rich.console import Console as Screen
+from rich.padding import Padding
 from rich.text import Text
 
 from adp.cli.convert import equation
@@ -13,6 +14,7 @@ from adp.cli.text import console, epilog, light_table, print_json, visible
 from adp.core.checks.model import SEVERITIES, Check, CheckResult
 from adp.core.checks.registry import GROUPS
 from adp.core.checks.run import EXAMPLES, chosen
+from adp.core.progress import Console, Silent
 from adp_schema.errors import FindingsError, UsageError, unknown_name
 
 EPILOG = epilog("adp validate my_store --fail-on warning", 2, 3, 5, 8)
@@ -62,13 +64,15 @@ def validate(
     from adp.converters.run import ConvertOptions
     from adp.workflows.validate import validate as run
 
-    report = run(
-        sources,
-        checks=check or [],
-        examples=examples,
-        verify=verify,
-        options=ConvertOptions(format=format_name),
-    )
+    with Console("converting") as progress:
+        report = run(
+            sources,
+            checks=check or [],
+            examples=examples,
+            verify=verify,
+            options=ConvertOptions(format=format_name),
+            progress=Silent() if as_json else progress,
+        )
     if as_json:
         print_json(report.as_json())
     else:
@@ -85,6 +89,7 @@ def show(results: list[CheckResult], found: list[CheckResult], not_run: list[str
     screen = console()
     for result in found:
         show_result(screen, result)
+        screen.print()
     counted = {
         severity: [one for one in found if one.check.severity == severity]
         for severity in SEVERITIES
@@ -94,8 +99,8 @@ def show(results: list[CheckResult], found: list[CheckResult], not_run: list[str
         for severity, hits in counted.items()
         for count in [sum(one.findings for one in hits)]
     ]
-    screen.print()
-    line = f"{len(results)} checks, {len(found)} found something: {', '.join(words)}"
+    ran = f"{len(results)} check{'' if len(results) == 1 else 's'}"
+    line = f"{ran}, {len(found)} found something: {', '.join(words)}"
     screen.print(Text(line, "bold"))
     if not_run:
         line = f"{len(not_run)} checks were not run, because the store is damaged"
@@ -112,10 +117,9 @@ def show_result(screen: Screen, result: CheckResult) -> None:
     head = Text.assemble(
         (f"{check.severity} ", COLOURS[check.severity]), (check.id, "bold"), f"  {places}"
     )
-    screen.print()
     screen.print(head)
-    screen.print(Text(f"  {check.what}", "dim"))
-    screen.print(Text(f"  To mend: {check.mend}", "dim"))
+    for words in (check.what, f"To mend: {check.mend}"):
+        screen.print(Padding(Text(words, "dim"), (0, 0, 0, 2), expand=False))
     for example in result.examples:
         place = " ".join(word for word in (example.trajectory_id, example.path) if word)
         screen.print(Text(f"  {visible(place)}", "cyan"), soft_wrap=True)
@@ -152,8 +156,9 @@ def sentence(failing: list[CheckResult], fail_on: str) -> str:
     findings = sum(result.findings for result in failing)
     names = ", ".join(result.check.id for result in failing[:5])
     more = f" and {len(failing) - 5} more" if len(failing) > 5 else ""
-    kind = "errors" if fail_on == "error" else "errors and warnings"
+    kind, what = ("finding", "it") if findings == 1 else ("findings", "them")
+    easier = "never" if fail_on == "error" else "error"
     return (
-        f"{findings:,} {kind} ({names}{more}); mend them, or allow them with --fail-on "
-        f"{'never' if fail_on == 'error' else 'error'}"
+        f"{findings:,} {kind} to fail on ({names}{more}); mend {what}, or call with "
+        f"--fail-on {easier}"
     )

@@ -10,7 +10,7 @@ from typing import Any
 
 from adp.converters.run import ConvertOptions, convert
 from adp.core.checks.model import SEVERITIES, CheckResult
-from adp.core.checks.run import EXAMPLES, run_checks
+from adp.core.checks.run import EXAMPLES, chosen, run_checks
 from adp.core.progress import Progress
 from adp_schema import location
 from adp_schema.errors import UsageError
@@ -100,6 +100,7 @@ def validate(
         InputError: a source is missing, or of no known format.
         StoreError: the store's manifest is damaged.
     """
+    chosen(checks)  # a wrong name is told before a long conversion
     several = [sources] if isinstance(sources, str | os.PathLike) else sources
     paths = [os.fspath(source) for source in several]
     stores = [path for path in paths if _is_store(path)]

@@ -174,7 +174,7 @@ CHECKS = (
         "duplicate-trajectory-id",
         "error",
         "Two trajectories have the same id.",
-        "Convert the sources in one run, or merge the stores with adp, which numbers repeats.",
+        "Convert the sources in one run: adp numbers repeats.",
         Sql(
             """
             SELECT seq, trajectory_id, NULL::INTEGER AS step, 0 AS place,
