@@ -6,8 +6,8 @@ import pytest
 
 from adp.core.checks.registry import CHECKS
 from adp_schema.builder import RowBuilder
-from tests.core.checks.cases import BAD
 from tests.core.checks import runs
+from tests.core.checks.cases import BAD
 from tests.stores import write_store
 
 

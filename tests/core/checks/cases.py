@@ -152,7 +152,7 @@ BAD: dict[str, list[Run]] = {
         calling(("look", {"at": "'desk'"}), ("look", {"at": "'bed'"})),
         calling(("search", {"query": '"red shoes"'}), ("click", {"element": '"B07"'})),
     ],
-    "unknown-tool": [calling(("lok", {"at": "desk"}))],
+    "unknown-tool": [calling(("peek", {"at": "desk"}))],
     "missing-argument": [calling(("look", {"n": 1}))],
     "unknown-argument": [calling(("look", {"at": "desk", "on": True}))],
     "unfit-argument": [
@@ -165,7 +165,7 @@ BAD: dict[str, list[Run]] = {
         run(user(ESCAPE), agent()),
     ],
     "control-characters": [run(user("a\x00b"), agent()), run(user(), agent(reasoning="\x07"))],
-    "replacement-character": [run(user("caf\ufffd"), agent())],
+    "replacement-character": [run(user("b\ufffdd"), agent())],
     "base64-in-text": [
         run(user(f"See {BLOB}"), agent()),
         run(user("See data:image/png;base64," + "QUJD" * 12), agent()),
@@ -296,7 +296,7 @@ GOOD: dict[str, list[Run]] = {
         calling(("look", {"at": '"desk"'}), ("look", {"at": "bed"})),
         calling(("search", {"query": '"an exact phrase"'})),
     ],
-    "unknown-tool": [calling(("lok", {}), tools="[]"), run(*DONE)],
+    "unknown-tool": [calling(("peek", {}), tools="[]"), run(*DONE)],
     "missing-argument": [calling(("look", {"at": "desk"}))],
     "unknown-argument": [
         calling(("look", {"on": 1}), tools='[{"name":"look"}]'),
