@@ -27,6 +27,7 @@ from adp_schema import model, parts, shape
 from adp_schema.tables import ENUMS, SCHEMA_VERSION, TABLES, Table
 from adp_schema.views import STORE_COLUMN, VIEWS, View
 from tools import format_pages
+from tools.check_page import checks_page
 from tools.markdown import NOTE, cell
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
@@ -243,6 +244,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "schema.md": schema_page,
     "schema.json": schema_json,
     "cli.md": cli_page,
+    "checks.md": checks_page,
     **format_pages.PAGES,
 }
 

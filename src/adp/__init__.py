@@ -3,6 +3,7 @@
     store = adp.convert("logs/", "my_store")     # or adp.open("my_store")
     adp.query(store, "SELECT name, count(*) FROM calls GROUP BY name")
     adp.export(store, "openai_chat", "chats")
+    adp.validate("logs/").found("error")
 
 Everything else is imported when it is first used, so ``import adp`` costs nothing.
 """
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
     from adp.converters.export import ExportReport
     from adp.converters.files.limits import Limits
+    from adp.workflows.validate import ValidationReport
     from adp_schema.model import (
         Link,
         Media,
@@ -53,6 +55,7 @@ __all__ = [
     "export",
     "open",
     "query",
+    "validate",
 ]
 
 _FROM_SCHEMA = frozenset(
@@ -173,6 +176,34 @@ def export(
     from adp.converters.export import export as run
 
     return run(_opened(store), to, os.fspath(out), single=single, strict=strict)
+
+
+def validate(
+    sources: PathText | Sequence[PathText],
+    *,
+    checks: Sequence[str] = (),
+    examples: int = 3,
+    verify: bool = False,
+) -> ValidationReport:
+    """Run checks over a store, or over files, which are converted for it.
+
+    Args:
+        sources: the path or URL of a store, or files and folders of a known format.
+        checks: names of the checks, such as ``"dangling-call"``; none means all.
+        examples: how many examples to keep of each.
+        verify: hash the files of a store again.
+
+    Returns:
+        A report: ``report.found()`` lists the checks that found something.
+
+    Raises:
+        UsageError: there is no check of a name.
+        InputError: a source is missing or of no known format.
+        StoreError: the store's manifest is damaged.
+    """
+    from adp.workflows.validate import validate as run
+
+    return run(sources, checks=checks, examples=examples, verify=verify)
 
 
 def _opened(store: PathText | Store) -> Store:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
         AdpError,
         AmbiguousFormatError,
         ConversionLossError,
+        FindingsError,
         InputError,
         MissingExtraError,
         NothingNewError,
@@ -48,6 +49,7 @@ __all__ = [
     "AmbiguousFormatError",
     "ConversionLossError",
     "Converter",
+    "FindingsError",
     "InputError",
     "Link",
     "Losses",
@@ -80,9 +82,10 @@ __all__ = [
 _NAMES = {
     "builder": ("Origin", "RowBuilder"),
     "errors": (
-        *("AdpError", "AmbiguousFormatError", "ConversionLossError", "InputError"),
-        *("MissingExtraError", "NothingNewError", "OutputExistsError", "QueryError"),
-        *("RecordError", "SchemaError", "StoreError", "StoreVersionError", "UsageError"),
+        *("AdpError", "AmbiguousFormatError", "ConversionLossError", "FindingsError"),
+        *("InputError", "MissingExtraError", "NothingNewError", "OutputExistsError"),
+        *("QueryError", "RecordError", "SchemaError", "StoreError", "StoreVersionError"),
+        "UsageError",
     ),
     "manifest": ("Manifest",),
     "model": (

@@ -12,7 +12,8 @@
     |   |-- StoreVersionError   written by a newer version of this package (5)
     |   `-- OutputExistsError   the output is there already (5)
     |-- QueryError              SQL that the gate refuses or that the engine rejects (6)
-    `-- SchemaError             a row does not fit the schema: a bug in a converter (7)
+    |-- SchemaError             a row does not fit the schema: a bug in a converter (7)
+    `-- FindingsError           checks found what the call said to fail on (8)
 
 A message is one sentence that says what is wrong and what to do about it. Errors about a
 record read ``file#record: reason - at $.json.path``. Plug-in authors raise plain Python
@@ -114,6 +115,12 @@ class SchemaError(AdpError):
     """A row does not fit the schema."""
 
     exit_code = 7
+
+
+class FindingsError(AdpError):
+    """Checks found something of a severity that the call said to fail on."""
+
+    exit_code = 8
 
 
 def unknown_name(kind: str, name: str, known: Iterable[str]) -> str:

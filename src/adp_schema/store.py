@@ -146,18 +146,25 @@ class Store:
         for index in range(len(self.files("trajectories"))):
             yield self._shard(index)
 
-    def _shard(self, index: int) -> ShardReader:
+    def shard_files(self) -> Iterator[Mapping[str, str]]:
+        """Files of each shard, in order: table -> address. Tables without rows may be missing."""
+        for index in range(len(self.files("trajectories"))):
+            yield self._shard_files(index)
+
+    def _shard_files(self, index: int) -> Mapping[str, str]:
         sealed = len(self.manifest.tables.get("trajectories", []))
         if index >= sealed and self._journal is not None:
-            return ShardReader(self._journal.files, self.renamed)
+            return self._journal.files
         name = self.manifest.tables["trajectories"][index].path.rsplit("/", 1)[-1]
-        files: Mapping[str, str] = {
+        return {
             table: location.join(self.root, shard.path)
             for table, shards in self.manifest.tables.items()
             for shard in shards
             if shard.path.endswith("/" + name)
         }
-        return ShardReader(files, self.renamed)
+
+    def _shard(self, index: int) -> ShardReader:
+        return ShardReader(self._shard_files(index), self.renamed)
 
     def trajectories(self, *, resolve: bool = False) -> Iterator[Trajectory]:
         """All trajectories in input order, streamed.

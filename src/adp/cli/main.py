@@ -32,6 +32,7 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         "show": ("adp.cli.show:show", "Show one trajectory for reading."),
         "stats": ("adp.cli.stats:stats", "Count steps, calls, errors, tokens and success."),
         "query": ("adp.cli.query:query", "Ask a store in SQL."),
+        "validate": ("adp.cli.validate:validate", "Check trajectories, and say how to mend them."),
     },
 }
 """Section -> command -> (where its function or typer app is, one line of help)."""

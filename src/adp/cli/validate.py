@@ -1,0 +1,164 @@
+"""``adp validate``: what is wrong with the trajectories of a store or of files."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+from rich.console import Console as Screen
+from rich.padding import Padding
+from rich.text import Text
+
+from adp.cli.convert import equation
+from adp.cli.text import console, epilog, light_table, print_json, visible
+from adp.core.checks.model import SEVERITIES, Check, CheckResult
+from adp.core.checks.registry import GROUPS
+from adp.core.checks.run import EXAMPLES, chosen
+from adp.core.progress import Console, Silent
+from adp_schema.errors import FindingsError, UsageError, unknown_name
+
+EPILOG = epilog("adp validate my_store --fail-on warning", 2, 3, 5, 8)
+COLOURS = {"error": "bold red", "warning": "yellow", "note": "cyan"}
+FAIL_ON = ("error", "warning", "never")
+
+
+def validate(
+    sources: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="STORE|FILE...", help="One store, or files and folders."),
+    ] = None,
+    check: Annotated[
+        list[str] | None,
+        typer.Option("--check", metavar="ID", help="Run this check only; may be repeated."),
+    ] = None,
+    examples: Annotated[
+        int, typer.Option(min=0, metavar="N", help="Examples to show of each check.")
+    ] = EXAMPLES,
+    fail_on: Annotated[
+        str, typer.Option(metavar="SEVERITY", help="Exit with 8 on: error, warning, or never.")
+    ] = "error",
+    verify: Annotated[
+        bool, typer.Option("--verify", help="Hash every file of the store again.")
+    ] = False,
+    format_name: Annotated[
+        str | None,
+        typer.Option("--from", metavar="FORMAT", help="Format of the files; see: adp formats."),
+    ] = None,
+    list_checks: Annotated[
+        bool, typer.Option("--list", help="List the checks and what to do about each.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
+) -> None:
+    """Check trajectories: links, order, roles, arguments, texts, media, and the store itself.
+
+    Files that are no store are converted into a temporary one first. Each check counts its
+    findings and shows the first ones; docs/checks.md explains all of them.
+    """
+    if fail_on not in FAIL_ON:
+        raise UsageError(unknown_name("severity", fail_on, FAIL_ON))
+    if list_checks:
+        show_checks(chosen(check or []), as_json=as_json)
+        return
+    if not sources:
+        raise UsageError("name a store, or files to check; see: adp validate --help")
+    from adp.converters.run import ConvertOptions
+    from adp.workflows.validate import validate as run
+
+    with Console("converting") as progress:
+        report = run(
+            sources,
+            checks=check or [],
+            examples=examples,
+            verify=verify,
+            options=ConvertOptions(format=format_name),
+            progress=Silent() if as_json else progress,
+        )
+    if as_json:
+        print_json(report.as_json())
+    else:
+        if report.converted:
+            console().print(equation(report.manifest))
+        show(report.results, report.found(), report.not_run)
+    failing = report.fails(fail_on) if fail_on != "never" else []
+    if failing:
+        raise FindingsError(sentence(failing, fail_on))
+
+
+def show(results: list[CheckResult], found: list[CheckResult], not_run: list[str]) -> None:
+    """Print the checks that found something, then a summary."""
+    screen = console()
+    for result in found:
+        show_result(screen, result)
+        screen.print()
+    counted = {
+        severity: [one for one in found if one.check.severity == severity]
+        for severity in SEVERITIES
+    }
+    words = [
+        f"{count:,} {severity}{'' if count == 1 else 's'}"
+        for severity, hits in counted.items()
+        for count in [sum(one.findings for one in hits)]
+    ]
+    ran = f"{len(results)} check{'' if len(results) == 1 else 's'}"
+    line = f"{ran}, {len(found)} found something: {', '.join(words)}"
+    screen.print(Text(line, "bold"))
+    if not_run:
+        line = f"{len(not_run)} checks were not run, because the store is damaged"
+        screen.print(Text(line, "bold red"))
+
+
+def show_result(screen: Screen, result: CheckResult) -> None:
+    """Print what one check found."""
+    check = result.check
+    places = f"{result.findings:,} found"
+    if result.trajectories:
+        runs = "trajectory" if result.trajectories == 1 else "trajectories"
+        places += f" in {result.trajectories:,} {runs}"
+    head = Text.assemble(
+        (f"{check.severity} ", COLOURS[check.severity]), (check.id, "bold"), f"  {places}"
+    )
+    screen.print(head)
+    for words in (check.what, f"To mend: {check.mend}"):
+        screen.print(Padding(Text(words, "dim"), (0, 0, 0, 2), expand=False))
+    for example in result.examples:
+        place = " ".join(word for word in (example.trajectory_id, example.path) if word)
+        screen.print(Text(f"  {visible(place)}", "cyan"), soft_wrap=True)
+        if example.excerpt:
+            screen.print(Text(f"      {visible(example.excerpt)}"), soft_wrap=True)
+
+
+def show_checks(checks: list[Check], *, as_json: bool) -> None:
+    """List checks."""
+    if as_json:
+        print_json(
+            [
+                {"check": one.id, "severity": one.severity, "what": one.what, "mend": one.mend}
+                for one in checks
+            ]
+        )
+        return
+    wanted = {one.id for one in checks}
+    screen = console()
+    for title, group in GROUPS.items():
+        rows = [one for one in group if one.id in wanted]
+        if not rows:
+            continue
+        table = light_table("severity", "check", "what it finds", fold=["what it finds"])
+        for one in rows:
+            table.add_row(Text(one.severity, COLOURS[one.severity]), one.id, Text(one.what))
+        screen.print(Text(title, "bold underline"))
+        screen.print(table)
+        screen.print()
+
+
+def sentence(failing: list[CheckResult], fail_on: str) -> str:
+    """What to say when the command fails."""
+    findings = sum(result.findings for result in failing)
+    names = ", ".join(result.check.id for result in failing[:5])
+    more = f" and {len(failing) - 5} more" if len(failing) > 5 else ""
+    kind, what = ("finding", "it") if findings == 1 else ("findings", "them")
+    easier = "never" if fail_on == "error" else "error"
+    return (
+        f"{findings:,} {kind} to fail on ({names}{more}); mend {what}, or call with "
+        f"--fail-on {easier}"
+    )

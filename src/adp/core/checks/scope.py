@@ -1,0 +1,73 @@
+"""The part of a store that checks look at: a few shards, or all of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+
+import pyarrow as pa
+
+from adp_schema import location
+from adp_schema.gate import QueryGate
+from adp_schema.store import Store
+
+SCOPE_ROWS = 4_000_000
+"""Rows of the tables of a scope; at least one shard, which holds about 128 MB of input."""
+
+
+class Scope:
+    """Shards of a store, for SQL and for reading in order.
+
+    Attributes:
+        store: the store.
+        files: table -> files of this part.
+        verify: whether the files are hashed again.
+    """
+
+    def __init__(
+        self, store: Store, files: Mapping[str, Sequence[str]], *, verify: bool = False
+    ) -> None:
+        self.store = store
+        self.files = files
+        self.verify = verify
+
+    @cached_property
+    def gate(self) -> QueryGate:
+        """The query gate over this part."""
+        return QueryGate(self.files, renamed=self.store.renamed)
+
+    def close(self) -> None:
+        """Close the gate, if it was opened."""
+        if "gate" in self.__dict__:
+            self.gate.close()
+
+    def batches(self, table: str, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """Columns of a table in the order of its files, a piece at a time."""
+        stored = {now: then for then, now in self.store.renamed.get(table, {}).items()}
+        for address in self.files.get(table, ()):
+            file = location.open_parquet(address)
+            names = [stored.get(name, name) for name in columns]
+            for batch in file.iter_batches(columns=names, use_threads=False):
+                yield batch.select(names).rename_columns(list(columns))
+            file.close()
+
+
+def whole(store: Store, *, verify: bool = False) -> Scope:
+    """All of a store as one scope."""
+    return Scope(store, store.tables_files(), verify=verify)
+
+
+def pieces(store: Store) -> Iterator[Scope]:
+    """The shards of a store, a few at a time, in order."""
+    files: dict[str, list[str]] = {}
+    rows = 0
+    for shard in store.shard_files():
+        size = sum(location.open_parquet(shard[table]).metadata.num_rows for table in shard)
+        if files and rows + size > SCOPE_ROWS:
+            yield Scope(store, files)
+            files, rows = {}, 0
+        rows += size
+        for table, address in shard.items():
+            files.setdefault(table, []).append(address)
+    if files:
+        yield Scope(store, files)

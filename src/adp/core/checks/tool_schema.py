@@ -1,0 +1,175 @@
+"""What a list of tools says about their arguments: a small part of JSON Schema.
+
+Lists come in the styles of OpenAI (``function.parameters``), Anthropic (``input_schema``), MCP
+(``inputSchema``), and with a bare map of parameters. What is not understood allows everything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+_SCHEMA_KEYS = ("parameters", "input_schema", "inputSchema", "schema")
+
+_IS: Mapping[str, Callable[[Any], bool]] = {
+    "string": lambda value: isinstance(value, str),
+    "number": lambda value: isinstance(value, int | float) and not isinstance(value, bool),
+    "integer": lambda value: _is_integer(value),
+    "boolean": lambda value: isinstance(value, bool),
+    "array": lambda value: isinstance(value, list),
+    "object": lambda value: isinstance(value, dict),
+    "null": lambda value: value is None,
+}
+_ALIASES = {
+    "str": "string", "int": "integer", "float": "number", "bool": "boolean", "list": "array",
+    "dict": "object", "text": "string", "tuple": "array", "double": "number", "long": "integer",
+}  # fmt: skip
+
+
+def _is_integer(value: Any) -> bool:
+    if isinstance(value, bool):
+        return False
+    return isinstance(value, int) or (isinstance(value, float) and value.is_integer())
+
+
+@dataclass(frozen=True)
+class Tool:
+    """One tool.
+
+    Attributes:
+        name: its name.
+        description: what it says about itself.
+        properties: argument -> its schema; None when it is not known.
+        required: arguments that a call must have.
+        is_open: whether it takes arguments that are not listed.
+    """
+
+    name: str
+    description: str | None = None
+    properties: Mapping[str, Any] | None = None
+    required: tuple[str, ...] = ()
+    is_open: bool = False
+
+
+@dataclass(frozen=True)
+class Tools:
+    """The tools of a trajectory.
+
+    Attributes:
+        by_name: the tools by name.
+        nameless: number of entries that name no tool.
+        repeated: names that are there more than once.
+    """
+
+    by_name: Mapping[str, Tool] = field(default_factory=dict)
+    nameless: int = 0
+    repeated: tuple[str, ...] = ()
+
+
+def read_tools(text: str) -> Tools | None:
+    """Read the column ``tools``; None when it is no JSON."""
+    try:
+        entries = msgspec.json.decode(text)
+    except (msgspec.DecodeError, RecursionError):
+        return None
+    if isinstance(entries, dict):
+        entries = [entries]
+    if not isinstance(entries, list):
+        return Tools(nameless=1)
+    found: dict[str, Tool] = {}
+    nameless = 0
+    repeated = []
+    for entry in entries:
+        # Gemini lists several functions in one entry.
+        inner = entry.get("functionDeclarations") if isinstance(entry, dict) else None
+        for one in inner if isinstance(inner, list) else [entry]:
+            tool = _tool(one)
+            if tool is None:
+                nameless += 1
+            elif tool.name in found:
+                repeated.append(tool.name)
+            else:
+                found[tool.name] = tool
+    return Tools(found, nameless, tuple(repeated))
+
+
+def _tool(entry: Any) -> Tool | None:
+    if isinstance(entry, str):
+        return Tool(entry) if entry else None
+    if not isinstance(entry, dict):
+        return None
+    inner = entry.get("function")
+    body = inner if isinstance(inner, dict) else entry
+    name = body.get("name")
+    if not isinstance(name, str) or not name:
+        # A built-in tool of a server is named by its type alone.
+        name = entry.get("type")
+        return Tool(name) if isinstance(name, str) and name != "function" else None
+    text = body.get("description")
+    description = text if isinstance(text, str) else None
+    schema = next((body[key] for key in _SCHEMA_KEYS if isinstance(body.get(key), dict)), None)
+    if schema is None:
+        return Tool(name, description)
+    return Tool(name, description, *_arguments(schema))
+
+
+def _arguments(schema: dict[str, Any]) -> tuple[dict[str, Any] | None, tuple[str, ...], bool]:
+    """Arguments, required ones, and whether others are taken."""
+    properties = schema.get("properties")
+    if isinstance(properties, dict):
+        names = schema.get("required")
+        required = tuple(n for n in names if isinstance(n, str)) if isinstance(names, list) else ()
+        mixed = any(key in schema for key in ("anyOf", "oneOf", "allOf", "patternProperties"))
+        more = schema.get("additionalProperties")
+        return properties, required, mixed or more is True or isinstance(more, dict)
+    if schema and all(isinstance(value, dict) and "type" in value for value in schema.values()):
+        return schema, (), False  # a bare map of parameters
+    return None, (), True
+
+
+def missing(tool: Tool, arguments: Mapping[str, Any]) -> list[str]:
+    """Required arguments that are not there."""
+    return [name for name in tool.required if name not in arguments]
+
+
+def unknown(tool: Tool, arguments: Mapping[str, Any]) -> list[str]:
+    """Arguments that the tool does not list."""
+    known = tool.properties
+    if known is None or tool.is_open:
+        return []
+    return [name for name in arguments if name not in known]
+
+
+def misfits(tool: Tool, arguments: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Arguments of a wrong type, or not among the listed values, with what was expected."""
+    found = []
+    for name, value in arguments.items():
+        schema = (tool.properties or {}).get(name)
+        wanted = _expected(schema, value, optional=name not in tool.required)
+        if wanted is not None:
+            found.append((name, wanted))
+    return found
+
+
+def _expected(schema: Any, value: Any, *, optional: bool) -> str | None:
+    """What a value should be; None when it fits, or nobody knows."""
+    if not isinstance(schema, dict) or (value is None and optional):
+        return None
+    kind = schema.get("type")
+    kinds = kind if isinstance(kind, list) else [kind]
+    names = [_name(one) for one in kinds]
+    values = schema.get("enum")
+    if isinstance(values, list) and values and value not in values:
+        return f"one of {msgspec.json.encode(values).decode()}"
+    if any(name not in _IS for name in names) or any(_IS[name](value) for name in names):
+        return None
+    return " or ".join(names)
+
+
+def _name(kind: Any) -> str:
+    """The type's name in JSON Schema; as it is when it is none."""
+    text = kind.lower() if isinstance(kind, str) else ""
+    return _ALIASES.get(text, text)
