@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-HEAD_BYTES = 1 << 20
+HEAD_BYTES = 1 << 18
 HEAD_RECORDS = 20
 
 _TOKEN = re.compile(
@@ -150,16 +150,15 @@ def closed(text: str) -> Any:
             expects_key = False
         elif token == ":":
             end, ending, expects_key = match.end(), "null", False
-            kept = list(stack)
             continue
         elif token == ",":
             expects_key = bool(stack) and stack[-1] == "}"
             continue
         elif expects_key or match.end() == len(text):
             continue
-        end, ending, kept = match.end(), "", list(stack)
+        end, ending = match.end(), ""
     try:
-        return json.loads(text[:end] + ending + "".join(reversed(kept))) if end else None
+        return json.loads(text[:end] + ending + "".join(reversed(stack))) if end else None
     except (ValueError, RecursionError):
         return None
 

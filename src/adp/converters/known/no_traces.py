@@ -23,7 +23,7 @@ def _json_schema(row: Row) -> bool:
     document = "$schema" in row or "$defs" in row or "definitions" in row
     typed = is_text(row, "type") and ("properties" in row or "items" in row)
     return (document and (typed or "anyOf" in row or "oneOf" in row)) or (
-        is_text(row, "openapi") and has(row, "info", "components")
+        "schemas" in inner(row, "components")
     )
 
 
