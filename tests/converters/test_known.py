@@ -196,6 +196,13 @@ def test_a_cut_key_is_kept_with_its_name():
     assert closed('{"a": [1, {"b') == {"a": [1, {}]}
 
 
+def test_what_is_whole_before_the_cut_is_kept():
+    assert closed('["a", "b') == ["a"]
+    assert closed('{"a": ["b", "c", "d') == {"a": ["b", "c"]}
+    assert closed('{"a": {"b": 1}, "c": "d", "e"') == {"a": {"b": 1}, "c": "d"}
+    assert closed('[{"a": 1}, "b", {"c": [], "d": tr') == [{"a": 1}, "b", {"c": [], "d": None}]
+
+
 @given(data=st.binary(max_size=200), cut=st.booleans())
 def test_any_bytes_are_looked_at_without_a_fault(data, cut):
     for name in ("a.json", "a.jsonl", "a"):

@@ -93,7 +93,7 @@ def _tau2(row: Row) -> bool:
 
 
 def _toolbench(row: Row) -> bool:
-    return "query" in inner(row, "answer_generation") and ("tree" in row or "trys" in row)
+    return "query" in inner(row, "answer_generation") and ("tree" in row or "try_count" in row)
 
 
 def _values(head: Head) -> list[Row]:

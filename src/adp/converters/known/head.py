@@ -147,7 +147,6 @@ def closed(text: str) -> Any:
         elif token in "}]":
             if stack:
                 stack.pop()
-            expects_key = False
         elif token == ":":
             end, ending, expects_key = match.end(), "null", False
             continue
