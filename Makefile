@@ -7,13 +7,15 @@ PYTHON ?= python3
 VENV ?= .venv
 PYTHONS ?= python3.12 python3.13
 ARGS ?=
+ORACLE_VENV ?= .venv-oracle
+DATA ?=
 
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
 .PHONY: help venv demo test test-all-pythons check bench fuzz docs golden clean
-.PHONY: lint types layers spelling sizes docs-fresh
+.PHONY: lint types layers spelling sizes docs-fresh oracle-tests formats-report
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-18s %s\n", $$1, $$2 }' Makefile
@@ -72,6 +74,19 @@ docs: $(INSTALLED) ## Write the generated pages of docs/ anew
 
 golden: $(INSTALLED) ## Write the golden files of the tests anew; read the diff before you commit it
 	$(BIN)/python -m tests.golden --write
+
+# LLaMA-Factory has dependencies of its own (torch among them), hence an environment of its own.
+$(ORACLE_VENV)/.installed: tools/oracle/requirements.txt tools/oracle/llamafactory.txt
+	$(PYTHON) -m venv $(ORACLE_VENV)
+	$(ORACLE_VENV)/bin/python -m pip install --quiet --disable-pip-version-check -r tools/oracle/requirements.txt
+	$(ORACLE_VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -r tools/oracle/llamafactory.txt
+	@touch $@
+
+oracle-tests: $(INSTALLED) $(ORACLE_VENV)/.installed ## Ask LLaMA-Factory whether it takes our ShareGPT (2 GB)
+	$(BIN)/python -m tools.oracle.check --python $(ORACLE_VENV)/bin/python
+
+formats-report: $(INSTALLED) ## Name the format of each file under DATA=..., against the expected answers
+	$(BIN)/python -m tools.formats_report $(DATA)
 
 clean: ## Remove the environments, and what building and testing left behind
 	rm -rf .venv .venv-* build dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache

@@ -1,0 +1,286 @@
+"""A smallest file of each known kind, written by hand."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import zipfile
+from pathlib import Path
+from typing import Any
+
+_SPANS = "resourceSpans"
+
+
+def _otlp(*keys: str) -> dict[str, Any]:
+    attributes = [{"key": key, "value": {"stringValue": "x"}} for key in keys]
+    return {_SPANS: [{"scopeSpans": [{"spans": [{"name": "s", "attributes": attributes}]}]}]}
+
+
+_USER = {"role": "user", "content": "hi"}
+_TEXT = [{"type": "text", "text": "hi"}]
+
+LINES: dict[str, list[Any]] = {
+    "claude_code": [
+        {"type": "summary", "summary": "s", "leafUuid": "u"},
+        {
+            "type": "user", "uuid": "u", "sessionId": "s", "timestamp": "t",
+            "parentUuid": None, "message": _USER,
+        },
+    ],
+    "claude_stream_json": [
+        {"type": "system", "subtype": "init", "session_id": "s", "tools": []},
+        {"type": "assistant", "session_id": "s", "parent_tool_use_id": None, "message": {}},
+    ],
+    "codex": [
+        {"timestamp": "t", "type": "session_meta", "payload": {"id": "1", "cwd": "/"}},
+        {"timestamp": "t", "type": "response_item", "payload": {"type": "message"}},
+    ],
+    "gemini_cli": [
+        {"sessionId": "s", "projectHash": "h", "startTime": "t", "lastUpdated": "t"},
+        {"id": "1", "timestamp": "t", "type": "user", "content": "hi"},
+        {"$set": {"lastUpdated": "t"}},
+    ],
+    "openclaw": [
+        {"type": "session", "version": 3, "id": "1", "timestamp": "t", "cwd": "/h/.openclaw"},
+        {"type": "message", "id": "2", "parentId": None, "message": _USER},
+    ],
+    "pi": [
+        {"type": "session", "version": 3, "id": "1", "timestamp": "t", "cwd": "/h"},
+        {"type": "message", "id": "2", "parentId": None, "message": _USER},
+    ],
+    "hf_sts": [
+        {"type": "session", "harness": "llama.app", "id": "1"},
+        {"type": "message", "message": _USER},
+    ],
+    "droid": [
+        {"type": "session_start", "id": "1", "title": "t", "cwd": "/h"},
+        {"type": "message", "id": "2", "timestamp": "t", "message": _USER},
+    ],
+    "copilot_cli": [
+        {"type": "session.start", "data": {"sessionId": "1"}, "id": "1", "parentId": None},
+        {"type": "assistant.message", "data": {"content": "hi"}, "id": "2", "parentId": "1"},
+    ],
+    "cursor": [{"role": "user", "message": {"content": _TEXT}}],
+    "opencode_events": [{"type": "step_start", "sessionID": "s", "timestamp": 1, "part": {}}],
+    "acp_updates": [
+        {"method": "session/update", "params": {"update": {"sessionUpdate": "tool_call"}}}
+    ],
+    "hermes_agent": [
+        {"id": "1", "source": "cli", "model": "m", "system_prompt": "p", "messages": [_USER]}
+    ],
+    "dataclaw": [
+        {
+            "session_id": "1", "model": "m", "project": "p", "source": "claude", "stats": {},
+            "messages": [{"role": "assistant", "tool_uses": [{"tool": "Bash", "input": {}}]}],
+        }
+    ],
+    "openhands_v0_output": [
+        {
+            "instance_id": "1", "instruction": "do", "metrics": {}, "test_result": {},
+            "history": [[{"action": "run", "args": {}}, {"observation": "run", "content": ""}]],
+        }
+    ],
+    "openhands_v1": [
+        {"id": "1", "timestamp": "t", "source": "user", "kind": "MessageEvent", "llm_message": {}}
+    ],
+    "swe_agent_rows": [
+        {
+            "instance_id": "1", "model_name": "m", "target": True,
+            "trajectory": [{"role": "system", "system_prompt": "p", "text": "", "mask": False}],
+        }
+    ],
+    "tau_bench_few_shot": [{"messages_display": "user: hi"}],
+    "bfcl_results": [{"id": "simple_0", "model": "m", "category": "simple", "result": []}],
+    "webshop_log": [{"page": "index", "url": "http://x", "goal": {"instruction_text": "buy"}}],
+    "mind2web": [{"annotation_id": "1", "confirmed_task": "do", "actions": [{"action_uid": "2"}]}],
+    "nnetnav": [
+        {"id": "1", "task_name": "t", "prompt": "p", "output": "o", "messages": [_USER]}
+    ],
+    "android_control": [{"episode_id": 0, "goal": "g", "screenshots": [], "actions": []}],
+    "aitw": [{"episode_id": "1", "step_id": 0, "results/action_type": 4, "goal_info": "g"}],
+    "omniact": [{"id": "1", "task": "t", "image": "i", "ocr": {}, "box": {}}],
+    "verifiers": [
+        {"id": "1", "nodes": [{"parent": None, "message": _USER}], "calls": [], "rewards": {}}
+    ],
+    "llamafactory_v1": [
+        {"messages": [{"role": "user", "content": [{"type": "text", "value": "hi"}]}]}
+    ],
+    "anthropic_messages": [
+        {
+            "model": "m", "max_tokens": 1, "system": "s",
+            "messages": [{"role": "assistant", "content": [{"type": "tool_use", "id": "1"}]}],
+        }
+    ],
+    "anthropic_events": [["client.beta.sessions.events.send", {"events": []}]],
+    "xlam": [{"id": 0, "query": "q", "answers": "[]", "tools": "[]"}],
+    "glaive_v2": [{"system": "SYSTEM: s", "chat": "USER: hi"}],
+    "toolace": [
+        {
+            "system": "s",
+            "conversations": [
+                {"from": "user", "value": "hi"},
+                {"from": "assistant", "value": '[Market Trends(kind="a")]'},
+            ],
+        }
+    ],
+    "alpaca": [{"instruction": "i", "input": "", "output": "o"}],
+    "prompt_completion": [{"prompt": "p", "completion": "c"}],
+    "preferences": [{"prompt": "p", "chosen": "a", "rejected": "b"}],
+    "apibench": [{"code": "c", "api_call": "f()", "provider": "P", "api_data": {}}],
+    "action_studio": [{"unique_trajectory_id": "1", "task_instruction": "t", "conversation": []}],
+    "sage_dialogs": [{"dialog_id": "1", "goal": "g", "turns": [_USER], "target_tools": []}],
+    "otlp_genai": [_otlp("gen_ai.system")],
+    "langsmith": [{"id": "1", "run_type": "llm", "inputs": {}, "trace_id": "t"}],
+    "weave": [{"id": "1", "op_name": "weave:///o", "trace_id": "t", "inputs": {}, "summary": {}}],
+    "questions": [{"id": "1", "question": [[_USER]], "function": []}],
+    "answer_keys": [{"id": "1", "ground_truth": [{"f": {}}]}],
+    "scores": [{"task_id": 0, "trial": 0, "reward": 1.0}],
+    "predictions": [{"instance_id": "1", "model_name_or_path": "m", "model_patch": "p"}],
+}  # fmt: skip
+"""Kinds that are kept as JSON Lines, by name; one record in an array or document does as well."""
+
+DOCUMENTS: dict[str, Any] = {
+    "claude_code_loglines": {"loglines": [{"type": "user", "timestamp": "t", "message": _USER}]},
+    "codex_legacy": {"session": {"id": "1", "cwd": "/"}, "items": [_USER]},
+    "gemini_cli_legacy": {
+        "sessionId": "s",
+        "startTime": "t",
+        "lastUpdated": "t",
+        "messages": [{"type": "user", "content": "hi", "timestamp": "t"}],
+    },
+    "pi_message": {
+        "role": "assistant", "content": [], "api": "a", "provider": "p", "stopReason": "stop",
+    },
+    "opencode_export": {"info": {"id": "1"}, "messages": [{"info": {}, "parts": []}]},
+    "amp": {"v": 0, "id": "T-1", "messages": [{"role": "user", "content": _TEXT}]},
+    "cline": [{"role": "user", "content": _TEXT}, {"role": "assistant", "content": _TEXT}],
+    "mini_swe_agent_v1": [_USER, {"role": "assistant", "content": "ls"}],
+    "message_list": [_USER, {"role": "assistant", "content": "ho"}],
+    "chatgpt_export": {
+        "id": "1",
+        "mapping": {"root": {"id": "root", "parent": None, "children": [], "message": None}},
+    },
+    "openhands_v0": [
+        {"id": 0, "source": "user", "message": "hi", "action": "message", "args": {}},
+        {"id": 1, "source": "agent", "message": "", "observation": "run", "extras": {}},
+    ],
+    "openhands_llm_log": {
+        "messages": [_USER], "kwargs": {}, "response": {"id": "1"}, "latency_sec": 1.0,
+    },
+    "swe_agent": {
+        "trajectory": [{"action": "ls", "observation": "a", "response": "r", "thought": "t"}],
+        "history": [], "info": {},
+    },
+    "mini_swe_agent": {
+        "info": {}, "messages": [_USER], "trajectory_format": "mini-swe-agent-1.1",
+    },
+    "inspect_json": {
+        "version": 2, "status": "success", "eval": {"task": "t", "model": "m"}, "samples": [],
+    },
+    "tau_bench": [{"task_id": 0, "reward": 1.0, "info": {}, "traj": [_USER], "trial": 0}],
+    "tau2": {"timestamp": "t", "info": {}, "tasks": [], "simulations": []},
+    "toolbench": {"win": True, "tree": {}, "answer_generation": {"query": "q"}},
+    "tooleval": {"7": {"query": "q", "available_tools": [], "answer": {"answer_details": []}}},
+    "fireact": {"7": {"reward": True, "em": True, "f1": 1.0, "pred": "p", "traj": [_USER]}},
+    "atif_by_name": {"parent": {"schema_version": "ATIF-v1.6", "steps": []}},
+    "m3": {"system": "s", "tools": "[]", "interactions": {"0": {"input": [], "output": ""}}},
+    "m3_ground_truth": [{"sample_id": "1", "doc_collections": [], "trajectory": [], "turns": []}],
+    "openai_responses": {"id": "1", "object": "response", "output": [{"type": "message"}]},
+    "otlp_openinference": _otlp("openinference.span.kind", "gen_ai.system"),
+    "otlp_vercel": [
+        {"name": "s", "spanContext": {"traceId": "1"}, "attributes": {"ai.operationId": "x"}}
+    ],
+    "otlp_openllmetry": _otlp("traceloop.span.kind", "gen_ai.system"),
+    "otlp": _otlp("http.method"),
+    "langfuse": {
+        "trace": {
+            "id": "1",
+            "observations": [{"traceId": "1", "startTime": "t", "type": "GENERATION"}],
+        }
+    },
+    "mlflow": {"info": {"trace_id": "tr-1"}, "data": {"spans": []}},
+    "json_schema": {"$defs": {}, "type": "array", "items": {}},
+    "dataset_metadata": {"custom_tools": [], "code_enabled": [], "browser_enabled": False},
+    "provenance": {"source": "s", "legend": {}, "files": {}},
+    "training_configuration": {
+        "model": {"name": "m"}, "training": {"method": "sft"}, "data": {"strategy": "s"},
+    },
+    "run_metadata": {
+        "sample_id": 1, "truncated": False, "terminated": True, "total_time_steps": 3,
+    },
+    "conversation_state": {
+        "id": "1", "agent": {"llm": {"model": "m"}}, "workspace": {}, "persistence_dir": "/",
+    },
+    "verdicts": {"oracle": "o", "cases": [{"valid": True}]},
+    "documentation": {"source": "s", "examples": [{"attribute": "a", "value": []}]},
+    "word_lists": ["buy a shirt", "buy a hat"],
+}  # fmt: skip
+"""Kinds that are one JSON document, by name."""
+
+FILE_NAMES = {
+    "cline": "api_conversation_history.json",
+    "mini_swe_agent_v1": "task.traj.json",
+    "text": "ORIGIN.md",
+    "yaml": "data.yaml",
+}
+"""Names of files that count."""
+
+TABLES = {
+    "cursor_db": ["CREATE TABLE cursorDiskKV (key TEXT, value BLOB)"],
+    "opencode_db": [
+        "CREATE TABLE session (id TEXT)",
+        "CREATE TABLE message (id TEXT, data TEXT)",
+        "CREATE TABLE part (id TEXT, data TEXT)",
+    ],
+    "crush_db": ["CREATE TABLE sessions (id TEXT)", "CREATE TABLE messages (id TEXT, parts TEXT)"],
+    "hermes_agent_db": [
+        "CREATE TABLE sessions (id TEXT, system_prompt TEXT)",
+        "CREATE TABLE messages (id TEXT, session_id TEXT)",
+    ],
+}
+"""Kinds that are SQLite files, by name."""
+
+OTHERS = {"text": b"# Title\n", "yaml": b"a: 1\n", "empty": b""}
+
+SUPPORTED: dict[str, Any] = {
+    "openai_chat": [{"messages": [_USER, {"role": "assistant", "content": "ho"}]}],
+    "openai_chat_tools": [
+        {
+            "messages": [_USER, {"role": "assistant", "content": None, "tool_calls": []}],
+            "tools": [{"type": "function", "function": {"name": "f", "parameters": {}}}],
+        }
+    ],
+    "openai_chat_parts": [{"messages": [{"role": "user", "content": _TEXT}]}],
+    "openai_chat_string": [{"messages": json.dumps([_USER]), "instance_id": "1", "model": "m"}],
+    "adp_v1": [
+        {"id": "1", "content": [{"class_": "text_observation", "content": "hi"}], "details": {}}
+    ],
+    "atif": {"schema_version": "ATIF-v1.7", "agent": {"name": "a"}, "steps": [{"step_id": 1}]},
+    "sharegpt": [{"conversations": [{"from": "human", "value": "hi"}], "tools": "[]"}],
+}
+"""Records of formats that are read, or will be: no known kind may claim them."""
+
+
+def write_example(name: str, folder: Path) -> Path:
+    """Write the smallest file of a kind."""
+    if name in LINES:
+        path = folder / FILE_NAMES.get(name, "file.jsonl")
+        path.write_text("".join(json.dumps(each) + "\n" for each in LINES[name]), "utf-8")
+    elif name in DOCUMENTS:
+        path = folder / FILE_NAMES.get(name, "file.json")
+        path.write_text(json.dumps(DOCUMENTS[name], indent=2), "utf-8")
+    elif name in TABLES:
+        path = folder / "file.db"
+        connection = sqlite3.connect(path)
+        for statement in TABLES[name]:
+            connection.execute(statement)
+        connection.commit()
+        connection.close()
+    elif name == "inspect_eval":
+        path = folder / "file.eval"
+        with zipfile.ZipFile(path, "w") as file:
+            file.writestr("_journal/start.json", "{}")
+    else:
+        path = folder / FILE_NAMES.get(name, "file.json")
+        path.write_bytes(OTHERS[name])
+    return path
