@@ -7,6 +7,7 @@ syntax tree of the whole nothing but the WHERE may differ from that of a harmles
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from adp_schema.errors import QueryError
@@ -64,6 +65,11 @@ def select_where(columns: str, condition: str) -> str:
     if found is not None and found != _around_where(f"{start} (\ntrue\n)"):
         raise QueryError(f"the condition is more than a condition; {_EXAMPLE}")
     return query
+
+
+def own_lines(message: str) -> str:
+    """A message about such a query, with the lines counted from the condition's first one."""
+    return re.sub(r"\(line (\d+)", lambda found: f"(line {max(int(found[1]) - 1, 1)}", message)
 
 
 def _around_where(query: str) -> Any:

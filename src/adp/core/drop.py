@@ -17,12 +17,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from adp.core import shards
-from adp.core.condition import select_where
+from adp.core.condition import own_lines, select_where
 from adp.core.drop_shard import DropJob, drop_shard, refers
 from adp.core.merge import REFERENCES
 from adp.core.progress import Progress, Silent
 from adp.core.shards import Files
 from adp.core.staged import StagedRun, Written, versions
+from adp_schema.errors import QueryError
 from adp_schema.ids import digest
 from adp_schema.manifest import Counts, Lineage, Manifest
 from adp_schema.reader import ShardReader
@@ -88,9 +89,13 @@ def select(path: str, where: str) -> Selection:
     """
     store = shards.open_finished(path)
     found: dict[int, tuple[str, str | None]] = {}
-    for batch in store.gate().batches(select_where("seq, trajectory_id, dataset", where)):
-        for seq, name, dataset in zip(*(column.to_pylist() for column in batch), strict=True):
-            found[seq] = (name, dataset)
+    query = select_where("seq, trajectory_id, dataset", where)
+    try:
+        for batch in store.gate().batches(query):
+            for seq, name, dataset in zip(*(column.to_pylist() for column in batch), strict=True):
+                found[seq] = (name, dataset)
+    except QueryError as error:
+        raise QueryError(own_lines(str(error))) from None
     matched = len(found)
     _add_branches(store, found)
     seqs = sorted(found)

@@ -27,6 +27,7 @@ import pyarrow.parquet as pq
 
 from adp.core.progress import Progress
 from adp.core.start import skip_pandas
+from adp.version import __version__
 from adp_schema.errors import OutputExistsError
 from adp_schema.manifest import MANIFEST, RUN, Manifest, Shard, write_atomic
 from adp_schema.tables import TABLES
@@ -214,8 +215,6 @@ def place_all(writer: ShardWriter, store: Path, index: int) -> dict[str, Shard]:
 
 def versions(*packages: str) -> dict[str, str]:
     """Versions that the bytes of a store depend on: of adp, pyarrow and the packages given."""
-    from adp import __version__
-
     return {"adp": __version__, **{name: version(name) for name in ("pyarrow", *packages)}}
 
 
