@@ -12,6 +12,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypedDict
 
+from adp.version import __version__
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from os import PathLike
@@ -37,8 +39,6 @@ if TYPE_CHECKING:
 
     PathText = str | PathLike[str]
 
-__version__ = "0.1.0"
-
 __all__ = [
     "Link",
     "Media",
@@ -52,7 +52,9 @@ __all__ = [
     "Trajectory",
     "__version__",
     "convert",
+    "drop",
     "export",
+    "merge",
     "open",
     "query",
     "validate",
@@ -204,6 +206,70 @@ def validate(
     from adp.workflows.validate import validate as run
 
     return run(sources, checks=checks, examples=examples, verify=verify)
+
+
+def merge(stores: Sequence[PathText], out: PathText, *, workers: int | None = None) -> Store:
+    """Merge finished stores into a new one, and open it.
+
+    Args:
+        stores: two stores or more; local paths or URLs.
+        out: folder of the new store.
+        workers: number of processes; None takes one a core. The store does not depend on it.
+
+    Returns:
+        The store. The last entry of ``store.manifest.lineage`` says which ids and file names
+        had to change.
+
+    Raises:
+        UsageError: fewer than two stores, or the same one twice.
+        StoreError: one of them is no finished store.
+        OutputExistsError: the output holds a store, or something that is none.
+    """
+    import os
+
+    from adp.core.merge import merge as run
+
+    run([os.fspath(store) for store in stores], os.fspath(out), workers=workers)
+    return open(out)
+
+
+def drop(
+    store: PathText,
+    where: str,
+    out: PathText,
+    *,
+    note: str | None = None,
+    drop_rejects: bool = False,
+    workers: int | None = None,
+) -> Store:
+    """Write a new store without the trajectories that meet a condition, and open it.
+
+    Their branches go too, and all that nothing else refers to: blobs, tasks, pairs, raw records.
+
+    Args:
+        store: path or URL of a finished store.
+        where: a condition in SQL over the view ``all_trajectories``.
+        out: folder of the new store.
+        note: why, for people; it is written into the new store.
+        drop_rejects: leave out the rejected and skipped records too.
+        workers: number of processes; None takes one a core. The store does not depend on it.
+
+    Returns:
+        The new store. The last entry of ``store.manifest.lineage`` says how many went.
+
+    Raises:
+        StoreError: there is no finished store.
+        QueryError: the condition is not one valid condition.
+        OutputExistsError: the output holds a store, or something that is none.
+    """
+    import os
+
+    from adp.core.drop import DropOptions, select
+    from adp.core.drop import drop as run
+
+    options = DropOptions(note=note, drop_rejects=drop_rejects, workers=workers)
+    run(select(os.fspath(store), where), os.fspath(out), options=options)
+    return open(out)
 
 
 def _opened(store: PathText | Store) -> Store:

@@ -89,10 +89,10 @@ def check(con: duckdb.DuckDBPyConnection, sql: str) -> Checked:
         )
     elif kind != "SELECT":
         raise QueryError(f"{_ALLOWED}, not {kind.replace('_', ' ')}")
-    return Checked(prefix + text, frozenset(_check_tree(_syntax_tree(con, text))))
+    return Checked(prefix + text, frozenset(_check_tree(syntax_tree(con, text))))
 
 
-def _syntax_tree(con: duckdb.DuckDBPyConnection, text: str) -> Any:
+def syntax_tree(con: duckdb.DuckDBPyConnection, text: str) -> Any:
     """Return the syntax tree of one SELECT."""
     rows = con.execute("SELECT json_serialize_sql($1)", [text]).fetchall()
     try:

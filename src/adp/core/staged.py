@@ -1,0 +1,236 @@
+"""Writing a store from other stores: shards by workers, noted one by one, the manifest last.
+
+Each shard that is done is noted under ``.run`` in the new store's folder. When the run is
+stopped, the same call goes on where it stopped. The manifest comes last, so a folder without one
+is no store yet. Which shards there are follows from the inputs, never from the workers, so any
+number of workers writes the same bytes.
+"""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+import platform
+import shutil
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from adp.core.progress import Progress
+from adp.core.start import skip_pandas
+from adp.version import __version__
+from adp_schema.errors import OutputExistsError
+from adp_schema.manifest import MANIFEST, RUN, Manifest, Shard, write_atomic
+from adp_schema.tables import TABLES
+from adp_schema.writer import ShardWriter, place, writer_options
+
+_SMALL = 16 << 20
+"""Stores smaller than this are read by one process: starting others would take longer."""
+
+
+class Job(Protocol):
+    """One shard to write: what a worker needs to know."""
+
+    @property
+    def index(self) -> int:
+        """Number of the new shard."""
+        ...
+
+    @property
+    def size(self) -> int:
+        """Bytes to read."""
+        ...
+
+
+AnyJob = TypeVar("AnyJob", bound=Job)
+
+
+@dataclass
+class Written:
+    """A shard that is done.
+
+    Attributes:
+        index: its number.
+        tables: table -> its file.
+        facts: what else the worker found out; plain JSON.
+    """
+
+    index: int
+    tables: dict[str, Shard]
+    facts: dict[str, Any] = field(default_factory=dict)
+
+    def text(self) -> str:
+        """As JSON."""
+        tables = {name: shard.model_dump() for name, shard in self.tables.items()}
+        return json.dumps({"index": self.index, "tables": tables, "facts": self.facts})
+
+    @classmethod
+    def parse(cls, text: str) -> Written:
+        """The inverse of `text`."""
+        plain = json.loads(text)
+        tables = {name: Shard(**shard) for name, shard in plain["tables"].items()}
+        return cls(plain["index"], tables, plain["facts"])
+
+
+class StagedRun:
+    """A run that writes a new store, or goes on with one that was stopped.
+
+    Args:
+        out: folder of the new store; it must not hold anything else.
+        key: what this call must have in common with the one that was stopped; plain JSON.
+        workers: number of processes; None takes one a core.
+
+    Attributes:
+        folder: folder of the new store.
+        scratch: folder for files that only the run needs.
+        finished: the manifest, when the run was stopped after all its work was done.
+
+    Raises:
+        OutputExistsError: the output holds a store, or something that is none.
+    """
+
+    def __init__(self, out: str, key: dict[str, Any], workers: int | None) -> None:
+        self.folder = Path(out)
+        self.scratch = self.folder / ".run"
+        self.finished: Manifest | None = None
+        self._plan = self.scratch / "plan.json"
+        self._workers = workers
+        self._started = time.time()
+        text = json.dumps(key, sort_keys=True)
+        noted = self._plan.read_text(encoding="utf-8") if self._plan.exists() else None
+        if noted == text and (self.folder / MANIFEST).exists():
+            manifest = (self.folder / MANIFEST).read_text(encoding="utf-8")
+            self.finished = Manifest.model_validate_json(manifest)
+            shutil.rmtree(self.scratch)
+            return
+        check_free(self.folder)
+        if noted is not None and noted != text:
+            raise OutputExistsError(
+                f"{out} holds a stopped run with other inputs or options; "
+                "remove it or choose another -o"
+            )
+        try:
+            self.scratch.mkdir(parents=True, exist_ok=True)
+            write_atomic(self._plan, text)
+        except OSError as error:
+            raise OutputExistsError(f"cannot write to {out}: {error.strerror}") from error
+
+    def shards(
+        self, jobs: Sequence[AnyJob], work: Callable[[AnyJob], Written], report: Progress
+    ) -> list[Written]:
+        """Do the jobs that are not done yet, and return what all of them wrote, in order."""
+        done: dict[int, Written] = {}
+        todo: list[AnyJob] = []
+        total = sum(job.size for job in jobs)
+        report.total(total)
+        for job in jobs:
+            note = self._note(job.index)
+            if note.exists():
+                done[job.index] = Written.parse(note.read_text(encoding="utf-8"))
+                report.advance(job.size)
+            else:
+                todo.append(job)
+        sizes = {job.index: job.size for job in todo}
+        workers = min(self._workers or os.cpu_count() or 1, len(todo)) if total > _SMALL else 1
+        for written in _work(todo, work, workers):
+            write_atomic(self._note(written.index), written.text())
+            done[written.index] = written
+            report.advance(sizes[written.index])
+        return [done[index] for index in sorted(done)]
+
+    def _note(self, index: int) -> Path:
+        return self.scratch / f"shard-{index:05d}.json"
+
+    def lookup(self, name: str, columns: dict[str, pa.Array]) -> str:
+        """Write a table that the workers look things up in; return its path."""
+        path = self.scratch / f"{name}.parquet"
+        staged = path.with_suffix(".tmp")
+        pq.write_table(pa.table(columns), staged)
+        staged.replace(path)
+        return str(path)
+
+    def sources(self, rows: pa.Table) -> list[Shard]:
+        """Write the table of input files."""
+        staged = self.scratch / "sources.parquet"
+        pq.write_table(rows, staged, **writer_options(TABLES["sources"]))
+        return [place(staged, self.folder, "sources", 0, rows.num_rows)]
+
+    def finish(self, manifest: Manifest) -> None:
+        """Write the manifest and remove what only the run needed."""
+        facts = {
+            "started": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(self._started)),
+            "seconds": round(time.time() - self._started, 3),
+            "host": platform.node(),
+            "python": sys.version.split()[0],
+            "workers": self._workers,
+        }
+        write_atomic(self.folder / RUN, json.dumps(facts, indent=2) + "\n")
+        # Before the manifest: a store that counts as finished must not keep the lookups, which
+        # may name what was left out. The plan stays until the end, to recognise this run by.
+        for path in self.scratch.iterdir():
+            if path.is_dir():
+                shutil.rmtree(path)
+            elif path != self._plan:
+                path.unlink()
+        manifest.write(self.folder)
+        shutil.rmtree(self.scratch)
+
+
+def check_free(folder: Path) -> None:
+    """Check that a new store may be written to a folder.
+
+    Raises:
+        OutputExistsError: it holds a store, or something that is none.
+    """
+    if (folder / MANIFEST).exists():
+        raise OutputExistsError(
+            f"{folder} holds a store already; choose another -o or remove it first"
+        )
+    if folder.exists() and not folder.is_dir():
+        raise OutputExistsError(f"{folder} is a file; choose a folder for -o")
+    if folder.exists() and any(folder.iterdir()) and not (folder / ".run" / "plan.json").exists():
+        raise OutputExistsError(f"{folder} is not empty and is no store; choose another -o")
+
+
+def place_all(writer: ShardWriter, store: Path, index: int) -> dict[str, Shard]:
+    """End a shard: move its files into the store and describe them."""
+    tables = {
+        table: place(
+            writer.folder / f"{table}.parquet", store, table, index, writer.rows.get(table, 0)
+        )
+        for table in writer.close()
+    }
+    shutil.rmtree(writer.folder)
+    return tables
+
+
+def versions(*packages: str) -> dict[str, str]:
+    """Versions that the bytes of a store depend on: of adp, pyarrow and the packages given."""
+    return {"adp": __version__, **{name: version(name) for name in ("pyarrow", *packages)}}
+
+
+def _work(
+    jobs: Sequence[AnyJob], work: Callable[[AnyJob], Written], workers: int
+) -> Iterator[Written]:
+    """Do jobs in this process, or in spawned ones."""
+    if workers <= 1:
+        yield from map(work, jobs)
+        return
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(workers, mp_context=context, initializer=skip_pandas) as pool:
+        futures = [pool.submit(work, job) for job in jobs]
+        try:
+            for future in as_completed(futures):
+                yield future.result()
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
