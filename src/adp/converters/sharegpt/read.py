@@ -47,7 +47,7 @@ def read_record(record: RawRecord, builder: RowBuilder, losses: Losses) -> None:
     media = MediaColumns(builder)
     media.take(fields, form, turns)
     sides = _sides(fields)
-    if names != _usual_record(names, key, form, fields):
+    if names != [*_usual_record(names, key, form, [*fields, *null]), *fields, *null]:
         form["keys"] = names
     columns["extra"] = shape.pack(fields, shape=form, null=null)
     builder.trajectory(columns)
@@ -182,13 +182,14 @@ def _sides(fields: dict[str, Raw]) -> tuple[Raw, Raw] | None:
 
 
 def _usual_record(
-    names: list[str], key: str, form: dict[str, Any], rest: dict[str, Raw]
+    names: list[str], key: str, form: dict[str, Any], rest: list[str]
 ) -> list[str]:
-    """The order in which `write` writes the keys when it is not told another one."""
+    """The order in which `write` writes what columns hold when it is not told another one."""
     read_from = form.get("fields", {})
     ids = [read_from.get(column, keys[0]) for column, keys, _ in k.RECORD_FIELDS]
-    usual = [ids[0], key, *k.SIDES, "system", "tools", *form.get("media", {}), *ids[1:]]
-    return [name for name in usual if name in names and name not in rest] + list(rest)
+    media = [name for name in (*k.MEDIA, *k.SINGLE_MEDIA) if name in form.get("media", {})]
+    usual = [ids[0], key, *k.SIDES, "system", "tools", *media, *ids[1:]]
+    return [name for name in usual if name in names and name not in rest]
 
 
 def _pair(reader: TurnReader, builder: RowBuilder, chosen: Raw, rejected: Raw) -> None:
