@@ -123,9 +123,7 @@ def _tools(fields: dict[str, Raw], columns: Columns, form: dict[str, Any]) -> No
     columns |= {"tools": text, "tools_origin": "recorded"}
 
 
-def _offered(
-    system: str | None, turns: list[Raw], columns: Columns, form: dict[str, Any]
-) -> None:
+def _offered(system: str | None, turns: list[Raw], columns: Columns, form: dict[str, Any]) -> None:
     """The tools that the system text offers."""
     role, text = ("system", system) if system is not None or not turns else turn_words(turns[0])
     if text is None or k.SOURCES.get(role) != "system" or jsontext.has_mark(text):
@@ -181,9 +179,7 @@ def _sides(fields: dict[str, Raw]) -> tuple[Raw, Raw] | None:
     return fields.pop("chosen"), fields.pop("rejected")
 
 
-def _usual_record(
-    names: list[str], key: str, form: dict[str, Any], rest: list[str]
-) -> list[str]:
+def _usual_record(names: list[str], key: str, form: dict[str, Any], rest: list[str]) -> list[str]:
     """The order in which `write` writes what columns hold when it is not told another one."""
     read_from = form.get("fields", {})
     ids = [read_from.get(column, keys[0]) for column, keys, _ in k.RECORD_FIELDS]

@@ -54,7 +54,9 @@ def _tagged(text: str) -> list[Piece]:
         space = text[position:start]
         before = _OPEN + inside[:lead]
         pieces.append(
-            Piece(space, before, words, after) if pieces else Piece(None, space + before, words, after)
+            Piece(space, before, words, after)
+            if pieces
+            else Piece(None, space + before, words, after)
         )
         position = end + len(_CLOSE)
         if not text[position:].strip():

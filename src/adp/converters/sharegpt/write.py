@@ -241,7 +241,9 @@ class _Writer:
                 plain = {key: jsontext.decode_value(value) for key, value in part.extra.items()}
                 word = plain.get("kind", "image")
                 blob = blobs.get(part.media_id or "")
-                reference = "" if blob is None else media.reference_of_media(blob, plain.get("$mime"))
+                reference = (
+                    "" if blob is None else media.reference_of_media(blob, plain.get("$mime"))
+                )
                 self._references.setdefault(word, []).append(jsontext.string(reference))
                 pieces.append(f"<{word}>")
             last = part.type

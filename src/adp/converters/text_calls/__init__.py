@@ -16,6 +16,7 @@ from adp.converters.text_calls.find import (
     Values,
     find_bare,
     find_tagged,
+    is_json_like,
     object_at,
     prose,
 )
@@ -29,6 +30,7 @@ __all__ = [
     "Wanted",
     "find_bare",
     "find_tagged",
+    "is_json_like",
     "json_string",
     "object_at",
     "prose",

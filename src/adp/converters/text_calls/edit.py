@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from adp.converters.text_calls.find import CLOSE, OPEN, Group, Object, TextCall, Values
 
-
 Span = tuple[int | None, int | None]
 
 

@@ -146,6 +146,15 @@ def object_at(text: str) -> Object | None:
     return found[0][0] if found is not None and len(found[0]) == 1 else None
 
 
+def is_json_like(text: str) -> bool:
+    """Whether a text is JSON; NaN, line breaks in strings and lone surrogates are let pass."""
+    try:
+        end = _decoder.raw_decode(text, _skip(text, 0))[1]
+    except (ValueError, RecursionError):
+        return False
+    return _skip(text, end) == len(text)
+
+
 # ---- where calls may begin -----------------------------------------------------------------
 
 
