@@ -238,6 +238,9 @@ class ForeignWriter:
             return "{}"
         if text is None and call.arguments_kind == "text":
             key = "code" if call.kind == "code" else "input"
+            if key == "input":
+                reason = "free text is written under the key input"
+                self._losses.add(f"{path}.arguments_raw", reason)
             return f'{{"{key}": {json_string(self._restored(raw))}}}'
         if text is None and (
             call.arguments_kind not in ("object", "json_string") or not is_json_like(raw)

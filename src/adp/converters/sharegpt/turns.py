@@ -126,10 +126,11 @@ class TurnReader:
         """The calls in what the agent wrote; none where they could not be stored."""
         if OPEN not in text and ("{" not in text or role.lower() not in k.CALL_ROLES):
             return []
-        if not text.isascii() and jsontext.has_mark(text):
-            return []
         groups = find_bare(text) if role.lower() in k.CALL_ROLES else find_tagged(text)
+        plain = text.isascii() or not jsontext.has_mark(text)
         for group in groups:
+            if not plain and jsontext.has_mark(text[group.start : group.end]):
+                return []
             for call in group.calls:
                 if not self._may_mark and any(_is_odd(value) for value in call.values):
                     return []
