@@ -49,10 +49,12 @@ class _Turn:
     Attributes:
         agent: whether it is the side of the model.
         pieces: (words, thought, call or result) and text, in order.
+        results: where its results come from.
     """
 
     agent: bool
     pieces: list[tuple[str, str]] = field(default_factory=list)
+    results: list[str] = field(default_factory=list)
 
     def texts(self, *kinds: str) -> list[str]:
         return [text for kind, text in self.pieces if kind in kinds]
@@ -112,6 +114,10 @@ class ForeignWriter:
             self._losses.add("$.steps", f"{_LEFT_OUT} the model begins")
         if turns and not self._turns[-1].agent:
             self._losses.add("$.steps", f"{_LEFT_OUT} does not end with the model")
+        for turn in self._turns:
+            for path in turn.results if turn.texts("words") else []:
+                reason = "a result beside words of the user becomes a part of them"
+                self._losses.add(f"{path}.source", reason)
         said = [turn["value"] for turn in turns]
         words = [word for text in said for word in k.TOKEN.findall(text)]
         placed = all(words.count(word) == len(self._references[word]) for word in self._references)
@@ -272,16 +278,17 @@ class ForeignWriter:
                 pieces.insert(0, self._restored(original(row, "axtree", _extra(row))))
             turn = self._turn(agent=False)
             turn.pieces.append(("result", JOINT.join(pieces)))
+            turn.results.append(where)
             if row.source not in (None, "environment"):
                 self._losses.add(f"{where}.source", f"{row.source} is written as observation")
-            self._pairing(row, turn, where)
+            self._pairing(row, where)
 
-    def _pairing(self, row: Observation, turn: _Turn, path: str) -> None:
+    def _pairing(self, row: Observation, path: str) -> None:
         """Report a result that a reader would not give to its call."""
         if row.call is None:
             return
         place = (row.call_step, row.call)
-        if not self._waiting or self._waiting[0] != place or turn.texts("words"):
+        if not self._waiting or self._waiting[0] != place:
             reason = "results are paired by order, and this one stands elsewhere"
             self._losses.add(f"{path}.call", reason)
         if place in self._waiting:
