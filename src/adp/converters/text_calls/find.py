@@ -313,8 +313,9 @@ def _tagged_group(text: str, start: int) -> Group | None:
         elif stop == len(text):
             end = stop
     if end < 0:
-        stop = text.find(CLOSE, inside)
-        if stop < 0 or OPEN in text[inside:stop]:
+        following = text.find(OPEN, inside)
+        stop = text.find(CLOSE, inside, following if following >= 0 else len(text))
+        if stop < 0:
             return None
         found = _python_objects(text, inside, inside + len(text[inside:stop].rstrip(_SPACE)))
         end = stop + len(CLOSE)
