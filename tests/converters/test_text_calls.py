@@ -269,6 +269,13 @@ def test_a_call_that_is_added():
     assert rewrite("", [], [new], tagged=False) == '{"name": "g", "arguments": {"x": 1}}'
     assert rewrite("", [], [new, new], tagged=False).startswith('[{"name": "g"')
     assert names(rewrite(text, groups, [*wanted(groups), new])) == ["g"]
+    for text in ('{"name": "f"}', 'a\n[{"name": "f"}]', '{"name": "f"}\n{"name": "e"}'):
+        groups = find_bare(text)
+        old = wanted(groups)
+        for calls in ([*old, new], [*old[1:], new, new]):
+            out = rewrite(text, groups, calls, tagged=False)
+            found = [call.values.name for call in calls_of(find_bare(out))]
+            assert found == [call.values.name for call in calls]
 
 
 def test_words_that_were_edited():

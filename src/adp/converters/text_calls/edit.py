@@ -55,18 +55,31 @@ def rewrite(text: str, groups: list[Group], wanted: list[Wanted], *, tagged: boo
     """
     there = [call for group in groups for call in group.calls]
     kept, new = _match(there, wanted)
+    added = [_new_call(one) for one in new]
     pieces, position = [], 0
     for group in groups:
-        pieces += [text[position : group.start], _group(text, group, kept)]
+        piece = _group(text, group, kept)
+        if added and not tagged and not text.startswith(OPEN, group.start):
+            piece, added = _joined(piece, group, added), []
+        pieces += [text[position : group.start], piece]
         position = group.end
     out = "".join([*pieces, text[position:]])
-    added = [_new_call(one) for one in new]
     if not added:
         return out
-    if tagged or groups or out.strip():
+    if tagged or out.strip():
         blocks = [f"{OPEN}\n{call}\n{CLOSE}" for call in added]
         return "\n".join([*([out] if out else []), *blocks])
     return added[0] if len(added) == 1 else f"[{', '.join(added)}]"
+
+
+def _joined(piece: str, group: Group, added: list[str]) -> str:
+    """A group without tags, with further calls."""
+    more = ", ".join(added)
+    if not piece:
+        return more if len(added) == 1 else f"[{more}]"
+    if group.listed:
+        return f"{piece[:-1]}, {more}]"
+    return f"[{piece}, {more}]" if len(group.calls) == 1 else "\n".join([piece, *added])
 
 
 def with_member(text: str, found: Object, key: str, value: str) -> str:
