@@ -17,7 +17,6 @@ from adp_schema import jsontext, media, shape
 from adp_schema.model import Observation, Row, Step, ToolCall, Trajectory
 from adp_schema.parts import JOINT, resolve
 from adp_schema.protocols import Losses
-from tests.converters.sharegpt_records import sharegpt_records
 from tests.converters.strategies import adp_v1_records, openai_records
 from tests.roundtrip import read_one, write_one
 
@@ -35,14 +34,6 @@ CHAT_FILES = [
         for name in ("code_feedback", "mini-coder", "nnetnav-wa", "swe-smith")
         if DATA.exists()
     ),
-]
-SHAREGPT_FILES = [
-    *sorted(DATA.glob("formats/sharegpt/*.json")),
-    *sorted(DATA.glob("formats/hermes_fc/*.json")),
-    *sorted(DATA.glob("formats/toolace/*.json")),
-    *sorted(DATA.glob("datasets/eto/*.json")),
-    *sorted(DATA.glob("datasets/glaive_sharegpt_demo/*.json")),
-    *sorted(DATA.glob("datasets/agentinstruct_*/*.json")),
 ]
 MANY = settings(
     max_examples=150,
@@ -257,55 +248,6 @@ def check_adp(record: dict[str, Any]) -> None:
             assert isinstance(item["kwargs"], dict)
 
 
-def check_sharegpt(record: dict[str, Any], losses: Losses) -> None:
-    """The turns alternate, as LLaMA-Factory wants them, and calls are JSON; or it is reported."""
-    reported = [item["reason"] for item in losses.items if item["path"] == "$.steps"]
-    turns = record["conversations"]
-    sides = [turn["from"] in ("gpt", "function_call") for turn in turns]
-    assert all(turn.keys() == {"from", "value"} for turn in turns)
-    assert {turn["from"] for turn in turns} <= {"human", "observation", "gpt", "function_call"}
-    assert sides == [index % 2 == bool(sides and not sides[0]) for index in range(len(sides))]
-    if sides:
-        assert sides[0] == any("begins" in reason for reason in reported)
-        assert sides[-1] != any("end" in reason for reason in reported)
-    for turn in turns:
-        if turn["from"] == "function_call":
-            said = re.sub(r"^<think>.*</think>\s*", "", turn["value"], flags=re.DOTALL)
-            calls = json.loads(said, strict=False)
-            for call in calls if isinstance(calls, list) else [calls]:
-                assert list(call) == ["name", "arguments"]
-    assert isinstance(record["id"], str)
-    assert isinstance(record.get("tools", ""), str)
-    assert isinstance(record.get("system", ""), str)
-
-
-@MANY
-@given(openai_records())
-def test_openai_chat_to_sharegpt(data):
-    _, record, losses = between(data, "openai_chat", "sharegpt")
-    check_sharegpt(record, losses)
-
-
-@MANY
-@given(adp_v1_records())
-def test_adp_v1_to_sharegpt(data):
-    _, record, losses = between(data, "adp_v1", "sharegpt")
-    check_sharegpt(record, losses)
-
-
-@MANY
-@given(sharegpt_records(pairs=False))
-def test_sharegpt_to_openai_chat(data):
-    between(data, "sharegpt", "openai_chat")
-
-
-@MANY
-@given(sharegpt_records(pairs=False))
-def test_sharegpt_to_adp_v1(data):
-    _, record, _ = between(data, "sharegpt", "adp_v1")
-    check_adp(record)
-
-
 @MANY
 @given(adp_v1_records())
 def test_adp_v1_to_openai_chat(data):
@@ -329,7 +271,7 @@ def records(path: Path) -> list[bytes]:
 
 @pytest.mark.skipif(not DATA.exists(), reason="the reference data are not here")
 def test_all_files_are_there():
-    assert (len(ADP_FILES), len(CHAT_FILES), len(SHAREGPT_FILES)) == (17, 12, 9)
+    assert (len(ADP_FILES), len(CHAT_FILES)) == (17, 12)
 
 
 @pytest.mark.parametrize("path", ADP_FILES, ids=lambda path: path.parent.name)
@@ -346,28 +288,6 @@ def test_a_real_chat_file_to_adp_v1(path):
     for data in records(path):
         _, record, _ = between(data, "openai_chat", "adp_v1")
         check_adp(record)
-
-
-@pytest.mark.parametrize("path", SHAREGPT_FILES, ids=lambda path: f"{path.parent.name}/{path.name}")
-def test_a_real_sharegpt_file_to_others(path):
-    for data in records(path):
-        between(data, "sharegpt", "openai_chat")
-        _, record, _ = between(data, "sharegpt", "adp_v1")
-        check_adp(record)
-
-
-@pytest.mark.parametrize("path", ADP_FILES, ids=lambda path: path.parent.name)
-def test_a_real_adp_file_to_sharegpt(path):
-    for data in records(path):
-        _, record, losses = between(data, "adp_v1", "sharegpt")
-        check_sharegpt(record, losses)
-
-
-@pytest.mark.parametrize("path", CHAT_FILES, ids=lambda path: f"{path.parent.name}/{path.name}")
-def test_a_real_chat_file_to_sharegpt(path):
-    for data in records(path):
-        _, record, losses = between(data, "openai_chat", "sharegpt")
-        check_sharegpt(record, losses)
 
 
 def test_the_check_can_fail():

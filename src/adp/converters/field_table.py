@@ -219,7 +219,6 @@ class _Trial:
         """What becomes of a field in another format."""
         losses = Losses()
         before = self._write(target, self._base.trajectory, losses)
-        # A change may also be a loss only in the version that has it.
         after = self._write(target, changed.trajectory, losses)
         if before == after:
             if verdict == FORM or all(column in BOOKKEEPING for _, _, column in places):

@@ -41,7 +41,7 @@ def read_record(record: RawRecord, builder: RowBuilder, losses: Losses) -> None:
         del fields[name]
     system = _system(fields)
     _tools(fields, columns, form)
-    if "tools" not in columns and b"<tools>" in bytes(record.data):
+    if "tools" not in columns and b"<tools>" in record.data:
         _offered(system, turns, columns, form)
     _record_fields(fields, columns, form)
     media = MediaColumns(builder)
@@ -55,9 +55,8 @@ def read_record(record: RawRecord, builder: RowBuilder, losses: Losses) -> None:
         extra = shape.pack(None, shape={"at": "system"})
         text = builder.text(system)
         builder.step({"source": "system", "kind": "message", "text": text, "extra": extra})
-    # Marks stand for lone surrogates; a record that has such characters itself gets none.
-    may_mark = marked or record.marked or not jsontext.has_mark(bytes(record.data).decode("utf-8"))
-    reader = TurnReader(builder, losses, media, may_mark=may_mark)
+    unmarked = None if marked or record.marked else record.data
+    reader = TurnReader(builder, losses, media, unmarked)
     for index, turn in enumerate(turns):
         reader.read(turn, f"$.{key}[{index}]")
     if sides is not None:

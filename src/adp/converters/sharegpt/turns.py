@@ -6,6 +6,7 @@ import json
 import re
 from typing import Any
 
+import msgspec
 from msgspec import Raw
 
 from adp.converters.openai_chat.content import content_columns
@@ -22,6 +23,7 @@ from adp_schema.protocols import Losses
 
 _QUOTE, _BRACE = 0x22, 0x7B
 _SURROGATE = re.compile("[\ud800-\udfff]")
+_PLAIN = re.compile(rb'\{\s*"from":\s*"([A-Za-z_]+)",\s*"value":\s*(".*")\s*\}', re.DOTALL)
 _packed: dict[Any, str | None] = {}
 
 
@@ -32,16 +34,16 @@ class TurnReader:
         builder: takes the rows.
         losses: takes what cannot be kept.
         media: the columns of media.
-        may_mark: whether marks can stand for lone surrogates in what is found inside texts.
+        record: bytes of the record, when it holds no marks yet.
     """
 
     def __init__(
-        self, builder: RowBuilder, losses: Losses, media: MediaColumns, *, may_mark: bool
+        self, builder: RowBuilder, losses: Losses, media: MediaColumns, record: bytes | None
     ) -> None:
         self._builder = builder
         self._losses = losses
         self._media = media
-        self._may_mark = may_mark
+        self._record = record
         self._waiting: list[str | None] = []
 
     def read(self, raw: Raw, path: str, side: str | None = None) -> int:
@@ -58,6 +60,10 @@ class TurnReader:
         Raises:
             RecordError: it is no turn.
         """
+        match = None if side is not None else _PLAIN.fullmatch(raw)
+        text = None if match is None else _plain_text(match.group(2))
+        if match is not None and text is not None:
+            return self._emit({}, match.group(1).decode("ascii"), text, {}, ())
         if jsontext.first_byte(raw) != _BRACE:
             raise RecordError("expected a turn object", path)
         turn = jsontext.decode_object(raw)
@@ -77,6 +83,18 @@ class TurnReader:
         form: dict[str, Any] = {} if side is None else {"at": side}
         if names != k.TURN:
             form["keys"] = names
+        if value is not None and jsontext.first_byte(value) == _QUOTE:
+            return self._emit(turn, role, jsontext.decode_value(value), form, null)
+        return self._emit(turn, role, value, form, null)
+
+    def _emit(
+        self,
+        turn: dict[str, Raw],
+        role: str,
+        value: str | Raw | None,
+        form: dict[str, Any],
+        null: tuple[str, ...],
+    ) -> int:
         if role.lower() in k.RESULT_ROLES:
             self._result(turn, role, value, form, null)
             return -1
@@ -88,7 +106,7 @@ class TurnReader:
         self,
         turn: dict[str, Raw],
         role: str,
-        value: Raw | None,
+        value: str | Raw | None,
         form: dict[str, Any],
         null: tuple[str, ...],
     ) -> int:
@@ -100,19 +118,19 @@ class TurnReader:
         if role != k.USUAL_ROLES[source]:
             form["role"] = role
         groups: list[Group] = []
-        if value is not None and jsontext.first_byte(value) == _QUOTE:
-            text: str = jsontext.decode_value(value)
+        if isinstance(value, str):
             if source == "agent":
-                groups = self._calls(text, role)
+                groups = self._calls(value, role)
             if groups:
                 # The spans are those of the text as it stands, so no base64 leaves it.
-                columns |= {"text": text, "prose": prose(text, groups)}
+                columns |= {"text": value, "prose": prose(value, groups)}
             else:
-                self._media.content(text, columns)
+                self._media.content(value, columns)
         else:
             content_columns(value, columns, form, self._builder)
-        _take_words(turn, columns, form)
-        _take_weight(turn, columns, form)
+        if turn:
+            _take_words(turn, columns, form)
+            _take_weight(turn, columns, form)
         columns["extra"] = _pack(turn, form, null)
         index = self._builder.step(columns)
         calls = [call for group in groups for call in group.calls]
@@ -132,9 +150,13 @@ class TurnReader:
             if not plain and jsontext.has_mark(text[group.start : group.end]):
                 return []
             for call in group.calls:
-                if not self._may_mark and any(_is_odd(value) for value in call.values):
+                if any(_is_odd(value) for value in call.values) and not self._may_mark():
                     return []
         return groups
+
+    def _may_mark(self) -> bool:
+        """Whether marks can stand for lone surrogates: the record must not have such characters."""
+        return self._record is None or not jsontext.has_mark(self._record.decode("utf-8"))
 
     def _call(self, call: TextCall) -> Columns:
         columns: Columns = {
@@ -173,7 +195,7 @@ class TurnReader:
         self,
         turn: dict[str, Raw],
         role: str,
-        value: Raw | None,
+        value: str | Raw | None,
         form: dict[str, Any],
         null: tuple[str, ...],
     ) -> None:
@@ -182,15 +204,14 @@ class TurnReader:
         columns: Columns = {"source": "environment"}
         if jsontext.first_byte(turn.get("name", b"")) == _QUOTE:
             columns["name"] = jsontext.decode_value(turn.pop("name"))
-        if value is None or jsontext.first_byte(value) != _QUOTE:
+        if not isinstance(value, str):
             content_columns(value, columns, form, self._builder)
             columns["extra"] = _pack(turn, form, null)
             self._observe(columns)
             return
-        text = jsontext.decode_value(value)
-        pieces = [Piece(None, "", text, "")]
-        if "<" in text:
-            pieces = split_results(text, len(self._waiting))
+        pieces = [Piece(None, "", value, "")]
+        if "<" in value:
+            pieces = split_results(value, len(self._waiting))
         for piece in pieces:
             self._piece(piece, dict(columns), turn, dict(form), null)
             # What else the turn says belongs to its first result.
@@ -227,6 +248,15 @@ class TurnReader:
             name = columns.get("name")
             self._waiting.remove(name if name in self._waiting else self._waiting[0])
         self._builder.observation(columns, by_order=True)
+
+
+def _plain_text(raw: bytes) -> str | None:
+    """What a turn says that has nothing else; None when there is more in it."""
+    try:
+        text = jsontext.decode_value(raw)
+    except msgspec.DecodeError:
+        return None
+    return text if isinstance(text, str) and text[:1] != jsontext.NUMBER_MARK else None
 
 
 def report_lost(text: Raw | bytes, decoded: dict[str, Raw], path: str, losses: Losses) -> None:
