@@ -1,4 +1,4 @@
-"""Between ShareGPT and other formats: everything arrives, and a trainer can load what is written."""
+"""Between ShareGPT and others: everything arrives, and a trainer can load what is written."""
 
 from __future__ import annotations
 
