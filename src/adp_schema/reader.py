@@ -158,7 +158,6 @@ def assemble(
         media: blobs by id; given to every trajectory.
     """
     seqs = rows["seq"].to_numpy()
-    cut = {name: _Cut(table, seqs) for name, table in children.items()}
     models: dict[str, list[Any]] = {
         "steps": to_models(children["steps"], Step),
         "tool_calls": to_models(children["tool_calls"], ToolCall),
@@ -167,6 +166,7 @@ def assemble(
         "raw": to_models(children["raw"], RawRow),
         "tasks": to_models(children["tasks"], Task),
     }
+    cut = {name: _Cut(children[name], seqs) for name in models}
     for index, trajectory in enumerate(to_models(rows, Trajectory)):
         own: dict[str, list[Any]] = {
             name: found[cut[name].start(index) : cut[name].end(index)]

@@ -83,7 +83,9 @@ class Found:
 
     def _step(self, step: Step, path: str) -> None:
         self._extras(path, step)
-        self._words("text", self._exact(step, "text"), f"{path}.text")
+        # Calls that were found in the text are pieces of their own.
+        spoken = "text" if step.prose is None else "prose"
+        self._words("text", self._exact(step, spoken), f"{path}.text")
         self._words("reasoning", self._exact(step, "reasoning"), f"{path}.reasoning")
         self._words("name", step.actor and self._exact(step, "actor"), f"{path}.actor")
         self._parts(step, path)
@@ -182,6 +184,25 @@ def missing(source: Trajectory, target: Trajectory, losses: Losses) -> list[Any]
             there[piece] -= 1
         else:
             gone.append((piece, paths))
+    return gone if target.source_format != "sharegpt" else not_inside(gone, target)
+
+
+def not_inside(pieces: list[Any], target: Trajectory) -> list[Any]:
+    """The pieces that are no words inside a longer text: this format joins and wraps words."""
+    rows: list[Any] = [*target.steps, *target.early_observations]
+    rows += [row for step in target.steps for row in step.observations]
+    texts = [shape.original(row, "text", shape.unpack(row.extra)) or "" for row in rows]
+    texts = [media.restore(text, target.media) for text in texts]
+    gone = []
+    for piece, paths in sorted(pieces, key=lambda item: -len(str(item[0][1]))):
+        kind, words = piece
+        index = -1
+        if kind in ("text", "reasoning"):
+            index = next((i for i, text in enumerate(texts) if words in text), -1)
+        if index < 0:
+            gone.append((piece, paths))
+        else:
+            texts[index] = texts[index].replace(words, "\0", 1)
     return gone
 
 

@@ -45,7 +45,7 @@ VERDICTS = {
 
 _RANK = (NATIVE, EXTRA, FORM)
 _IGNORED = frozenset({"seq", "trajectory_id", "losses", "media_id", "size"})
-_KINDS = ("class_", "role", "type")
+_KINDS = ("class_", "role", "from", "type")
 _FORM_OF_PART = frozenset({"$keys", "$form"})
 
 Place = tuple[str, int, str]
@@ -219,7 +219,7 @@ class _Trial:
         """What becomes of a field in another format."""
         losses = Losses()
         before = self._write(target, self._base.trajectory, losses)
-        after = self._write(target, changed.trajectory, Losses())
+        after = self._write(target, changed.trajectory, losses)
         if before == after:
             if verdict == FORM or all(column in BOOKKEEPING for _, _, column in places):
                 return FORM

@@ -18,7 +18,7 @@ from adp_schema.ids import numbered
 from adp_schema.tables import TABLES
 from adp_schema.writer import place, writer_options
 
-_COLUMNS = ("trajectory_id", "parent_id")
+_COLUMNS = ("trajectory_id", "parent_id", "pair_id", "context_id", "chosen_id", "rejected_id")
 
 
 def renumber_repeats(store: Path, results: list[ShardResult]) -> None:

@@ -112,8 +112,11 @@ class Writer:
         if parts and thought != "both":
             Turn(pen, self._call).write(step, parts, (values, extra), path)
             return
-        text, reasoning = pen.text(step, "text", extra), pen.text(step, "reasoning", extra)
+        # Calls that stand in the text are written as actions.
+        spoken = "text" if step.prose is None else "prose"
+        text, reasoning = pen.text(step, spoken, extra), pen.text(step, "reasoning", extra)
         if step.calls:
+            text = None if step.prose == "" else text
             values |= {"description": text, "reasoning_content": reasoning}
             for j, call in enumerate(step.calls):
                 self._call(call, values, extra, f"{path}.calls[{j}]")

@@ -181,6 +181,9 @@ def write_foreign_content(
     formats say about a part is reported, but for its media type.
     """
     text = original(row, "text", extra)
+    if isinstance(row, Step) and row.prose is not None and row.content is None:
+        # The calls in the text are written as calls.
+        text = original(row, "prose", extra) or None
     reasoning = original(row, "reasoning", extra) if isinstance(row, Step) else None
     parts = resolve(row.content, text, reasoning)
     written: list[Any] = []

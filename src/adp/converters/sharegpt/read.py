@@ -1,0 +1,204 @@
+"""Reading: a record into a trajectory, and into a second one when it is a preference pair."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+from msgspec import Raw
+
+from adp.converters.openai_chat.keys import is_null, string_layout
+from adp.converters.sharegpt import keys as k
+from adp.converters.sharegpt.media import MediaColumns, role_key, turn_words, value_key
+from adp.converters.sharegpt.offered import offered_tools
+from adp.converters.sharegpt.turns import TurnReader, number, report_lost
+from adp_schema import jsontext, shape
+from adp_schema.arrow import Columns
+from adp_schema.builder import RowBuilder
+from adp_schema.errors import RecordError
+from adp_schema.protocols import Losses, RawRecord
+
+_QUOTE, _BRACE, _BRACKET = 0x22, 0x7B, 0x5B
+
+
+def read_record(record: RawRecord, builder: RowBuilder, losses: Losses) -> None:
+    """Convert a record.
+
+    Raises:
+        RecordError: there are no turns, or one of them is wrong.
+    """
+    try:
+        fields = jsontext.decode_object(record.data)
+    except msgspec.ValidationError:
+        raise RecordError("expected an object") from None
+    report_lost(record.data, fields, "$", losses)
+    names = list(fields)
+    form: dict[str, Any] = {}
+    columns: Columns = {}
+    key, turns, marked = _turns(fields, form, builder, losses)
+    null = [name for name, value in fields.items() if is_null(value)]
+    for name in null:
+        del fields[name]
+    system = _system(fields)
+    _tools(fields, columns, form)
+    if "tools" not in columns and b"<tools>" in record.data:
+        _offered(system, turns, columns, form)
+    _record_fields(fields, columns, form)
+    media = MediaColumns(builder)
+    media.take(fields, form, turns)
+    sides = _sides(fields)
+    if names != [*_usual_record(names, key, form, [*fields, *null]), *fields, *null]:
+        form["keys"] = names
+    columns["extra"] = shape.pack(fields, shape=form, null=null)
+    builder.trajectory(columns)
+    if system is not None:
+        extra = shape.pack(None, shape={"at": "system"})
+        text = builder.text(system)
+        builder.step({"source": "system", "kind": "message", "text": text, "extra": extra})
+    unmarked = None if marked or record.marked else record.data
+    reader = TurnReader(builder, losses, media, unmarked)
+    for index, turn in enumerate(turns):
+        reader.read(turn, f"$.{key}[{index}]")
+    if sides is not None:
+        _pair(reader, builder, *sides)
+
+
+def _turns(
+    fields: dict[str, Raw], form: dict[str, Any], builder: RowBuilder, losses: Losses
+) -> tuple[str, list[Raw], bool]:
+    """The key of the list of turns, the turns, and whether they had to be sanitised here."""
+    key = next((name for name in k.LISTS if _is_list(fields.get(name))), None)
+    if key is None:
+        raise RecordError("there are no turns (no list `conversations`)", "$.conversations")
+    data: bytes | Raw = fields.pop(key)
+    marked = False
+    if key != k.LISTS[0]:
+        form["list"] = key
+    if jsontext.first_byte(data) == _QUOTE:
+        text = jsontext.decode_value(data)
+        form["string"] = layout = string_layout(text)
+        if layout["layout"] is None:
+            reason = "the white space between the tokens of the JSON string is not kept"
+            losses.add(f"$.{key}", reason)
+        data = text.encode("utf-8")
+        if not jsontext.is_valid(data):
+            data, marked = jsontext.sanitise(data), True
+            builder.mark()
+    try:
+        return key, jsontext.decode_array(data), marked
+    except msgspec.DecodeError as error:
+        raise RecordError("expected a list of turns", f"$.{key}") from error
+
+
+def _is_list(raw: Raw | None) -> bool:
+    return raw is not None and jsontext.first_byte(raw) in (_BRACKET, _QUOTE)
+
+
+def _system(fields: dict[str, Raw]) -> str | None:
+    """The column ``system``; an empty one says nothing and stays in ``extra``."""
+    raw = fields.get("system")
+    if raw is None or jsontext.first_byte(raw) != _QUOTE or len(raw) == 2:
+        return None
+    text: str = jsontext.decode_value(fields.pop("system"))
+    return text
+
+
+def _tools(fields: dict[str, Raw], columns: Columns, form: dict[str, Any]) -> None:
+    """The column ``tools``: a JSON string of a list, or a list."""
+    raw = fields.get("tools")
+    first = 0 if raw is None else jsontext.first_byte(raw)
+    if raw is None or first not in (_BRACKET, _QUOTE):
+        return
+    text = jsontext.one_line(raw)
+    if first == _QUOTE:
+        text = jsontext.decode_value(raw)
+        if not text.lstrip().startswith("[") or not jsontext.is_valid(text):
+            return
+        if jsontext.has_mark(text):
+            return
+    else:
+        form["tools"] = "list"
+    del fields["tools"]
+    columns |= {"tools": text, "tools_origin": "recorded"}
+
+
+def _offered(system: str | None, turns: list[Raw], columns: Columns, form: dict[str, Any]) -> None:
+    """The tools that the system text offers."""
+    role, text = ("system", system) if system is not None or not turns else turn_words(turns[0])
+    if text is None or k.SOURCES.get(role) != "system" or jsontext.has_mark(text):
+        return
+    found = offered_tools(text)
+    if found is not None:
+        columns |= {"tools": found.tools, "tools_origin": "parsed"}
+        form["tools"] = "text"
+
+
+def _record_fields(fields: dict[str, Raw], columns: Columns, form: dict[str, Any]) -> None:
+    """Ids, model, success and reward, each from the first key that has one."""
+    for column, names, kind in k.RECORD_FIELDS:
+        for name in names:
+            value = _scalar(fields.get(name), kind, name, form)
+            if value is not None:
+                columns[column] = value
+                del fields[name]
+                if name != names[0]:
+                    form.setdefault("fields", {})[column] = name
+                break
+
+
+def _scalar(raw: Raw | None, kind: str, name: str, form: dict[str, Any]) -> Any:
+    """The value when it has the wanted type, else None: it then stays in ``extra``."""
+    if raw is None:
+        return None
+    first = jsontext.first_byte(raw)
+    if first == _QUOTE:
+        return jsontext.decode_value(raw) if kind in ("id", "text") else None
+    if first in b"tf":
+        return jsontext.decode_value(raw) if kind == "bool" else None
+    if first not in b"-0123456789" or kind not in ("id", "number"):
+        return None
+    if kind == "number":
+        return number(raw, name, form)
+    form.setdefault("numbers", []).append(name)
+    return bytes(raw).decode("ascii")
+
+
+def _sides(fields: dict[str, Raw]) -> tuple[Raw, Raw] | None:
+    """The two answers of a preference pair, when both are messages."""
+    sides = [fields.get(name) for name in k.SIDES]
+    for raw in sides:
+        if raw is None or jsontext.first_byte(raw) != _BRACE:
+            return None
+        turn = jsontext.decode_object(raw)
+        role = role_key(turn)
+        if role is None or value_key(turn) is None:
+            return None
+        if jsontext.decode_value(turn[role]).lower() in k.RESULT_ROLES:
+            return None
+    return fields.pop("chosen"), fields.pop("rejected")
+
+
+def _usual_record(names: list[str], key: str, form: dict[str, Any], rest: list[str]) -> list[str]:
+    """The order in which `write` writes what columns hold when it is not told another one."""
+    read_from = form.get("fields", {})
+    ids = [read_from.get(column, keys[0]) for column, keys, _ in k.RECORD_FIELDS]
+    media = [name for name in (*k.MEDIA, *k.SINGLE_MEDIA) if name in form.get("media", {})]
+    usual = [ids[0], key, *k.SIDES, "system", "tools", *media, *ids[1:]]
+    return [name for name in usual if name in names and name not in rest]
+
+
+def _pair(reader: TurnReader, builder: RowBuilder, chosen: Raw, rejected: Raw) -> None:
+    """The two answers that follow the conversation: the second one becomes a branch."""
+    first = reader.read(chosen, "$.chosen", "chosen")
+    main = builder.finish()
+    branch: Columns = {"parent_id": main, "parent_step": first, "branch_kind": "alternate"}
+    builder.trajectory({**branch, "extra": shape.pack(None, shape={"at": "rejected"})})
+    reader.read(rejected, "$.rejected", "rejected")
+    other = builder.finish()
+    builder.pair(
+        {
+            **{"pair_id": main, "context_id": main, "context_up_to": first, "level": "step"},
+            **{"chosen_id": main, "chosen_from": first, "chosen_to": first + 1},
+            **{"rejected_id": other, "rejected_from": first, "rejected_to": first + 1},
+        }
+    )

@@ -1,0 +1,279 @@
+"""Writing back what was read from this format, in the dialect that it came in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from msgspec import Raw
+
+from adp.converters.openai_chat.content import write_content
+from adp.converters.openai_chat.keys import number_text, write_string
+from adp.converters.sharegpt import keys as k
+from adp.converters.sharegpt.offered import offered_tools
+from adp.converters.text_calls import (
+    Values,
+    Wanted,
+    find_bare,
+    find_tagged,
+    object_at,
+    rewrite,
+    with_member,
+)
+from adp.converters.unwritten import report_columns
+from adp_schema import jsontext, media
+from adp_schema.model import Observation, Step, ToolCall, Trajectory
+from adp_schema.parts import JOINT, resolve
+from adp_schema.protocols import Losses
+from adp_schema.shape import Extra, original, unpack
+
+_RECORD = frozenset({"source_id", "task_id", "agent_model", "success", "reward", "tools", "extra"})
+_STEP = frozenset({"source", "kind", "actor", "text", "content", "reasoning", "loss_weight"})
+_CALL = frozenset({"call_id", "native_id", "kind", "name", "arguments", "arguments_raw", "extra"})
+_RESULT = frozenset({"source", "name", "text", "content", "call_id", "native_call_id", "extra"})
+
+
+def write_record(trajectory: Trajectory, losses: Losses) -> dict[str, Any]:
+    """Convert a trajectory that was read from this format."""
+    return _Writer(trajectory, losses).record()
+
+
+@dataclass
+class _Turn:
+    """A turn: its keys besides what is said, that, and how the keys are ordered."""
+
+    known: dict[str, Any]
+    said: Any
+    extra: Extra
+
+    def written(self) -> dict[str, Any]:
+        names = tuple(self.extra.shape.get("keys", k.TURN))
+        values = [name for name in k.VALUE_KEYS if name in names and not self._taken(name)]
+        known = dict(self.known)
+        said = jsontext.string(self.said) if isinstance(self.said, str) else self.said
+        if values or said is not None:
+            known[values[0] if values else "value"] = said
+        roles = [name for name in k.ROLE_KEYS if name in names and not self._taken(name)]
+        known = {roles[0] if roles else "from": known.pop("role"), **known}
+        return arrange(known, self.extra, names)
+
+    def _taken(self, name: str) -> bool:
+        return name in self.extra.fields or name in self.extra.null
+
+
+def arrange(
+    known: dict[str, Any], extra: Extra, names: tuple[str, ...] | list[str] | None
+) -> dict[str, Any]:
+    """Put the keys of an object in the order of the source."""
+    whole = {**known, **extra.fields, **dict.fromkeys(extra.null)}
+    ordered = {name: whole.pop(name) for name in names or () if name in whole}
+    return {**ordered, **whole}
+
+
+class _Writer:
+    """Writes one trajectory."""
+
+    def __init__(self, trajectory: Trajectory, losses: Losses) -> None:
+        self._run = trajectory
+        self._losses = losses
+        self._references: dict[str, list[Any]] = {}
+        self._texts: dict[int | None, str] = {}
+
+    def record(self) -> dict[str, Any]:
+        """The record."""
+        run = self._run
+        extra = unpack(run.extra)
+        form = extra.shape
+        report_columns(run, _RECORD, "$", self._losses)
+        known: dict[str, Any] = {}
+        tools = self._tools(extra)
+        turns = self.turns(known)
+        listed: Any = [turn.written() for turn in turns]
+        if (layout := form.get("string")) is not None:
+            listed = jsontext.string(write_string(listed, layout))
+        known[form.get("list", k.LISTS[0])] = listed
+        if tools is not None:
+            known["tools"] = tools
+        self._branches(known)
+        names = {**k.MEDIA, **k.SINGLE_MEDIA}
+        for name, way in form.get("media", {}).items():
+            items = self._references.pop(names[name], [])
+            known[name] = items[0] if way == "string" and len(items) == 1 else items
+        plural = {word: name for name, word in k.MEDIA.items()}
+        known.update({plural[word]: items for word, items in self._references.items()})
+        for column, keys, kind in k.RECORD_FIELDS:
+            value = original(run, column, extra)
+            if value is not None:
+                key = form.get("fields", {}).get(column, keys[0])
+                known[key] = _scalar(value, kind, key, extra)
+        order = [*k.RECORD_FIELDS[0][1], *k.LISTS, *k.SIDES, "system", "tools", *names]
+        rank = {name: index for index, name in enumerate(order)}
+        known = dict(sorted(known.items(), key=lambda item: rank.get(item[0], len(rank))))
+        return arrange(known, extra, form.get("keys"))
+
+    def _tools(self, extra: Extra) -> Any:
+        """The column ``tools``; None when there is none, or the system text has them."""
+        text = original(self._run, "tools", extra)
+        form = extra.shape.get("tools")
+        if text is None:
+            return None
+        if form == "text":
+            step = next((step for step in self._run.steps if step.source == "system"), None)
+            said = (step.text if step is not None else None) or ""
+            found = offered_tools(said)
+            if step is not None and found is not None:
+                if found.tools != text:
+                    self._texts[step.step] = said[: found.start] + text + said[found.end :]
+                return None
+        return jsontext.raw(text) if form == "list" else jsontext.string(text)
+
+    def _branches(self, known: dict[str, Any]) -> None:
+        """The rejected answer of a preference pair."""
+        reason = "the format holds one branch, the rejected answer of a pair"
+        for index, branch in enumerate(self._run.branches):
+            if unpack(branch.extra).shape.get("at") != "rejected" or "rejected" in known:
+                self._losses.add(f"$.branches[{index}]", reason)
+                continue
+            _Writer(branch, self._losses).turns(known)
+        if "chosen" in known and "rejected" not in known:
+            self._losses.add("$.branches", "the rejected answer is a branch that is not here")
+
+    # ---- turns -----------------------------------------------------------------------------
+
+    def turns(self, known: dict[str, Any]) -> list[_Turn]:
+        """The turns of the list; steps that are columns of the record go to ``known``."""
+        turns: list[_Turn] = []
+        self._results(self._run.early_observations, "$.early_observations", turns)
+        for index, step in enumerate(self._run.steps):
+            path = f"$.steps[{index}]"
+            extra = unpack(step.extra)
+            turn = self._step(step, extra, path)
+            at = extra.shape.get("at")
+            if at == "system":
+                known["system"] = turn.written()["value"]
+            elif at is not None:
+                known[at] = turn.written()
+            else:
+                turns.append(turn)
+            self._results(step.observations, f"{path}.observations", turns)
+        return turns
+
+    def _step(self, step: Step, extra: Extra, path: str) -> _Turn:
+        report_columns(step, _STEP | {"extra"}, path, self._losses)
+        role = extra.shape.get("role", k.USUAL_ROLES[step.source or "user"])
+        known: dict[str, Any] = {"role": jsontext.string(role)}
+        if step.actor is not None:
+            known["name"] = jsontext.string(original(step, "actor", extra))
+        if step.reasoning is not None:
+            key = extra.shape.get("reasoning", k.REASONING_KEYS[0])
+            known[key] = jsontext.string(original(step, "reasoning", extra))
+        if step.loss_weight is not None:
+            key = extra.shape.get("weight", "weight")
+            known[key] = _weight(step.loss_weight, key, extra)
+        said: Any
+        if step.prose is not None or step.calls:
+            said = self._with_calls(step, extra, role, path)
+        else:
+            said = self._said(step, extra)
+        return _Turn(known, said, extra)
+
+    def _with_calls(self, step: Step, extra: Extra, role: str, path: str) -> str:
+        """The text with its calls, in which only what was edited is written anew."""
+        text = original(step, "text", extra) or ""
+        calling = role.lower() in k.CALL_ROLES
+        wanted: list[Wanted] = []
+        for index, call in enumerate(step.calls):
+            report_columns(call, _CALL, f"{path}.calls[{index}]", self._losses)
+            wanted.append(_wanted(call))
+        groups = find_bare(text) if calling else find_tagged(text)
+        return rewrite(text, groups, wanted, tagged=not calling)
+
+    def _results(self, rows: list[Observation], path: str, turns: list[_Turn]) -> None:
+        """Add the turns of results; some share one."""
+        before: _Turn | None = None
+        for index, row in enumerate(rows):
+            report_columns(row, _RESULT, f"{path}[{index}]", self._losses)
+            extra = unpack(row.extra)
+            said = self._said(row, extra)
+            if isinstance(said, str):
+                said = self._wrapped(row, said, extra)
+            joint = extra.shape.get("joint")
+            if joint is not None and before is not None and isinstance(before.said, str):
+                before.said = f"{before.said}{joint}{said or ''}"
+                continue
+            known: dict[str, Any] = {
+                "role": jsontext.string(extra.shape.get("role", k.RESULT_ROLE))
+            }
+            if row.name is not None and not extra.shape.get("named"):
+                known["name"] = jsontext.string(original(row, "name", extra))
+            before = _Turn(known, said, extra)
+            turns.append(before)
+
+    def _wrapped(self, row: Observation, said: str, extra: Extra) -> str:
+        """The text of a result with what stands around it."""
+        if extra.shape.get("named") and row.name is not None:
+            found = object_at(said)
+            if found is not None and "name" in found.members:
+                name = original(row, "name", extra)
+                if found.members["name"].text != name:
+                    said = with_member(said, found, "name", name)
+        before, after = extra.shape.get("wrap", ("", ""))
+        return f"{before}{said}{after}"
+
+    def _said(self, row: Step | Observation, extra: Extra) -> Any:
+        """What a turn says: a text, nothing, or what the source had in its place."""
+        blobs = self._run.media
+        if "content" in extra.shape:
+            return write_content(row, extra, blobs, native=True)
+        text = original(row, "text", extra)
+        if isinstance(row, Step):
+            text = self._texts.get(row.step, text)
+        if row.content is None:
+            return None if text is None else media.restore(text, blobs)
+        pieces: list[str] = []
+        last = ""
+        reasoning = original(row, "reasoning", extra) if isinstance(row, Step) else None
+        for part in resolve(row.content, text, reasoning):
+            if part.type == "text":
+                pieces += [JOINT] if last == "text" else []
+                pieces.append(media.restore(part.text, blobs))
+            elif part.type == "media":
+                plain = {key: jsontext.decode_value(value) for key, value in part.extra.items()}
+                word = plain.get("kind", "image")
+                blob = blobs.get(part.media_id or "")
+                reference = (
+                    "" if blob is None else media.reference_of_media(blob, plain.get("$mime"))
+                )
+                self._references.setdefault(word, []).append(jsontext.string(reference))
+                pieces.append(f"<{word}>")
+            last = part.type
+        return "".join(pieces)
+
+
+def _wanted(call: ToolCall) -> Wanted:
+    extra = unpack(call.extra)
+    column = "call_id" if call.native_id is None else "native_id"
+    names = (column, "name", "arguments", "arguments_raw")
+    values = Values(*(original(call, name, extra) for name in names))
+    return Wanted(values, call.arguments_kind, (call.span_start, call.span_end))
+
+
+def _scalar(value: Any, kind: str, key: str, extra: Extra) -> Any:
+    if kind == "id" and key in extra.shape.get("numbers", []) and jsontext.is_valid(value):
+        return jsontext.raw(value)
+    if kind == "number":
+        return _number(value, key, extra)
+    return jsontext.string(value) if isinstance(value, str) else value
+
+
+def _number(value: float, key: str, extra: Extra) -> Raw:
+    """A number as the source wrote it, unless it was edited since."""
+    exact = extra.shape.get("exact", {}).get(key)
+    same = exact is not None and float(exact) == value
+    return jsontext.raw(exact if same else number_text(value))
+
+
+def _weight(value: float, key: str, extra: Extra) -> Any:
+    if extra.shape.get("flag") and value in (0.0, 1.0):
+        return value == 1.0
+    return _number(value, key, extra)

@@ -1,0 +1,40 @@
+"""Calls that a model wrote as text: found with the characters they came from, and written back.
+
+Two ways of writing are known: `<tool_call>` tags around JSON (or a Python literal), and a text that
+ends in the JSON of one or several calls. A piece that is no call stays text; nothing is invented.
+Literals of Python are parsed by `ast.literal_eval` and never run.
+"""
+
+from __future__ import annotations
+
+from adp.converters.text_calls.edit import Wanted, json_string, rewrite, with_member, write_call
+from adp.converters.text_calls.find import (
+    CLOSE,
+    OPEN,
+    Group,
+    TextCall,
+    Values,
+    find_bare,
+    find_tagged,
+    is_json_like,
+    object_at,
+    prose,
+)
+
+__all__ = [
+    "CLOSE",
+    "OPEN",
+    "Group",
+    "TextCall",
+    "Values",
+    "Wanted",
+    "find_bare",
+    "find_tagged",
+    "is_json_like",
+    "json_string",
+    "object_at",
+    "prose",
+    "rewrite",
+    "with_member",
+    "write_call",
+]
