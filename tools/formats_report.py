@@ -17,10 +17,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import adp
-from adp.converters.inputs import InputFile
+from adp.converters.files.limits import Limits
+from adp.converters.inputs import collect
 from adp.converters.known import KnownFormat, kinds_of
 from adp.converters.known.head import read_head
-from adp.converters.plan import make_plan
+from adp.converters.plan import choose
 from adp_schema.errors import AdpError
 
 EXPECTED = Path(__file__).parents[1] / "tests" / "formats_expected.json"
@@ -46,10 +47,10 @@ def name_file(path: Path) -> Answer:
     if len(kinds) > 1:
         return Answer("two kinds at once", ", ".join(kind.name for kind in kinds))
     try:
-        plan = make_plan([InputFile(path, path.name, named=True)], None, None)
+        files = choose(collect([str(path)]), None, None, Limits())
     except AdpError as error:
         return _not_read(path, kinds[0] if kinds else None, str(error))
-    chosen = plan.files[0]
+    chosen = files[0]
     return _read(path, str(chosen.format), chosen.why)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -19,6 +20,7 @@ from adp.converters.files.limits import Limits
 from adp.converters.files.streams import Place
 from adp.converters.framing import SHARD_BYTES, Frame, Piece
 from adp.converters.inputs import InputFile, Inputs
+from adp.converters.known import KnownFormat, looks_like, outranks, recognise_known
 from adp.converters.registry import formats
 from adp_schema import jsontext
 from adp_schema.errors import AmbiguousFormatError, InputError, RecordError
@@ -146,9 +148,11 @@ def _plan_file(item: InputFile, choice: _Choice) -> PlannedFile:
             pieces = framing.pieces_of(place, item.source_file, kind, choice.limits)
             head = _head(pieces, choice.limits)
             chosen, why = _recognise(item, head, choice)
-            hint = "; name the format with --from (see: adp formats)"
+            hint = "" if "--from" in why else "; name the format with --from (see: adp formats)"
             first = head[0].data if head and not head[0].error else None
             style = layout(place, kind, first, choice.limits)
+        elif known := _known(item):
+            why = looks_like(known)
     except (OSError, pa.ArrowException) as error:
         chosen, hint = None, ""
         reason = (getattr(error, "strerror", None) or str(error)).splitlines()
@@ -202,10 +206,15 @@ def _recognise(item: InputFile, head: Iterable[Frame], choice: _Choice) -> tuple
             match = converter.sniff(record)
             best[converter.name] = max(best.get(converter.name, Match.NO), match)
     top = max(best.values(), default=Match.NO)
+    known = _known(item) if top < Match.STAMP else None
     if top == Match.NO:
+        if known is not None:
+            return None, looks_like(known)
         found = f"the first record has the keys {', '.join(keys[:8])}" if keys else found
         return None, f"no format recognises it ({found})"
     names = sorted(name for name, match in best.items() if match == top)
+    if known is not None and outranks(known, names):
+        return None, f"{looks_like(known)}; read it all the same with --from {names[0]}"
     if len(names) > 1:
         raise AmbiguousFormatError(
             f"{item.label}: {' and '.join(names)} claim it equally; choose one with --from"
@@ -213,6 +222,11 @@ def _recognise(item: InputFile, head: Iterable[Frame], choice: _Choice) -> tuple
     others = [name for name, match in best.items() if Match.NO < match < top]
     also = f", before {' and '.join(sorted(others))}" if others else ""
     return names[0], f"recognised by its {'stamp' if top == Match.STAMP else 'shape'}{also}"
+
+
+def _known(item: InputFile) -> KnownFormat | None:
+    """What a file seems to be that no format reads; a member of an archive is not looked at."""
+    return recognise_known(Path(item.place.path)) if item.place.member is None else None
 
 
 def _first_level(data: bytes) -> dict[str, msgspec.Raw] | None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from adp.converters.known import benchmarks, chats, no_traces, sessions, spans
 from adp.converters.known.head import Head, read_head
-from adp.converters.known.signature import KnownFormat
+from adp.converters.known.signature import KnownFormat as KnownFormat
 
 KNOWN: tuple[KnownFormat, ...] = (
     *sessions.FORMATS,
