@@ -61,7 +61,9 @@ class Found:
 
     def _step(self, step: Step, path: str) -> None:
         self._extras(path, step)
-        self._words("text", self._exact(step, "text"), f"{path}.text")
+        # Calls that were found in the text are pieces of their own.
+        spoken = "text" if step.prose is None else "prose"
+        self._words("text", self._exact(step, spoken), f"{path}.text")
         self._words("reasoning", self._exact(step, "reasoning"), f"{path}.reasoning")
         self._words("name", step.actor and self._exact(step, "actor"), f"{path}.actor")
         self._parts(step, path)
@@ -163,7 +165,32 @@ def missing(sources: list[Trajectory], targets: list[Trajectory], losses: Losses
                 there[piece] -= 1
             else:
                 gone.append((piece, paths))
+    joined = [target for target in targets if target.source_format == "sharegpt"]
+    return not_inside(gone, joined) if joined else gone
+
+
+def not_inside(pieces: list[Any], targets: list[Trajectory]) -> list[Any]:
+    """The pieces that are no words inside a longer text: some formats join and wrap words."""
+    texts = [text for target in targets for text in _texts(target)]
+    gone = []
+    for piece, paths in sorted(pieces, key=lambda item: -len(str(item[0][1]))):
+        kind, words = piece
+        index = -1
+        if kind in ("text", "reasoning"):
+            index = next((i for i, text in enumerate(texts) if words in text), -1)
+        if index < 0:
+            gone.append((piece, paths))
+        else:
+            texts[index] = texts[index].replace(words, "\0", 1)
     return gone
+
+
+def _texts(run: Trajectory) -> Iterator[str]:
+    rows: list[Any] = [*run.steps, *run.early_observations]
+    rows += [row for step in run.steps for row in step.observations]
+    for row in rows:
+        text = shape.original(row, "text", shape.unpack(row.extra)) or ""
+        yield media.restore(text, run.media)
 
 
 def nest(runs: list[Trajectory]) -> list[Trajectory]:
