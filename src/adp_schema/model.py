@@ -329,7 +329,7 @@ class SourceFile(Row):
     source_format: str | None = _field("Format that it was read as.")
     framing: str | None = _field(
         "How it is cut into records: jsonl, json_array, documents, json, parquet; "
-        "or side for a file that belongs to another one."
+        "or side: it belongs to another file."
     )
     size: int | None = _field("Size in bytes.")
     fingerprint: str | None = _field("blake2b-128 over its size and the hashes of its records.")
