@@ -29,7 +29,9 @@ _value = msgspec.json.Decoder()
 _any_raw = msgspec.json.Decoder(Raw)
 
 _WHITESPACE = b" \t\r\n"
-_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|-?Infinity|NaN', re.DOTALL)
+# Possessive repeats: the others keep a note for each step back, a hundred bytes for one.
+_TOKEN = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|-?Infinity|NaN', re.DOTALL)
+_BRACKET = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[\[{]|[\]}]', re.DOTALL)
 _ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|.)", re.DOTALL)
 _MARK_BASE = 0x10F800 - 0xD800
 _MARK = re.compile("[\U0010f7ff-\U0010ffff]")
@@ -154,7 +156,7 @@ def _escape_char(match: re.Match[str]) -> str:
 def depth(data: bytes) -> int:
     """Greatest nesting of brackets in a JSON text."""
     deepest = level = 0
-    for match in re.finditer(rb'"(?:[^"\\]|\\.)*"|[\[{]|[\]}]', data):
+    for match in _BRACKET.finditer(data):
         char = match.group()[0]
         if char in b"[{":
             level += 1

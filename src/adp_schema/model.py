@@ -327,7 +327,10 @@ class SourceFile(Row):
     source_file: str | None = _field("Path, relative to the root of the conversion.")
     dataset: str | None = _field("Data set that its trajectories were put in.")
     source_format: str | None = _field("Format that it was read as.")
-    framing: str | None = _field("How it is cut into records: jsonl, json_array, json, parquet.")
+    framing: str | None = _field(
+        "How it is cut into records: jsonl, json_array, documents, json, parquet; "
+        "or side: it belongs to another file."
+    )
     size: int | None = _field("Size in bytes.")
     fingerprint: str | None = _field("blake2b-128 over its size and the hashes of its records.")
     style: JsonText | None = _field("How it was laid out; used to write it back the same way.")

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import io
 import json
 
 import pytest
@@ -86,3 +87,52 @@ def test_seal_needs_a_growing_store(run, store):
     done = run("seal", store.root)
     assert done.code == 5
     assert done.err.count("\n") == 1
+
+
+def test_since_says_when_nothing_is_new(run, chats, tmp_path):
+    run("convert", chats, "-o", tmp_path / "old")
+    words = ("convert", chats, "--since", tmp_path / "old", "-o", tmp_path / "new")
+    done = run(*words)
+    assert done.code == 0
+    assert done.out.startswith("nothing new: the input is in ")
+    answer = json.loads(run(*words, "--json").out)
+    assert answer["store"] is None
+    assert not (tmp_path / "new").exists()
+    other = tmp_path / "more.jsonl"
+    other.write_text(json.dumps(chat(9)) + "\n")
+    done = run("convert", chats, other, "--since", tmp_path / "old", "-o", tmp_path / "new")
+    assert "1 input unchanged" in done.err
+    assert "records 1 = used 1" in done.out
+    assert "1 trajectory, 2 steps" in done.out
+
+
+def test_limits_are_options(run, chats, tmp_path):
+    done = run("convert", chats, "-o", tmp_path / "store", "--max-record-bytes", 10,
+               "--from", "openai_chat")  # fmt: skip
+    assert "records 4 = used 0 + skipped 0 + rejected 4" in done.out
+    assert "larger than the limit of 10 bytes" in done.out
+    assert "max_record_bytes 10" in run("info", tmp_path / "store").out
+    assert run("convert", chats, "-o", tmp_path / "s2", "--max-depth", 501).code == 2
+
+
+def test_standard_input(run, chats, tmp_path, monkeypatch):
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(chats.read_bytes())))
+    done = run("convert", "-", "-o", tmp_path / "store", "--dataset", "mine")
+    assert "records 4 = used 3" in done.out
+    assert "mine" in run("info", tmp_path / "store").out
+
+
+def test_sessions_of_an_agent_are_listed(run, tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    folder = tmp_path / ".codex" / "sessions" / "2026"
+    folder.mkdir(parents=True)
+    (folder / "one.jsonl").write_text("{}\n")
+    monkeypatch.delenv("CODEX_HOME", raising=False)
+    done = run("convert", "codex:", "-o", tmp_path / "store")
+    assert done.code == 3
+    assert f"codex: {tmp_path}/.codex/sessions: 1 file, 3 B" in done.out
+    assert "no converter" in done.err
+    done = run("convert", "codx:", "-o", tmp_path / "store")
+    assert done.code == 2
+    assert "did you mean codex?" in done.err
+    assert not (tmp_path / "store").exists()

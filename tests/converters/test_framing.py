@@ -227,3 +227,26 @@ def test_a_name_may_ask_for_compression(tmp_path):
     assert gzip.decompress((tmp_path / "out" / "y.jsonl.gz").read_bytes()) == lines(
         [chat(1), chat(2)]
     )
+
+
+def test_parquet_that_fills_in_nulls_says_the_same(tmp_path):
+    call = {"id": "c", "type": "function", "function": {"name": "f", "arguments": '{"a": 1e5}'}}
+    records = [
+        chat(1),
+        {
+            "id": "t2",
+            "messages": [
+                {"role": "user", "content": "q"},
+                {"role": "assistant", "content": None, "tool_calls": [call]},
+                {"role": "tool", "content": "r", "tool_call_id": "c"},
+            ],
+        },
+    ]
+    paths = write_all(tmp_path, records)
+    found = []
+    for name in ("lines.jsonl", "nested.parquet", "text.parquet"):
+        store = converted(paths[name], tmp_path / f"{name}.s")
+        rows = store.query("SELECT name, arguments, result FROM calls_with_results").to_pylist()
+        found.append((told(store), rows))
+    assert found[0] == found[1] == found[2]
+    assert found[0][1] == [{"name": "f", "arguments": '{"a": 1e5}', "result": "r"}]

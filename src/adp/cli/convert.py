@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.text import Text
@@ -15,8 +15,19 @@ from adp_schema.errors import NothingNewError
 from adp_schema.jsontext import MAX_DEPTH
 from adp_schema.manifest import Manifest
 
+if TYPE_CHECKING:
+    from adp.converters.run import ConvertOptions
+
 EPILOG = epilog("adp convert logs/ -o my_store", 2, 3, 4, 5)
 TOP = 10
+
+MaxRecordBytes = Annotated[int, typer.Option(min=1, metavar="N", help="Reject larger records.")]
+MaxDepth = Annotated[
+    int, typer.Option(min=1, max=MAX_DEPTH, metavar="N", help="Reject deeper nesting.")
+]
+MaxDecompressedBytes = Annotated[
+    int, typer.Option(min=1, metavar="N", help="Of a compressed file read no more than this.")
+]
 
 
 def convert(
@@ -54,15 +65,9 @@ def convert(
         str | None,
         typer.Option(metavar="OLD", help="Leave out what this earlier store holds already."),
     ] = None,
-    max_record_bytes: Annotated[
-        int, typer.Option(min=1, metavar="N", help="Reject larger records.")
-    ] = RECORD_BYTES,
-    max_depth: Annotated[
-        int, typer.Option(min=1, max=MAX_DEPTH, metavar="N", help="Reject deeper nesting.")
-    ] = MAX_DEPTH,
-    max_decompressed_bytes: Annotated[
-        int, typer.Option(min=1, metavar="N", help="Of a compressed file read no more than this.")
-    ] = FILE_BYTES,
+    max_record_bytes: MaxRecordBytes = RECORD_BYTES,
+    max_depth: MaxDepth = MAX_DEPTH,
+    max_decompressed_bytes: MaxDecompressedBytes = FILE_BYTES,
     as_json: Annotated[bool, typer.Option("--json", help="Print the counts as JSON.")] = False,
 ) -> None:
     """Convert traces, logs and data sets into a store.
@@ -71,11 +76,9 @@ def convert(
     is set aside with its reason and stops nothing; see adp rejects. A stopped run goes on when it
     is called again. In folders, hidden files and stores are passed over.
     """
-    from adp.converters import run
+    from adp.converters.run import ConvertOptions
 
-    if not as_json:
-        list_sessions(sources)
-    options = run.ConvertOptions(
+    options = ConvertOptions(
         format=format_name,
         workers=workers,
         strict=strict,
@@ -85,6 +88,14 @@ def convert(
         limits=Limits(max_record_bytes, max_depth, max_decompressed_bytes),
         since=since,
     )
+    _convert(sources, out, options, as_json=as_json)
+
+
+def _convert(sources: list[str], out: str, options: ConvertOptions, *, as_json: bool) -> None:
+    from adp.converters import run
+
+    if not as_json:
+        list_sessions(sources)
     try:
         if as_json:
             manifest = run.convert(sources, out, options=options, progress=Silent())

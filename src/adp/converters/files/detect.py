@@ -14,7 +14,7 @@ from adp.converters.files.walk import COMPRESSIONS
 from adp_schema import jsontext
 
 _HEAD = 1 << 16
-_LINES_LOOK = 64 << 20
+_LINES_LOOK = 16 << 20
 _BOM = b"\xef\xbb\xbf"
 _MAGIC = {b"\x1f\x8b": "gz", b"\x28\xb5\x2f\xfd": "zst"}
 _UNREAD = {
@@ -110,9 +110,10 @@ def _several(line: bytes) -> bool:
 def _not_lines(place: Place, limits: Limits) -> str | None:
     """The framing of a file that is called JSON Lines but begins with a value of many lines."""
     with Source(place, limits) as source:
-        scanner = Scanner(source.file, _LINES_LOOK)
+        look = min(_LINES_LOOK, limits.record_bytes)
+        scanner = Scanner(source.file, look)
         array = scanner.next_byte() == b"["
-        value = scanner.value(stop=_LINES_LOOK)
+        value = scanner.value(stop=look)
         if not (value.whole and b"\n" in value.data and jsontext.is_valid(value.data)):
             return None
         return "json_array" if array else "json" if scanner.next_byte() is None else "documents"

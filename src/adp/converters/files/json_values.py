@@ -14,9 +14,10 @@ from typing import BinaryIO
 
 from adp.converters.files.limits import KEPT_BYTES
 
-_CHUNK = 4 << 20
-_TOKEN = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[\[\]{}]|"', re.DOTALL)
-_STRING_REST = re.compile(rb'[^"\\]*(?:\\.[^"\\]*)*', re.DOTALL)
+_CHUNK = 1 << 20
+# Possessive repeats: the others keep a note for each step back, a hundred bytes for one.
+_TOKEN = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[\[\]{}]|"', re.DOTALL)
+_STRING_REST = re.compile(rb'[^"\\]*+(?:\\.[^"\\]*+)*+', re.DOTALL)
 _ELEMENT_END = re.compile(rb"[,\]\s]")
 _WORD_END = re.compile(rb"[\n{\[]")
 _ELEMENT_GAP = re.compile(rb"[ \t\r\n,]*")
