@@ -10,7 +10,9 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
+from adp.core.checks.registry import CHECKS
 from adp.core.checks.run import run_checks
+from adp.core.transcript import visible
 from adp_schema.builder import RowBuilder
 from adp_schema.store import Store
 from tests.core.checks.runs import DONE, add, run
@@ -156,6 +158,54 @@ def test_rows_of_a_damaged_store_are_not_checked(tmp_path):
     assert [result.check.id for result in results] == ["damaged-file", "wrong-column"]
     assert results[0].examples[0].path == "tool_calls/part-00000.parquet"
     assert "dangling-call" in left_out
+
+
+NOISE = (
+    '{"role": "web_observation", "media_id": "',
+    "\x00\x1b\U0010ffff" * 50,
+    "[[[[",
+    "NaN",
+    "",
+    None,
+)
+
+
+TABLES = ("trajectories", "steps", "tool_calls", "observations")
+
+
+@pytest.mark.parametrize("noise", NOISE)
+def test_noise_in_every_text_stops_no_check(tmp_path, noise):
+    def fill(rows):
+        for field in rows.schema:
+            if field.type == pa.string() and field.name != "trajectory_id":
+                rows = replace(rows, field.name, pa.array([noise] * rows.num_rows, field.type))
+        return rows
+
+    store = make(tmp_path / "store")
+    for table in TABLES:
+        edit(store, table, fill)
+    results, left_out = run_checks(Store.open(store.root), examples=100)
+    assert len(results) == len(CHECKS)
+    assert not left_out
+    for result in results:
+        for example in result.examples:
+            assert example.excerpt == visible(example.excerpt)
+            assert "\n" not in example.excerpt
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_nulls_and_great_numbers_stop_no_check(tmp_path, table):
+    def fill(rows):
+        for number, field in enumerate(rows.schema):
+            if pa.types.is_integer(field.type):
+                value = None if number % 2 else 2**31 - 1
+                rows = replace(rows, field.name, pa.array([value] * rows.num_rows, field.type))
+        return rows
+
+    store = make(tmp_path / "store")
+    edit(store, table, fill)
+    results, _ = run_checks(Store.open(store.root), examples=100)
+    assert sum(result.findings for result in results if result.check.severity == "error")
 
 
 def test_changed_bytes_are_found_on_request(tmp_path):

@@ -25,10 +25,14 @@ _PLAIN = (
     "AND split IS NULL AND tags IS NULL AND final_answer IS NULL AND stop_reason IS NULL "
     "AND source_url IS NULL AND notes IS NULL"
 )
+_VALUE = "json_extract_string(extra, '$.\"' || replace(key, '\"', '') || '\"')"
+_SAYS_SOMETHING = (
+    "list_filter(json_keys(extra), lambda key: NOT starts_with(key, '$') "
+    f"AND coalesce({_VALUE}, '') NOT IN ('', '{{}}', '[]', 'null'))"
+)
 _NO_EXTRA = (
-    "(extra IS NULL OR len(list_filter(json_keys(extra), lambda key: NOT starts_with(key, '$') "
-    "AND coalesce(json_extract_string(extra, '$.\"' || replace(key, '\"', '') || '\"'), '') "
-    "NOT IN ('', '{}', '[]', 'null'))) = 0)"
+    "(CASE WHEN extra IS NULL THEN true WHEN NOT json_valid(extra) THEN false "
+    f"ELSE len({_SAYS_SOMETHING}) = 0 END)"
 )
 
 

@@ -18,7 +18,7 @@ _OUTPUT = (
 _ACTS = r"<(?:function|tool_call|execute|invoke)|(?:^|\n)\s*(?:Action|ACTION|Act):|```"
 """Signs of an act in an agent's text."""
 
-_ROLE = "json_extract_string(extra, '$.\"$shape\".role')"
+_ROLE = "CASE WHEN json_valid(extra) THEN json_extract_string(extra, '$.\"$shape\".role') END"
 _CALL_ROLES = "('function_call', 'tool_call', 'tool_use', 'tool_calls', 'function_calls', 'action')"
 
 CHECKS = (
