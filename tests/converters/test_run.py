@@ -255,7 +255,7 @@ def test_errors_say_what_to_do(tmp_path, monkeypatch):
     with pytest.raises(InputError, match="the keys what"):
         convert([str(tmp_path / "odd.json")], out)
     (tmp_path / "text.txt").write_text("words")
-    with pytest.raises(InputError, match="not JSON"):
+    with pytest.raises(InputError, match="looks like a text"):
         convert([str(tmp_path / "text.txt")], out)
     convert([good], out)
     with pytest.raises(OutputExistsError, match="store already"):

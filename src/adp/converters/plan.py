@@ -151,7 +151,7 @@ def _plan_file(item: InputFile, choice: _Choice) -> PlannedFile:
             hint = "" if "--from" in why else "; name the format with --from (see: adp formats)"
             first = head[0].data if head and not head[0].error else None
             style = layout(place, kind, first, choice.limits)
-        elif known := _known(item):
+        elif not item.fault and (known := _known(item)):
             why = looks_like(known)
     except (OSError, pa.ArrowException) as error:
         chosen, hint = None, ""
