@@ -9,9 +9,9 @@ import pytest
 from tests import kill
 
 
-def convert(*sources: Path):
+def convert(*words: str | Path):
     """The command that converts these files."""
-    return lambda out: kill.command("convert", *sources, "-o", out, "--workers", "2")
+    return lambda out: kill.command("convert", *words, "-o", out, "--workers", "2")
 
 
 def test_a_killed_conversion_ends_the_same(tmp_path):
@@ -23,6 +23,10 @@ def test_a_killed_conversion_ends_the_same(tmp_path):
 @pytest.mark.slow
 def test_a_killed_conversion_of_several_shards_ends_the_same(tmp_path):
     generate = pytest.importorskip("benchmarks.generate")
-    generate.chat_jsonl(tmp_path / "x.jsonl", 200)
-    series = kill.check(convert(tmp_path / "x.jsonl"), tmp_path)
+    sources = [tmp_path / "a.jsonl", tmp_path / "b.jsonl"]
+    for seed, source in enumerate(sources, start=1):
+        generate.chat_jsonl(source, 100, seed=seed)
+    # In one data set the ids of the second file repeat those of the first: its shard is
+    # numbered anew at the end.
+    series = kill.check(convert(*sources, "--dataset", "d"), tmp_path)
     assert series.killed
