@@ -47,7 +47,7 @@ def test_json(run, store: Store, tmp_path):
         (["--where", "true) OR (true", "-o", "NEW"], 6, "closes a parenthesis"),
         (["--where", "true; SELECT 1", "-o", "NEW"], 6, "no ';'"),
         (["--where", "true -- all", "-o", "NEW"], 6, "no comments"),
-        (["--where", "lisense = 'x'", "-o", "NEW"], 6, "did you mean license"),
+        (["--where", "license_ = 'x'", "-o", "NEW"], 6, "did you mean license"),
         (["--where", SWE, "-o", "STORE"], 5, "holds a store already"),
     ],
 )
