@@ -14,7 +14,7 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test test-all-pythons check bench fuzz docs golden clean
+.PHONY: help venv demo test test-slow test-all-pythons check bench fuzz docs golden clean
 .PHONY: lint types layers spelling sizes docs-fresh oracle-tests formats-report
 
 help: ## List the targets
@@ -32,6 +32,9 @@ demo: $(INSTALLED) ## Show what the tool does, on a small example
 
 test: $(INSTALLED) ## Run the tests
 	$(BIN)/python -m pytest $(ARGS)
+
+test-slow: $(INSTALLED) ## Run the tests that take minutes
+	$(BIN)/python -m pytest -m slow $(ARGS)
 
 test-all-pythons: ## Run the tests on those of $(PYTHONS) that are installed
 	@for python in $(PYTHONS); do \

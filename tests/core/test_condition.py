@@ -75,7 +75,7 @@ def store(tmp_path_factory):
 @pytest.mark.parametrize(
     ("sql", "said"),
     [
-        ("lisense = 'x'", "did you mean license"),
+        ("license_ = 'x'", "did you mean license"),
         ("a b c", r"syntax error at or near \"b\" \(line 1, column 3\)"),
         ("'open", "unterminated"),
         ("count(*) > 1", "WHERE clause cannot contain aggregates"),

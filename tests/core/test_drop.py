@@ -52,7 +52,7 @@ def gone_of(store: Store) -> set[str]:
     return gone
 
 
-@settings(max_examples=20)
+@settings(max_examples=12)
 @given(described=any_store.shards)
 def test_what_goes_goes_whole_and_the_rest_stays_as_it_was(tmp_path_factory, described):
     root = tmp_path_factory.mktemp("drop")
@@ -277,6 +277,22 @@ def test_a_sealed_store_has_one_record_a_run(tmp_path):
     assert manifest.counts.model_dump() == {
         "records": 4, "used": 1, "skipped": 3, "rejected": 0, "trajectories": 1
     }  # fmt: skip
+
+
+def test_a_blob_that_each_run_brought_along_stays_once(tmp_path):
+    blob = media_of_bytes(b"picture", "image/png")
+    content = json.dumps([{"type": "media", "media_id": blob.media_id}])
+    with GrowingStore(tmp_path / "old") as growing:
+        for number in range(3):
+            step = Step(source="user", kind="message", step=0, content=content)
+            media = {blob.media_id: blob}
+            growing.append(
+                Trajectory(dataset="d", source_id=f"{number}", steps=[step], media=media)
+            )
+    seal(tmp_path / "old")
+    drop(select(str(tmp_path / "old"), "source_id = '0'"), str(tmp_path / "new"))
+    new = Store.open(str(tmp_path / "new"))
+    assert [row["trajectory_id"] for row in rows_of(new, "media")] == ["d/1", "d/2"]
 
 
 @pytest.fixture

@@ -1,0 +1,32 @@
+"""A conversion that is killed at any moment ends as if nothing had happened."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests import kill
+
+
+def convert(*words: str | Path):
+    """The command that converts these files."""
+    return lambda out: kill.command("convert", *words, "-o", out, "--workers", "2")
+
+
+def test_a_killed_conversion_ends_the_same(tmp_path):
+    sources = [kill.write_chats(tmp_path / f"{name}.jsonl", 5, name) for name in range(3)]
+    series = kill.check(convert(*sources), tmp_path, kills=5)
+    assert series.killed
+
+
+@pytest.mark.slow
+def test_a_killed_conversion_of_several_shards_ends_the_same(tmp_path):
+    generate = pytest.importorskip("benchmarks.generate")
+    sources = [tmp_path / "a.jsonl", tmp_path / "b.jsonl"]
+    for seed, source in enumerate(sources, start=1):
+        generate.chat_jsonl(source, 100, seed=seed)
+    # In one data set the ids of the second file repeat those of the first: its shard is
+    # numbered anew at the end.
+    series = kill.check(convert(*sources, "--dataset", "d"), tmp_path)
+    assert series.killed

@@ -1,0 +1,170 @@
+"""Killing a run of the command at random moments: what it leaves must lead to the same store."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from adp_schema.ids import digest_file
+from adp_schema.manifest import MANIFEST, RUN
+
+ROOT = Path(__file__).parents[1]
+LONGEST = 300
+"""Seconds after which a run counts as hanging."""
+
+
+def command(*words: object) -> list[str]:
+    """A call of the command line in a process of its own."""
+    return [sys.executable, "-m", "adp.cli.main", *map(str, words)]
+
+
+def run(words: Sequence[str], kill_after: float | None = None) -> tuple[float, int]:
+    """Run a command; return its seconds and exit code, which is -9 when it was killed.
+
+    Args:
+        words: the command.
+        kill_after: seconds until it and all its workers are killed.
+    """
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
+    start = time.monotonic()
+    process = subprocess.Popen(
+        words,
+        env=environment,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    )
+    try:
+        _, said = process.communicate(timeout=kill_after if kill_after is not None else LONGEST)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        _, said = process.communicate()
+        if kill_after is None:
+            raise
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+    if process.returncode not in (0, -signal.SIGKILL):
+        raise AssertionError(f"{words} ended with {process.returncode}: {said.decode()}")
+    return time.monotonic() - start, process.returncode
+
+
+def hashes(store: Path) -> dict[str, str]:
+    """Hashes of everything that is part of a store's contents."""
+    return {
+        str(path.relative_to(store)): digest_file(str(path))
+        for path in sorted(store.rglob("*"))
+        if path.is_file() and path.name != RUN
+    }
+
+
+@dataclass
+class Series:
+    """A series of kills.
+
+    Attributes:
+        seed: what the moments were drawn from.
+        seconds: how long an undisturbed run took.
+        moments: seconds after which a run was to be killed.
+        killed: how many were killed in their work; the others had ended before.
+        noted: how many shards were done at each kill.
+        finished: how often a store was finished and compared.
+    """
+
+    seed: int
+    seconds: float
+    moments: list[float] = field(default_factory=list)
+    killed: int = 0
+    noted: list[int] = field(default_factory=list)
+    finished: int = 0
+
+    def text(self) -> str:
+        """In one line."""
+        moments = " ".join(f"{moment:.2f}" for moment in self.moments)
+        return (
+            f"seed {self.seed}: undisturbed {self.seconds:.2f} s; moments {moments}; "
+            f"{self.killed} killed in their work, shards done then {self.noted}; "
+            f"{self.finished} finished stores, all the same"
+        )
+
+
+def check(
+    make: Callable[[Path], Sequence[str]], folder: Path, *, kills: int = 10, seed: int | None = None
+) -> Series:
+    """Kill a command at random moments, start it again and again, and compare what it leaves.
+
+    The moments are spread over the time that an undisturbed run takes, each drawn from its own
+    part of it, in an order drawn too. A killed run is gone on with by the next one. When a store
+    is finished before its kill comes, it is compared and removed, and the next run starts anew.
+
+    Args:
+        make: the command, for the folder of its output.
+        folder: an empty folder.
+        kills: how many moments.
+        seed: what they are drawn from; by default another one each time.
+    """
+    seed = random.randrange(1 << 32) if seed is None else seed
+    draw = random.Random(seed)
+    whole, out = folder / "whole", folder / "killed"
+    seconds, _ = run(make(whole))
+    wanted = hashes(whole)
+    series = Series(seed, seconds)
+    moments = [seconds * (number + draw.random()) / kills for number in range(kills)]
+    draw.shuffle(moments)
+    for moment in moments:
+        series.moments.append(moment)
+        _, code = run(make(out), moment)
+        if code:
+            series.killed += 1
+            series.noted.append(len(list(out.glob(".run/shard-*.json"))))
+        if (out / MANIFEST).exists():
+            _compare(series, hashes(out), wanted)
+            shutil.rmtree(out)
+    if not (out / MANIFEST).exists():
+        run(make(out))
+        _compare(series, hashes(out), wanted)
+    shutil.rmtree(out)
+    print(series.text())
+    return series
+
+
+def _compare(series: Series, found: dict[str, str], wanted: dict[str, str]) -> None:
+    # A kill after the manifest was written may leave scratch files of a store that is finished.
+    found = {name: each for name, each in found.items() if not name.startswith(".run/")}
+    names = {name for name in found.keys() | wanted.keys() if found.get(name) != wanted.get(name)}
+    if names:
+        pytest.fail(f"{series.text()}, but for the last one: {sorted(names)} differ")
+    series.finished += 1
+
+
+def write_chats(path: Path, megabytes: float, seed: int) -> Path:
+    """Write a file of chats whose ids repeat, in this file and in those of other seeds."""
+    draw = random.Random(seed)
+    words = ["".join(draw.choices("abcdefghijkl", k=draw.randint(2, 9))) for _ in range(2_000)]
+    size, number = 0, 0
+    with path.open("w") as file:
+        while size < megabytes * 1_000_000:
+            texts = [" ".join(draw.choices(words, k=400)) for _ in range(6)]
+            call = {"name": "f", "arguments": json.dumps({"q": texts[1][:99]})}
+            turn = [
+                {"role": "assistant", "content": texts[2],
+                 "tool_calls": [{"id": "c", "type": "function", "function": call}]},
+                {"role": "tool", "tool_call_id": "c", "content": texts[3]},
+            ]  # fmt: skip
+            start = [{"role": "system", "content": texts[4]}, {"role": "user", "content": texts[5]}]
+            record = {"id": f"r{number % 500}", "messages": [*start, *turn]}
+            size += file.write(json.dumps(record) + "\n")
+            number += 1
+    return path
