@@ -1,0 +1,440 @@
+"""From trajectories to ATIF.
+
+`Writer` makes a loose record: what was read from ATIF comes out in the form that it had, and
+another format's trajectory becomes one that only `flavours` has to make strict. Columns without
+a key of their own go into ``extra`` (see `beside`).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec import Raw
+
+from adp.converters.atif import keys as k
+from adp.converters.atif import trial
+from adp.converters.atif.beside import adp_columns, write_beside
+from adp.converters.atif.content import write_content, write_foreign_content
+from adp.converters.atif.form import (
+    BRACE,
+    BRACKET,
+    arrange,
+    members,
+    number_text,
+    write_floats,
+    write_number,
+    write_time,
+)
+from adp.converters.atif.read import total_columns
+from adp.converters.unwritten import REASON, report_columns
+from adp_schema import jsontext, media
+from adp_schema.model import Link, Observation, Row, Step, ToolCall, Trajectory
+from adp_schema.protocols import Losses
+from adp_schema.shape import Extra, original, unpack
+
+VERSION = "ATIF-v1.7"
+_TURN = frozenset({"prompt_token_ids", "completion_token_ids", "logprobs"})
+
+Item = dict[str, Any]
+
+
+class Writer:
+    """Writes one trajectory with its branches.
+
+    Args:
+        run: the trajectory.
+        losses: takes what has no place in the record.
+    """
+
+    def __init__(self, run: Trajectory, losses: Losses) -> None:
+        self._run = run
+        self._losses = losses
+        self.native = run.source_format == k.NAME
+        self._files = trial.stored(run) if self.native else trial.Trial()
+        self._turns: list[dict[str, Any]] = []
+        self._ids: dict[tuple[int | None, int | None], str] = {}
+        self._moved: dict[int, list[tuple[Observation, str]]] = {}
+        if not self.native:
+            self._make_ids()
+        self._place_results()
+
+    # ---- the trajectory --------------------------------------------------------------------
+
+    def record(self) -> Item:
+        """The record."""
+        run = self._run
+        extra = self._extra(run)
+        known: Item = self._head(extra)
+        known["agent"] = self._agent(extra)
+        if self.native:
+            count = sum(_is_turn(step) for step in run.steps)
+            self._turns = self._files.turns(count)
+        known["steps"] = self._steps()
+        known["notes"] = self._text(run, "notes", extra)
+        known["final_metrics"] = self._final_metrics(extra)
+        known["continued_trajectory_ref"] = self._links()
+        branches = [self._branch(index) for index in range(len(run.branches))]
+        if branches or extra.shape.get("subagent_trajectories"):
+            known["subagent_trajectories"] = branches
+        if run.task is not None:
+            report_columns(run.task, frozenset(), "$.task", self._losses)
+        without = {n for n, value in self._files.columns.items() if getattr(run, n) == value}
+        kept = dict(extra.fields)
+        if self._files.files:
+            del kept[extra.shape["trial"]["key"]]
+        adp = adp_columns(run, extra, {}, run.media, without=frozenset(without))
+        if run.branch_kind not in (None, "subagent"):
+            adp = {"branch_kind": run.branch_kind, "parent_step": run.parent_step, **adp}
+        known["extra"], kept = self._beside(run, kept, extra, adp)
+        return arrange(known, kept, extra.shape, k.TRAJECTORY)
+
+    def _head(self, extra: Extra) -> Item:
+        run = self._run
+        known: Item = {"session_id": self._text(run, "session_id", extra)}
+        own = extra.shape.get("id") == "session_id" and run.source_id == run.session_id
+        if not own:
+            known["trajectory_id"] = self._text(run, "source_id", extra)
+        if self.native:
+            known["schema_version"] = self._text(run, "source_version", extra)
+            return known
+        known["schema_version"] = VERSION
+        if known["trajectory_id"] is None:
+            known["trajectory_id"] = run.trajectory_id
+        return known
+
+    def _agent(self, extra: Extra) -> Item | None:
+        run = self._run
+        known: Item = {
+            key: self._text(run, column, extra) for key, column in k.AGENT_COLUMNS.items()
+        }
+        if run.tools is not None:
+            known["tool_definitions"] = jsontext.raw(original(run, "tools", extra))
+        return self._inner("agent", known, extra, k.AGENT)
+
+    def _inner(
+        self, key: str, known: Item, extra: Extra, order: tuple[str, ...]
+    ) -> Item | Raw | None:
+        """An inner object of columns and what ``extra`` keeps of it; None when there is none."""
+        form = extra.shape.get(key)
+        kept = extra.fields.get(key) if self.native else None
+        known = {name: value for name, value in known.items() if value is not None}
+        if not known and form is None and kept is None:
+            return None
+        rest = members(kept)
+        if kept is not None and rest is None and not known:
+            return kept
+        return arrange(known, rest or {}, form or {}, order)
+
+    def _final_metrics(self, extra: Extra) -> Any:
+        """The final metrics as written, with the columns that were edited since."""
+        run = self._run
+        text = original(run, "final_metrics", extra)
+        whole = {} if text is None else members(jsontext.raw(text))
+        if whole is None:
+            self._losses.add("$.final_metrics", "it is no JSON object")
+            whole = {}
+        before = total_columns(whole)
+        changed = False
+        for key, column in k.TOTAL_COLUMNS.items():
+            value = getattr(run, column)
+            from_trial = column not in before and self._files.columns.get(column) == value
+            if value == before.get(column) or from_trial:
+                continue
+            changed = True
+            if value is None:
+                whole.pop(key, None)
+            else:
+                whole[key] = jsontext.raw(number_text(value))
+        if changed:
+            return whole or None
+        return None if text is None else jsontext.raw(text)
+
+    def _links(self) -> Any:
+        """The continuation; other links are told by the results, or are losses."""
+        run, found = self._run, None
+        for index, link in enumerate(run.links):
+            extra = unpack(link.extra)
+            if link.kind == "continuation" and found is None:
+                column = "target_path" if link.target_path is not None else "target_id"
+                found = original(link, column, extra)
+                carried = frozenset({column, "kind"})
+                report_columns(link, carried, f"$.links[{index}]", self._losses)
+            elif not self._is_told(link):
+                report_columns(link, frozenset(), f"$.links[{index}]", self._losses)
+        return None if found is None else jsontext.string(found)
+
+    def _is_told(self, link: Link) -> bool:
+        """Whether a result refers to the subagent of a link."""
+        steps = [step for step in self._run.steps if step.step == link.step]
+        names = [link.target_id, link.target_path, link.target_session_id]
+        return any(
+            row.subagent is not None and all(n is None or n in row.subagent for n in names)
+            for step in steps
+            for row in step.observations
+        )
+
+    def _branch(self, index: int) -> Item:
+        branch, losses = self._run.branches[index], Losses()
+        record = Writer(branch, losses).record()
+        if branch.branch_kind not in (None, "subagent"):
+            reason = f"a branch of kind {branch.branch_kind} is written as a subagent"
+            losses.add("$.branch_kind", reason)
+        for item in losses.items:
+            self._losses.add(f"$.branches[{index}]{item['path'][1:]}", item["reason"])
+        return record
+
+    # ---- steps -----------------------------------------------------------------------------
+
+    def _steps(self) -> list[Item]:
+        run, out = self._run, []
+        early = [
+            (row, f"$.early_observations[{n}]") for n, row in enumerate(run.early_observations)
+        ]
+        if early:
+            results = [self._result(row, path) for row, path in early]
+            out.append(
+                {
+                    "step_id": 1,
+                    "source": "agent",
+                    "message": "",
+                    "observation": {"results": results},
+                    "llm_call_count": 0,
+                }
+            )
+        for index, step in enumerate(run.steps):
+            out.append(self._step(step, index, len(out) + 1))
+        return out
+
+    def _step(self, step: Step, index: int, number: int) -> Item:
+        extra, path = self._extra(step), f"$.steps[{index}]"
+        kept = dict(extra.fields)
+        known: Item = {"step_id": number, "source": step.source}
+        usual = {"source": known["source"]}
+        if step.source == "environment":
+            known["source"] = kept.pop("source", None) if self.native else None
+            if known["source"] is None:
+                usual["source"] = known["source"] = "system"
+        known["timestamp"] = _string(
+            write_time(step.timestamp, original(step, "timestamp_text", extra))
+        )
+        known["model_name"] = self._text(step, "model", extra)
+        known["reasoning_effort"] = self._effort(step, extra)
+        known["message"], opaque = self._content(step, extra, path)
+        known["reasoning_content"] = self._text(step, "reasoning", extra)
+        calls = [self._call(call, step, f"{path}.calls[{n}]") for n, call in enumerate(step.calls)]
+        if calls or extra.shape.get("tool_calls"):
+            known["tool_calls"] = calls
+        known["observation"] = self._observation(step, extra, index)
+        known["metrics"] = self._metrics(step, extra)
+        known["is_copied_context"] = step.is_copied_context
+        exact = extra.shape.get("exact", {})
+        known["llm_call_count"] = write_number(step.llm_call_count, "llm_call_count", exact)
+        usual["kind"] = k.USUAL_KINDS.get(usual["source"] or "", "message")
+        if self.native and (told := _edit(kept)) is not None:
+            usual["kind"] = "context_edit"
+            self._report_edit(step, told, path)
+        elif step.kind == "context_edit":
+            self._context(step, kept, known)
+            usual["kind"] = "context_edit"
+        if opaque:
+            kept["opaque"] = opaque
+        adp = adp_columns(step, extra, usual, self._run.media)
+        known["extra"], kept = self._beside(step, kept, extra, adp)
+        out = arrange(known, kept, extra.shape, k.STEP)
+        names = extra.shape.get("keys")
+        if names is not None and "step_id" not in names:
+            del out["step_id"]
+        return out
+
+    def _context(self, step: Step, kept: Item, known: Item) -> None:
+        """Say how the context is edited, in the way that ATIF agreed on."""
+        context = {"type": "compaction", "boundary": step.edit_boundary}
+        context = {name: value for name, value in context.items() if value is not None}
+        if self.native:
+            kept["extra"] = {**(members(kept.get("extra")) or {}), "context_management": context}
+        else:
+            kept["context_management"] = context
+        if step.edit_summary is not None:
+            results = (known["observation"] or {}).get("results", [])
+            summary = {
+                "content": jsontext.string(media.restore(step.edit_summary, self._run.media))
+            }
+            known["observation"] = {"results": [summary, *results]}
+
+    def _report_edit(self, step: Step, told: Item, path: str) -> None:
+        """What was read about a context edit is written from ``extra`` and from the results."""
+        boundary = bytes(told.get("boundary", b"null")).decode("utf-8", "replace")
+        if step.edit_boundary is not None and boundary != f'"{step.edit_boundary}"':
+            self._losses.add(f"{path}.edit_boundary", "extra.context_management says otherwise")
+        texts = [row.text for row in step.observations if row.text is not None]
+        if step.edit_summary is not None and step.edit_summary != "\n\n".join(texts):
+            self._losses.add(f"{path}.edit_summary", "the text of the results says otherwise")
+
+    def _effort(self, step: Step, extra: Extra) -> Any:
+        value = original(step, "reasoning_effort", extra)
+        if value is not None and extra.shape.get("effort") == "number" and jsontext.is_valid(value):
+            return jsontext.raw(value)
+        return _string(value)
+
+    def _metrics(self, step: Step, extra: Extra) -> Any:
+        form = extra.shape.get("metrics") or {}
+        exact = form.get("exact", {})
+        known: Item = {
+            key: write_number(getattr(step, column), key, exact)
+            for key, column in k.TOKEN_COLUMNS.items()
+        }
+        cost = form.get("cost", "cost_usd")
+        known[cost] = write_number(step.cost_usd, cost, exact)
+        turn = self._turns.pop(0) if self._turns and _is_turn(step) else {}
+        told = {name for name, value in turn.items() if getattr(step, name) == value}
+        if not extra.shape.get("trial"):
+            told = set()
+        for key in k.ID_COLUMNS:
+            known[key] = None if key in told else getattr(step, key)
+        if "logprobs" not in told:
+            known["logprobs"] = write_floats(step.logprobs, "logprobs", exact)
+        return self._inner("metrics", known, extra, k.METRICS)
+
+    def _content(self, row: Step | Observation, extra: Extra, path: str) -> tuple[Any, list[Raw]]:
+        if self.native:
+            return write_content(row, extra, self._run.media), []
+        content, opaque = write_foreign_content(row, extra, self._run.media, path, self._losses)
+        return ("" if content is None else content), opaque
+
+    # ---- calls and results -----------------------------------------------------------------
+
+    def _call(self, call: ToolCall, step: Step, path: str) -> Item:
+        extra = self._extra(call)
+        known: Item = {"function_name": self._text(call, "name", extra)}
+        column = "native_id" if self.native and call.native_id is not None else "call_id"
+        call_id = original(call, column, extra)
+        if call_id is None:
+            call_id = self._ids.get((call.step, call.call))
+        known["tool_call_id"] = _string(call_id)
+        if known["function_name"] is None and not self.native:
+            known["function_name"] = call.language or call.kind or ""
+        known["arguments"] = self._arguments(call, extra)
+        adp = adp_columns(call, extra, {"kind": "function"}, self._run.media)
+        known["extra"], kept = self._beside(call, dict(extra.fields), extra, adp)
+        return arrange(known, kept, extra.shape, k.CALL)
+
+    def _arguments(self, call: ToolCall, extra: Extra) -> Any:
+        text = original(call, "arguments", extra)
+        loose = original(call, "arguments_raw", extra)
+        if call.arguments_kind == "object" and text is None and loose is not None:
+            return jsontext.raw(loose)
+        written = loose if text is None else text
+        blobs = self._run.media
+        if call.kind == "code" and written is not None and (text is None or not _is_object(text)):
+            return {"code": jsontext.string(media.restore(written, blobs))}
+        if text is None:
+            return None if written is None else jsontext.string(media.restore(written, blobs))
+        if self.native and call.arguments_kind == "json_string":
+            return jsontext.string(text)
+        return jsontext.raw(media.restore(text, {} if self.native else blobs))
+
+    def _observation(self, step: Step, extra: Extra, index: int) -> Any:
+        results = [self._result(row, path) for row, path in self._moved.get(index, [])]
+        form = extra.shape.get("observation") or {}
+        known: Item = {"results": results if results or form.get("empty") else None}
+        return self._inner("observation", known, extra, k.OBSERVATION)
+
+    def _result(self, row: Observation, path: str) -> Item:
+        extra = self._extra(row)
+        known: Item = {"source_call_id": _string(self._answered(row, extra))}
+        known["content"], opaque = self._content(row, extra, path)
+        kept = dict(extra.fields)
+        if row.subagent is not None:
+            refs = jsontext.raw(original(row, "subagent", extra))
+            listed = self.native or jsontext.first_byte(refs) == BRACKET
+            known["subagent_trajectory_ref"] = refs if listed else [refs]
+        if opaque:
+            kept["opaque"] = opaque
+        adp = adp_columns(row, extra, {"source": "environment"}, self._run.media)
+        known["extra"], kept = self._beside(row, kept, extra, adp)
+        return arrange(known, kept, extra.shape, k.RESULT)
+
+    def _answered(self, row: Observation, extra: Extra) -> str | None:
+        first, second = "native_call_id", "call_id"
+        if not self.native:
+            made = self._ids.get((row.call_step, row.call))
+            if made is not None:
+                return made
+            first, second = second, first
+        column = first if getattr(row, first) is not None else second
+        answered: str | None = original(row, column, extra)
+        return answered
+
+    def _make_ids(self) -> None:
+        """ATIF needs ids; calls of other formats may have none."""
+        steps = self._run.steps
+        calls = [call for step in steps for call in step.calls]
+        rows = [row for step in steps for row in step.observations]
+        taken = {call.call_id for call in calls}
+        for row in [*self._run.early_observations, *rows]:
+            taken |= {row.call_id, row.native_call_id}
+        number = 0
+        for call in calls:
+            if call.call_id is None:
+                number += 1
+                while f"call_{number:06d}" in taken:
+                    number += 1
+                self._ids[call.step, call.call] = f"call_{number:06d}"
+
+    def _place_results(self) -> None:
+        """Which results go with which step: a result belongs to the step of its call."""
+        places = {step.step: index for index, step in enumerate(self._run.steps)}
+        for index, step in enumerate(self._run.steps):
+            for n, row in enumerate(step.observations):
+                path, target = f"$.steps[{index}].observations[{n}]", index
+                if not self.native and row.call_step is not None:
+                    target = places.get(row.call_step, index)
+                if target != index:
+                    reason = "it is written with the step of its call, before later steps"
+                    self._losses.add(path, reason)
+                self._moved.setdefault(target, []).append((row, path))
+
+    # ---- small things ----------------------------------------------------------------------
+
+    def _extra(self, row: Row) -> Extra:
+        """A row's ``extra``; the form of another format means nothing here."""
+        found = unpack(row.extra)  # type: ignore[attr-defined]
+        if self.native:
+            return found
+        fields = {n + "_" if n in _RESERVED else n: value for n, value in found.fields.items()}
+        return Extra(fields=fields, escaped=found.escaped)
+
+    def _beside(self, row: Row, kept: Item, extra: Extra, adp: Item) -> tuple[Any, Item]:
+        """The value of ``extra``, and the keys that stand beside it."""
+        blobs = self._run.media
+        if self.native:
+            return write_beside(row, kept.pop("extra", None), extra, adp, blobs), kept
+        return write_beside(row, kept or None, extra, adp, blobs), {}
+
+    def _text(self, row: Row, column: str, extra: Extra) -> Any:
+        """A text column with its base64, as the encoder takes it; None when it is null."""
+        value = original(row, column, extra)
+        return None if value is None else jsontext.string(media.restore(value, self._run.media))
+
+
+_RESERVED = frozenset({"adp", "web", "reward", "context_management"})
+"""Keys of ``extra`` that mean something; the same keys of another format get an underscore."""
+
+
+def _string(text: str | None) -> Any:
+    return None if text is None else jsontext.string(text)
+
+
+def _is_object(text: str) -> bool:
+    return jsontext.first_byte(text.strip().encode("utf-8")) == BRACE
+
+
+def _is_turn(step: Step) -> bool:
+    made = step.llm_call_count == 0
+    return step.source == "agent" and not made and not step.is_copied_context
+
+
+def _edit(kept: Item) -> Item | None:
+    """What the ``extra`` of a step says about an edit of the context."""
+    inner = members(kept.get("extra"))
+    return None if inner is None else members(inner.get("context_management"))
