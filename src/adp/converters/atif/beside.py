@@ -205,7 +205,7 @@ def read_adp(raw: Raw, table: str, usual: Mapping[str, Any]) -> Columns | None:
     """The columns that an ``extra.adp`` names; None when it is not what `adp_columns` writes."""
     inner = jsontext.decode_object(raw)
     fields = _columns(table)
-    if list(inner) != [name for name in fields if name in inner]:
+    if not inner or list(inner) != [name for name in fields if name in inner]:
         return None
     out: Columns = {}
     for name, value in inner.items():
@@ -215,8 +215,17 @@ def read_adp(raw: Raw, table: str, usual: Mapping[str, Any]) -> Columns | None:
             return None
         if out[name] is None or out[name] in (usual.get(name), DEFAULTS.get(name)):
             return None
+    if table == "steps" and not _is_told(out, usual):
+        return None
     again = {name: _write_value(value, fields[name], {}) for name, value in out.items()}
     return out if _canonical(jsontext.encode(again)) == _canonical(bytes(raw)) else None
+
+
+def _is_told(step: Columns, usual: Mapping[str, Any]) -> bool:
+    """Whether ``extra.adp`` says of a step what the step itself cannot say."""
+    environment = step.get("source") in (None, "environment")
+    system = "source" not in step or usual["source"] == "system"
+    return environment and system and step.get("kind") != "context_edit"
 
 
 def _canonical(data: bytes) -> str:

@@ -173,7 +173,7 @@ def _write_part(part: Part, blobs: Blobs) -> Any:
     names = _pop(extra, "$keys")
     if part.type == "text":
         text = jsontext.string(media.restore(part.text, blobs))
-        whole = {"type": "text", "text": text, **extra}
+        whole: dict[str, Any] = {"type": "text", "text": text, **extra}
     else:
         source, kind = _write_source(blobs.get(part.media_id), extra)
         whole = {"type": kind, "source": source, **extra}

@@ -6,15 +6,21 @@ that level; what cannot be said at all is reported.
 
 from __future__ import annotations
 
-import re
-from datetime import datetime
 from typing import Any
 
-from msgspec import Raw
-
 from adp.converters.atif import keys as k
-from adp.converters.atif.form import BRACKET, QUOTE, array_items, integer, members
+from adp.converters.atif.form import members
 from adp.converters.atif.parts import Places, parts_of
+from adp.converters.atif.values import (
+    is_null,
+    is_number,
+    is_numbers,
+    is_text,
+    is_time,
+    items_of,
+    plain,
+    whole_number,
+)
 from adp_schema import jsontext
 from adp_schema.protocols import Losses
 
@@ -26,7 +32,6 @@ _AGENT_ONLY = {
     UPSTREAM: ("reasoning_effort", "reasoning_content", "tool_calls"),
 }
 _NAMES = {HARBOR: ("unknown", "unknown"), UPSTREAM: ("atif", "unknown")}
-_NUMBER = re.compile(rb"-?[0-9]")
 
 Item = dict[str, Any]
 
@@ -77,11 +82,11 @@ class _Strict:
         given = whole.pop("extra", None)
         inner = members(given)
         extra = dict(inner or {})
-        if inner is None and not _is_null(given):
+        if inner is None and not is_null(given):
             extra["value"] = given
         out: Item = {}
         for key, item in whole.items():
-            if key in order and not _is_null(item):
+            if key in order and not is_null(item):
                 out[key] = item
             elif key not in order:
                 extra[key if key not in extra else f"{key}_"] = item
@@ -90,7 +95,7 @@ class _Strict:
     def _only_text(self, out: Item, extra: Item, *names: str) -> None:
         """Values that must be texts: any other moves into ``extra``."""
         for name in names:
-            if name in out and not _is_text(out[name]):
+            if name in out and not is_text(out[name]):
                 extra[name] = out.pop(name)
 
     def _agent(self, value: Any) -> Item:
@@ -100,7 +105,7 @@ class _Strict:
         out.setdefault("name", name)
         out.setdefault("version", version)
         if "tool_definitions" in out:
-            listed = _items(out["tool_definitions"])
+            listed = items_of(out["tool_definitions"])
             if listed is None or any(members(item) is None for item in listed):
                 extra["tool_definitions"] = out.pop("tool_definitions")
         return _ordered(out, extra, k.AGENT)
@@ -114,7 +119,7 @@ class _Strict:
             inner = _Strict(self.flavour, self.losses, 0)
             record = inner.trajectory(branch, place)
             self.audio = self.audio or inner.audio
-            name = _plain(record.get("trajectory_id", record.get("session_id"))) or "subagent"
+            name = plain(record.get("trajectory_id", record.get("session_id"))) or "subagent"
             unique, number = name, 1
             while unique in seen:
                 number += 1
@@ -133,15 +138,15 @@ class _Strict:
         place = f"{path}.steps[{index - self.early}]"
         if index < self.early:
             place = f"{path}.early_observations"
-        if "step_id" in out and _plain(out["step_id"]) != index + 1:
+        if "step_id" in out and plain(out["step_id"]) != index + 1:
             extra["step_id"] = out["step_id"]
         out["step_id"] = index + 1
-        source = _plain(out.get("source"))
+        source = plain(out.get("source"))
         if source not in ("system", "user", "agent"):
             extra["source"], source = out.get("source"), "system"
             out["source"] = source
         self._only_text(out, extra, "timestamp", "model_name", "reasoning_content")
-        if self.harbor and not _is_time(_plain(out.get("timestamp"))):
+        if self.harbor and not is_time(plain(out.get("timestamp"))):
             extra["timestamp"] = out.pop("timestamp")
         self._effort(out, extra)
         places = Places(place, "message", extra)
@@ -157,9 +162,9 @@ class _Strict:
 
     def _effort(self, out: Item, extra: Item) -> None:
         value = out.get("reasoning_effort")
-        if value is None or _is_text(value):
+        if value is None or is_text(value):
             return
-        if not _is_number(value):
+        if not is_number(value):
             extra["reasoning_effort"] = out.pop("reasoning_effort")
         elif not self.harbor:
             out["reasoning_effort"] = bytes(jsontext.encode(value)).decode("ascii")
@@ -167,7 +172,7 @@ class _Strict:
     def _only_agent(self, out: Item, extra: Item, source: Any, place: str) -> None:
         """What only a step of the agent may have."""
         if source == "agent":
-            if self.harbor and _plain(out.get("llm_call_count")) == 0:
+            if self.harbor and plain(out.get("llm_call_count")) == 0:
                 for name in ("metrics", "reasoning_content"):
                     if name in out:
                         extra[name] = out.pop(name)
@@ -182,10 +187,10 @@ class _Strict:
                             self.losses.add(f"{place}.calls[{n}].{column}", reason)
 
     def _scalars(self, out: Item, extra: Item) -> None:
-        if "is_copied_context" in out and not isinstance(_plain(out["is_copied_context"]), bool):
+        if "is_copied_context" in out and not isinstance(plain(out["is_copied_context"]), bool):
             extra["is_copied_context"] = out.pop("is_copied_context")
         if "llm_call_count" in out:
-            count = _whole(out["llm_call_count"])
+            count = whole_number(out["llm_call_count"])
             if count is None or count < 0:
                 extra["llm_call_count"] = out.pop("llm_call_count")
             else:
@@ -201,7 +206,7 @@ class _Strict:
         out, extra = self._split(step["metrics"], k.METRICS)
         for name in k.TOKEN_COLUMNS:
             if name in out:
-                count = _whole(out[name])
+                count = whole_number(out[name])
                 if count is None:
                     extra[name] = out.pop(name)
                 else:
@@ -212,10 +217,10 @@ class _Strict:
                 extra[second] = out.pop(second)
             else:
                 out[first] = out.pop(second)
-        if first in out and not _is_number(out[first]):
+        if first in out and not is_number(out[first]):
             extra[first] = out.pop(first)
         for name in (*k.ID_COLUMNS, "logprobs"):
-            if name in out and not _is_numbers(out[name], whole=name != "logprobs"):
+            if name in out and not is_numbers(out[name], whole=name != "logprobs"):
                 extra[name] = out.pop(name)
         step["metrics"] = _ordered(out, extra, k.METRICS)
 
@@ -227,10 +232,10 @@ class _Strict:
         elif self.harbor:
             inner, extra = self._split(out["final_metrics"], k.FINAL_METRICS)
             for name in list(inner):
-                whole = _whole(inner[name]) if name != "total_cost_usd" else None
-                if whole is not None:
-                    inner[name] = whole
-                elif name != "total_cost_usd" or not _is_number(inner[name]):
+                count = whole_number(inner[name]) if name != "total_cost_usd" else None
+                if count is not None:
+                    inner[name] = count
+                elif name != "total_cost_usd" or not is_number(inner[name]):
                     extra[name] = inner.pop(name)
             out["final_metrics"] = _ordered(inner, extra, k.FINAL_METRICS)
 
@@ -242,7 +247,7 @@ class _Strict:
         if "tool_calls" not in step:
             return ids
         calls: list[Item] = []
-        for n, call in enumerate(_items(step["tool_calls"]) or []):
+        for n, call in enumerate(items_of(step["tool_calls"]) or []):
             out, extra = self._split(call, k.CALL)
             self._only_text(out, extra, "tool_call_id", "function_name")
             if "tool_call_id" not in out:
@@ -250,7 +255,7 @@ class _Strict:
                 out["tool_call_id"] = f"call_made_{self.made}"
             out.setdefault("function_name", "")
             out["arguments"] = self._arguments(out.get("arguments"), f"{place}.calls[{n}]")
-            ids.add(_plain(out["tool_call_id"]))
+            ids.add(plain(out["tool_call_id"]))
             calls.append(_ordered(out, extra, k.CALL))
         step["tool_calls"] = calls
         return ids
@@ -258,7 +263,7 @@ class _Strict:
     def _arguments(self, value: Any, place: str) -> Any:
         if value is None:
             return {}
-        text = _plain(value) if _is_text(value) else None
+        text = plain(value) if is_text(value) else None
         if text is not None and text.strip().startswith("{") and jsontext.is_valid(text):
             return jsontext.raw(text.strip())
         if text is None and members(value) is not None:
@@ -275,7 +280,7 @@ class _Strict:
             above["observation"] = step.pop("observation")
             return
         out, extra = self._split(step["observation"], k.OBSERVATION)
-        results = _items(out.get("results")) or []
+        results = items_of(out.get("results")) or []
         out["results"] = [
             self._result(
                 result,
@@ -291,7 +296,7 @@ class _Strict:
     def _result(self, value: Any, ids: set[Any], place: str) -> Item:
         out, extra = self._split(value, k.RESULT)
         self._only_text(out, extra, "source_call_id")
-        if self.harbor and "source_call_id" in out and _plain(out["source_call_id"]) not in ids:
+        if self.harbor and "source_call_id" in out and plain(out["source_call_id"]) not in ids:
             extra["source_call_id"] = out.pop("source_call_id")
             reason = "no call of its step has this id; it is kept in extra.source_call_id"
             self.losses.add(f"{place}.call_id", reason)
@@ -310,7 +315,7 @@ class _Strict:
 
     def _refs(self, out: Item, extra: Item) -> None:
         """References to subagents; Harbor wants a path or the trajectory's own id."""
-        refs = _items(out["subagent_trajectory_ref"])
+        refs = items_of(out["subagent_trajectory_ref"])
         if refs is None or any(members(ref) is None for ref in refs):
             extra["subagent_trajectory_ref"] = out.pop("subagent_trajectory_ref")
         elif self.harbor:
@@ -329,9 +334,9 @@ class _Strict:
         return _ordered(out, extra, k.REF)
 
     def _parts(self, value: Any, places: Places) -> Any:
-        if _is_text(value):
+        if is_text(value):
             return value
-        listed = _items(value)
+        listed = items_of(value)
         if listed is None:
             return None
         written, audio = parts_of(listed, places, self.losses, strict=self.harbor)
@@ -339,75 +344,8 @@ class _Strict:
         return written
 
 
-# ---- values, written or built --------------------------------------------------------------------
-
-
 def _ordered(out: Item, extra: Item, order: tuple[str, ...]) -> Item:
     """The keys in the usual order, and ``extra`` when there is something in it."""
     if extra:
         out["extra"] = extra
     return {key: out[key] for key in order if key in out}
-
-
-def _is_null(value: Any) -> bool:
-    return value is None or (isinstance(value, Raw) and bytes(value) == b"null")
-
-
-def _is_text(value: Any) -> bool:
-    return isinstance(value, str) or (
-        isinstance(value, Raw) and jsontext.first_byte(value) == QUOTE
-    )
-
-
-def _plain(value: Any) -> Any:
-    """A scalar as Python has it."""
-    if isinstance(value, Raw):
-        data = bytes(value)
-        if jsontext.first_byte(value) == QUOTE:
-            return jsontext.unescape(data.decode("utf-8")[1:-1])
-        return None if data[:1] in b"{[NI" or data == b"-Infinity" else jsontext.decode_value(data)
-    return value
-
-
-def _items(value: Any) -> list[Any] | None:
-    if isinstance(value, Raw):
-        if jsontext.first_byte(value) != BRACKET:
-            return None
-        return array_items(value)
-    return value if isinstance(value, list) else None
-
-
-def _is_number(value: Any) -> bool:
-    if isinstance(value, Raw):
-        return _NUMBER.match(bytes(value)) is not None
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-def _whole(value: Any) -> int | None:
-    """The integer that a number is."""
-    if not _is_number(value):
-        return None
-    text = bytes(value).decode("ascii") if isinstance(value, Raw) else str(value)
-    return integer(text) if float(text) not in (float("inf"), float("-inf")) else None
-
-
-def _is_numbers(value: Any, *, whole: bool) -> bool:
-    items = _items(value)
-    if items is None:
-        return False
-    if whole:
-        return all(_whole(item) is not None for item in items)
-    return all(_is_number(item) or bytes(item).lstrip(b"-") in _ODD for item in items)
-
-
-_ODD = (b"NaN", b"Infinity")
-
-
-def _is_time(text: Any) -> bool:
-    if text is None:
-        return True
-    try:
-        datetime.fromisoformat(text.replace("Z", "+00:00"))
-    except ValueError:
-        return False
-    return True

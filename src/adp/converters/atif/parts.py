@@ -91,7 +91,7 @@ def _part(part: Any, place: str, losses: Losses, strict: bool) -> tuple[Item | N
     known = _KEYS.get(kind)
     if known is None or (kind == "audio" and not strict):
         return None, part
-    out = {"type": kind}
+    out: Item = {"type": kind}
     rest = {key: value for key, value in whole.items() if key not in known}
     if kind == "text":
         if _text(whole.get("text")) is None:

@@ -1,11 +1,12 @@
-"""From ATIF to trajectories. Every version is read alike, and leniently: what a column cannot
-hold stays in ``extra``, and only what leaves no trajectory is an error.
+"""From ATIF to trajectories.
+
+Every version is read alike, and leniently: what a column cannot hold stays in ``extra``, and
+only what leaves no trajectory is an error.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import msgspec
 from msgspec import Raw
@@ -183,9 +184,9 @@ class _Step:
             step.form["tool_calls"] = "empty"
         results = self._results(step)
         _metrics(step, columns, self._losses)
+        self._context(step, columns, results)
         usual = {"source": columns["source"], "kind": columns["kind"]}
         read_beside(step, "steps", columns, usual, self._losses)
-        self._context(step, columns, results)
         form = step.end(k.STEP, ("step_id", "source"))
         if turn and not any(columns.get(name) is not None for name in turn):
             columns |= turn
@@ -202,8 +203,9 @@ class _Step:
         if bytes(step.values.get("step_id", b"")) == str(index + 1).encode():
             step.take("step_id")
         written = jsontext.decode_value(step.values["source"])
-        columns["source"] = written if written in ("system", "user", "agent") else "environment"
-        if columns["source"] == written:
+        columns["source"] = "environment"
+        if written in ("system", "user", "agent"):
+            columns["source"] = written
             step.take("source")
         columns["kind"] = k.USUAL_KINDS.get(columns["source"], "message")
         if (text := step.text("timestamp")) is not None:
@@ -332,9 +334,11 @@ class _Step:
 
 
 def _metrics(step: Source, columns: Columns, losses: Losses) -> None:
-    metrics = step.inner("metrics", losses)
-    if metrics is None:
+    raw = step.values.get("metrics", Raw())
+    if jsontext.first_byte(raw) != BRACE or jsontext.lost_keys(raw, jsontext.decode_object(raw)):
         return
+    metrics = step.inner("metrics", losses)
+    assert metrics is not None
     for key, column in k.TOKEN_COLUMNS.items():
         columns[column] = metrics.number(key, bits=64)
     columns["cost_usd"] = metrics.number("cost_usd")

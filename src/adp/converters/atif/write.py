@@ -7,17 +7,14 @@ a key of their own go into ``extra`` (see `beside`).
 
 from __future__ import annotations
 
+import json
 from typing import Any
-
-from msgspec import Raw
 
 from adp.converters.atif import keys as k
 from adp.converters.atif import trial
-from adp.converters.atif.beside import adp_columns, write_beside
-from adp.converters.atif.content import write_content, write_foreign_content
+from adp.converters.atif.beside import adp_columns
+from adp.converters.atif.calls import Calls
 from adp.converters.atif.form import (
-    BRACE,
-    BRACKET,
     arrange,
     members,
     number_text,
@@ -25,17 +22,15 @@ from adp.converters.atif.form import (
     write_number,
     write_time,
 )
+from adp.converters.atif.hand import Hand, Item, string
 from adp.converters.atif.read import total_columns
-from adp.converters.unwritten import REASON, report_columns
+from adp.converters.unwritten import report_columns
 from adp_schema import jsontext, media
-from adp_schema.model import Link, Observation, Row, Step, ToolCall, Trajectory
+from adp_schema.model import Link, Step, Trajectory
 from adp_schema.protocols import Losses
 from adp_schema.shape import Extra, original, unpack
 
 VERSION = "ATIF-v1.7"
-_TURN = frozenset({"prompt_token_ids", "completion_token_ids", "logprobs"})
-
-Item = dict[str, Any]
 
 
 class Writer:
@@ -49,28 +44,25 @@ class Writer:
     def __init__(self, run: Trajectory, losses: Losses) -> None:
         self._run = run
         self._losses = losses
-        self.native = run.source_format == k.NAME
+        self._hand = Hand(run, losses)
+        self._calls = Calls(self._hand)
+        self.native = self._hand.native
         self._files = trial.stored(run) if self.native else trial.Trial()
         self._turns: list[dict[str, Any]] = []
-        self._ids: dict[tuple[int | None, int | None], str] = {}
-        self._moved: dict[int, list[tuple[Observation, str]]] = {}
-        if not self.native:
-            self._make_ids()
-        self._place_results()
 
     # ---- the trajectory --------------------------------------------------------------------
 
     def record(self) -> Item:
         """The record."""
         run = self._run
-        extra = self._extra(run)
+        extra = self._hand.extra(run)
         known: Item = self._head(extra)
         known["agent"] = self._agent(extra)
         if self.native:
             count = sum(_is_turn(step) for step in run.steps)
             self._turns = self._files.turns(count)
         known["steps"] = self._steps()
-        known["notes"] = self._text(run, "notes", extra)
+        known["notes"] = self._hand.text(run, "notes", extra)
         known["final_metrics"] = self._final_metrics(extra)
         known["continued_trajectory_ref"] = self._links()
         branches = [self._branch(index) for index in range(len(run.branches))]
@@ -85,45 +77,40 @@ class Writer:
         adp = adp_columns(run, extra, {}, run.media, without=frozenset(without))
         if run.branch_kind not in (None, "subagent"):
             adp = {"branch_kind": run.branch_kind, "parent_step": run.parent_step, **adp}
-        known["extra"], kept = self._beside(run, kept, extra, adp)
+        known["extra"], kept = self._hand.beside(run, kept, extra, adp)
         return arrange(known, kept, extra.shape, k.TRAJECTORY)
 
     def _head(self, extra: Extra) -> Item:
         run = self._run
-        known: Item = {"session_id": self._text(run, "session_id", extra)}
+        known: Item = {"session_id": self._hand.text(run, "session_id", extra)}
         own = extra.shape.get("id") == "session_id" and run.source_id == run.session_id
         if not own:
-            known["trajectory_id"] = self._text(run, "source_id", extra)
+            known["trajectory_id"] = self._hand.text(run, "source_id", extra)
         if self.native:
-            known["schema_version"] = self._text(run, "source_version", extra)
+            known["schema_version"] = self._hand.text(run, "source_version", extra)
             return known
         known["schema_version"] = VERSION
         if known["trajectory_id"] is None:
             known["trajectory_id"] = run.trajectory_id
         return known
 
-    def _agent(self, extra: Extra) -> Item | None:
+    def _agent(self, extra: Extra) -> Any:
         run = self._run
         known: Item = {
-            key: self._text(run, column, extra) for key, column in k.AGENT_COLUMNS.items()
+            key: self._hand.text(run, column, extra) for key, column in k.AGENT_COLUMNS.items()
         }
         if run.tools is not None:
             known["tool_definitions"] = jsontext.raw(original(run, "tools", extra))
         return self._inner("agent", known, extra, k.AGENT)
 
-    def _inner(
-        self, key: str, known: Item, extra: Extra, order: tuple[str, ...]
-    ) -> Item | Raw | None:
+    def _inner(self, key: str, known: Item, extra: Extra, order: tuple[str, ...]) -> Any:
         """An inner object of columns and what ``extra`` keeps of it; None when there is none."""
         form = extra.shape.get(key)
         kept = extra.fields.get(key) if self.native else None
         known = {name: value for name, value in known.items() if value is not None}
-        if not known and form is None and kept is None:
-            return None
-        rest = members(kept)
-        if kept is not None and rest is None and not known:
+        if not known and form is None:
             return kept
-        return arrange(known, rest or {}, form or {}, order)
+        return arrange(known, members(kept) or {}, form or {}, order)
 
     def _final_metrics(self, extra: Extra) -> Any:
         """The final metrics as written, with the columns that were edited since."""
@@ -167,11 +154,10 @@ class Writer:
         """Whether a result refers to the subagent of a link."""
         steps = [step for step in self._run.steps if step.step == link.step]
         names = [link.target_id, link.target_path, link.target_session_id]
-        return any(
-            row.subagent is not None and all(n is None or n in row.subagent for n in names)
-            for step in steps
-            for row in step.observations
-        )
+        refs = [
+            ref for step in steps for row in step.observations for ref in _references(row.subagent)
+        ]
+        return names in refs
 
     def _branch(self, index: int) -> Item:
         branch, losses = self._run.branches[index], Losses()
@@ -191,7 +177,7 @@ class Writer:
             (row, f"$.early_observations[{n}]") for n, row in enumerate(run.early_observations)
         ]
         if early:
-            results = [self._result(row, path) for row, path in early]
+            results = [self._calls.result(row, path) for row, path in early]
             out.append(
                 {
                     "step_id": 1,
@@ -206,22 +192,23 @@ class Writer:
         return out
 
     def _step(self, step: Step, index: int, number: int) -> Item:
-        extra, path = self._extra(step), f"$.steps[{index}]"
-        kept = dict(extra.fields)
-        known: Item = {"step_id": number, "source": step.source}
+        extra, path = self._hand.extra(step), f"$.steps[{index}]"
+        kept: Item = dict(extra.fields)
+        own_id = kept.get("step_id") if self.native else None
+        known: Item = {"step_id": own_id or number, "source": step.source}
         usual = {"source": known["source"]}
         if step.source == "environment":
             known["source"] = kept.pop("source", None) if self.native else None
             if known["source"] is None:
                 usual["source"] = known["source"] = "system"
-        known["timestamp"] = _string(
+        known["timestamp"] = string(
             write_time(step.timestamp, original(step, "timestamp_text", extra))
         )
-        known["model_name"] = self._text(step, "model", extra)
+        known["model_name"] = self._hand.text(step, "model", extra)
         known["reasoning_effort"] = self._effort(step, extra)
-        known["message"], opaque = self._content(step, extra, path)
-        known["reasoning_content"] = self._text(step, "reasoning", extra)
-        calls = [self._call(call, step, f"{path}.calls[{n}]") for n, call in enumerate(step.calls)]
+        known["message"], opaque = self._hand.content(step, extra, path)
+        known["reasoning_content"] = self._hand.text(step, "reasoning", extra)
+        calls = [self._calls.call(call) for call in step.calls]
         if calls or extra.shape.get("tool_calls"):
             known["tool_calls"] = calls
         known["observation"] = self._observation(step, extra, index)
@@ -239,7 +226,7 @@ class Writer:
         if opaque:
             kept["opaque"] = opaque
         adp = adp_columns(step, extra, usual, self._run.media)
-        known["extra"], kept = self._beside(step, kept, extra, adp)
+        known["extra"], kept = self._hand.beside(step, kept, extra, adp)
         out = arrange(known, kept, extra.shape, k.STEP)
         names = extra.shape.get("keys")
         if names is not None and "step_id" not in names:
@@ -274,7 +261,7 @@ class Writer:
         value = original(step, "reasoning_effort", extra)
         if value is not None and extra.shape.get("effort") == "number" and jsontext.is_valid(value):
             return jsontext.raw(value)
-        return _string(value)
+        return string(value)
 
     def _metrics(self, step: Step, extra: Extra) -> Any:
         form = extra.shape.get("metrics") or {}
@@ -295,138 +282,21 @@ class Writer:
             known["logprobs"] = write_floats(step.logprobs, "logprobs", exact)
         return self._inner("metrics", known, extra, k.METRICS)
 
-    def _content(self, row: Step | Observation, extra: Extra, path: str) -> tuple[Any, list[Raw]]:
-        if self.native:
-            return write_content(row, extra, self._run.media), []
-        content, opaque = write_foreign_content(row, extra, self._run.media, path, self._losses)
-        return ("" if content is None else content), opaque
-
-    # ---- calls and results -----------------------------------------------------------------
-
-    def _call(self, call: ToolCall, step: Step, path: str) -> Item:
-        extra = self._extra(call)
-        known: Item = {"function_name": self._text(call, "name", extra)}
-        column = "native_id" if self.native and call.native_id is not None else "call_id"
-        call_id = original(call, column, extra)
-        if call_id is None:
-            call_id = self._ids.get((call.step, call.call))
-        known["tool_call_id"] = _string(call_id)
-        if known["function_name"] is None and not self.native:
-            known["function_name"] = call.language or call.kind or ""
-        known["arguments"] = self._arguments(call, extra)
-        adp = adp_columns(call, extra, {"kind": "function"}, self._run.media)
-        known["extra"], kept = self._beside(call, dict(extra.fields), extra, adp)
-        return arrange(known, kept, extra.shape, k.CALL)
-
-    def _arguments(self, call: ToolCall, extra: Extra) -> Any:
-        text = original(call, "arguments", extra)
-        loose = original(call, "arguments_raw", extra)
-        if call.arguments_kind == "object" and text is None and loose is not None:
-            return jsontext.raw(loose)
-        written = loose if text is None else text
-        blobs = self._run.media
-        if call.kind == "code" and written is not None and (text is None or not _is_object(text)):
-            return {"code": jsontext.string(media.restore(written, blobs))}
-        if text is None:
-            return None if written is None else jsontext.string(media.restore(written, blobs))
-        if self.native and call.arguments_kind == "json_string":
-            return jsontext.string(text)
-        return jsontext.raw(media.restore(text, {} if self.native else blobs))
-
     def _observation(self, step: Step, extra: Extra, index: int) -> Any:
-        results = [self._result(row, path) for row, path in self._moved.get(index, [])]
+        results = self._calls.results(index)
         form = extra.shape.get("observation") or {}
         known: Item = {"results": results if results or form.get("empty") else None}
         return self._inner("observation", known, extra, k.OBSERVATION)
 
-    def _result(self, row: Observation, path: str) -> Item:
-        extra = self._extra(row)
-        known: Item = {"source_call_id": _string(self._answered(row, extra))}
-        known["content"], opaque = self._content(row, extra, path)
-        kept = dict(extra.fields)
-        if row.subagent is not None:
-            refs = jsontext.raw(original(row, "subagent", extra))
-            listed = self.native or jsontext.first_byte(refs) == BRACKET
-            known["subagent_trajectory_ref"] = refs if listed else [refs]
-        if opaque:
-            kept["opaque"] = opaque
-        adp = adp_columns(row, extra, {"source": "environment"}, self._run.media)
-        known["extra"], kept = self._beside(row, kept, extra, adp)
-        return arrange(known, kept, extra.shape, k.RESULT)
 
-    def _answered(self, row: Observation, extra: Extra) -> str | None:
-        first, second = "native_call_id", "call_id"
-        if not self.native:
-            made = self._ids.get((row.call_step, row.call))
-            if made is not None:
-                return made
-            first, second = second, first
-        column = first if getattr(row, first) is not None else second
-        answered: str | None = original(row, column, extra)
-        return answered
-
-    def _make_ids(self) -> None:
-        """ATIF needs ids; calls of other formats may have none."""
-        steps = self._run.steps
-        calls = [call for step in steps for call in step.calls]
-        rows = [row for step in steps for row in step.observations]
-        taken = {call.call_id for call in calls}
-        for row in [*self._run.early_observations, *rows]:
-            taken |= {row.call_id, row.native_call_id}
-        number = 0
-        for call in calls:
-            if call.call_id is None:
-                number += 1
-                while f"call_{number:06d}" in taken:
-                    number += 1
-                self._ids[call.step, call.call] = f"call_{number:06d}"
-
-    def _place_results(self) -> None:
-        """Which results go with which step: a result belongs to the step of its call."""
-        places = {step.step: index for index, step in enumerate(self._run.steps)}
-        for index, step in enumerate(self._run.steps):
-            for n, row in enumerate(step.observations):
-                path, target = f"$.steps[{index}].observations[{n}]", index
-                if not self.native and row.call_step is not None:
-                    target = places.get(row.call_step, index)
-                if target != index:
-                    reason = "it is written with the step of its call, before later steps"
-                    self._losses.add(path, reason)
-                self._moved.setdefault(target, []).append((row, path))
-
-    # ---- small things ----------------------------------------------------------------------
-
-    def _extra(self, row: Row) -> Extra:
-        """A row's ``extra``; the form of another format means nothing here."""
-        found = unpack(row.extra)  # type: ignore[attr-defined]
-        if self.native:
-            return found
-        fields = {n + "_" if n in _RESERVED else n: value for n, value in found.fields.items()}
-        return Extra(fields=fields, escaped=found.escaped)
-
-    def _beside(self, row: Row, kept: Item, extra: Extra, adp: Item) -> tuple[Any, Item]:
-        """The value of ``extra``, and the keys that stand beside it."""
-        blobs = self._run.media
-        if self.native:
-            return write_beside(row, kept.pop("extra", None), extra, adp, blobs), kept
-        return write_beside(row, kept or None, extra, adp, blobs), {}
-
-    def _text(self, row: Row, column: str, extra: Extra) -> Any:
-        """A text column with its base64, as the encoder takes it; None when it is null."""
-        value = original(row, column, extra)
-        return None if value is None else jsontext.string(media.restore(value, self._run.media))
-
-
-_RESERVED = frozenset({"adp", "web", "reward", "context_management"})
-"""Keys of ``extra`` that mean something; the same keys of another format get an underscore."""
-
-
-def _string(text: str | None) -> Any:
-    return None if text is None else jsontext.string(text)
-
-
-def _is_object(text: str) -> bool:
-    return jsontext.first_byte(text.strip().encode("utf-8")) == BRACE
+def _references(subagent: str | None) -> list[list[str | None]]:
+    """Ids and paths of the trajectories that a result refers to."""
+    refs = json.loads(subagent or "null")
+    return [
+        [text if isinstance(text := ref.get(key), str) else None for key in k.REF[:3]]
+        for ref in (refs if isinstance(refs, list) else [refs])
+        if isinstance(ref, dict)
+    ]
 
 
 def _is_turn(step: Step) -> bool:
