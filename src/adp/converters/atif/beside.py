@@ -112,6 +112,7 @@ def write_beside(
             getattr(row, "reward", None), "reward", extra.shape.get("exact", {})
         )
     rest = dict(members(kept) or {})
+    before = list(rest)
     if isinstance(row, Observation):
         known["web"] = _write_web(row, rest.pop("web", None), extra, blobs)
     known["adp"] = adp or None
@@ -122,7 +123,7 @@ def write_beside(
     if kept is not None and members(kept) is None:
         rest = {"value": kept}
     if names is None:
-        names = list(rest)
+        names = before
     whole = {**rest, **known}
     ordered = {name: whole.pop(name) for name in names if name in whole}
     return {**ordered, **whole}
