@@ -1,4 +1,4 @@
-"""ATIF through a store: files come back, branches and trials too, edits show, flavours are checked."""
+"""ATIF through a store: files come back, branches too, and flavours are checked."""
 
 from __future__ import annotations
 

@@ -22,6 +22,7 @@ from adp.converters.atif.form import (
     QUOTE,
     Source,
     integer,
+    members,
     read_time,
 )
 from adp_schema import jsontext, shape
@@ -151,8 +152,11 @@ def _totals(top: Source, columns: Columns) -> None:
 def total_columns(metrics: Mapping[str, Raw]) -> Columns:
     """The columns that final metrics fill."""
     out: Columns = {}
+    beside = members(metrics.get("extra")) or {}
     for key, column in k.TOTAL_COLUMNS.items():
         raw = metrics.get(key)
+        if raw is None and key == "reward":
+            raw = beside.get(key)
         if raw is None or jsontext.first_byte(raw) not in b"-0123456789":
             continue
         text = bytes(raw).decode("ascii")
@@ -200,8 +204,10 @@ class _Step:
 
     def _columns(self, step: Source, index: int) -> Columns:
         columns: Columns = {}
-        if bytes(step.values.get("step_id", b"")) == str(index + 1).encode():
-            step.take("step_id")
+        if step.first("step_id") not in (0, NULL):
+            number = jsontext.unmark_json(jsontext.one_line(step.take("step_id")))
+            if number != str(index + 1):
+                step.form["step_id"] = number
         written = jsontext.decode_value(step.values["source"])
         columns["source"] = "environment"
         if written in ("system", "user", "agent"):

@@ -128,10 +128,13 @@ class Writer:
             if value == before.get(column) or from_trial:
                 continue
             changed = True
+            holder = whole
+            if key not in whole and column in before:
+                holder = whole["extra"] = dict(members(whole["extra"]) or {})
             if value is None:
-                whole.pop(key, None)
+                holder.pop(key, None)
             else:
-                whole[key] = jsontext.raw(number_text(value))
+                holder[key] = jsontext.raw(number_text(value))
         if changed:
             return whole or None
         return None if text is None else jsontext.raw(text)
@@ -194,8 +197,10 @@ class Writer:
     def _step(self, step: Step, index: int, number: int) -> Item:
         extra, path = self._hand.extra(step), f"$.steps[{index}]"
         kept: Item = dict(extra.fields)
-        own_id = kept.get("step_id") if self.native else None
-        known: Item = {"step_id": own_id or number, "source": step.source}
+        own_id = extra.shape.get("step_id")
+        known: Item = {"step_id": number, "source": step.source}
+        if own_id is not None:
+            known["step_id"] = jsontext.raw(own_id)
         usual = {"source": known["source"]}
         if step.source == "environment":
             known["source"] = kept.pop("source", None) if self.native else None
