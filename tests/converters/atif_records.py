@@ -102,7 +102,7 @@ def _parts() -> Text:
             "type": st.sampled_from(['"image"', '"image"', '"audio"']),
             "source": st.one_of(source, source, paths),
         },
-        {"extra": VALUES, "text": strings()},
+        {"extra": st.one_of(VALUES, fields({"annotations": VALUES})), "text": strings()},
     )
     return st.one_of(text, text, image, image, strings(), VALUES)
 

@@ -24,7 +24,7 @@ VERDICTS = {
 
 RANK = (NATIVE, EXTRA, FORM)
 _IGNORED = frozenset({"seq", "trajectory_id", "losses", "media_id", "size", "parent_id"})
-_FORM_OF_PART = frozenset({"$keys", "$form", "$source"})
+_FORM_OF_PART = frozenset({"$keys", "$form", "$source", "$extra"})
 
 Place = tuple[str, int, str]
 """Table, number of the row, column."""
@@ -123,7 +123,7 @@ def hub_paths(rows: Rows, place: Place) -> list[str]:
     """
     table, index, column = place
     if table == "media":
-        return [f"$.media.{column}"]
+        return ["$.media"]
     row = rows[table][index]
     runs = rows["trajectories"]
     seqs = [run["seq"] for run in runs]

@@ -18,7 +18,9 @@ from adp_schema.shape import Extra, original
 
 _TEXT, _MEDIA = ["type", "text"], ["type", "source"]
 _SOURCE = ["media_type", "path"]
-_FORM = frozenset({"$keys", "$source", "$more", "$mime", "mime", "bare", "$form", "$format"})
+_FORM = frozenset(
+    {"$keys", "$source", "$more", "$mime", "mime", "bare", "$form", "$format", "$extra"}
+)
 """Keys of a part's ``extra`` that say how the source wrote it."""
 _ELSEWHERE = frozenset({"reasoning", "tool_call"})
 
@@ -90,7 +92,8 @@ def _read_media(part: dict[str, Raw], kind: str, parts: Parts, builder: RowBuild
     stored = builder.stored_mime(media_id)
     names = list(part)
     del part["source"]
-    extra = _rest(part, names, _MEDIA)
+    boxes = _lift_boxes(part)
+    extra = {**_rest(part, names, _MEDIA), **boxes}
     if kind == '"audio"' and not (stored or "").startswith("audio/"):
         extra["$form"] = "audio"
     elif kind == '"image"' and (stored or "").startswith("audio/"):
@@ -105,6 +108,21 @@ def _read_media(part: dict[str, Raw], kind: str, parts: Parts, builder: RowBuild
         extra["$source"] = sources
     parts.media(media_id, extra)
     return True
+
+
+def _lift_boxes(part: dict[str, Raw]) -> dict[str, Any]:
+    """Labelled boxes of an image stand in its ``extra``; here they are the part's own."""
+    raw = part.get("extra", Raw())
+    inner = jsontext.decode_object(raw) if jsontext.first_byte(raw) == BRACE else {}
+    if "annotations" not in inner or "annotations" in part or jsontext.lost_keys(raw, inner):
+        return {}
+    out: dict[str, Any] = {"$extra": list(inner)}
+    out["annotations"] = jsontext.raw(jsontext.one_line(inner.pop("annotations")))
+    if inner:
+        part["extra"] = Raw(jsontext.encode(inner))
+    else:
+        del part["extra"]
+    return out
 
 
 def write_content(row: Step | Observation, extra: Extra, blobs: Blobs) -> Any:
@@ -170,7 +188,13 @@ def _write_part(part: Part, blobs: Blobs) -> Any:
     if part.type == "opaque":
         return part.value
     extra = dict(part.extra)
-    names = _pop(extra, "$keys")
+    names, lifted = _pop(extra, "$keys"), _pop(extra, "$extra")
+    if lifted is not None:
+        inner = {
+            **(members(extra.get("extra")) or {}),
+            "annotations": extra.pop("annotations", None),
+        }
+        extra["extra"] = {name: inner[name] for name in lifted if inner.get(name) is not None}
     if part.type == "text":
         text = jsontext.string(media.restore(part.text, blobs))
         whole: dict[str, Any] = {"type": "text", "text": text, **extra}
