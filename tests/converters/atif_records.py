@@ -52,7 +52,9 @@ def extras() -> Text:
         {"html": _ODD_TEXT, "axtree": _ODD_TEXT, "url": _ODD_TEXT},
         {
             "image_observation": VALUES,
-            "viewport_size": st.sampled_from(["[1280, 720]", "[1.0,2]", "null", "[1]", "[-0, 0]"]),
+            "viewport_size": st.sampled_from(
+                ["[1280, 720]", "[1.0,2]", "null", "[1]", "[-0, 0]", "[null, 3]", "[1e999, 2]"]
+            ),
         },
     )
     context = fields({"type": st.just('"compaction"'), "boundary": _BOUNDARIES})

@@ -14,7 +14,7 @@ from tests.converters.atif_records import atif_records, read, write
 from tests.converters.test_openai_chat_any import tokens
 
 MANY = settings(
-    max_examples=200,
+    max_examples=80,
     deadline=None,
     phases=[Phase.explicit, Phase.generate, Phase.shrink],
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],

@@ -16,7 +16,15 @@ import pyarrow as pa
 from msgspec import Raw
 
 from adp.converters.atif import keys as k
-from adp.converters.atif.form import BRACE, Source, arrange, members, number_text, read_time
+from adp.converters.atif.form import (
+    BRACE,
+    BRACKET,
+    Source,
+    arrange,
+    members,
+    number_text,
+    read_time,
+)
 from adp.converters.atif.form import write_number as number
 from adp.converters.unwritten import BOOKKEEPING, DEFAULTS
 from adp_schema import jsontext, media
@@ -80,18 +88,26 @@ def _read_web(inner: Source, found: Columns, losses: Losses) -> None:
     assert web is not None
     for name in ("html", "axtree", "url"):
         found[name] = web.text(name)
-    sizes = (
-        jsontext.decode_array(web.values["viewport_size"])
-        if web.first("viewport_size") == 91
-        else []
-    )
-    if len(sizes) == 2 and all(jsontext.first_byte(size) in b"-0123456789" for size in sizes):
-        width, height = (float(bytes(size)) for size in sizes)
-        if [number_text(width).encode(), number_text(height).encode()] == [bytes(s) for s in sizes]:
-            web.take("viewport_size")
-            found["viewport_width"], found["viewport_height"] = width, height
+    sizes = _read_sizes(web.values.get("viewport_size", Raw()))
+    if sizes is not None:
+        web.take("viewport_size")
+        found["viewport_width"], found["viewport_height"] = sizes
     inner.close("web", web, k.WEB)
     inner.form.setdefault("web", {})
+
+
+def _read_sizes(raw: Raw) -> list[float | None] | None:
+    """Width and height, one of them perhaps null; None for anything that is spelled otherwise."""
+    if jsontext.first_byte(raw) != BRACKET:
+        return None
+    out: list[float | None] = []
+    for size in jsontext.decode_array(raw):
+        text = bytes(size).decode("utf-8")
+        number = text[0] in "-0123456789"
+        if text != "null" and not (number and number_text(float(text)) == text):
+            return None
+        out.append(float(text) if number else None)
+    return out if len(out) == 2 and out != [None, None] else None
 
 
 def write_beside(

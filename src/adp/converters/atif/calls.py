@@ -31,8 +31,8 @@ class Calls:
         """The results that go with the step of this index."""
         return [self.result(row, path) for row, path in self._placed.get(index, [])]
 
-    def call(self, call: ToolCall) -> Item:
-        """A call."""
+    def call(self, call: ToolCall, path: str) -> Item:
+        """A call; ``path`` is where it is in the trajectory."""
         extra = self._hand.extra(call)
         known: Item = {"function_name": self._hand.text(call, "name", extra)}
         column = "native_id" if self.native and call.native_id is not None else "call_id"
@@ -41,13 +41,14 @@ class Calls:
             call_id = self._ids.get((call.step, call.call))
         known["tool_call_id"] = string(call_id)
         if known["function_name"] is None and not self.native:
-            known["function_name"] = call.language or call.kind or ""
-        known["arguments"] = self._arguments(call, extra)
+            kind = "" if call.kind in (None, "function") else call.kind
+            known["function_name"] = call.language or kind
+        known["arguments"] = self._arguments(call, extra, path)
         adp = adp_columns(call, extra, {"kind": "function"}, self._run.media)
         known["extra"], kept = self._hand.beside(call, dict(extra.fields), extra, adp)
         return arrange(known, kept, extra.shape, k.CALL)
 
-    def _arguments(self, call: ToolCall, extra: Extra) -> Any:
+    def _arguments(self, call: ToolCall, extra: Extra, path: str) -> Any:
         text = original(call, "arguments", extra)
         loose = original(call, "arguments_raw", extra)
         if call.arguments_kind == "object" and text is None and loose is not None:
@@ -60,7 +61,12 @@ class Calls:
             return None if written is None else jsontext.string(media.restore(written, blobs))
         if self.native and call.arguments_kind == "json_string":
             return jsontext.string(text)
-        return jsontext.raw(media.restore(text, {} if self.native else blobs))
+        if self.native:
+            return jsontext.raw(text)
+        if text.strip() == "null":
+            self._losses.add(f"{path}.arguments", "it is null and is written under a key")
+            return {"arguments": None}
+        return jsontext.raw(media.restore(text, blobs))
 
     def result(self, row: Observation, path: str) -> Item:
         """A result; ``path`` is where it is in the trajectory."""

@@ -187,14 +187,13 @@ def _report_order(parts: list[Part], path: str, losses: Losses) -> None:
 def _write_part(part: Part, blobs: Blobs) -> Any:
     if part.type == "opaque":
         return part.value
-    extra = dict(part.extra)
+    extra: dict[str, Any] = dict(part.extra)
     names, lifted = _pop(extra, "$keys"), _pop(extra, "$extra")
     if lifted is not None:
-        inner = {
-            **(members(extra.get("extra")) or {}),
-            "annotations": extra.pop("annotations", None),
-        }
-        extra["extra"] = {name: inner[name] for name in lifted if inner.get(name) is not None}
+        inner = dict(members(extra.get("extra")) or {})
+        if "annotations" in extra:
+            inner["annotations"] = extra.pop("annotations")
+        extra["extra"] = {name: inner[name] for name in lifted if name in inner}
     if part.type == "text":
         text = jsontext.string(media.restore(part.text, blobs))
         whole: dict[str, Any] = {"type": "text", "text": text, **extra}

@@ -180,10 +180,13 @@ class _Strict:
         for name in _AGENT_ONLY[self.flavour]:
             if name in out:
                 extra[name] = out.pop(name)
+                if name == "reasoning_content":
+                    reason = "only the agent may reason; it is kept in extra.reasoning_content"
+                    self.losses.add(f"{place}.reasoning", reason)
                 if name == "tool_calls":
                     for n in range(len(extra[name])):
                         reason = "only the agent may call; the call is kept in extra.tool_calls"
-                        for column in ("name", "arguments", "arguments_raw", "call_id"):
+                        for column in ("name", "arguments", "arguments_raw", "call_id", "extra"):
                             self.losses.add(f"{place}.calls[{n}].{column}", reason)
 
     def _scalars(self, out: Item, extra: Item) -> None:

@@ -213,7 +213,7 @@ class Writer:
         known["reasoning_effort"] = self._effort(step, extra)
         known["message"], opaque = self._hand.content(step, extra, path)
         known["reasoning_content"] = self._hand.text(step, "reasoning", extra)
-        calls = [self._calls.call(call) for call in step.calls]
+        calls = [self._calls.call(call, f"{path}.calls[{n}]") for n, call in enumerate(step.calls)]
         if calls or extra.shape.get("tool_calls"):
             known["tool_calls"] = calls
         known["observation"] = self._observation(step, extra, index)

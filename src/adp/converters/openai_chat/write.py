@@ -217,7 +217,7 @@ class _Writer:
         inner: dict[str, Any] = {}
         name = original(call, "name", extra)
         if name is None and not self.native:
-            name = call.language or call.kind
+            name = call.language or ("" if call.kind == "function" else call.kind)
         if name is not None:
             inner["name"] = _string(name)
         key = "input" if extra.shape.get("form") == "custom" else "arguments"
