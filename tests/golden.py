@@ -20,7 +20,11 @@ from adp_schema.tables import TABLES
 
 ROOT = Path(__file__).parents[1]
 FOLDER = Path(__file__).parent / "converters" / "golden"
-EXAMPLES = {"openai_chat": "examples/chat/booking.jsonl", "adp_v1": "examples/adp/shop.json"}
+EXAMPLES = {
+    "openai_chat": "examples/chat/booking.jsonl",
+    "adp_v1": "examples/adp/shop.json",
+    "atif": "tests/converters/examples/trip.json",
+}
 
 
 def rows_of(store: Store) -> dict[str, list[dict[str, Any]]]:
