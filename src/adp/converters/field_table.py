@@ -28,6 +28,7 @@ from adp.converters.row_differences import (
     NATIVE,
     RANK,
     STRUCTURE,
+    VERDICTS,
     Place,
     Rows,
     differences,
@@ -303,6 +304,14 @@ def _source_path(keys: tuple[str | int, ...]) -> str:
 
 
 __all__ = [
-    *("EXTRA", "FORM", "LOST", "NATIVE", "STRUCTURE", "VERDICTS"),
-    *("FieldRow", "SilentLossError", "field_rows", "load_probe"),
+    "EXTRA",
+    "FORM",
+    "LOST",
+    "NATIVE",
+    "STRUCTURE",
+    "VERDICTS",
+    "FieldRow",
+    "SilentLossError",
+    "field_rows",
+    "load_probe",
 ]
