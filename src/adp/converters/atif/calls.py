@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from adp.converters.atif import keys as k
-from adp.converters.atif.beside import adp_columns
+from adp.converters.atif.beside import adp_columns, write_beside
 from adp.converters.atif.form import BRACE, BRACKET, arrange
 from adp.converters.atif.hand import Hand, Item, string
 from adp_schema import jsontext, media
@@ -45,8 +45,9 @@ class Calls:
             known["function_name"] = call.language or kind
         known["arguments"] = self._arguments(call, extra, path)
         adp = adp_columns(call, extra, {"kind": "function"}, self._run.media)
-        known["extra"], kept = self._hand.beside(call, dict(extra.fields), extra, adp)
-        return arrange(known, kept, extra.shape, k.CALL)
+        inner, own = self._hand.split(extra)
+        known["extra"] = write_beside(call, inner, extra, adp, self._run.media)
+        return arrange(known, own, extra.shape, k.CALL)
 
     def _arguments(self, call: ToolCall, extra: Extra, path: str) -> Any:
         text = original(call, "arguments", extra)
@@ -73,16 +74,16 @@ class Calls:
         extra = self._hand.extra(row)
         known: Item = {"source_call_id": string(self._answered(row, extra))}
         known["content"], opaque = self._hand.content(row, extra, path)
-        kept: Item = dict(extra.fields)
+        inner, own = self._hand.split(extra)
         if row.subagent is not None:
             refs = jsontext.raw(original(row, "subagent", extra))
             listed = self.native or jsontext.first_byte(refs) == BRACKET
             known["subagent_trajectory_ref"] = refs if listed else [refs]
         if opaque:
-            kept["opaque"] = opaque
+            inner = {**(inner or {}), "opaque": opaque}
         adp = adp_columns(row, extra, {"source": "environment"}, self._run.media)
-        known["extra"], kept = self._hand.beside(row, kept, extra, adp)
-        return arrange(known, kept, extra.shape, k.RESULT)
+        known["extra"] = write_beside(row, inner, extra, adp, self._run.media)
+        return arrange(known, own, extra.shape, k.RESULT)
 
     def _answered(self, row: Observation, extra: Extra) -> str | None:
         first, second = "native_call_id", "call_id"

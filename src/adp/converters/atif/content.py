@@ -172,6 +172,10 @@ def write_foreign_content(
         elif own:
             losses.add(f"{path}.content[{index}].extra", REASON)
     opaque = [part.value for part in parts if part.type == "opaque"]
+    for index, part in enumerate(parts):
+        if part.type == "opaque":
+            reason = "ATIF has no such part; it is kept in extra.opaque, out of order"
+            losses.add(f"{path}.content[{index}]", reason)
     if plain:
         return (None if text is None else jsontext.string(media.restore(text, blobs))), opaque
     return written, opaque

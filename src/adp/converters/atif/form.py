@@ -160,6 +160,25 @@ class Source:
         return self.form
 
 
+def spread(source: Source) -> None:
+    """Put the keys of ``extra`` in the place of it; ``own`` tells the others from them.
+
+    An ``extra`` stays whole when its keys cannot stand beside those of the object itself.
+    """
+    own = [name for name in source.values if name != "extra"]
+    raw = source.values.get("extra")
+    if raw is not None:
+        inner = jsontext.decode_object(raw) if jsontext.first_byte(raw) == BRACE else {}
+        odd = any(name in own or jsontext.has_mark(name) for name in inner)
+        if odd or not inner or jsontext.lost_keys(raw, inner):
+            source.form["whole"] = True
+            return
+        del source.values["extra"]
+        source.values.update(inner)
+    if own:
+        source.form["own"] = own
+
+
 def integer(text: str, bits: int = 64) -> int | None:
     """The integer that a number is, also one written as 12.0, when it fits."""
     try:

@@ -7,7 +7,6 @@ from typing import Any
 from msgspec import Raw
 
 from adp.converters.atif import keys as k
-from adp.converters.atif.beside import write_beside
 from adp.converters.atif.content import write_content, write_foreign_content
 from adp_schema import jsontext, media
 from adp_schema.model import Observation, Row, Step, Trajectory
@@ -48,12 +47,14 @@ class Hand:
         fields = {n + "_" if n in _RESERVED else n: value for n, value in found.fields.items()}
         return Extra(fields=fields, escaped=found.escaped)
 
-    def beside(self, row: Row, kept: Item, extra: Extra, adp: Item) -> tuple[Any, Item]:
-        """The value of ``extra``, and the keys that stand beside it."""
-        blobs = self.run.media
-        if self.native:
-            return write_beside(row, kept.pop("extra", None), extra, adp, blobs), kept
-        return write_beside(row, kept or None, extra, adp, blobs), {}
+    def split(self, extra: Extra) -> tuple[Any, Item]:
+        """What goes into the ``extra`` of an object, and what stands beside it."""
+        fields: Item = dict(extra.fields)
+        if extra.shape.get("whole"):
+            return fields.pop("extra", None), fields
+        names = extra.shape.get("own", ())
+        own = {name: fields.pop(name) for name in names if name in fields}
+        return fields or None, own
 
     def text(self, row: Row, column: str, extra: Extra) -> Any:
         """A text column with its base64, as the encoder takes it; None when it is null."""

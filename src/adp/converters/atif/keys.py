@@ -9,6 +9,8 @@
 - ``agent``, ``metrics``, ``observation``, ``web``: the form of that inner object.
 - ``tool_calls``, ``subagent_trajectories``, ``empty``: that list was there, and empty.
 - ``extra``: the keys of the source's ``extra`` in order, when columns hold some of them.
+- ``own``: the keys in ``extra`` that the object has beside its ``extra``; the others are in it.
+- ``whole``: ``extra`` is under its own key.
 - ``step_id``: the number of a step as written, where it is not its place in the list.
 - ``effort``: ``number`` when the reasoning effort was one.
 - ``id``: ``session_id`` when the trajectory has no id of its own.

@@ -24,6 +24,7 @@ from adp.converters.atif.form import (
     integer,
     members,
     read_time,
+    spread,
 )
 from adp_schema import jsontext, shape
 from adp_schema.arrow import Columns, json_columns
@@ -80,10 +81,12 @@ class Reader:
         continued = top.text("continued_trajectory_ref")
         read_beside(top, "trajectories", columns, {}, self._losses)
         form = top.end(k.TRAJECTORY, ("steps",))
+        spread(top)
         key = trial.free_key(top.values)
         found = trial.read_files(self._record.source_file, files, self._losses)
         if found.files:
             top.values[key] = Raw(jsontext.encode(found.files))
+            form["own"] = [*form.get("own", ()), key]
             form["trial"] = {"key": key, "layouts": found.layouts}
             own = {name: value for name, value in columns.items() if value is not None}
             columns = {**found.columns, **own}
@@ -192,6 +195,7 @@ class _Step:
         usual = {"source": columns["source"], "kind": columns["kind"]}
         read_beside(step, "steps", columns, usual, self._losses)
         form = step.end(k.STEP, ("step_id", "source"))
+        spread(step)
         if turn and not any(columns.get(name) is not None for name in turn):
             columns |= turn
             form["trial"] = True
@@ -279,7 +283,7 @@ class _Step:
         read_beside(call, "tool_calls", columns, {"kind": "function"}, self._losses)
         if columns["kind"] == "code":
             _code(columns)
-        columns["extra"] = shape.pack(call.values, shape=call.end(k.CALL))
+        columns["extra"] = _pack(call, k.CALL)
         columns = {name: value for name, value in columns.items() if value is not None}
         native = columns.get("call_id")
         number = self._builder.call(columns)
@@ -299,7 +303,7 @@ class _Step:
                 refs = jsontext.decode_array(refs_raw)
         usual = {"source": "environment"}
         read_beside(result, "observations", columns, usual, self._losses)
-        columns["extra"] = shape.pack(result.values, shape=result.end(k.RESULT))
+        columns["extra"] = _pack(result, k.RESULT)
         columns = {name: value for name, value in columns.items() if value is not None}
         again = self._again(answers)
         if again is not None:
@@ -337,6 +341,13 @@ class _Step:
         rest = {key: value for key, value in ref.items() if jsontext.first_byte(value) != NULL}
         columns["extra"] = shape.pack(rest)
         add_link(self._builder, {n: v for n, v in columns.items() if v is not None})
+
+
+def _pack(source: Source, order: tuple[str, ...]) -> str | None:
+    """The column ``extra`` of an object."""
+    form = source.end(order)
+    spread(source)
+    return shape.pack(source.values, shape=form)
 
 
 def _metrics(step: Source, columns: Columns, losses: Losses) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 from adp.converters.atif import keys as k
 from adp.converters.atif import trial
-from adp.converters.atif.beside import adp_columns
+from adp.converters.atif.beside import adp_columns, write_beside
 from adp.converters.atif.calls import Calls
 from adp.converters.atif.form import (
     arrange,
@@ -71,14 +71,14 @@ class Writer:
         if run.task is not None:
             report_columns(run.task, frozenset(), "$.task", self._losses)
         without = {n for n, value in self._files.columns.items() if getattr(run, n) == value}
-        kept = dict(extra.fields)
+        inner, own = self._hand.split(extra)
         if self._files.files:
-            del kept[extra.shape["trial"]["key"]]
+            del own[extra.shape["trial"]["key"]]
         adp = adp_columns(run, extra, {}, run.media, without=frozenset(without))
         if run.branch_kind not in (None, "subagent"):
             adp = {"branch_kind": run.branch_kind, "parent_step": run.parent_step, **adp}
-        known["extra"], kept = self._hand.beside(run, kept, extra, adp)
-        return arrange(known, kept, extra.shape, k.TRAJECTORY)
+        known["extra"] = write_beside(run, inner, extra, adp, run.media)
+        return arrange(known, own, extra.shape, k.TRAJECTORY)
 
     def _head(self, extra: Extra) -> Item:
         run = self._run
@@ -106,7 +106,7 @@ class Writer:
     def _inner(self, key: str, known: Item, extra: Extra, order: tuple[str, ...]) -> Any:
         """An inner object of columns and what ``extra`` keeps of it; None when there is none."""
         form = extra.shape.get(key)
-        kept = extra.fields.get(key) if self.native else None
+        kept = self._hand.split(extra)[1].get(key)
         known = {name: value for name, value in known.items() if value is not None}
         if not known and form is None:
             return kept
@@ -196,14 +196,14 @@ class Writer:
 
     def _step(self, step: Step, index: int, number: int) -> Item:
         extra, path = self._hand.extra(step), f"$.steps[{index}]"
-        kept: Item = dict(extra.fields)
+        inner, own = self._hand.split(extra)
         own_id = extra.shape.get("step_id")
         known: Item = {"step_id": number, "source": step.source}
         if own_id is not None:
             known["step_id"] = jsontext.raw(own_id)
         usual = {"source": known["source"]}
         if step.source == "environment":
-            known["source"] = kept.pop("source", None) if self.native else None
+            known["source"] = own.pop("source", None)
             if known["source"] is None:
                 usual["source"] = known["source"] = "system"
         known["timestamp"] = string(
@@ -222,36 +222,33 @@ class Writer:
         exact = extra.shape.get("exact", {})
         known["llm_call_count"] = write_number(step.llm_call_count, "llm_call_count", exact)
         usual["kind"] = k.USUAL_KINDS.get(usual["source"] or "", "message")
-        if self.native and (told := _edit(kept)) is not None:
+        if self.native and (told := _edit(inner)) is not None:
             usual["kind"] = "context_edit"
             self._report_edit(step, told, path)
         elif step.kind == "context_edit":
-            self._context(step, kept, known)
+            inner = self._context(step, inner, known)
             usual["kind"] = "context_edit"
         if opaque:
-            kept["opaque"] = opaque
+            inner = {**(inner or {}), "opaque": opaque}
         adp = adp_columns(step, extra, usual, self._run.media)
-        known["extra"], kept = self._hand.beside(step, kept, extra, adp)
-        out = arrange(known, kept, extra.shape, k.STEP)
+        known["extra"] = write_beside(step, inner, extra, adp, self._run.media)
+        out = arrange(known, own, extra.shape, k.STEP)
         names = extra.shape.get("keys")
         if names is not None and "step_id" not in names:
             del out["step_id"]
         return out
 
-    def _context(self, step: Step, kept: Item, known: Item) -> None:
+    def _context(self, step: Step, inner: Any, known: Item) -> Item:
         """Say how the context is edited, in the way that ATIF agreed on."""
         context = {"type": "compaction", "boundary": step.edit_boundary}
         context = {name: value for name, value in context.items() if value is not None}
-        if self.native:
-            kept["extra"] = {**(members(kept.get("extra")) or {}), "context_management": context}
-        else:
-            kept["context_management"] = context
         if step.edit_summary is not None:
             results = (known["observation"] or {}).get("results", [])
             summary = {
                 "content": jsontext.string(media.restore(step.edit_summary, self._run.media))
             }
             known["observation"] = {"results": [summary, *results]}
+        return {**(members(inner) or {}), "context_management": context}
 
     def _report_edit(self, step: Step, told: Item, path: str) -> None:
         """What was read about a context edit is written from ``extra`` and from the results."""
@@ -309,7 +306,7 @@ def _is_turn(step: Step) -> bool:
     return step.source == "agent" and not made and not step.is_copied_context
 
 
-def _edit(kept: Item) -> Item | None:
+def _edit(inner: Any) -> Item | None:
     """What the ``extra`` of a step says about an edit of the context."""
-    inner = members(kept.get("extra"))
-    return None if inner is None else members(inner.get("context_management"))
+    found = members(inner)
+    return None if found is None else members(found.get("context_management"))
