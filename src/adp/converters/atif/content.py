@@ -50,7 +50,7 @@ def read_content(
 
 def _read_part(raw: Raw, parts: Parts, builder: RowBuilder) -> None:
     part = jsontext.decode_object(raw) if jsontext.first_byte(raw) == BRACE else {}
-    odd = not part or any(key.startswith("$") for key in part) or jsontext.lost_keys(raw, part)
+    odd = not part or any(map(_is_reserved, part)) or jsontext.lost_keys(raw, part)
     kind = bytes(part.get("type", b"")).decode("utf-8")
     if not odd and kind == '"text"' and jsontext.first_byte(part.get("text", b"")) == QUOTE:
         names = list(part)
@@ -58,6 +58,11 @@ def _read_part(raw: Raw, parts: Parts, builder: RowBuilder) -> None:
         parts.text(text, _rest(part, names, _TEXT))
     elif odd or kind not in ('"image"', '"audio"') or not _read_media(part, kind, parts, builder):
         parts.opaque(jsontext.raw(jsontext.one_line(raw)))
+
+
+def _is_reserved(key: str) -> bool:
+    """Whether a key cannot stand among what a part remembers."""
+    return key.startswith("$") or jsontext.has_mark(key)
 
 
 def _rest(part: dict[str, Raw], names: list[str], usual: list[str]) -> dict[str, Any]:
@@ -75,7 +80,7 @@ def _read_media(part: dict[str, Raw], kind: str, parts: Parts, builder: RowBuild
     raw = part.get("source", Raw())
     inner = jsontext.decode_object(raw) if jsontext.first_byte(raw) == BRACE else {}
     odd = jsontext.first_byte(inner.get("path", b"")) != QUOTE or jsontext.lost_keys(raw, inner)
-    if odd or any(key.startswith("$") for key in inner):
+    if odd or any(map(_is_reserved, inner)):
         return False
     sources = list(inner)
     path = jsontext.decode_value(inner.pop("path"))
@@ -114,7 +119,8 @@ def _lift_boxes(part: dict[str, Raw]) -> dict[str, Any]:
     """Labelled boxes of an image stand in its ``extra``; here they are the part's own."""
     raw = part.get("extra", Raw())
     inner = jsontext.decode_object(raw) if jsontext.first_byte(raw) == BRACE else {}
-    if "annotations" not in inner or "annotations" in part or jsontext.lost_keys(raw, inner):
+    listed = jsontext.first_byte(inner.get("annotations", Raw())) == BRACKET
+    if not listed or "annotations" in part or jsontext.lost_keys(raw, inner):
         return {}
     out: dict[str, Any] = {"$extra": list(inner)}
     out["annotations"] = jsontext.raw(jsontext.one_line(inner.pop("annotations")))
