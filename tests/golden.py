@@ -24,6 +24,7 @@ EXAMPLES = {
     "openai_chat": "examples/chat/booking.jsonl",
     "adp_v1": "examples/adp/shop.json",
     "sharegpt": "tests/converters/data/sharegpt.json",
+    "atif": "tests/converters/examples/trip.json",
 }
 
 

@@ -153,6 +153,7 @@ def export(
     to: str,
     out: PathText,
     *,
+    flavour: str | None = None,
     single: str | None = None,
     strict: bool = False,
 ) -> ExportReport:
@@ -162,6 +163,7 @@ def export(
         store: the store, or its path or URL.
         to: name of the format.
         out: folder for the files; it must be empty or absent.
+        flavour: way to write the format, where it has several.
         single: write one file of this name instead of one a source file.
         strict: stop at the first loss.
 
@@ -169,7 +171,7 @@ def export(
         How much was written, and what the format could not hold.
 
     Raises:
-        UsageError: there is no such format.
+        UsageError: there is no such format or flavour.
         OutputExistsError: the folder holds something, or cannot be written.
         ConversionLossError: with ``strict``, the format cannot hold something.
     """
@@ -177,7 +179,7 @@ def export(
 
     from adp.converters.export import export as run
 
-    return run(_opened(store), to, os.fspath(out), single=single, strict=strict)
+    return run(_opened(store), to, os.fspath(out), flavour=flavour, single=single, strict=strict)
 
 
 def validate(

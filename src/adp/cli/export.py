@@ -18,6 +18,10 @@ def export(
     path: Annotated[str, typer.Argument(metavar="STORE", help="Folder or URL of the store.")],
     to: Annotated[str, typer.Option("--to", metavar="FORMAT", help="Format; see: adp formats.")],
     out: Annotated[str, typer.Option("--out", "-o", metavar="OUT", help="Folder for the files.")],
+    flavour: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Way to write the format; see: adp formats."),
+    ] = None,
     single: Annotated[
         str | None, typer.Option(metavar="FILE", help="Write all into one file of this name.")
     ] = None,
@@ -29,7 +33,7 @@ def export(
     """Write a store out in another format, and say what that format cannot hold."""
     from adp.converters.export import export as write
 
-    report = write(Store.open(path), to, out, single=single, strict=strict)
+    report = write(Store.open(path), to, out, flavour=flavour, single=single, strict=strict)
     if as_json:
         print_json(asdict(report))
         return

@@ -2,7 +2,8 @@
 
 Files keep the relative paths of the inputs. A file of the same format keeps its layout too: one
 array or one record a line, indentation, ASCII escapes, Parquet with its schema. Files of another
-format get that format's usual layout.
+format get that format's usual layout. Files that belong to an input, such as the result of a trial,
+are written again beside a file of the same format.
 """
 
 from __future__ import annotations
@@ -10,15 +11,22 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from itertools import groupby
+from itertools import chain, groupby, islice
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from adp.converters import style as styles
+from adp.converters.branches import count, report_parent, with_branches
 from adp.converters.files.writing import compression_of, open_target, without_compression
 from adp.converters.registry import formats
 from adp.core.progress import Progress, Silent
-from adp_schema.errors import ConversionLossError, OutputExistsError, StoreError
+from adp_schema.errors import (
+    ConversionLossError,
+    OutputExistsError,
+    StoreError,
+    UsageError,
+    unknown_name,
+)
 from adp_schema.model import Trajectory
 from adp_schema.protocols import Converter, Losses
 from adp_schema.store import Store
@@ -46,6 +54,7 @@ def export(
     to: str,
     out: str,
     *,
+    flavour: str | None = None,
     single: str | None = None,
     strict: bool = False,
     progress: Progress | None = None,
@@ -56,16 +65,18 @@ def export(
         store: the store.
         to: name of the format.
         out: folder for the files; it must be empty or absent.
+        flavour: way to write it, where the format has several.
         single: write one file of this name instead of one a source file.
         strict: stop at the first loss.
         progress: told how far it is, in trajectories.
 
     Raises:
-        UsageError: there is no such format.
+        UsageError: there is no such format or flavour.
         OutputExistsError: the folder holds something, or cannot be written.
         ConversionLossError: with ``strict``, the format cannot hold something.
     """
     converter = formats.get(to)
+    _check_flavour(converter, flavour)
     folder = Path(out)
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise OutputExistsError(f"{folder} is there and not empty; choose another -o")
@@ -76,6 +87,7 @@ def export(
     sources = _sources(store)
     try:
         for name, trajectories in groupby(store.trajectories(), _file_of(single)):
+            source = None if single else sources.get(name)
             target = folder / _target_name(name, sources.get(name), converter, single)
             if target in written:
                 raise StoreError(
@@ -83,8 +95,9 @@ def export(
                 )
             written.add(target)
             target.parent.mkdir(parents=True, exist_ok=True)
-            records = _records(trajectories, converter, losses, strict, told)
-            source = None if single else sources.get(name)
+            same = source is not None and source["source_format"] == converter.name
+            scribe = _Scribe(converter, flavour, losses, strict, told, folder if same else None)
+            records = scribe.records(trajectories)
             report.records += _write(target, records, source, converter)
             report.files += 1
     except OSError as error:
@@ -108,30 +121,75 @@ def _target_name(
     name: str, source: dict[str, Any] | None, converter: Converter, single: str | None
 ) -> str:
     """Relative path of an output file, without a way out of the folder."""
-    parts = [part for part in Path(name).parts if part not in ("..", "/", "\\")]
-    path = Path(*parts)
+    path = _safe(name)
     if single or (source is not None and source["source_format"] == converter.name):
         return str(path)
     return str(without_compression(path).with_suffix(_SUFFIXES[converter.container]))
 
 
-def _records(
-    trajectories: Iterator[Trajectory],
-    converter: Converter,
-    losses: Losses,
-    strict: bool,
-    told: Progress,
-) -> Iterator[Any]:
-    for trajectory in trajectories:
-        record = converter.write(trajectory, losses)
-        items = losses.take()
-        if strict and items:
-            raise ConversionLossError(
-                f"{trajectory.trajectory_id}: {converter.name} cannot hold "
-                f"{items[0]['path']}: {items[0]['reason']} (--strict)"
-            )
-        told.advance(1)
-        yield record
+def _safe(name: str) -> Path:
+    """A relative path without a way out of its folder."""
+    return Path(*[part for part in Path(name).parts if part not in ("..", "/", "\\")])
+
+
+def _check_flavour(converter: Converter, flavour: str | None) -> None:
+    if flavour is None or flavour in converter.flavours:
+        return
+    if not converter.flavours:
+        raise UsageError(f"the format {converter.name} has no flavours; leave out --flavour")
+    raise UsageError(unknown_name("flavour", flavour, converter.flavours))
+
+
+@dataclass
+class _Scribe:
+    """Turns trajectories into records.
+
+    Attributes:
+        converter: the format.
+        flavour: way to write it.
+        losses: takes what the format cannot hold.
+        strict: stop at the first loss.
+        told: told how far it is.
+        beside: folder for files that belong to an input; None when they are not written.
+    """
+
+    converter: Converter
+    flavour: str | None
+    losses: Losses
+    strict: bool
+    told: Progress
+    beside: Path | None
+
+    def records(self, trajectories: Iterator[Trajectory]) -> Iterator[Any]:
+        """The records, one a trajectory, or one a run with its branches."""
+        converter, losses = self.converter, self.losses
+        whole = with_branches(trajectories) if converter.embeds_branches else trajectories
+        for trajectory in whole:
+            words = () if self.flavour is None else (self.flavour,)
+            record = converter.write(trajectory, losses, *words)
+            report_parent(trajectory, losses)
+            self._side_files(trajectory)
+            items = losses.take()
+            if self.strict and items:
+                raise ConversionLossError(
+                    f"{trajectory.trajectory_id}: {converter.name} cannot hold "
+                    f"{items[0]['path']}: {items[0]['reason']} (--strict)"
+                )
+            self.told.advance(count(trajectory))
+            yield record
+
+    def _side_files(self, trajectory: Trajectory) -> None:
+        """Write the files that belong to a trajectory's file, where the format knows of any."""
+        write = getattr(self.converter, "write_side_files", None)
+        if write is None or trajectory.source_format != self.converter.name:
+            return
+        for name, data in write(trajectory).items():
+            if self.beside is None:
+                self.losses.add(f"$.side_files.{name}", "it is written beside its own file only")
+                continue
+            target = self.beside / _safe(name)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(data)
 
 
 def _write(
@@ -145,6 +203,11 @@ def _write(
         suffix = without_compression(target).suffix
         framing = "jsonl" if suffix in (".jsonl", ".ndjson") else framing
     style = json.loads(source["style"]) if source is not None and same else default_style(framing)
+    if framing == "json":
+        # A file holds one document; several records need an array around them.
+        first = list(islice(records, 2))
+        framing = "json_array" if len(first) > 1 else "json"
+        records = chain(first, records)
     if framing == "parquet":
         from adp.converters.parquet_rows import write_rows
 
@@ -161,8 +224,10 @@ def _write(
 
 
 def default_style(framing: str) -> dict[str, Any]:
-    """Layout of a file that has no source of its format: arrays are indented by two."""
-    return {"layout": 2, "ascii": True} if framing == "json_array" else dict(styles.DEFAULT)
+    """Layout of a file that has no source of its format: documents are indented by two."""
+    if framing == "json_array":
+        return {"layout": 2, "ascii": True}
+    return {"layout": 2, "ascii": False} if framing == "json" else dict(styles.DEFAULT)
 
 
 def _write_records(

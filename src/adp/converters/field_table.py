@@ -19,38 +19,31 @@ from dataclasses import dataclass, field
 from importlib import resources
 from typing import Any
 
+from adp.converters.branches import report_parent, with_branches
 from adp.converters.registry import formats
+from adp.converters.row_differences import (
+    EXTRA,
+    FORM,
+    LOST,
+    NATIVE,
+    RANK,
+    STRUCTURE,
+    VERDICTS,
+    Place,
+    Rows,
+    differences,
+    hub_paths,
+    kept_in,
+    verdict_of,
+)
 from adp.converters.unwritten import BOOKKEEPING
 from adp_schema import errors, jsontext
 from adp_schema.builder import Origin, RowBuilder
 from adp_schema.model import Media, Trajectory
 from adp_schema.protocols import Converter, Losses, RawRecord
 from adp_schema.reader import assemble, to_models
-from adp_schema.shape import RESERVED
 
-NATIVE = "native"
-EXTRA = "extra"
-FORM = "form"
-STRUCTURE = "structure"
-LOST = "lost"
-
-VERDICTS = {
-    NATIVE: "a column of its own holds the value; in another format: it comes back in that column",
-    EXTRA: "the column `extra` keeps it, and the same format writes it again",
-    FORM: "how the source wrote it; kept for the same format, and no other format needs it",
-    STRUCTURE: "it says what the object is, and so which rows come out",
-    LOST: "not kept; the report of losses says so",
-}
-"""Verdict -> what it means. Another format may also give ``to TABLE.COLUMN``: kept, elsewhere."""
-
-_RANK = (NATIVE, EXTRA, FORM)
-_IGNORED = frozenset({"seq", "trajectory_id", "losses", "media_id", "size"})
 _KINDS = ("class_", "role", "from", "type")
-_FORM_OF_PART = frozenset({"$keys", "$form"})
-
-Place = tuple[str, int, str]
-"""Table, number of the row, column."""
-Rows = dict[str, list[dict[str, Any]]]
 
 
 class SilentLossError(Exception):
@@ -76,9 +69,9 @@ class FieldRow:
 
 @dataclass
 class _Reading:
-    """A record as the store has it."""
+    """Records as the store has them."""
 
-    trajectory: Trajectory
+    trajectories: list[Trajectory]
     rows: Rows
     losses: list[dict[str, str]]
 
@@ -158,6 +151,8 @@ def _kind(item: Any, index: int) -> str:
     words = [item[key] for key in _KINDS if isinstance(item.get(key), str)]
     if "class_" in item and "source" in item:
         words.append(item["source"])
+    if "step_id" in item and isinstance(item.get("source"), str):
+        words.append(item["source"])
     return ", ".join(words) or "*"
 
 
@@ -182,26 +177,26 @@ class _Trial:
         self._converters = converters
         self._record = record
         self._changes = changes
-        self._base = self._read(name, _encode(record))
+        self._base = self._read(name, [_encode(record)])
         self._others = sorted(set(converters) - {name})
 
     def row(self, leaf: _Leaf) -> FieldRow:
         """Find out what becomes of a field."""
         found: list[tuple[str, list[Place], _Reading]] = []
         for value in self._alternatives(leaf):
-            changed = self._try(_encode(_with(self._record, leaf.keys, value)))
-            places = None if changed is None else _differences(self._base.rows, changed.rows)
+            changed = self._try([_encode(_with(self._record, leaf.keys, value))])
+            places = None if changed is None else differences(self._base.rows, changed.rows)
             if changed is not None and places is not None:
-                found.append((_verdict(self._base.rows, changed.rows, places), places, changed))
+                found.append((verdict_of(self._base.rows, changed.rows, places), places, changed))
         if not found:
             return FieldRow(leaf.path, STRUCTURE, [], dict.fromkeys(self._others, STRUCTURE))
         verdict, places, changed = min(
-            found, key=lambda item: _RANK.index(item[0]) if item[0] in _RANK else len(_RANK)
+            found, key=lambda item: RANK.index(item[0]) if item[0] in RANK else len(RANK)
         )
         if verdict == LOST:
             self._must_report(leaf.path, self._base.losses, [_source_path(leaf.keys)], "store")
             return FieldRow(leaf.path, LOST, [], dict.fromkeys(self._others, LOST))
-        columns = _columns(self._base.rows, changed.rows, places, leaf.value, verdict)
+        columns = kept_in(self._base.rows, changed.rows, places, leaf.value, verdict)
         row = FieldRow(leaf.path, verdict, columns)
         for target in self._others:
             row.targets[target] = self._in_target(leaf, changed, places, target, verdict)
@@ -218,16 +213,16 @@ class _Trial:
     ) -> str:
         """What becomes of a field in another format."""
         losses = Losses()
-        before = self._write(target, self._base.trajectory, losses)
-        after = self._write(target, changed.trajectory, losses)
+        before = self._write(target, self._base, losses)
+        after = self._write(target, changed, losses)
         if before == after:
             if verdict == FORM or all(column in BOOKKEEPING for _, _, column in places):
                 return FORM
-            expected = [_hub_path(self._base.rows, place) for place in places]
+            expected = [path for place in places for path in hub_paths(self._base.rows, place)]
             self._must_report(leaf.path, losses.items, expected, target)
             return LOST
         first, second = self._read(target, before), self._read(target, after)
-        back = _differences(first.rows, second.rows)
+        back = differences(first.rows, second.rows)
         if back is None:
             return STRUCTURE
         if not back:
@@ -235,8 +230,8 @@ class _Trial:
         here = {(table, column) for table, _, column in places}
         if any((table, column) in here for table, _, column in back if column != "extra"):
             return NATIVE
-        what = _verdict(first.rows, second.rows, back)
-        columns = _columns(first.rows, second.rows, back, leaf.value, what)
+        what = verdict_of(first.rows, second.rows, back)
+        columns = kept_in(first.rows, second.rows, back, leaf.value, what)
         return what if what in (EXTRA, FORM) else f"to {' and '.join(columns)}"
 
     def _must_report(
@@ -257,29 +252,38 @@ class _Trial:
             f"expected one at {' or '.join(expected)}"
         )
 
-    def _try(self, data: bytes) -> _Reading | None:
+    def _try(self, data: list[bytes]) -> _Reading | None:
         """Read a changed record; None when the change made it wrong."""
         try:
             return self._read(self._name, data)
         except (errors.RecordError, ValueError):
             return None
 
-    def _read(self, name: str, data: bytes) -> _Reading:
-        """Read a record as the runner does: through the tables."""
-        builder, losses = RowBuilder(), Losses()
-        columns = {"source_format": name, "source_hash": "0" * 32}
-        builder.begin(Origin(seq=0, dataset="probe", columns=columns, size=len(data)))
-        self._converters[name].read(RawRecord(data, "probe", 1, 0, len(data)), builder, losses)
-        items = list(losses.items)
-        builder.close_record(losses)
+    def _read(self, name: str, records: list[bytes]) -> _Reading:
+        """Read records as the runner does: through the tables."""
+        builder, losses, items = RowBuilder(), Losses(), []
+        for number, data in enumerate(records):
+            columns = {"source_format": name, "source_hash": "0" * 32}
+            builder.begin(Origin(number << 20, "probe", columns, size=len(data)))
+            record = RawRecord(data, "probe", number + 1, 0, len(data))
+            self._converters[name].read(record, builder, losses)
+            items += losses.items
+            builder.close_record(losses)
         tables = builder.tables()
         blobs = {blob.media_id or "": blob for blob in to_models(tables["media"], Media)}
-        (trajectory,) = assemble(tables["trajectories"], tables, blobs)
+        trajectories = list(assemble(tables["trajectories"], tables, blobs))
         rows = {table: content.to_pylist() for table, content in tables.items()}
-        return _Reading(trajectory, rows, items)
+        return _Reading(trajectories, rows, items)
 
-    def _write(self, name: str, trajectory: Trajectory, losses: Losses) -> bytes:
-        return jsontext.encode(self._converters[name].write(trajectory, losses))
+    def _write(self, name: str, reading: _Reading, losses: Losses) -> list[bytes]:
+        """Write the trajectories of a record as an export does."""
+        converter = self._converters[name]
+        runs = [run.model_copy(update={"branches": []}) for run in reading.trajectories]
+        records = []
+        for run in with_branches(runs) if converter.embeds_branches else runs:
+            records.append(jsontext.encode(converter.write(run, losses)))
+            report_parent(run, losses)
+        return records
 
 
 def _encode(record: Any) -> bytes:
@@ -295,106 +299,19 @@ def _with(record: Any, keys: tuple[str | int, ...], value: Any) -> Any:
     return changed
 
 
-def _differences(first: Rows, second: Rows) -> list[Place] | None:
-    """The places where rows differ; None when there are other rows. Blobs are one place."""
-    places: list[Place] = []
-    for table, rows in first.items():
-        if table == "media":
-            if _blobs(rows) != _blobs(second[table]):
-                places.append(("media", -1, "data"))
-            continue
-        if len(rows) != len(second[table]):
-            return None
-        for index, (row, other) in enumerate(zip(rows, second[table], strict=True)):
-            places += [
-                (table, index, column)
-                for column, value in row.items()
-                if column not in _IGNORED and value != other[column]
-            ]
-    return places
-
-
-def _blobs(rows: list[dict[str, Any]]) -> set[tuple[Any, ...]]:
-    return {(row["data"], row["mime"], row["uri"]) for row in rows}
-
-
-def _verdict(first: Rows, second: Rows, places: list[Place]) -> str:
-    """How rows keep a value that makes them differ in these places."""
-    kinds = [_kind_of_place(first, second, place) for place in places]
-    return next((verdict for verdict in _RANK if verdict in kinds), LOST)
-
-
-def _kind_of_place(first: Rows, second: Rows, place: Place) -> str:
-    table, _, column = place
-    if column == "extra":
-        return FORM if all(key in RESERVED for key in _keys(first, second, place)) else EXTRA
-    if column == "content" and table in ("steps", "observations"):
-        keys = _part_keys(first, second, place)
-        if keys is not None:
-            return FORM if keys <= _FORM_OF_PART else EXTRA
-    return NATIVE
-
-
-def _keys(first: Rows, second: Rows, place: Place) -> list[str]:
-    """Keys of ``extra`` that differ."""
-    table, index, column = place
-    old, new = (json.loads(rows[table][index][column] or "{}") for rows in (first, second))
-    return [key for key in {**old, **new} if old.get(key) != new.get(key)]
-
-
-def _part_keys(first: Rows, second: Rows, place: Place) -> set[str] | None:
-    """Keys of the ``extra`` of parts that differ; None when the parts differ in more."""
-    table, index, column = place
-    old, new = (json.loads(rows[table][index][column] or "[]") for rows in (first, second))
-    if len(old) != len(new):
-        return None
-    keys: set[str] = set()
-    for part, other in zip(old, new, strict=True):
-        if {**part, "extra": 0} != {**other, "extra": 0}:
-            return None
-        before, after = part.get("extra", {}), other.get("extra", {})
-        keys |= {key for key in {**before, **after} if before.get(key) != after.get(key)}
-    return keys
-
-
-def _columns(first: Rows, second: Rows, places: list[Place], value: Any, verdict: str) -> list[str]:
-    """Names of the columns that keep a value: those that show it, else all that depend on it."""
-    own = [place for place in places if _kind_of_place(first, second, place) == verdict]
-    showing = [place for place in own if _shows(first, place, value)]
-    names: dict[str, None] = {}
-    for place in showing or own:
-        table, _, column = place
-        keys = [""]
-        if column == "extra" and verdict == EXTRA:
-            found = _keys(first, second, place)
-            keys = [f".{key}" for key in found if key not in RESERVED]
-        names.update(dict.fromkeys(f"{table}.{column}{key}" for key in keys))
-    return list(names)
-
-
-def _shows(rows: Rows, place: Place, value: Any) -> bool:
-    table, index, column = place
-    cell = value if table == "media" else rows[table][index][column]
-    if isinstance(cell, str):
-        return (value if isinstance(value, str) else json.dumps(value)) in cell
-    return cell is not None and cell == value
-
-
 def _source_path(keys: tuple[str | int, ...]) -> str:
     return "$" + "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in keys)
 
 
-def _hub_path(rows: Rows, place: Place) -> str:
-    """Where a place is in a trajectory, as reports of losses name it."""
-    table, index, column = place
-    row = {} if table == "media" else rows[table][index]
-    if table == "observations" and row["step"] < 0:
-        base = f"$.early_observations[{row['order']}]"
-    elif table == "observations":
-        base = f"$.steps[{row['step']}].observations[{row['order']}]"
-    elif table == "tool_calls":
-        base = f"$.steps[{row['step']}].calls[{row['call']}]"
-    else:
-        one = {"trajectories": "$", "tasks": "$.task", "media": "$.media"}
-        base = one.get(table, f"$.{table}[{index}]")
-    return f"{base}.{column}"
+__all__ = [
+    "EXTRA",
+    "FORM",
+    "LOST",
+    "NATIVE",
+    "STRUCTURE",
+    "VERDICTS",
+    "FieldRow",
+    "SilentLossError",
+    "field_rows",
+    "load_probe",
+]

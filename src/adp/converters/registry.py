@@ -7,6 +7,7 @@ from adp_schema.protocols import Converter
 
 BUILTIN = {
     "adp_v1": "adp.converters.adp_v1:CONVERTER",
+    "atif": "adp.converters.atif:CONVERTER",
     "openai_chat": "adp.converters.openai_chat:CONVERTER",
     "sharegpt": "adp.converters.sharegpt:CONVERTER",
 }

@@ -78,6 +78,8 @@ class Pen:
         if not self.own and blob.mime is not None and not blob.mime.startswith("image/"):
             reason = f"the format has images only; {blob.mime} is written as one"
             self.losses.add(f"$.media.{part.media_id}", reason)
+        if not self.own and blob.mime is not None and blob.data is None:
+            self.losses.add(f"$.media.{part.media_id}.mime", REASON)
         plain = {key: msgspec.json.decode(value) for key, value in part.extra.items()}
         reference = images.reference(blob, plain)
         written = extra.fields.get("content")

@@ -195,6 +195,7 @@ def write_foreign_content(
         elif part.type not in _ELSEWHERE:
             mime = part.extra.get("$mime") or part.extra.get("mime")
             part.extra = {} if mime is None else {"$mime": mime}
+            _report_media(part, blobs, f"{path}.content[{index}]", losses)
             written.append(_write_part(part, blobs))
     if isinstance(row, Observation) and row.axtree is not None and text is None:
         text = original(row, "axtree", extra)
@@ -203,6 +204,20 @@ def write_foreign_content(
     if any(part.type == "media" for part in parts):
         return written
     return None if text is None else jsontext.string(media.restore(text, blobs))
+
+
+def _report_media(part: Part, blobs: Any, path: str, losses: Losses) -> None:
+    """Sounds have a form of their own; what an address cannot say is reported."""
+    blob = blobs.get(part.media_id) if part.type == "media" else None
+    if blob is None or blob.mime is None:
+        return
+    kind, _, name = blob.mime.partition("/")
+    if kind == "audio" and blob.data is not None:
+        part.extra = {"$form": Raw(b'"audio"'), "$format": Raw(jsontext.encode(name))}
+    elif blob.data is None:
+        losses.add(f"$.media.{part.media_id}.mime", REASON)
+        if kind == "audio":
+            losses.add(path, "a sound that is not stored here is written as an image")
 
 
 _KNOWN = frozenset({"mime", "$mime", "bare"})

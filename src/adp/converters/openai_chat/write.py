@@ -29,6 +29,10 @@ def write_record(trajectory: Trajectory, losses: Losses) -> dict[str, Any]:
     writer = _Writer(trajectory, losses)
     extra = writer.extra(trajectory)
     report_columns(trajectory, writer.carried(_RECORD), "$", losses)
+    for index, link in enumerate(trajectory.links):
+        report_columns(link, frozenset(), f"$.links[{index}]", losses)
+    if trajectory.task is not None:
+        report_columns(trajectory.task, frozenset(), "$.task", losses)
     messages: Any = list(writer.messages())
     if (layout := extra.shape.get("messages")) is not None:
         messages = jsontext.string(k.write_string(messages, layout))
@@ -137,6 +141,8 @@ class _Writer:
     def _step(self, step: Step, path: str) -> dict[str, Any]:
         extra = self.extra(step)
         report_columns(step, self.carried(_STEP), path, self.losses)
+        if step.kind in ("context_edit", "event"):
+            self.losses.add(f"{path}.kind", f"a step of kind {step.kind} becomes a message")
         role = extra.shape.get("role", k.USUAL_ROLES[step.source or "user"])
         if step.source == "environment" and not self.native:
             role = "user"
@@ -211,7 +217,7 @@ class _Writer:
         inner: dict[str, Any] = {}
         name = original(call, "name", extra)
         if name is None and not self.native:
-            name = call.language or call.kind
+            name = call.language or ("" if call.kind == "function" else call.kind)
         if name is not None:
             inner["name"] = _string(name)
         key = "input" if extra.shape.get("form") == "custom" else "arguments"

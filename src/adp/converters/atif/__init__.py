@@ -1,0 +1,91 @@
+"""ATIF, the Agent Trajectory Interchange Format, versions 1.0 to 1.8.
+
+A record has ``agent`` and a list ``steps``; a step of the agent has ``tool_calls``, and their
+results in its ``observation``. Trajectories of subagents may be embedded; each becomes a
+trajectory of its own. In a trial of Harbor the files beside ``agent/trajectory.json`` give
+rewards, times and errors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from msgspec import Raw
+
+from adp.converters.atif import keys as k
+from adp.converters.atif import trial
+from adp.converters.atif.flavours import HARBOR, UPSTREAM, make_strict
+from adp.converters.atif.form import BRACE, BRACKET
+from adp.converters.atif.read import Reader
+from adp.converters.atif.write import Writer
+from adp_schema import jsontext
+from adp_schema.builder import RowBuilder
+from adp_schema.model import Trajectory
+from adp_schema.protocols import Losses, Match, RawRecord
+
+
+class Atif:
+    """The format ``atif``."""
+
+    name = k.NAME
+    version = "1"
+    title = "ATIF 1.0 to 1.8, the agent trajectory interchange format, with trials of Harbor"
+    container = "json"
+    recognised = (
+        "A `schema_version` that begins with `ATIF-`; or an `agent` and a list `steps` whose "
+        "items have a `source` and a `message` or a `step_id`."
+    )
+    versions = (
+        "Reads every version by its declared `schema_version`, both Harbor's strict form and the "
+        "looser 1.7 of the ADP project. `as-read` writes what was read as it was, and `harbor` "
+        "from other formats; `upstream` writes the looser 1.7; `harbor` writes the strict 1.7, "
+        "or 1.8 when there are sounds in it."
+    )
+    flavours: tuple[str, ...] = ("as-read", UPSTREAM, HARBOR)
+    embeds_branches = True
+
+    def side_files(self, source_file: str) -> tuple[str, ...]:
+        """The files of a trial, for its main trajectory."""
+        return trial.side_files(source_file)
+
+    def sniff(self, record: Mapping[str, Raw]) -> Match:
+        """A stamp is the ``schema_version``, a shape the steps."""
+        if bytes(record.get("schema_version", b"")).startswith(b'"ATIF-'):
+            return Match.STAMP
+        steps = record.get("steps", b"")
+        if jsontext.first_byte(steps) != BRACKET or "agent" not in record:
+            return Match.NO
+        try:
+            items = jsontext.decode_array(steps)
+            if not items or jsontext.first_byte(items[0]) != BRACE:
+                return Match.NO
+            first = jsontext.decode_object(items[0])
+        except (ValueError, RecursionError):
+            return Match.NO
+        found = "source" in first and ("message" in first or "step_id" in first)
+        return Match.SHAPE if found else Match.NO
+
+    def read(self, record: RawRecord, builder: RowBuilder, losses: Losses) -> None:
+        """Convert a record into a trajectory, and one more for each embedded one."""
+        Reader(record, builder, losses).read()
+
+    def write(
+        self, trajectory: Trajectory, losses: Losses, flavour: str | None = None
+    ) -> dict[str, Any]:
+        """Convert a trajectory with its branches into a record."""
+        writer = Writer(trajectory, losses)
+        record = writer.record()
+        if flavour in (None, "as-read"):
+            if writer.native:
+                return record
+            flavour = HARBOR
+        early = int(bool(trajectory.early_observations))
+        return make_strict(record, flavour or HARBOR, losses, early)
+
+    def write_side_files(self, trajectory: Trajectory) -> dict[str, bytes]:
+        """The files of its trial, by their paths beside the trajectory's own file."""
+        return trial.write_files(trajectory)
+
+
+CONVERTER = Atif()

@@ -1,0 +1,130 @@
+"""Writing the calls of a step, and results with the step of their call."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from adp.converters.atif import keys as k
+from adp.converters.atif.beside import adp_columns, write_beside
+from adp.converters.atif.form import BRACE, BRACKET, arrange
+from adp.converters.atif.hand import Hand, Item, string
+from adp_schema import jsontext, media
+from adp_schema.model import Observation, ToolCall
+from adp_schema.shape import Extra, original
+
+
+class Calls:
+    """Writes the calls and the results of one trajectory."""
+
+    def __init__(self, hand: Hand) -> None:
+        self._hand = hand
+        self._run = hand.run
+        self._losses = hand.losses
+        self.native = hand.native
+        self._ids: dict[tuple[int | None, int | None], str] = {}
+        self._placed: dict[int, list[tuple[Observation, str]]] = {}
+        if not self.native:
+            self._make_ids()
+        self._place_results()
+
+    def results(self, index: int) -> list[Item]:
+        """The results that go with the step of this index."""
+        return [self.result(row, path) for row, path in self._placed.get(index, [])]
+
+    def call(self, call: ToolCall, path: str) -> Item:
+        """A call; ``path`` is where it is in the trajectory."""
+        extra = self._hand.extra(call)
+        known: Item = {"function_name": self._hand.text(call, "name", extra)}
+        column = "native_id" if self.native and call.native_id is not None else "call_id"
+        call_id = original(call, column, extra)
+        if call_id is None:
+            call_id = self._ids.get((call.step, call.call))
+        known["tool_call_id"] = string(call_id)
+        if known["function_name"] is None and not self.native:
+            kind = "" if call.kind in (None, "function") else call.kind
+            known["function_name"] = call.language or kind
+        known["arguments"] = self._arguments(call, extra, path)
+        adp = adp_columns(call, extra, {"kind": "function"}, self._run.media)
+        inner, own = self._hand.split(extra)
+        known["extra"] = write_beside(call, inner, extra, adp, self._run.media)
+        return arrange(known, own, extra.shape, k.CALL)
+
+    def _arguments(self, call: ToolCall, extra: Extra, path: str) -> Any:
+        text = original(call, "arguments", extra)
+        loose = original(call, "arguments_raw", extra)
+        if call.arguments_kind == "object" and text is None and loose is not None:
+            return jsontext.raw(loose)
+        written = loose if text is None else text
+        blobs = self._run.media
+        if call.kind == "code" and written is not None and (text is None or not _is_object(text)):
+            return {"code": jsontext.string(media.restore(written, blobs))}
+        if text is None:
+            return None if written is None else jsontext.string(media.restore(written, blobs))
+        if self.native and call.arguments_kind == "json_string":
+            return jsontext.string(text)
+        if self.native:
+            return jsontext.raw(text)
+        if text.strip() == "null":
+            self._losses.add(f"{path}.arguments", "it is null and is written under a key")
+            return {"arguments": None}
+        return jsontext.raw(media.restore(text, blobs))
+
+    def result(self, row: Observation, path: str) -> Item:
+        """A result; ``path`` is where it is in the trajectory."""
+        extra = self._hand.extra(row)
+        known: Item = {"source_call_id": string(self._answered(row, extra))}
+        known["content"], opaque = self._hand.content(row, extra, path)
+        inner, own = self._hand.split(extra)
+        if row.subagent is not None:
+            refs = jsontext.raw(original(row, "subagent", extra))
+            listed = self.native or jsontext.first_byte(refs) == BRACKET
+            known["subagent_trajectory_ref"] = refs if listed else [refs]
+        if opaque:
+            inner = {**(inner or {}), "opaque": opaque}
+        adp = adp_columns(row, extra, {"source": "environment"}, self._run.media)
+        known["extra"] = write_beside(row, inner, extra, adp, self._run.media)
+        return arrange(known, own, extra.shape, k.RESULT)
+
+    def _answered(self, row: Observation, extra: Extra) -> str | None:
+        first, second = "native_call_id", "call_id"
+        if not self.native:
+            made = self._ids.get((row.call_step, row.call))
+            if made is not None:
+                return made
+            first, second = second, first
+        column = first if getattr(row, first) is not None else second
+        answered: str | None = original(row, column, extra)
+        return answered
+
+    def _make_ids(self) -> None:
+        """ATIF needs ids; calls of other formats may have none."""
+        steps = self._run.steps
+        calls = [call for step in steps for call in step.calls]
+        rows = [row for step in steps for row in step.observations]
+        taken = {call.call_id for call in calls}
+        for row in [*self._run.early_observations, *rows]:
+            taken |= {row.call_id, row.native_call_id}
+        number = 0
+        for call in calls:
+            if call.call_id is None:
+                number += 1
+                while f"call_{number:06d}" in taken:
+                    number += 1
+                self._ids[call.step, call.call] = f"call_{number:06d}"
+
+    def _place_results(self) -> None:
+        """Which results go with which step: a result belongs to the step of its call."""
+        places = {step.step: index for index, step in enumerate(self._run.steps)}
+        for index, step in enumerate(self._run.steps):
+            for n, row in enumerate(step.observations):
+                path, target = f"$.steps[{index}].observations[{n}]", index
+                if not self.native and row.call_step is not None:
+                    target = places.get(row.call_step, index)
+                if target != index:
+                    reason = "it is written with the step of its call, before later steps"
+                    self._losses.add(path, reason)
+                self._placed.setdefault(target, []).append((row, path))
+
+
+def _is_object(text: str) -> bool:
+    return jsontext.first_byte(text.strip().encode("utf-8")) == BRACE

@@ -1,0 +1,234 @@
+"""Messages and results: a text, or a list of parts with text, images and sounds; in and out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec import Raw
+
+from adp.converters.atif.form import BRACE, BRACKET, NULL, QUOTE, members
+from adp.converters.unwritten import REASON
+from adp_schema import jsontext, media
+from adp_schema.arrow import Columns
+from adp_schema.builder import RowBuilder
+from adp_schema.model import Media, Observation, Step
+from adp_schema.parts import Part, Parts, resolve
+from adp_schema.protocols import Losses
+from adp_schema.shape import Extra, original
+
+_TEXT, _MEDIA = ["type", "text"], ["type", "source"]
+_SOURCE = ["media_type", "path"]
+_FORM = frozenset(
+    {"$keys", "$source", "$more", "$mime", "mime", "bare", "$form", "$format", "$extra"}
+)
+"""Keys of a part's ``extra`` that say how the source wrote it."""
+_ELSEWHERE = frozenset({"reasoning", "tool_call"})
+
+Blobs = Any
+
+
+def read_content(
+    raw: Raw | None, columns: Columns, form: dict[str, Any], builder: RowBuilder
+) -> None:
+    """Fill text and content of a step or a result."""
+    first = 0 if raw is None else jsontext.first_byte(raw)
+    if raw is None or first == NULL:
+        return
+    if first == QUOTE:
+        columns["text"] = builder.text(jsontext.decode_value(raw))
+        return
+    parts = Parts()
+    if first == BRACKET:
+        form["content"] = "list"
+        for item in jsontext.decode_array(raw):
+            _read_part(item, parts, builder)
+    else:
+        form["content"] = "value"
+        parts.opaque(jsontext.raw(jsontext.one_line(raw)))
+    columns.update(parts.columns())
+
+
+def _read_part(raw: Raw, parts: Parts, builder: RowBuilder) -> None:
+    part = jsontext.decode_object(raw) if jsontext.first_byte(raw) == BRACE else {}
+    odd = not part or any(map(_is_reserved, part)) or jsontext.lost_keys(raw, part)
+    kind = bytes(part.get("type", b"")).decode("utf-8")
+    if not odd and kind == '"text"' and jsontext.first_byte(part.get("text", b"")) == QUOTE:
+        names = list(part)
+        text = builder.text(jsontext.decode_value(part.pop("text")))
+        parts.text(text, _rest(part, names, _TEXT))
+    elif odd or kind not in ('"image"', '"audio"') or not _read_media(part, kind, parts, builder):
+        parts.opaque(jsontext.raw(jsontext.one_line(raw)))
+
+
+def _is_reserved(key: str) -> bool:
+    """Whether a key cannot stand among what a part remembers."""
+    return key.startswith("$") or jsontext.has_mark(key)
+
+
+def _rest(part: dict[str, Raw], names: list[str], usual: list[str]) -> dict[str, Any]:
+    """Further keys of a part, and its keys in order when they are not the usual ones."""
+    rest: dict[str, Any] = {
+        key: jsontext.raw(jsontext.one_line(value)) for key, value in part.items() if key != "type"
+    }
+    if names != [*usual, *rest]:
+        rest["$keys"] = names
+    return rest
+
+
+def _read_media(part: dict[str, Raw], kind: str, parts: Parts, builder: RowBuilder) -> bool:
+    """An image or a sound; False when it is not of the form that can be written again."""
+    raw = part.get("source", Raw())
+    inner = jsontext.decode_object(raw) if jsontext.first_byte(raw) == BRACE else {}
+    odd = jsontext.first_byte(inner.get("path", b"")) != QUOTE or jsontext.lost_keys(raw, inner)
+    if odd or any(map(_is_reserved, inner)):
+        return False
+    sources = list(inner)
+    path = jsontext.decode_value(inner.pop("path"))
+    if jsontext.has_mark(path):
+        return False
+    written = inner.get("media_type", Raw())
+    mime = jsontext.decode_value(written) if jsontext.first_byte(written) == QUOTE else None
+    if mime is not None and jsontext.has_mark(mime):
+        return False
+    blob = media.media_of_reference(path)
+    if blob.data is None:
+        blob = media.media_of_uri(path, mime)
+    media_id = builder.media(blob)
+    stored = builder.stored_mime(media_id)
+    names = list(part)
+    del part["source"]
+    boxes = _lift_boxes(part)
+    extra = {**_rest(part, names, _MEDIA), **boxes}
+    if kind == '"audio"' and not (stored or "").startswith("audio/"):
+        extra["$form"] = "audio"
+    elif kind == '"image"' and (stored or "").startswith("audio/"):
+        extra["$form"] = "image"
+    if blob.data is not None and stored != blob.mime:
+        extra["$mime"] = blob.mime
+    if mime is not None and mime == stored:
+        del inner["media_type"]
+    if inner:
+        extra["$more"] = inner
+    if sources != _SOURCE:
+        extra["$source"] = sources
+    parts.media(media_id, extra)
+    return True
+
+
+def _lift_boxes(part: dict[str, Raw]) -> dict[str, Any]:
+    """Labelled boxes of an image stand in its ``extra``; here they are the part's own."""
+    raw = part.get("extra", Raw())
+    inner = jsontext.decode_object(raw) if jsontext.first_byte(raw) == BRACE else {}
+    listed = jsontext.first_byte(inner.get("annotations", Raw())) == BRACKET
+    if not listed or "annotations" in part or jsontext.lost_keys(raw, inner):
+        return {}
+    out: dict[str, Any] = {"$extra": list(inner)}
+    out["annotations"] = jsontext.raw(jsontext.one_line(inner.pop("annotations")))
+    if inner:
+        part["extra"] = Raw(jsontext.encode(inner))
+    else:
+        del part["extra"]
+    return out
+
+
+def write_content(row: Step | Observation, extra: Extra, blobs: Blobs) -> Any:
+    """The content of a row that was read from this format, in its form."""
+    text = original(row, "text", extra)
+    form = extra.shape.get("content")
+    if row.content is None:
+        restored = None if text is None else jsontext.string(media.restore(text, blobs))
+        if form == "list":
+            return [] if restored is None else [{"type": "text", "text": restored}]
+        return restored
+    reasoning = original(row, "reasoning", extra) if isinstance(row, Step) else None
+    parts = resolve(original(row, "content", extra), text, reasoning)
+    if form == "value" and len(parts) == 1:
+        return parts[0].value
+    return [_write_part(part, blobs) for part in parts if part.type not in _ELSEWHERE]
+
+
+def write_foreign_content(
+    row: Step | Observation, extra: Extra, blobs: Blobs, path: str, losses: Losses
+) -> tuple[Any, list[Raw]]:
+    """The content of a row of another format: a list only with media or further keys in it.
+
+    Returns:
+        The content, and the parts that ATIF has no type for.
+    """
+    text = original(row, "text", extra)
+    reasoning = original(row, "reasoning", extra) if isinstance(row, Step) else None
+    parts = resolve(original(row, "content", extra), text, reasoning)
+    _report_order(parts, path, losses)
+    written: list[Any] = []
+    plain = True
+    for index, part in enumerate(parts):
+        own = {
+            key.removeprefix("$"): value for key, value in part.extra.items() if key not in _FORM
+        }
+        if part.type in ("text", "media"):
+            if part.type == "media" and blobs.get(part.media_id or "") is None:
+                losses.add(f"$.media.{part.media_id}", "the store does not hold it")
+            plain = plain and part.type == "text" and not own
+            mime = part.extra.get("$mime", part.extra.get("mime"))
+            part.extra = {}
+            if mime is not None:
+                part.extra = {"$mime": mime, "$more": Raw(b'{"media_type":%s}' % bytes(mime))}
+            item = _write_part(part, blobs)
+            written.append({**item, "extra": own} if own else item)
+        elif own:
+            losses.add(f"{path}.content[{index}].extra", REASON)
+    opaque = [part.value for part in parts if part.type == "opaque"]
+    for index, part in enumerate(parts):
+        if part.type == "opaque":
+            reason = "ATIF has no such part; it is kept in extra.opaque, out of order"
+            losses.add(f"{path}.content[{index}]", reason)
+    if plain:
+        return (None if text is None else jsontext.string(media.restore(text, blobs))), opaque
+    return written, opaque
+
+
+def _report_order(parts: list[Part], path: str, losses: Losses) -> None:
+    """A step of ATIF has its reasoning, its message and its calls in this order."""
+    ranks = [{"reasoning": 0, "tool_call": 2}.get(part.type, 1) for part in parts]
+    if ranks != sorted(ranks):
+        losses.add(f"{path}.content", "the order of reasoning, text and calls is not kept")
+
+
+def _write_part(part: Part, blobs: Blobs) -> Any:
+    if part.type == "opaque":
+        return part.value
+    extra: dict[str, Any] = dict(part.extra)
+    names, lifted = _pop(extra, "$keys"), _pop(extra, "$extra")
+    if lifted is not None:
+        inner = dict(members(extra.get("extra")) or {})
+        if "annotations" in extra:
+            inner["annotations"] = extra.pop("annotations")
+        extra["extra"] = {name: inner[name] for name in lifted if name in inner}
+    if part.type == "text":
+        text = jsontext.string(media.restore(part.text, blobs))
+        whole: dict[str, Any] = {"type": "text", "text": text, **extra}
+    else:
+        source, kind = _write_source(blobs.get(part.media_id), extra)
+        whole = {"type": kind, "source": source, **extra}
+    return whole if names is None else {name: whole[name] for name in names if name in whole}
+
+
+def _write_source(blob: Media | None, extra: dict[str, Any]) -> tuple[dict[str, Any], str]:
+    """``source`` of a part, and the part's type."""
+    blob = media.media_of_uri("") if blob is None else blob
+    more = members(extra.pop("$more", None)) or {}
+    mime, names, kind = (_pop(extra, name) for name in ("$mime", "$source", "$form"))
+    path = jsontext.string(media.reference_of_media(blob, mime))
+    whole = {"media_type": blob.mime, "path": path, **more}
+    if names is not None:
+        whole = {name: whole[name] for name in names}
+    elif whole["media_type"] is None:
+        del whole["media_type"]
+    if kind is None:
+        kind = "audio" if (blob.mime or "").startswith("audio/") else "image"
+    return whole, kind
+
+
+def _pop(extra: dict[str, Any], name: str) -> Any:
+    value = extra.pop(name, None)
+    return None if value is None else jsontext.decode_value(value)

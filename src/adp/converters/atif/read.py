@@ -1,0 +1,396 @@
+"""From ATIF to trajectories.
+
+Every version is read alike, and leniently: what a column cannot hold stays in ``extra``, and
+only what leaves no trajectory is an error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+from msgspec import Raw
+
+from adp.converters.atif import keys as k
+from adp.converters.atif import trial
+from adp.converters.atif.beside import read_beside
+from adp.converters.atif.content import read_content
+from adp.converters.atif.form import (
+    BRACE,
+    BRACKET,
+    NULL,
+    QUOTE,
+    Source,
+    integer,
+    members,
+    read_time,
+    spread,
+)
+from adp_schema import jsontext, shape
+from adp_schema.arrow import Columns, json_columns
+from adp_schema.builder import RowBuilder
+from adp_schema.errors import RecordError
+from adp_schema.protocols import Losses, RawRecord
+
+_BOUNDARIES = frozenset({"replace", "append", "truncate"})
+
+
+class Reader:
+    """Reads one record: a trajectory and those that are embedded in it.
+
+    Args:
+        record: the record, with the files of its trial.
+        builder: takes the rows.
+        losses: takes what is not kept.
+    """
+
+    def __init__(self, record: RawRecord, builder: RowBuilder, losses: Losses) -> None:
+        self._record = record
+        self._builder = builder
+        self._losses = losses
+        self._turns: list[Columns] = []
+
+    def read(self) -> None:
+        """Convert the record.
+
+        Raises:
+            RecordError: there is no trajectory in it.
+        """
+        data = self._record.data
+        if b"\n" in data:
+            # On one line every object is as long as its keys and values say (see lost_keys).
+            data = msgspec.json.format(data, indent=0)
+        self._trajectory(Raw(data), "$", {}, self._record.side_files)
+
+    def _trajectory(
+        self, raw: Raw, path: str, relation: Columns, files: Mapping[str, bytes]
+    ) -> None:
+        top = Source(raw, path, self._losses)
+        columns: Columns = dict(relation)
+        steps = top.items("steps", "steps")
+        if steps is None:
+            raise RecordError("there are no steps", f"{path}.steps")
+        embedded = top.items("subagent_trajectories", "trajectories")
+        if embedded == []:
+            top.form["subagent_trajectories"] = "empty"
+        _ids(top, columns)
+        columns["source_version"] = top.text("schema_version")
+        self._agent(top, columns)
+        _totals(top, columns)
+        columns["notes"] = top.text("notes")
+        continued = top.text("continued_trajectory_ref")
+        read_beside(top, "trajectories", columns, {}, self._losses)
+        form = top.end(k.TRAJECTORY, ("steps",))
+        spread(top)
+        key = trial.free_key(top.values)
+        found = trial.read_files(self._record.source_file, files, self._losses)
+        if found.files:
+            top.values[key] = Raw(jsontext.encode(found.files))
+            form["own"] = [*form.get("own", ()), key]
+            form["trial"] = {"key": key, "layouts": found.layouts}
+            own = {name: value for name, value in columns.items() if value is not None}
+            columns = {**found.columns, **own}
+        self._turns = found.turns(sum(map(_is_turn, steps)))
+        columns["extra"] = shape.pack(top.values, shape=form)
+        self._builder.trajectory(columns)
+        for index, step in enumerate(steps):
+            _Step(self._builder, self._losses, self._turns).read(step, index, path)
+        if continued is not None:
+            self._link({"kind": "continuation", "target_path": continued})
+        parent = self._builder.finish()
+        for index, item in enumerate(embedded or []):
+            branch = {"parent_id": parent, "branch_kind": "subagent"}
+            self._trajectory(item, f"{path}.subagent_trajectories[{index}]", branch, {})
+
+    def _link(self, columns: Columns) -> None:
+        add_link(self._builder, columns)
+
+    def _agent(self, top: Source, columns: Columns) -> None:
+        if top.first("agent") in (0, NULL):
+            return
+        agent = top.inner("agent", self._losses)
+        if agent is None:
+            raise RecordError("expected an object", f"{top.path}.agent")
+        for key, column in k.AGENT_COLUMNS.items():
+            columns[column] = agent.text(key)
+        if agent.first("tool_definitions") == BRACKET:
+            columns["tools"] = jsontext.one_line(agent.take("tool_definitions"))
+            columns["tools_origin"] = "recorded"
+        top.close("agent", agent, k.AGENT)
+
+
+def add_link(builder: RowBuilder, columns: Columns) -> None:
+    """Add a link; its texts may hold what no column can."""
+    shape.mend_row(columns, json_columns("links"))
+    builder.link(columns)
+
+
+def _is_turn(raw: Raw) -> bool:
+    """Whether a step is one that a model wrote in this run."""
+    if jsontext.first_byte(raw) != BRACE:
+        return False
+    step = jsontext.decode_object(raw)
+    made = bytes(step.get("llm_call_count", b"")) == b"0"
+    copied = bytes(step.get("is_copied_context", b"")) == b"true"
+    return bytes(step.get("source", b"")) == b'"agent"' and not made and not copied
+
+
+def _ids(top: Source, columns: Columns) -> None:
+    """Ids of the trajectory and of its session; the session's stands in for a missing one."""
+    columns["session_id"] = top.text("session_id")
+    columns["source_id"] = top.text("trajectory_id")
+    if columns["source_id"] is None and columns["session_id"] is not None:
+        columns["source_id"] = columns["session_id"]
+        top.form["id"] = "session_id"
+
+
+def _totals(top: Source, columns: Columns) -> None:
+    """The final metrics as written, and those that have columns."""
+    if top.first("final_metrics") == BRACE:
+        text = jsontext.one_line(top.take("final_metrics"))
+        columns["final_metrics"] = text
+        columns.update(total_columns(jsontext.decode_object(text.encode("utf-8"))))
+
+
+def total_columns(metrics: Mapping[str, Raw]) -> Columns:
+    """The columns that final metrics fill."""
+    out: Columns = {}
+    beside = members(metrics.get("extra")) or {}
+    for key, column in k.TOTAL_COLUMNS.items():
+        raw = metrics.get(key)
+        if raw is None and key == "reward":
+            raw = beside.get(key)
+        if raw is None or jsontext.first_byte(raw) not in b"-0123456789":
+            continue
+        text = bytes(raw).decode("ascii")
+        value = integer(text) if column.startswith("total_tokens") else float(text)
+        if value is not None and abs(value) != float("inf"):
+            out[column] = value
+    return out
+
+
+class _Step:
+    """Reads one step with its calls and results."""
+
+    def __init__(self, builder: RowBuilder, losses: Losses, turns: list[Columns]) -> None:
+        self._builder = builder
+        self._losses = losses
+        self._turns = turns
+        self._calls: list[Columns] = []
+        self._answered: dict[str, int] = {}
+
+    def read(self, raw: Raw, index: int, path: str) -> None:
+        """Convert the step with this index."""
+        step = Source(raw, f"{path}.steps[{index}]", self._losses)
+        if step.first("source") != QUOTE:
+            raise RecordError("expected a source", f"{step.path}.source")
+        turn = self._turns.pop(0) if self._turns and _is_turn(raw) else {}
+        columns = self._columns(step, index)
+        calls = step.items("tool_calls", "calls")
+        if calls == []:
+            step.form["tool_calls"] = "empty"
+        results = self._results(step)
+        _metrics(step, columns, self._losses)
+        self._context(step, columns, results)
+        usual = {"source": columns["source"], "kind": columns["kind"]}
+        read_beside(step, "steps", columns, usual, self._losses)
+        form = step.end(k.STEP, ("step_id", "source"))
+        spread(step)
+        if turn and not any(columns.get(name) is not None for name in turn):
+            columns |= turn
+            form["trial"] = True
+        columns["extra"] = shape.pack(step.values, shape=form)
+        at = self._builder.step({n: v for n, v in columns.items() if v is not None})
+        for number, item in enumerate(calls or []):
+            self._call(item, f"{step.path}.tool_calls[{number}]")
+        for number, item in enumerate(results):
+            self._result(item, at, f"{step.path}.observation.results[{number}]")
+
+    def _columns(self, step: Source, index: int) -> Columns:
+        columns: Columns = {}
+        if step.first("step_id") not in (0, NULL):
+            number = jsontext.unmark_json(jsontext.one_line(step.take("step_id")))
+            if number != str(index + 1):
+                step.form["step_id"] = number
+        written = jsontext.decode_value(step.values["source"])
+        columns["source"] = "environment"
+        if written in ("system", "user", "agent"):
+            columns["source"] = written
+            step.take("source")
+        columns["kind"] = k.USUAL_KINDS.get(columns["source"], "message")
+        if (text := step.text("timestamp")) is not None:
+            columns["timestamp_text"] = text
+            columns["timestamp"], columns["timestamp_zone_known"] = read_time(text)
+        columns["model"] = step.text("model_name")
+        columns["reasoning_effort"] = step.text("reasoning_effort")
+        if step.first("reasoning_effort") and step.first("reasoning_effort") in b"-0123456789":
+            columns["reasoning_effort"] = bytes(step.take("reasoning_effort")).decode("ascii")
+            step.form["effort"] = "number"
+        if "message" in step.values and step.first("message") != NULL:
+            read_content(step.take("message"), columns, step.form, self._builder)
+        reasoning = step.text("reasoning_content")
+        columns["reasoning"] = None if reasoning is None else self._builder.text(reasoning)
+        columns["is_copied_context"] = step.flag("is_copied_context")
+        columns["llm_call_count"] = step.number("llm_call_count", bits=32)
+        return columns
+
+    def _results(self, step: Source) -> list[Raw]:
+        if step.first("observation") in (0, NULL):
+            return []
+        inner = step.inner("observation", self._losses)
+        if inner is None:
+            raise RecordError("expected an object", f"{step.path}.observation")
+        results = inner.items("results", "results")
+        if results == []:
+            inner.form["empty"] = True
+        step.close("observation", inner, k.OBSERVATION)
+        return results or []
+
+    def _context(self, step: Source, columns: Columns, results: list[Raw]) -> None:
+        """A step that says how the context was edited."""
+        raw = step.values.get("extra")
+        if raw is None or jsontext.first_byte(raw) != BRACE:
+            return
+        context = jsontext.decode_object(raw).get("context_management")
+        if context is None or jsontext.first_byte(context) != BRACE:
+            return
+        boundary = jsontext.decode_object(context).get("boundary")
+        columns["kind"] = "context_edit"
+        if boundary is None or jsontext.first_byte(boundary) != QUOTE:
+            return
+        word = jsontext.decode_value(boundary)
+        if word not in _BOUNDARIES:
+            return
+        columns["edit_boundary"] = word
+        if word == "replace":
+            columns["edit_summary"] = _summary(results)
+
+    def _call(self, raw: Raw, path: str) -> None:
+        call = Source(raw, path, self._losses)
+        columns: Columns = {"kind": "function", "call_id": call.text("tool_call_id")}
+        columns["name"] = call.text("function_name")
+        first = call.first("arguments")
+        if first not in (0, NULL):
+            value = call.take("arguments")
+            if first != QUOTE:
+                columns["arguments"] = jsontext.one_line(value)
+                columns["arguments_kind"] = "object"
+            else:
+                text = jsontext.decode_value(value)
+                valid = jsontext.is_valid(text)
+                columns["arguments" if valid else "arguments_raw"] = text
+                columns["arguments_kind"] = "json_string" if valid else "invalid"
+        read_beside(call, "tool_calls", columns, {"kind": "function"}, self._losses)
+        if columns["kind"] == "code":
+            _code(columns)
+        columns["extra"] = _pack(call, k.CALL)
+        columns = {name: value for name, value in columns.items() if value is not None}
+        native = columns.get("call_id")
+        number = self._builder.call(columns)
+        self._calls.append({"native": native, "call": number, "call_id": columns.get("call_id")})
+
+    def _result(self, raw: Raw, at: int, path: str) -> None:
+        result = Source(raw, path, self._losses)
+        columns: Columns = {"source": "environment"}
+        answers = result.text("source_call_id")
+        if "content" in result.values and result.first("content") != NULL:
+            read_content(result.take("content"), columns, result.form, self._builder)
+        refs: list[Raw] = []
+        if result.first("subagent_trajectory_ref") not in (0, NULL):
+            refs_raw = result.take("subagent_trajectory_ref")
+            columns["subagent"] = jsontext.one_line(refs_raw)
+            if jsontext.first_byte(refs_raw) == BRACKET:
+                refs = jsontext.decode_array(refs_raw)
+        usual = {"source": "environment"}
+        read_beside(result, "observations", columns, usual, self._losses)
+        columns["extra"] = _pack(result, k.RESULT)
+        columns = {name: value for name, value in columns.items() if value is not None}
+        again = self._again(answers)
+        if again is not None:
+            columns |= {"call_step": at, "call": again["call"], "call_id": again["call_id"]}
+            if again["call_id"] != answers:
+                columns["native_call_id"] = answers
+            answers = None
+        self._builder.observation(columns, answers=answers)
+        for ref in refs:
+            self._subagent(ref, at, columns)
+
+    def _again(self, answers: str | None) -> Columns | None:
+        """The call of this step that a further result with its id answers."""
+        if answers is None:
+            return None
+        own = [call for call in self._calls if call["native"] == answers]
+        count = self._answered[answers] = self._answered.get(answers, 0) + 1
+        return own[-1] if own and count > len(own) else None
+
+    def _subagent(self, raw: Raw, at: int, result: Columns) -> None:
+        """Note that a result refers to the trajectory of a subagent."""
+        if jsontext.first_byte(raw) != BRACE:
+            return
+        ref = jsontext.decode_object(raw)
+        columns: Columns = {"kind": "subagent", "step": at}
+        if result.get("call_step") == at:
+            columns["call"] = result["call"]
+        for key, column in (
+            ("trajectory_id", "target_id"),
+            ("trajectory_path", "target_path"),
+            ("session_id", "target_session_id"),
+        ):
+            if jsontext.first_byte(ref.get(key, b"")) == QUOTE:
+                columns[column] = jsontext.decode_value(ref.pop(key))
+        rest = {key: value for key, value in ref.items() if jsontext.first_byte(value) != NULL}
+        columns["extra"] = shape.pack(rest)
+        add_link(self._builder, {n: v for n, v in columns.items() if v is not None})
+
+
+def _pack(source: Source, order: tuple[str, ...]) -> str | None:
+    """The column ``extra`` of an object."""
+    form = source.end(order)
+    spread(source)
+    return shape.pack(source.values, shape=form)
+
+
+def _metrics(step: Source, columns: Columns, losses: Losses) -> None:
+    raw = step.values.get("metrics", Raw())
+    if jsontext.first_byte(raw) != BRACE or jsontext.lost_keys(raw, jsontext.decode_object(raw)):
+        return
+    metrics = step.inner("metrics", losses)
+    assert metrics is not None
+    for key, column in k.TOKEN_COLUMNS.items():
+        columns[column] = metrics.number(key, bits=64)
+    columns["cost_usd"] = metrics.number("cost_usd")
+    if columns["cost_usd"] is None and "cost_usd" not in metrics.names:
+        columns["cost_usd"] = metrics.number("cost")
+        if columns["cost_usd"] is not None:
+            metrics.form["cost"] = "cost"
+    for key in k.ID_COLUMNS:
+        columns[key] = metrics.integers(key)
+    columns["logprobs"] = metrics.floats("logprobs")
+    step.close("metrics", metrics, k.METRICS)
+
+
+def _summary(results: list[Raw]) -> str | None:
+    """The text that stands for the context from here on: that of the results."""
+    texts: list[str] = []
+    for raw in results:
+        if jsontext.first_byte(raw) == BRACE:
+            content = jsontext.decode_object(raw).get("content", Raw())
+            if jsontext.first_byte(content) == QUOTE:
+                texts.append(jsontext.decode_value(content))
+    return "\n\n".join(texts) or None
+
+
+def _code(columns: Columns) -> None:
+    """The code of a code call, which stands alone in its arguments."""
+    text = columns.get("arguments") or ""
+    if columns.get("arguments_kind") != "object" or text[0] != "{":
+        return
+    inner = jsontext.decode_object(text.encode("utf-8"))
+    if (
+        list(inner) == ["code"]
+        and not jsontext.lost_keys(text.encode("utf-8"), inner)
+        and jsontext.first_byte(inner["code"]) == QUOTE
+    ):
+        del columns["arguments"]
+        columns["arguments_raw"] = jsontext.decode_value(inner["code"])
+        columns["arguments_kind"] = "text"

@@ -1,0 +1,83 @@
+"""Values of a record that is being written: Python values, or JSON text as the source wrote it."""
+
+from __future__ import annotations
+
+import json
+import re
+from datetime import datetime
+from typing import Any
+
+from msgspec import Raw
+
+from adp.converters.atif.form import BRACKET, QUOTE, array_items, integer
+from adp_schema import jsontext
+
+_NUMBER = re.compile(rb"-?[0-9]")
+_ODD = (b"NaN", b"Infinity")
+
+
+def is_null(value: Any) -> bool:
+    """Whether a value is null, or not there."""
+    return value is None or (isinstance(value, Raw) and bytes(value) == b"null")
+
+
+def is_text(value: Any) -> bool:
+    """Whether a value is a text."""
+    return isinstance(value, str) or (
+        isinstance(value, Raw) and jsontext.first_byte(value) == QUOTE
+    )
+
+
+def plain(value: Any) -> Any:
+    """A scalar as Python has it."""
+    if isinstance(value, Raw):
+        data = bytes(value)
+        if jsontext.first_byte(value) == QUOTE:
+            return jsontext.unescape(data.decode("utf-8")[1:-1])
+        return None if data[:1] in b"{[" else json.loads(data)
+    return value
+
+
+def items_of(value: Any) -> list[Any] | None:
+    """The items of a list; None when it is no list."""
+    if isinstance(value, Raw):
+        if jsontext.first_byte(value) != BRACKET:
+            return None
+        return array_items(value)
+    return value if isinstance(value, list) else None
+
+
+def is_number(value: Any) -> bool:
+    """Whether a value is a number, and neither NaN nor infinite."""
+    if isinstance(value, Raw):
+        return _NUMBER.match(bytes(value)) is not None
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def whole_number(value: Any) -> int | None:
+    """The integer that a number is."""
+    if not is_number(value):
+        return None
+    text = bytes(value).decode("ascii") if isinstance(value, Raw) else str(value)
+    return integer(text) if float(text) not in (float("inf"), float("-inf")) else None
+
+
+def is_numbers(value: Any, *, whole: bool) -> bool:
+    """Whether a value is a list of numbers; with ``whole`` of integers only."""
+    items = items_of(value)
+    if items is None:
+        return False
+    if whole:
+        return all(whole_number(item) is not None for item in items)
+    return all(is_number(item) or bytes(item).lstrip(b"-") in _ODD for item in items)
+
+
+def is_time(text: Any) -> bool:
+    """Whether a text is a time in ISO 8601; no text at all is."""
+    if text is None:
+        return True
+    try:
+        datetime.fromisoformat(text.replace("Z", "+00:00"))
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,312 @@
+"""From trajectories to ATIF.
+
+`Writer` makes a loose record: what was read from ATIF comes out in the form that it had, and
+another format's trajectory becomes one that only `flavours` has to make strict. Columns without
+a key of their own go into ``extra`` (see `beside`).
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from adp.converters.atif import keys as k
+from adp.converters.atif import trial
+from adp.converters.atif.beside import adp_columns, write_beside
+from adp.converters.atif.calls import Calls
+from adp.converters.atif.form import (
+    arrange,
+    members,
+    number_text,
+    write_floats,
+    write_number,
+    write_time,
+)
+from adp.converters.atif.hand import Hand, Item, string
+from adp.converters.atif.read import total_columns
+from adp.converters.unwritten import report_columns
+from adp_schema import jsontext, media
+from adp_schema.model import Link, Step, Trajectory
+from adp_schema.protocols import Losses
+from adp_schema.shape import Extra, original, unpack
+
+VERSION = "ATIF-v1.7"
+
+
+class Writer:
+    """Writes one trajectory with its branches.
+
+    Args:
+        run: the trajectory.
+        losses: takes what has no place in the record.
+    """
+
+    def __init__(self, run: Trajectory, losses: Losses) -> None:
+        self._run = run
+        self._losses = losses
+        self._hand = Hand(run, losses)
+        self._calls = Calls(self._hand)
+        self.native = self._hand.native
+        self._files = trial.stored(run) if self.native else trial.Trial()
+        self._turns: list[dict[str, Any]] = []
+
+    # ---- the trajectory --------------------------------------------------------------------
+
+    def record(self) -> Item:
+        """The record."""
+        run = self._run
+        extra = self._hand.extra(run)
+        known: Item = self._head(extra)
+        known["agent"] = self._agent(extra)
+        if self.native:
+            count = sum(_is_turn(step) for step in run.steps)
+            self._turns = self._files.turns(count)
+        known["steps"] = self._steps()
+        known["notes"] = self._hand.text(run, "notes", extra)
+        known["final_metrics"] = self._final_metrics(extra)
+        known["continued_trajectory_ref"] = self._links()
+        branches = [self._branch(index) for index in range(len(run.branches))]
+        if branches or extra.shape.get("subagent_trajectories"):
+            known["subagent_trajectories"] = branches
+        if run.task is not None:
+            report_columns(run.task, frozenset(), "$.task", self._losses)
+        without = {n for n, value in self._files.columns.items() if getattr(run, n) == value}
+        inner, own = self._hand.split(extra)
+        if self._files.files:
+            del own[extra.shape["trial"]["key"]]
+        adp = adp_columns(run, extra, {}, run.media, without=frozenset(without))
+        if run.branch_kind not in (None, "subagent"):
+            adp = {"branch_kind": run.branch_kind, "parent_step": run.parent_step, **adp}
+        known["extra"] = write_beside(run, inner, extra, adp, run.media)
+        return arrange(known, own, extra.shape, k.TRAJECTORY)
+
+    def _head(self, extra: Extra) -> Item:
+        run = self._run
+        known: Item = {"session_id": self._hand.text(run, "session_id", extra)}
+        own = extra.shape.get("id") == "session_id" and run.source_id == run.session_id
+        if not own:
+            known["trajectory_id"] = self._hand.text(run, "source_id", extra)
+        if self.native:
+            known["schema_version"] = self._hand.text(run, "source_version", extra)
+            return known
+        known["schema_version"] = VERSION
+        if known["trajectory_id"] is None:
+            known["trajectory_id"] = run.trajectory_id
+        return known
+
+    def _agent(self, extra: Extra) -> Any:
+        run = self._run
+        known: Item = {
+            key: self._hand.text(run, column, extra) for key, column in k.AGENT_COLUMNS.items()
+        }
+        if run.tools is not None:
+            known["tool_definitions"] = jsontext.raw(original(run, "tools", extra))
+        return self._inner("agent", known, extra, k.AGENT)
+
+    def _inner(self, key: str, known: Item, extra: Extra, order: tuple[str, ...]) -> Any:
+        """An inner object of columns and what ``extra`` keeps of it; None when there is none."""
+        form = extra.shape.get(key)
+        kept = self._hand.split(extra)[1].get(key)
+        known = {name: value for name, value in known.items() if value is not None}
+        if not known and form is None:
+            return kept
+        return arrange(known, members(kept) or {}, form or {}, order)
+
+    def _final_metrics(self, extra: Extra) -> Any:
+        """The final metrics as written, with the columns that were edited since."""
+        run = self._run
+        text = original(run, "final_metrics", extra)
+        whole = {} if text is None else members(jsontext.raw(text))
+        if whole is None:
+            self._losses.add("$.final_metrics", "it is no JSON object")
+            whole = {}
+        before = total_columns(whole)
+        changed = False
+        for key, column in k.TOTAL_COLUMNS.items():
+            value = getattr(run, column)
+            from_trial = column not in before and self._files.columns.get(column) == value
+            if value == before.get(column) or from_trial:
+                continue
+            changed = True
+            holder = whole
+            if key not in whole and column in before:
+                holder = whole["extra"] = dict(members(whole["extra"]) or {})
+            if value is None:
+                holder.pop(key, None)
+            else:
+                holder[key] = jsontext.raw(number_text(value))
+        if changed:
+            return whole or None
+        return None if text is None else jsontext.raw(text)
+
+    def _links(self) -> Any:
+        """The continuation; other links are told by the results, or are losses."""
+        run, found = self._run, None
+        for index, link in enumerate(run.links):
+            extra = unpack(link.extra)
+            if link.kind == "continuation" and found is None:
+                column = "target_path" if link.target_path is not None else "target_id"
+                found = original(link, column, extra)
+                carried = frozenset({column, "kind"})
+                report_columns(link, carried, f"$.links[{index}]", self._losses)
+            elif not self._is_told(link):
+                report_columns(link, frozenset(), f"$.links[{index}]", self._losses)
+        return None if found is None else jsontext.string(found)
+
+    def _is_told(self, link: Link) -> bool:
+        """Whether a result refers to the subagent of a link."""
+        steps = [step for step in self._run.steps if step.step == link.step]
+        names = [link.target_id, link.target_path, link.target_session_id]
+        refs = [
+            ref for step in steps for row in step.observations for ref in _references(row.subagent)
+        ]
+        return names in refs
+
+    def _branch(self, index: int) -> Item:
+        branch, losses = self._run.branches[index], Losses()
+        record = Writer(branch, losses).record()
+        if branch.branch_kind not in (None, "subagent"):
+            reason = f"a branch of kind {branch.branch_kind} is written as a subagent"
+            losses.add("$.branch_kind", reason)
+        for item in losses.items:
+            self._losses.add(f"$.branches[{index}]{item['path'][1:]}", item["reason"])
+        return record
+
+    # ---- steps -----------------------------------------------------------------------------
+
+    def _steps(self) -> list[Item]:
+        run, out = self._run, []
+        early = [
+            (row, f"$.early_observations[{n}]") for n, row in enumerate(run.early_observations)
+        ]
+        if early:
+            results = [self._calls.result(row, path) for row, path in early]
+            out.append(
+                {
+                    "step_id": 1,
+                    "source": "agent",
+                    "message": "",
+                    "observation": {"results": results},
+                    "llm_call_count": 0,
+                }
+            )
+        for index, step in enumerate(run.steps):
+            out.append(self._step(step, index, len(out) + 1))
+        return out
+
+    def _step(self, step: Step, index: int, number: int) -> Item:
+        extra, path = self._hand.extra(step), f"$.steps[{index}]"
+        inner, own = self._hand.split(extra)
+        own_id = extra.shape.get("step_id")
+        known: Item = {"step_id": number, "source": step.source}
+        if own_id is not None:
+            known["step_id"] = jsontext.raw(own_id)
+        usual = {"source": known["source"]}
+        if step.source == "environment":
+            known["source"] = own.pop("source", None)
+            if known["source"] is None:
+                usual["source"] = known["source"] = "system"
+        known["timestamp"] = string(
+            write_time(step.timestamp, original(step, "timestamp_text", extra))
+        )
+        known["model_name"] = self._hand.text(step, "model", extra)
+        known["reasoning_effort"] = self._effort(step, extra)
+        known["message"], opaque = self._hand.content(step, extra, path)
+        known["reasoning_content"] = self._hand.text(step, "reasoning", extra)
+        calls = [self._calls.call(call, f"{path}.calls[{n}]") for n, call in enumerate(step.calls)]
+        if calls or extra.shape.get("tool_calls"):
+            known["tool_calls"] = calls
+        known["observation"] = self._observation(step, extra, index)
+        known["metrics"] = self._metrics(step, extra)
+        known["is_copied_context"] = step.is_copied_context
+        exact = extra.shape.get("exact", {})
+        known["llm_call_count"] = write_number(step.llm_call_count, "llm_call_count", exact)
+        usual["kind"] = k.USUAL_KINDS.get(usual["source"] or "", "message")
+        if self.native and (told := _edit(inner)) is not None:
+            usual["kind"] = "context_edit"
+            self._report_edit(step, told, path)
+        elif step.kind == "context_edit":
+            inner = self._context(step, inner, known)
+            usual["kind"] = "context_edit"
+        if opaque:
+            inner = {**(inner or {}), "opaque": opaque}
+        adp = adp_columns(step, extra, usual, self._run.media)
+        known["extra"] = write_beside(step, inner, extra, adp, self._run.media)
+        out = arrange(known, own, extra.shape, k.STEP)
+        names = extra.shape.get("keys")
+        if names is not None and "step_id" not in names:
+            del out["step_id"]
+        return out
+
+    def _context(self, step: Step, inner: Any, known: Item) -> Item:
+        """Say how the context is edited, in the way that ATIF agreed on."""
+        context = {"type": "compaction", "boundary": step.edit_boundary}
+        context = {name: value for name, value in context.items() if value is not None}
+        if step.edit_summary is not None:
+            results = (known["observation"] or {}).get("results", [])
+            summary = {
+                "content": jsontext.string(media.restore(step.edit_summary, self._run.media))
+            }
+            known["observation"] = {"results": [summary, *results]}
+        return {**(members(inner) or {}), "context_management": context}
+
+    def _report_edit(self, step: Step, told: Item, path: str) -> None:
+        """What was read about a context edit is written from ``extra`` and from the results."""
+        boundary = bytes(told.get("boundary", b"null")).decode("utf-8", "replace")
+        if step.edit_boundary is not None and boundary != f'"{step.edit_boundary}"':
+            self._losses.add(f"{path}.edit_boundary", "extra.context_management says otherwise")
+        texts = [row.text for row in step.observations if row.text is not None]
+        if step.edit_summary is not None and step.edit_summary != "\n\n".join(texts):
+            self._losses.add(f"{path}.edit_summary", "the text of the results says otherwise")
+
+    def _effort(self, step: Step, extra: Extra) -> Any:
+        value = original(step, "reasoning_effort", extra)
+        if value is not None and extra.shape.get("effort") == "number" and jsontext.is_valid(value):
+            return jsontext.raw(value)
+        return string(value)
+
+    def _metrics(self, step: Step, extra: Extra) -> Any:
+        form = extra.shape.get("metrics") or {}
+        exact = form.get("exact", {})
+        known: Item = {
+            key: write_number(getattr(step, column), key, exact)
+            for key, column in k.TOKEN_COLUMNS.items()
+        }
+        cost = form.get("cost", "cost_usd")
+        known[cost] = write_number(step.cost_usd, cost, exact)
+        turn = self._turns.pop(0) if self._turns and _is_turn(step) else {}
+        told = {name for name, value in turn.items() if getattr(step, name) == value}
+        if not extra.shape.get("trial"):
+            told = set()
+        for key in k.ID_COLUMNS:
+            known[key] = None if key in told else getattr(step, key)
+        if "logprobs" not in told:
+            known["logprobs"] = write_floats(step.logprobs, "logprobs", exact)
+        return self._inner("metrics", known, extra, k.METRICS)
+
+    def _observation(self, step: Step, extra: Extra, index: int) -> Any:
+        results = self._calls.results(index)
+        form = extra.shape.get("observation") or {}
+        known: Item = {"results": results if results or form.get("empty") else None}
+        return self._inner("observation", known, extra, k.OBSERVATION)
+
+
+def _references(subagent: str | None) -> list[list[str | None]]:
+    """Ids and paths of the trajectories that a result refers to."""
+    refs = json.loads(subagent or "null")
+    return [
+        [text if isinstance(text := ref.get(key), str) else None for key in k.REF[:3]]
+        for ref in (refs if isinstance(refs, list) else [refs])
+        if isinstance(ref, dict)
+    ]
+
+
+def _is_turn(step: Step) -> bool:
+    made = step.llm_call_count == 0
+    return step.source == "agent" and not made and not step.is_copied_context
+
+
+def _edit(inner: Any) -> Item | None:
+    """What the ``extra`` of a step says about an edit of the context."""
+    found = members(inner)
+    return None if found is None else members(found.get("context_management"))

@@ -1,0 +1,51 @@
+"""Trajectories of one record: a run and its branches, put together for formats that embed them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from adp_schema.model import Trajectory
+from adp_schema.protocols import Losses
+
+
+def with_branches(trajectories: Iterable[Trajectory]) -> Iterator[Trajectory]:
+    """Hang branches into their parents, where both come from the same record.
+
+    Args:
+        trajectories: in the order of a store, where branches follow their main line.
+
+    Returns:
+        The main lines, and the branches whose parent is not there. One record is held at a time.
+    """
+    main: Trajectory | None = None
+    known: dict[str | None, Trajectory] = {}
+    for trajectory in trajectories:
+        parent = known.get(trajectory.parent_id) if trajectory.parent_id is not None else None
+        if main is not None and parent is not None and _record(main) == _record(trajectory):
+            parent.branches.append(trajectory)
+        else:
+            if main is not None:
+                yield main
+            main, known = trajectory, {}
+        known[trajectory.trajectory_id] = trajectory
+    if main is not None:
+        yield main
+
+
+def _record(trajectory: Trajectory) -> tuple[str | None, list[int] | None]:
+    return trajectory.source_file, trajectory.source_records
+
+
+def count(trajectory: Trajectory) -> int:
+    """Number of trajectories in a trajectory: itself and its branches."""
+    return 1 + sum(map(count, trajectory.branches))
+
+
+def report_parent(trajectory: Trajectory, losses: Losses) -> None:
+    """Report a branch that is written as a record of its own."""
+    if trajectory.parent_id is None:
+        return
+    reason = "a branch is written as a record of its own, without its parent"
+    losses.add("$.parent_id", reason)
+    if trajectory.parent_step:
+        losses.add("$.parent_step", "the steps that it shares with its parent are not repeated")
