@@ -12,7 +12,7 @@ from adp.converters.registry import formats
 from adp_schema import media, shape
 from adp_schema.model import Observation, Row, Step, ToolCall, Trajectory
 from adp_schema.parts import JOINT, resolve
-from adp_schema.protocols import Losses
+from adp_schema.protocols import Converter, Losses
 from tests.roundtrip import read_one, write_one
 
 Piece = tuple[str, Any]
@@ -146,6 +146,7 @@ def lost(paths: tuple[str, ...], losses: Losses) -> bool:
     """Whether the report names one of the paths; a report on a whole step says nothing."""
     reported = [item["path"] for item in losses.items if not item["path"].endswith("]")]
     reported += [item["path"] for item in losses.items if ".content[" in item["path"]]
+    reported += [item["path"] for item in losses.items if ".branches[" in item["path"]]
     return any(
         path == there or path.startswith(there + ".") for path in paths for there in reported
     )
@@ -157,7 +158,8 @@ def missing(sources: list[Trajectory], targets: list[Trajectory], losses: Losses
     for target in targets:
         there.update(Found(target).counted())
     gone = []
-    for source in sources:
+    inside = {branch.trajectory_id for source in sources for branch in source.branches}
+    for source in (run for run in sources if run.trajectory_id not in inside):
         for piece, paths in Found(source).pieces:
             if lost(paths, losses):
                 continue
@@ -193,12 +195,13 @@ def _texts(run: Trajectory) -> Iterator[str]:
         yield media.restore(text, run.media)
 
 
-def nest(runs: list[Trajectory]) -> list[Trajectory]:
-    """Hang the branches of one record into the runs that they start from."""
+def nest(runs: list[Trajectory], converter: Converter) -> list[Trajectory]:
+    """Hang the branches of one record into the runs that they start from, if it is wanted."""
+    inside = {run.trajectory_id: run.parent_id for run in runs if converter.embeds(run)}
     by_id = {run.trajectory_id: run for run in runs}
     for run in runs:
-        run.branches = [other for other in runs if other.parent_id == run.trajectory_id]
-    return [run for run in runs if run.parent_id not in by_id]
+        run.branches = [o for o in runs if inside.get(o.trajectory_id) == run.trajectory_id]
+    return [run for run in runs if inside.get(run.trajectory_id) not in by_id]
 
 
 def write_back(
@@ -206,7 +209,7 @@ def write_back(
 ) -> tuple[list[bytes], list[Trajectory]]:
     """Write the trajectories of a record in a format, and read what was written."""
     converter = formats.get(name)
-    whole = nest(runs) if converter.embeds_branches else runs
+    whole = nest(runs, converter)
     written = [write_one(converter, run, losses) for run in whole]
     return written, [run for record in written for run in read_one(converter, record)]
 

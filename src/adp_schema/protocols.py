@@ -108,8 +108,6 @@ class Converter(Protocol):
     """Which versions or dialects are read and which is written, in a sentence or two."""
     flavours: tuple[str, ...]
     """Names for ``--flavour``, the default first; empty when there is one way to write."""
-    embeds_branches: bool
-    """Whether one record holds a run together with its branches (`Trajectory.branches`)."""
 
     def side_files(self, source_file: str) -> tuple[str, ...]:
         """Paths of the files that belong to an input file, if they are there.
@@ -119,6 +117,13 @@ class Converter(Protocol):
 
         Returns:
             Candidates, relative to the same root, in order.
+        """
+        ...
+
+    def embeds(self, branch: Trajectory) -> bool:
+        """Whether a branch is written inside the record of its parent (`Trajectory.branches`).
+
+        Otherwise it becomes a record of its own.
         """
         ...
 

@@ -24,12 +24,14 @@ class Fake:
     recognised = "The key `fake`."
     versions = "One."
     flavours: tuple[str, ...] = ()
-    embeds_branches = False
 
     def side_files(self, source_file: str) -> tuple[str, ...]:
         folder = PurePosixPath(source_file).parent
         names = ("result.json", "log/notes.txt", "missing.json", "../outside.json", "run2.json")
         return tuple(str(folder / name) for name in names)
+
+    def embeds(self, branch: Trajectory) -> bool:
+        return False
 
     def sniff(self, record: Mapping[str, Raw]) -> Match:
         return Match.STAMP if "fake" in record else Match.NO

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from adp_schema.model import Trajectory
 from adp_schema.protocols import Losses
 
 
-def with_branches(trajectories: Iterable[Trajectory]) -> Iterator[Trajectory]:
+def with_branches(
+    trajectories: Iterable[Trajectory], embeds: Callable[[Trajectory], bool]
+) -> Iterator[Trajectory]:
     """Hang branches into their parents, where both come from the same record.
 
     Args:
         trajectories: in the order of a store, where branches follow their main line.
+        embeds: whether a branch is wanted in its parent.
 
     Returns:
         The main lines, and the branches whose parent is not there. One record is held at a time.
@@ -21,7 +24,8 @@ def with_branches(trajectories: Iterable[Trajectory]) -> Iterator[Trajectory]:
     known: dict[str | None, Trajectory] = {}
     for trajectory in trajectories:
         parent = known.get(trajectory.parent_id) if trajectory.parent_id is not None else None
-        if main is not None and parent is not None and _record(main) == _record(trajectory):
+        same = main is not None and parent is not None and _record(main) == _record(trajectory)
+        if same and parent is not None and embeds(trajectory):
             parent.branches.append(trajectory)
         else:
             if main is not None:

@@ -280,7 +280,7 @@ class _Trial:
         converter = self._converters[name]
         runs = [run.model_copy(update={"branches": []}) for run in reading.trajectories]
         records = []
-        for run in with_branches(runs) if converter.embeds_branches else runs:
+        for run in with_branches(runs, converter.embeds):
             records.append(jsontext.encode(converter.write(run, losses)))
             report_parent(run, losses)
         return records

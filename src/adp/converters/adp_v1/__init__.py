@@ -41,11 +41,14 @@ class AdpV1:
         "and 1.5.0 from other formats."
     )
     flavours: tuple[str, ...] = ()
-    embeds_branches = False
 
     def side_files(self, source_file: str) -> tuple[str, ...]:
         """None: a file stands alone."""
         return ()
+
+    def embeds(self, branch: Trajectory) -> bool:
+        """No: a record is one run."""
+        return False
 
     def sniff(self, record: Mapping[str, Raw]) -> Match:
         """A record is recognised by the ``class_`` of its first item."""

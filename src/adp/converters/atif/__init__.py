@@ -43,11 +43,14 @@ class Atif:
         "or 1.8 when there are sounds in it."
     )
     flavours: tuple[str, ...] = ("as-read", UPSTREAM, HARBOR)
-    embeds_branches = True
 
     def side_files(self, source_file: str) -> tuple[str, ...]:
         """The files of a trial, for its main trajectory."""
         return trial.side_files(source_file)
+
+    def embeds(self, branch: Trajectory) -> bool:
+        """Yes: as ``subagent_trajectories``."""
+        return True
 
     def sniff(self, record: Mapping[str, Raw]) -> Match:
         """A stamp is the ``schema_version``, a shape the steps."""

@@ -34,11 +34,14 @@ class OpenAIChat:
         "other formats."
     )
     flavours: tuple[str, ...] = ()
-    embeds_branches = False
 
     def side_files(self, source_file: str) -> tuple[str, ...]:
         """None: a file stands alone."""
         return ()
+
+    def embeds(self, branch: Trajectory) -> bool:
+        """No: a record is one run."""
+        return False
 
     def sniff(self, record: Mapping[str, Raw]) -> Match:
         """A list ``messages`` (or a JSON string of one) whose items have a role."""

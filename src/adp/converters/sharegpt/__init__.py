@@ -41,11 +41,14 @@ class ShareGPT:
         "was read, and the one that LLaMA-Factory loads from other formats."
     )
     flavours: tuple[str, ...] = ()
-    embeds_branches = True
 
     def side_files(self, source_file: str) -> tuple[str, ...]:
         """None: a file stands alone."""
         return ()
+
+    def embeds(self, branch: Trajectory) -> bool:
+        """The rejected answer of a preference row; other branches are no part of the format."""
+        return branch.source_format == self.name
 
     def sniff(self, record: Mapping[str, Raw]) -> Match:
         """A list of turns; ``messages`` with roles are OpenAI's."""

@@ -212,7 +212,12 @@ class ForeignWriter:
         if blob is None:
             self._losses.add(path, "the store does not hold it")
         reference = "" if blob is None else media.reference_of_media(blob, mime)
-        family = str(mime or (blob.mime if blob is not None else None) or "").split("/")[0]
+        kind = str(mime or (blob.mime if blob is not None else None) or "")
+        family, _, ending = kind.partition("/")
+        endings = (".jpeg", ".jpg") if ending == "jpeg" else (f".{ending}",)
+        by_name = reference.lower().endswith(endings)
+        if blob is not None and blob.data is None and ending and not by_name:
+            self._losses.add(f"$.media.{blob.media_id}", f"the type {kind} of a path is not kept")
         word = plain.get("kind") or (family if family in ("video", "audio") else "image")
         self._references.setdefault(word, []).append(jsontext.string(reference))
         self._media_paths.append(path)
