@@ -5,6 +5,8 @@ from __future__ import annotations
 import gc
 import hashlib
 import json
+import multiprocessing
+import os
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
@@ -120,7 +122,9 @@ class _Worker:
         self.reasons: Counter[str] = Counter()
         self.datasets: Counter[str] = Counter()
         self.sides: Mapping[str, bytes] = {}
-        self.writer = ShardWriter(Path(job.store) / ".run" / f"part-{job.index:05d}")
+        # A folder of its own: of a run that was killed, a worker may still be at it.
+        staged = f"part-{job.index:05d}-{os.getpid()}"
+        self.writer = ShardWriter(Path(job.store) / ".run" / staged)
 
     def run(self) -> ShardResult:
         result = ShardResult(self.job.index)
@@ -138,7 +142,7 @@ class _Worker:
                 result.pieces.append(self._piece(file, piece, converter, dataset))
             for each in inputs:
                 check_unchanged(each)
-        self.writer.flush(self.builder)
+        self._flush()
         store = Path(self.job.store)
         for table in self.writer.close():
             staged = self.writer.folder / f"{table}.parquet"
@@ -150,6 +154,13 @@ class _Worker:
         result.reasons = dict(self.reasons)
         result.losses = dict(self.losses.counts)
         return result
+
+    def _flush(self) -> None:
+        """Write what there is. A worker whose run was killed stops here."""
+        parent = multiprocessing.parent_process()
+        if parent is not None and not parent.is_alive():
+            raise SystemExit(1)
+        self.writer.flush(self.builder)
 
     def _piece(self, file: int, piece: Piece, converter: Converter, dataset: str) -> PieceResult:
         out = PieceResult(file)
@@ -177,7 +188,7 @@ class _Worker:
             self._record(frame, Origin(piece.seq + frame.offset, dataset, columns), converter, out)
             self.sides = {}
             if self.builder.is_full():
-                self.writer.flush(self.builder)
+                self._flush()
         out.hash = hasher.hexdigest()
         return out
 
