@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import hashlib
 import json
-import multiprocessing
 import os
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -142,7 +141,7 @@ class _Worker:
                 result.pieces.append(self._piece(file, piece, converter, dataset))
             for each in inputs:
                 check_unchanged(each)
-        self._flush()
+        self.writer.flush(self.builder)
         store = Path(self.job.store)
         for table in self.writer.close():
             staged = self.writer.folder / f"{table}.parquet"
@@ -154,13 +153,6 @@ class _Worker:
         result.reasons = dict(self.reasons)
         result.losses = dict(self.losses.counts)
         return result
-
-    def _flush(self) -> None:
-        """Write what there is. A worker whose run was killed stops here."""
-        parent = multiprocessing.parent_process()
-        if parent is not None and not parent.is_alive():
-            raise SystemExit(1)
-        self.writer.flush(self.builder)
 
     def _piece(self, file: int, piece: Piece, converter: Converter, dataset: str) -> PieceResult:
         out = PieceResult(file)
@@ -188,7 +180,7 @@ class _Worker:
             self._record(frame, Origin(piece.seq + frame.offset, dataset, columns), converter, out)
             self.sides = {}
             if self.builder.is_full():
-                self._flush()
+                self.writer.flush(self.builder)
         out.hash = hasher.hexdigest()
         return out
 
