@@ -13,14 +13,13 @@ A compressed file, and a member of an archive, is cut by its decompressed bytes;
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from adp.converters.files.json_values import Scanner, Value, is_closed
-from adp.converters.files.limits import KEPT_BYTES, Limits
+from adp.converters.files.limits import Gathered, Limits
 from adp.converters.files.streams import Place, Source
 from adp_schema.errors import RecordError
 from adp_schema.ids import digest
@@ -141,13 +140,12 @@ def _lines(source: Source, piece: Piece, limits: Limits) -> Iterator[Frame]:
         file.seek(piece.start)
     offset, number = piece.start, piece.first
     while offset < piece.end:
-        line = file.readline(limits.record_bytes + 1)
+        line = file.readline(_CHUNK)
         if not line:
             break
-        length, whole_hash = len(line), ""
-        ended = line.endswith(b"\n")
-        if length > limits.record_bytes and not ended:
-            line, length, whole_hash = _skip_line(file, line)
+        length, whole_hash, ended = len(line), "", line.endswith(b"\n")
+        if length == _CHUNK and not ended:
+            line, length, whole_hash, ended = _long_line(file, line, limits)
         if offset == 0 and line.startswith(_BOM):
             line = line[3:]
         data = line.strip(b" \t\r\n")
@@ -167,16 +165,15 @@ def _is_complete(data: bytes) -> bool:
     return data[:1] in (b"{", b"[") and is_closed(data)
 
 
-def _skip_line(file: BinaryIO, start: bytes) -> tuple[bytes, int, str]:
-    """Read on to the end of a line that is too long: its beginning, its length and its hash."""
-    hasher = hashlib.blake2b(start, digest_size=16)
-    length, start = len(start), start[:KEPT_BYTES]
-    while line := file.readline(_CHUNK):
-        length += len(line)
-        hasher.update(line)
-        if line.endswith(b"\n"):
-            break
-    return start, length, hasher.hexdigest()
+def _long_line(file: BinaryIO, start: bytes, limits: Limits) -> tuple[bytes, int, str, bool]:
+    """Read on in a line: its text, its length, its hash if it is cut, and whether it ends."""
+    text = Gathered(limits.record_bytes)
+    text.add(start)
+    ended = False
+    while not ended and (part := file.readline(_CHUNK)):
+        text.add(part)
+        ended = part.endswith(b"\n")
+    return text.data(), text.size, text.hash(), ended
 
 
 def _elements(source: Source, piece: Piece, limits: Limits) -> Iterator[Frame]:
@@ -227,20 +224,10 @@ def _side(source: Source, piece: Piece, limits: Limits) -> Iterator[Frame]:
 
 def whole_file(source: Source, limits: Limits) -> Frame:
     """A whole file as one record; only the beginning of one that is too large."""
-    parts: list[bytes] = []
-    size, hasher = 0, None
+    text = Gathered(limits.record_bytes)
     while part := source.file.read(_CHUNK):
-        size += len(part)
-        if hasher is not None:
-            hasher.update(part)
-            continue
-        parts.append(part)
-        if size > limits.record_bytes:
-            hasher = hashlib.blake2b(digest_size=16)
-            for each in parts:
-                hasher.update(each)
-            parts = [b"".join(parts)[:KEPT_BYTES]]
-    return Frame(b"".join(parts), 1, 0, size, hash=hasher.hexdigest() if hasher else "")
+        text.add(part)
+    return Frame(text.data(), 1, 0, text.size, hash=text.hash())
 
 
 _READERS: dict[str, Callable[[Source, Piece, Limits], Iterator[Frame]]] = {

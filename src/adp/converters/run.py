@@ -13,6 +13,7 @@ import os
 import platform
 import shutil
 import sys
+import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -253,7 +254,7 @@ def _work(jobs: list[Job], workers: int) -> Iterator[ShardResult]:
         yield from map(convert_shard, jobs)
         return
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(workers, mp_context=context, initializer=skip_pandas) as pool:
+    with ProcessPoolExecutor(workers, mp_context=context, initializer=_begin_worker) as pool:
         futures = [pool.submit(convert_shard, job) for job in jobs]
         try:
             for future in as_completed(futures):
@@ -261,6 +262,19 @@ def _work(jobs: list[Job], workers: int) -> Iterator[ShardResult]:
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             raise
+
+
+def _begin_worker() -> None:
+    """Prepare a worker. When its run is killed it ends too, or it would wait for ever."""
+    skip_pandas()
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
 
 
 def _manifest(

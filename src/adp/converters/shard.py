@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import hashlib
 import json
+import os
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
@@ -120,7 +121,9 @@ class _Worker:
         self.reasons: Counter[str] = Counter()
         self.datasets: Counter[str] = Counter()
         self.sides: Mapping[str, bytes] = {}
-        self.writer = ShardWriter(Path(job.store) / ".run" / f"part-{job.index:05d}")
+        # A folder of its own: of a run that was killed, a worker may still be at it.
+        staged = f"part-{job.index:05d}-{os.getpid()}"
+        self.writer = ShardWriter(Path(job.store) / ".run" / staged)
 
     def run(self) -> ShardResult:
         result = ShardResult(self.job.index)

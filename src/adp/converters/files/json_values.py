@@ -6,13 +6,12 @@ over without being kept, so that what follows it is still found.
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import BinaryIO
 
-from adp.converters.files.limits import KEPT_BYTES
+from adp.converters.files.limits import KEPT_BYTES, Gathered
 
 _CHUNK = 1 << 20
 # Possessive repeats: the others keep a note for each step back, a hundred bytes for one.
@@ -171,50 +170,36 @@ class Scanner:
         """
         value = Value(self.position, b"", 0, whole=True)
         nesting = _Nesting() if self._buffer[self._at] in b'{["' else None
-        parts: list[bytes] = []
-        hasher = None
+        text = Gathered(self._limit)
         while True:
             if nesting is not None:
                 end = nesting.feed(self._buffer, self._at)
             else:
-                match = word_end.search(self._buffer, self._at + (value.size == 0))
+                match = word_end.search(self._buffer, self._at + (text.size == 0))
                 end = match.start() if match else None
             part = self._buffer[self._at : end]
-            value.size += len(part)
+            text.add(part)
             value.multiline = value.multiline or b"\n" in part
             self._at += len(part)
-            parts.append(part)
-            if hasher is not None:
-                hasher.update(parts.pop())
-            elif value.size > self._limit:
-                hasher = hashlib.blake2b(digest_size=16)
-                for each in parts:
-                    hasher.update(each)
-                parts = [b"".join(parts)[:KEPT_BYTES]]
             if end is not None:
                 break
-            if (stop is not None and value.size > stop) or not self._more():
+            if (stop is not None and text.size > stop) or not self._more():
                 value.whole = nesting is None
                 break
-        value.data = parts[0] if len(parts) == 1 else b"".join(parts)
+        value.data, value.size, value.hash = text.data(), text.size, text.hash()
         if nesting is None:
             value.data = value.data.rstrip()
-        value.hash = hasher.hexdigest() if hasher else ""
         return value
 
     def _rest(self) -> Iterator[Value]:
         """All that stands behind the closing bracket, as one value."""
         if self.next_byte() is None:
             return
-        value = Value(self.position, b"", 0, whole=True, stray=True)
-        hasher = hashlib.blake2b(digest_size=16)
+        offset, text = self.position, Gathered(KEPT_BYTES)
         while part := self._buffer[self._at :]:
-            value.data = (value.data + part[:KEPT_BYTES])[:KEPT_BYTES]
-            value.size += len(part)
-            hasher.update(part)
+            text.add(part)
             self._more()
-        value.hash = hasher.hexdigest()
-        yield value
+        yield Value(offset, text.data(), text.size, True, text.hash(), stray=True)
 
     def _more(self) -> bool:
         """Read on and forget what was there."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 from typing import Any
 
@@ -85,3 +86,40 @@ class Limits:
         level = np.cumsum(np.where(opening, 1, -1))
         if level.max() > self.depth and jsontext.depth(data) > self.depth:
             raise RecordError(f"nested deeper than {self.depth} levels")
+
+
+class Gathered:
+    """The bytes of one record as they are read; of one that is too large only the beginning.
+
+    Args:
+        limit: the most that a record may have.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self.size = 0
+        self._limit = limit
+        self._parts: list[bytes] = []
+        self._hasher: Any = None
+
+    def add(self, part: bytes) -> None:
+        """Take the next bytes."""
+        self.size += len(part)
+        if self._hasher is not None:
+            self._hasher.update(part)
+            return
+        self._parts.append(part)
+        if self.size > self._limit:
+            self._hasher = hashlib.blake2b(digest_size=16)
+            kept = b""
+            for each in self._parts:
+                self._hasher.update(each)
+                kept += each[: KEPT_BYTES - len(kept)]
+            self._parts = [kept]
+
+    def data(self) -> bytes:
+        """What was kept."""
+        return self._parts[0] if len(self._parts) == 1 else b"".join(self._parts)
+
+    def hash(self) -> str:
+        """Hash of all that was read when not all is kept; else nothing."""
+        return self._hasher.hexdigest() if self._hasher is not None else ""
