@@ -150,6 +150,8 @@ class Reader:
             for key in ("tool_call_id", "reward"):
                 nested.homeless(key)
             shape = nested.finish()
+            if "class_" in nested.values and is_null(nested.values["class_"]):
+                shape["null"] = ["class_"]
             if source != "environment":
                 shape["source"] = source
             if shape:

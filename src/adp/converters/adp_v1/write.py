@@ -232,6 +232,7 @@ class Writer:
             }
             if "class_" not in nested.shape.get("keys", ("class_",)):
                 del image["class_"]
+            image |= dict.fromkeys(nested.shape.get("null", ()))
             image = arrange("image_observation", image, nested)
         page: Item = {column: pen.text(row, column, extra) for column in ("html", "axtree", "url")}
         page |= {"image_observation": image, "viewport_size": self._viewport(row, extra, path)}
