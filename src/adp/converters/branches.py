@@ -5,31 +5,39 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from adp_schema.model import Trajectory
-from adp_schema.protocols import Losses
+from adp_schema.protocols import Converter, Losses
 
 
-def with_branches(trajectories: Iterable[Trajectory]) -> Iterator[Trajectory]:
+def with_branches(trajectories: Iterable[Trajectory], converter: Converter) -> Iterator[Trajectory]:
     """Hang branches into their parents, where both come from the same record.
 
     Args:
         trajectories: in the order of a store, where branches follow their main line.
+        converter: the format that is written. One without `embeds_branches` gets every
+            trajectory by itself; one with the further attribute ``branch_kinds`` gets only
+            branches of these kinds embedded.
 
     Returns:
-        The main lines, and the branches whose parent is not there. One record is held at a time.
+        The records that are to be written. What comes from one record of the source is held.
     """
-    main: Trajectory | None = None
+    if not converter.embeds_branches:
+        yield from trajectories
+        return
+    kinds: frozenset[str] | None = getattr(converter, "branch_kinds", None)
+    whole: list[Trajectory] = []
     known: dict[str | None, Trajectory] = {}
     for trajectory in trajectories:
         parent = known.get(trajectory.parent_id) if trajectory.parent_id is not None else None
-        if main is not None and parent is not None and _record(main) == _record(trajectory):
+        same = bool(whole) and _record(whole[0]) == _record(trajectory)
+        if not same or (parent is None and trajectory.source_records is None):
+            yield from whole
+            whole, known, parent = [], {}, None
+        known[trajectory.trajectory_id] = trajectory
+        if parent is not None and (kinds is None or trajectory.branch_kind in kinds):
             parent.branches.append(trajectory)
         else:
-            if main is not None:
-                yield main
-            main, known = trajectory, {}
-        known[trajectory.trajectory_id] = trajectory
-    if main is not None:
-        yield main
+            whole.append(trajectory)
+    yield from whole
 
 
 def _record(trajectory: Trajectory) -> tuple[str | None, list[int] | None]:

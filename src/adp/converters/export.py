@@ -162,8 +162,7 @@ class _Scribe:
     def records(self, trajectories: Iterator[Trajectory]) -> Iterator[Any]:
         """The records, one a trajectory, or one a run with its branches."""
         converter, losses = self.converter, self.losses
-        whole = with_branches(trajectories) if converter.embeds_branches else trajectories
-        for trajectory in whole:
+        for trajectory in with_branches(trajectories, converter):
             words = () if self.flavour is None else (self.flavour,)
             record = converter.write(trajectory, losses, *words)
             report_parent(trajectory, losses)

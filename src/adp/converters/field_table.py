@@ -43,7 +43,7 @@ from adp_schema.model import Media, Trajectory
 from adp_schema.protocols import Converter, Losses, RawRecord
 from adp_schema.reader import assemble, to_models
 
-_KINDS = ("class_", "role", "type")
+_KINDS = ("class_", "role", "from", "type")
 
 
 class SilentLossError(Exception):
@@ -214,7 +214,7 @@ class _Trial:
         """What becomes of a field in another format."""
         losses = Losses()
         before = self._write(target, self._base, losses)
-        after = self._write(target, changed, Losses())
+        after = self._write(target, changed, losses)
         if before == after:
             if verdict == FORM or all(column in BOOKKEEPING for _, _, column in places):
                 return FORM
@@ -280,7 +280,7 @@ class _Trial:
         converter = self._converters[name]
         runs = [run.model_copy(update={"branches": []}) for run in reading.trajectories]
         records = []
-        for run in with_branches(runs) if converter.embeds_branches else runs:
+        for run in with_branches(runs, converter):
             records.append(jsontext.encode(converter.write(run, losses)))
             report_parent(run, losses)
         return records
