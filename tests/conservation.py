@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from adp.converters.registry import formats
-from adp_schema import media, shape
+from adp_schema import jsontext, media, shape
 from adp_schema.model import Observation, Row, Step, ToolCall, Trajectory
 from adp_schema.parts import JOINT, resolve
 from adp_schema.protocols import Converter, Losses
@@ -56,8 +56,14 @@ class Found:
                 self._add(kind, words.strip("\n"), *paths)
 
     def _extras(self, path: str, row: Row) -> None:
-        for key in shape.unpack(row.extra).fields:  # type: ignore[attr-defined]
-            self._add("extra", key, f"{path}.extra.{key}")
+        """The keys of ``extra``; those of a source's own ``extra`` count one by one."""
+        for key, value in shape.unpack(row.extra).fields.items():  # type: ignore[attr-defined]
+            inner = jsontext.decode_exact(value) if bytes(value)[:1] == b"{" else {}
+            if key != "extra" or not inner:
+                self._add("extra", key, f"{path}.extra.{key}")
+            else:
+                for name in inner:
+                    self._add("extra", name, f"{path}.extra.extra")
 
     def _step(self, step: Step, path: str) -> None:
         self._extras(path, step)
@@ -161,14 +167,22 @@ def missing(sources: list[Trajectory], targets: list[Trajectory], losses: Losses
     inside = {branch.trajectory_id for source in sources for branch in source.branches}
     for source in (run for run in sources if run.trajectory_id not in inside):
         for piece, paths in Found(source).pieces:
+            kind, value = piece
             if lost(paths, losses):
                 continue
             if there[piece]:
                 there[piece] -= 1
-            else:
+            elif not _elsewhere(kind, value, there):
                 gone.append((piece, paths))
     joined = [target for target in targets if target.source_format == "sharegpt"]
     return not_inside(gone, joined) if joined else gone
+
+
+def _elsewhere(kind: str, value: Any, there: Counter[Piece]) -> bool:
+    """Whether a piece is in ``extra`` of the target, by the name that ATIF gives it there."""
+    return (kind == "opaque" and there["extra", "opaque"] > 0) or (
+        kind == "extra" and there["extra", f"{value}_"] > 0
+    )
 
 
 def not_inside(pieces: list[Any], targets: list[Trajectory]) -> list[Any]:

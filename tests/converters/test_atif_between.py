@@ -10,13 +10,15 @@ from atif import Trajectory as Strict
 from hypothesis import HealthCheck, Phase, given, settings
 
 from adp.converters.registry import formats
-from adp_schema import jsontext, shape
-from adp_schema.model import Row, Trajectory
+from adp_schema import jsontext
+from adp_schema.model import Trajectory
 from adp_schema.protocols import Losses
+from tests.conservation import missing, write_back
 from tests.converters.atif_records import atif_records, record, step
+from tests.converters.sharegpt_records import sharegpt_records
 from tests.converters.strategies import adp_v1_records, openai_records
-from tests.converters.test_between_formats import Found, lost, records
-from tests.roundtrip import read_one, write_one
+from tests.converters.test_between_formats import records
+from tests.roundtrip import read_one
 
 DATA = Path(__file__).parents[2].parent / "shared" / "data"
 ADP_FILES = sorted(DATA.glob("adp_v1/*/sample_std.json"))
@@ -29,42 +31,13 @@ MANY = settings(
 )
 
 
-class Pieces(Found):
-    """The pieces of a trajectory; keys of the source's own ``extra`` count one by one."""
-
-    def _extras(self, path: str, row: Row) -> None:
-        for key, value in shape.unpack(row.extra).fields.items():  # type: ignore[attr-defined]
-            inner = jsontext.decode_exact(value) if bytes(value)[:1] == b"{" else {}
-            for name in inner if key == "extra" else ():
-                self._add("extra", name, f"{path}.extra.extra")
-            if key != "extra":
-                self._add("extra", key, f"{path}.extra.{key}")
-
-
-def missing(source: Trajectory, target: Trajectory, losses: Losses) -> list:
-    there = Pieces(target).counted()
-    gone = []
-    for piece, paths in Pieces(source).pieces:
-        kind, value = piece
-        if lost(paths, losses) or (kind == "opaque" and there["extra", "opaque"]):
-            continue
-        renamed = kind == "extra" and there["extra", f"{value}_"]
-        if there[piece]:
-            there[piece] -= 1
-        elif not renamed:
-            gone.append((piece, paths))
-    return gone
-
-
 def between(data: bytes, source: str, target: str) -> list[tuple[Trajectory, dict, Losses]]:
-    out = []
-    for run in read_one(formats.get(source), data):
-        losses = Losses()
-        written = write_one(formats.get(target), run, losses)
-        (back,) = read_one(formats.get(target), written)
-        assert missing(run, back, losses) == []
-        out.append((run, json.loads(written), losses))
-    return out
+    """Convert a record, and check that all of it arrived."""
+    runs = read_one(formats.get(source), data)
+    losses = Losses()
+    written, back = write_back(target, runs, losses)
+    assert missing(runs, back, losses) == []
+    return [(run, json.loads(record), losses) for run, record in zip(runs, written, strict=False)]
 
 
 @MANY
@@ -93,6 +66,19 @@ def test_atif_to_openai_chat(data):
     between(data, "atif", "openai_chat")
 
 
+@MANY
+@given(sharegpt_records(pairs=False))
+def test_sharegpt_to_atif(data):
+    for _, written, _ in between(data, "sharegpt", "atif"):
+        validate(written)
+
+
+@MANY
+@given(atif_records())
+def test_atif_to_sharegpt(data):
+    between(data, "atif", "sharegpt")
+
+
 def validate(written: dict) -> None:
     text = json.dumps(written)
     if "\\ud83d\\" not in text and "\\udc00" not in text and '\\ud83d"' not in text:
@@ -117,7 +103,7 @@ def test_a_real_adp_file_goes_there_and_back(path):
 
 
 @pytest.mark.parametrize("path", ATIF_FILES, ids=lambda p: f"{p.parent.name}-{p.stem}")
-@pytest.mark.parametrize("target", ["adp_v1", "openai_chat"])
+@pytest.mark.parametrize("target", ["adp_v1", "openai_chat", "sharegpt"])
 def test_a_real_atif_file_to_other_formats(path, target):
     for data in records(path):
         if b'"ATIF-' in data:

@@ -15,25 +15,25 @@ def with_branches(
 
     Args:
         trajectories: in the order of a store, where branches follow their main line.
-        embeds: whether a branch is wanted in its parent.
+        embeds: whether a branch is wanted in its parent; see `Converter.embeds`.
 
     Returns:
-        The main lines, and the branches whose parent is not there. One record is held at a time.
+        The records that are to be written. What comes from one record of the source is held.
     """
-    main: Trajectory | None = None
+    whole: list[Trajectory] = []
     known: dict[str | None, Trajectory] = {}
     for trajectory in trajectories:
         parent = known.get(trajectory.parent_id) if trajectory.parent_id is not None else None
-        same = main is not None and parent is not None and _record(main) == _record(trajectory)
-        if same and parent is not None and embeds(trajectory):
+        same = bool(whole) and _record(whole[0]) == _record(trajectory)
+        if not same or (parent is None and trajectory.source_records is None):
+            yield from whole
+            whole, known, parent = [], {}, None
+        known[trajectory.trajectory_id] = trajectory
+        if parent is not None and embeds(trajectory):
             parent.branches.append(trajectory)
         else:
-            if main is not None:
-                yield main
-            main, known = trajectory, {}
-        known[trajectory.trajectory_id] = trajectory
-    if main is not None:
-        yield main
+            whole.append(trajectory)
+    yield from whole
 
 
 def _record(trajectory: Trajectory) -> tuple[str | None, list[int] | None]:

@@ -80,7 +80,11 @@ class Pen:
             self.losses.add(f"$.media.{part.media_id}", reason)
         if not self.own and blob.mime is not None and blob.data is None:
             self.losses.add(f"$.media.{part.media_id}.mime", REASON)
-        plain = {key: msgspec.json.decode(value) for key, value in part.extra.items()}
+        plain = {
+            key: msgspec.json.decode(value)
+            for key, value in part.extra.items()
+            if key in images.REMEMBERED
+        }
         reference = images.reference(blob, plain)
         written = extra.fields.get("content")
         if written is not None and blob.data is None:

@@ -130,7 +130,9 @@ def write_beside(
     rest = dict(members(kept) or {})
     before = list(rest)
     if isinstance(row, Observation):
-        known["web"] = _write_web(row, rest.pop("web", None), extra, blobs)
+        known["web"] = _write_web(row, rest.get("web"), extra, blobs)
+        if known["web"] is not None:
+            rest.pop("web", None)
     known["adp"] = adp or None
     known = {name: value for name, value in known.items() if value is not None}
     names = extra.shape.get("extra")
@@ -140,7 +142,8 @@ def write_beside(
         rest = {"value": kept}
     if names is None:
         names = before
-    whole = {**rest, **known}
+    taken = {f"{name}_": rest.pop(name) for name in known if name in rest}
+    whole = {**rest, **known, **taken}
     ordered = {name: whole.pop(name) for name in names if name in whole}
     return {**ordered, **whole}
 
@@ -158,7 +161,7 @@ def _write_web(row: Observation, kept: Any, extra: Extra, blobs: Any) -> Any:
         ]
     form = extra.shape.get("web")
     if form is None and all(value is None for value in known.values()):
-        return kept
+        return None
     rest = members(kept)
     if kept is not None and rest is None:
         rest = {"value": kept}
@@ -255,7 +258,7 @@ def _read_value(raw: Raw, field: pa.Field, words: frozenset[str] | None) -> Any:
     value = jsontext.decode_value(raw)
     if pa.types.is_timestamp(field.type):
         return read_time(value)[0]
-    if words is not None and value not in words:
+    if words is not None and (not isinstance(value, str) or value not in words):
         raise ValueError(f"{field.name} cannot be {value}")
     kinds: dict[Any, Any] = {pa.string(): str, pa.bool_(): bool, pa.float64(): float}
     if pa.types.is_integer(field.type):

@@ -58,16 +58,19 @@ class Calls:
         blobs = self._run.media
         if call.kind == "code" and written is not None and (text is None or not _is_object(text)):
             return {"code": jsontext.string(media.restore(written, blobs))}
-        if text is None:
-            return None if written is None else jsontext.string(media.restore(written, blobs))
-        if self.native and call.arguments_kind == "json_string":
-            return jsontext.string(text)
         if self.native:
-            return jsontext.raw(text)
-        if text.strip() == "null":
-            self._losses.add(f"{path}.arguments", "it is null and is written under a key")
-            return {"arguments": None}
-        return jsontext.raw(media.restore(text, blobs))
+            if text is not None and call.arguments_kind != "json_string":
+                return jsontext.raw(text)
+            return string(written)
+        if text is not None and _is_object(text):
+            return jsontext.raw(media.restore(text, blobs))
+        if written is None:
+            return None
+        column = "arguments_raw" if text is None else "arguments"
+        reason = "it is not a JSON object and is written under the key arguments"
+        self._losses.add(f"{path}.{column}", reason)
+        whole = media.restore(written, blobs)
+        return {"arguments": jsontext.string(whole) if text is None else jsontext.raw(whole)}
 
     def result(self, row: Observation, path: str) -> Item:
         """A result; ``path`` is where it is in the trajectory."""

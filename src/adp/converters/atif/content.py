@@ -156,6 +156,9 @@ def write_foreign_content(
         The content, and the parts that ATIF has no type for.
     """
     text = original(row, "text", extra)
+    if isinstance(row, Step) and row.prose is not None and row.content is None:
+        # The calls in the text are written as calls.
+        text = original(row, "prose", extra) or None
     reasoning = original(row, "reasoning", extra) if isinstance(row, Step) else None
     parts = resolve(original(row, "content", extra), text, reasoning)
     _report_order(parts, path, losses)

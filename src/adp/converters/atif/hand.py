@@ -15,9 +15,6 @@ from adp_schema.shape import Extra, original, unpack
 
 Item = dict[str, Any]
 
-_RESERVED = frozenset({"adp", "web", "reward", "context_management"})
-"""Keys of ``extra`` that mean something; the same keys of another format get an underscore."""
-
 
 class Hand:
     """Turns columns into values of a record.
@@ -44,8 +41,7 @@ class Hand:
         found = unpack(row.extra)  # type: ignore[attr-defined]
         if self.native:
             return found
-        fields = {n + "_" if n in _RESERVED else n: value for n, value in found.fields.items()}
-        return Extra(fields=fields, escaped=found.escaped)
+        return Extra(fields=found.fields, escaped=found.escaped)
 
     def split(self, extra: Extra) -> tuple[Any, Item]:
         """What goes into the ``extra`` of an object, and what stands beside it."""

@@ -208,7 +208,7 @@ class _Step:
 
     def _columns(self, step: Source, index: int) -> Columns:
         columns: Columns = {}
-        if step.first("step_id") not in (0, NULL):
+        if "step_id" in step.values:
             number = jsontext.unmark_json(jsontext.one_line(step.take("step_id")))
             if number != str(index + 1):
                 step.form["step_id"] = number
