@@ -8,22 +8,12 @@ store yet.
 from __future__ import annotations
 
 import json
-import multiprocessing
 import os
-import platform
 import shutil
-import sys
-import threading
-import time
 from collections import Counter
-from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import asdict, dataclass, field
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
-
-import pyarrow.parquet as pq
 
 from adp.converters.files.limits import Limits
 from adp.converters.inputs import collect
@@ -34,13 +24,12 @@ from adp.converters.session_folders import resolve
 from adp.converters.shard import Job, ShardResult, convert_shard
 from adp.converters.since import earlier, only_new
 from adp.core.progress import Progress, Silent
-from adp.core.start import skip_pandas
+from adp.core.staged import StagedRun, check_free
+from adp.core.staged import versions as staged_versions
 from adp_schema.builder import RowBuilder
-from adp_schema.errors import InputError, NothingNewError, OutputExistsError
+from adp_schema.errors import InputError, NothingNewError
 from adp_schema.ids import digest, fingerprint
-from adp_schema.manifest import MANIFEST, RUN, Counts, Lineage, Manifest, write_atomic
-from adp_schema.tables import TABLES
-from adp_schema.writer import place, writer_options
+from adp_schema.manifest import Counts, Lineage, Manifest
 
 _SMALL_INPUT = 16 << 20
 
@@ -103,19 +92,21 @@ def convert(
     """
     options = options or ConvertOptions()
     report = progress or Silent()
-    started = time.time()
     store = Path(out)
-    _check_free(store)
+    if not (store / ".run" / "plan.json").exists():
+        check_free(store)
     options.limits.check()
     plan = _plan(sources, store, options)
+    free = {"workers": None, "since": None}
+    key = plan.key({**asdict(options), **free, "versions": versions()})
+    run = StagedRun(out, key, options.workers)
+    if run.finished is not None:
+        return run.finished
     _announce(plan, report)
-    run = _start(store, plan, options)
-    results = _run_shards(store, plan, options, report)
+    results = run.shards(_jobs(out, plan, options), convert_shard, ShardResult.parse, report)
     renumber_repeats(store, results)
-    manifest = _manifest(store, plan, options, results)
-    _write_run(store, started, options)
-    manifest.write(store)
-    shutil.rmtree(run)
+    manifest = _manifest(run, plan, options, results)
+    run.finish(manifest)
     return manifest
 
 
@@ -145,18 +136,6 @@ def _plan(sources: list[str], store: Path, options: ConvertOptions) -> Plan:
         raise
 
 
-def _check_free(store: Path) -> None:
-    if (store / MANIFEST).exists():
-        raise OutputExistsError(
-            f"{store} holds a store already; choose another -o or remove it first"
-        )
-    if store.exists() and not store.is_dir():
-        raise OutputExistsError(f"{store} is a file; choose a folder for -o")
-    stopped = (store / ".run" / "plan.json").exists()
-    if store.exists() and not stopped and any(each.name != ".run" for each in store.iterdir()):
-        raise OutputExistsError(f"{store} is not empty and is no store; choose another -o")
-
-
 def _announce(plan: Plan, report: Progress) -> None:
     """Say which format was chosen and why, once for files that share both."""
     groups: Counter[tuple[str | None, str]] = Counter((f.format, f.why) for f in plan.files)
@@ -166,37 +145,15 @@ def _announce(plan: Plan, report: Progress) -> None:
     if plan.unchanged:
         inputs = "1 input" if plan.unchanged == 1 else f"{plan.unchanged:,} inputs"
         report.note(f"{inputs} unchanged, not read again")
-    report.total(sum(file.size for file in plan.files))
 
 
-def _start(store: Path, plan: Plan, options: ConvertOptions) -> Path:
-    """Prepare the folder, or check that it is the same run that was stopped."""
-    run = store / ".run"
-    free = {"workers": None, "since": None}
-    key = plan.key({**asdict(options), **free, "versions": versions()})
-    text = json.dumps(key, sort_keys=True)
-    noted = run / "plan.json"
-    if noted.exists():
-        if noted.read_text(encoding="utf-8") != text:
-            raise OutputExistsError(
-                f"{store} holds a stopped run with other inputs or options; "
-                "remove it or choose another -o"
-            )
-        return run
-    try:
-        run.mkdir(parents=True, exist_ok=True)
-        write_atomic(noted, text)
-    except OSError as error:
-        raise OutputExistsError(f"cannot write to {store}: {error.strerror}") from error
-    return run
-
-
-def _jobs(store: Path, plan: Plan, options: ConvertOptions) -> list[Job]:
+def _jobs(store: str, plan: Plan, options: ConvertOptions) -> list[Job]:
     columns = {"license": options.license} if options.license else {}
     return [
         Job(
             index=index,
-            store=str(store),
+            store=store,
+            size=sum(plan.files[file].size // len(plan.files[file].pieces) for file, _ in shard),
             pieces=[
                 (
                     file,
@@ -216,69 +173,8 @@ def _jobs(store: Path, plan: Plan, options: ConvertOptions) -> list[Job]:
     ]
 
 
-def _run_shards(
-    store: Path, plan: Plan, options: ConvertOptions, report: Progress
-) -> list[ShardResult]:
-    """Convert the shards that are not there yet."""
-    done: dict[int, ShardResult] = {}
-    todo: list[Job] = []
-    for job in _jobs(store, plan, options):
-        noted = _note_path(store, job.index)
-        if noted.exists():
-            done[job.index] = ShardResult.parse(noted.read_text(encoding="utf-8"))
-            report.advance(_size(plan, job))
-        else:
-            todo.append(job)
-    total = sum(file.size for file in plan.files)
-    workers = options.workers or (os.cpu_count() or 1)
-    workers = min(workers, len(todo)) if total > _SMALL_INPUT else 1
-    for result in _work(todo, workers):
-        write_atomic(_note_path(store, result.index), result.text())
-        done[result.index] = result
-        report.advance(_size(plan, next(job for job in todo if job.index == result.index)))
-    return [done[index] for index in sorted(done)]
-
-
-def _note_path(store: Path, index: int) -> Path:
-    return store / ".run" / f"shard-{index:05d}.json"
-
-
-def _size(plan: Plan, job: Job) -> int:
-    files = plan.files
-    return sum(files[file].size // len(files[file].pieces) for file, *_ in job.pieces)
-
-
-def _work(jobs: list[Job], workers: int) -> Iterator[ShardResult]:
-    """Run jobs in this process, or in spawned ones."""
-    if workers <= 1:
-        yield from map(convert_shard, jobs)
-        return
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(workers, mp_context=context, initializer=_begin_worker) as pool:
-        futures = [pool.submit(convert_shard, job) for job in jobs]
-        try:
-            for future in as_completed(futures):
-                yield future.result()
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
-
-
-def _begin_worker() -> None:
-    """Prepare a worker. When its run is killed it ends too, or it would wait for ever."""
-    skip_pandas()
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-
-
-def _end_with_parent() -> None:
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        parent.join()
-        os._exit(1)
-
-
 def _manifest(
-    store: Path, plan: Plan, options: ConvertOptions, results: list[ShardResult]
+    run: StagedRun, plan: Plan, options: ConvertOptions, results: list[ShardResult]
 ) -> Manifest:
     manifest = Manifest()
     datasets: Counter[str] = Counter()
@@ -295,7 +191,7 @@ def _manifest(
     manifest.datasets = dict(sorted(datasets.items()))
     manifest.reasons = dict(sorted(reasons.items()))
     manifest.losses = dict(sorted(losses.items()))
-    inputs = _write_sources(store, manifest, plan, results)
+    inputs = _write_sources(run, manifest, plan, results)
     if not manifest.counts.balanced():
         raise InputError(f"the counts do not add up: {manifest.counts}; please report this")
     lineage = {"inputs": len(plan.files), "inputs_hash": inputs, **options.kept()}
@@ -306,7 +202,9 @@ def _manifest(
     return manifest
 
 
-def _write_sources(store: Path, manifest: Manifest, plan: Plan, results: list[ShardResult]) -> str:
+def _write_sources(
+    run: StagedRun, manifest: Manifest, plan: Plan, results: list[ShardResult]
+) -> str:
     """Write the table of input files; return the hash over their fingerprints."""
     counts = [Counts() for _ in plan.files]
     hashes: list[list[str]] = [[] for _ in plan.files]
@@ -322,9 +220,7 @@ def _write_sources(store: Path, manifest: Manifest, plan: Plan, results: list[Sh
         print_ = fingerprint(file.size, hashes[index])
         builder.source_file(_source_row(file, counts[index], print_, styles[index]))
     rows = builder.sources()
-    staged = store / ".run" / "sources.parquet"
-    pq.write_table(rows, staged, **writer_options(TABLES["sources"]))
-    manifest.tables["sources"] = [place(staged, store, "sources", 0, rows.num_rows)]
+    manifest.tables["sources"] = run.sources(rows)
     return digest("".join(rows["fingerprint"].to_pylist()).encode())
 
 
@@ -345,19 +241,4 @@ def _source_row(
 
 def versions() -> dict[str, str]:
     """Versions that the bytes of a store depend on."""
-    from adp import __version__
-
-    found = {name: version(name) for name in ("pyarrow", "msgspec")}
-    return {"adp": __version__, **found, **{f"format:{c.name}": c.version for c in formats.all()}}
-
-
-def _write_run(store: Path, started: float, options: ConvertOptions) -> None:
-    """Note what is true of this run only; not part of the store's contents."""
-    facts = {
-        "started": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(started)),
-        "seconds": round(time.time() - started, 3),
-        "host": platform.node(),
-        "python": sys.version.split()[0],
-        "workers": options.workers,
-    }
-    write_atomic(store / RUN, json.dumps(facts, indent=2) + "\n")
+    return staged_versions("msgspec") | {f"format:{c.name}": c.version for c in formats.all()}

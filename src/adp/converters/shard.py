@@ -35,6 +35,7 @@ class Job:
     Attributes:
         index: number of the shard.
         store: folder of the store.
+        size: bytes that its pieces take on disk.
         pieces: (index of the file, piece, format or None, dataset, why there is no format).
         columns: columns that every trajectory gets, such as the license.
         keep_raw: keep the records in the table raw.
@@ -44,6 +45,7 @@ class Job:
 
     index: int
     store: str
+    size: int
     pieces: list[tuple[int, Piece, str | None, str, str]]
     columns: dict[str, Any]
     keep_raw: bool

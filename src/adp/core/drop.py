@@ -163,7 +163,9 @@ def drop(
     run = StagedRun(out, key, options.workers)
     if run.finished is not None:
         return run.finished
-    written = run.shards(_jobs(selection, options, run, seqs), drop_shard, progress or Silent())
+    written = run.shards(
+        _jobs(selection, options, run, seqs), drop_shard, Written.parse, progress or Silent()
+    )
     manifest, sources = _manifest(selection, options, written)
     manifest.tables["sources"] = run.sources(sources)
     manifest.lineage = [*selection.store.manifest.lineage, act]

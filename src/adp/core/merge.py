@@ -123,7 +123,7 @@ def merge(
     if run.finished is not None:
         return run.finished
     _plan(parents)
-    written = run.shards(_jobs(parents, run), merge_shard, progress or Silent())
+    written = run.shards(_jobs(parents, run), merge_shard, Written.parse, progress or Silent())
     manifest = _manifest(parents, written)
     manifest.tables["sources"] = run.sources(_sources(parents))
     run.finish(manifest)

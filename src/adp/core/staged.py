@@ -14,6 +14,7 @@ import os
 import platform
 import shutil
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
@@ -51,7 +52,18 @@ class Job(Protocol):
         ...
 
 
+class Result(Protocol):
+    """What became of a shard; its text is noted until the manifest is written."""
+
+    index: int
+
+    def text(self) -> str:
+        """As JSON."""
+        ...
+
+
 AnyJob = TypeVar("AnyJob", bound=Job)
+AnyResult = TypeVar("AnyResult", bound=Result)
 
 
 @dataclass
@@ -125,17 +137,28 @@ class StagedRun:
             raise OutputExistsError(f"cannot write to {out}: {error.strerror}") from error
 
     def shards(
-        self, jobs: Sequence[AnyJob], work: Callable[[AnyJob], Written], report: Progress
-    ) -> list[Written]:
-        """Do the jobs that are not done yet, and return what all of them wrote, in order."""
-        done: dict[int, Written] = {}
+        self,
+        jobs: Sequence[AnyJob],
+        work: Callable[[AnyJob], AnyResult],
+        parse: Callable[[str], AnyResult],
+        report: Progress,
+    ) -> list[AnyResult]:
+        """Do the jobs that are not done yet, and return what all of them wrote, in order.
+
+        Args:
+            jobs: one a shard.
+            work: does a job; called in another process when there are several workers.
+            parse: the inverse of the result's `text`.
+            report: told how far it is, in bytes.
+        """
+        done: dict[int, AnyResult] = {}
         todo: list[AnyJob] = []
         total = sum(job.size for job in jobs)
         report.total(total)
         for job in jobs:
             note = self._note(job.index)
             if note.exists():
-                done[job.index] = Written.parse(note.read_text(encoding="utf-8"))
+                done[job.index] = parse(note.read_text(encoding="utf-8"))
                 report.advance(job.size)
             else:
                 todo.append(job)
@@ -186,7 +209,7 @@ class StagedRun:
 
 
 def check_free(folder: Path) -> None:
-    """Check that a new store may be written to a folder.
+    """Check that a new store may be written to a folder, or a stopped run go on in it.
 
     Raises:
         OutputExistsError: it holds a store, or something that is none.
@@ -197,7 +220,8 @@ def check_free(folder: Path) -> None:
         )
     if folder.exists() and not folder.is_dir():
         raise OutputExistsError(f"{folder} is a file; choose a folder for -o")
-    if folder.exists() and any(folder.iterdir()) and not (folder / ".run" / "plan.json").exists():
+    stopped = (folder / ".run" / "plan.json").exists()
+    if folder.exists() and not stopped and any(each.name != ".run" for each in folder.iterdir()):
         raise OutputExistsError(f"{folder} is not empty and is no store; choose another -o")
 
 
@@ -219,14 +243,14 @@ def versions(*packages: str) -> dict[str, str]:
 
 
 def _work(
-    jobs: Sequence[AnyJob], work: Callable[[AnyJob], Written], workers: int
-) -> Iterator[Written]:
+    jobs: Sequence[AnyJob], work: Callable[[AnyJob], AnyResult], workers: int
+) -> Iterator[AnyResult]:
     """Do jobs in this process, or in spawned ones."""
     if workers <= 1:
         yield from map(work, jobs)
         return
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(workers, mp_context=context, initializer=skip_pandas) as pool:
+    with ProcessPoolExecutor(workers, mp_context=context, initializer=_begin_worker) as pool:
         futures = [pool.submit(work, job) for job in jobs]
         try:
             for future in as_completed(futures):
@@ -234,3 +258,16 @@ def _work(
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             raise
+
+
+def _begin_worker() -> None:
+    """Prepare a worker. When its run is killed it ends too, or it would wait for ever."""
+    skip_pandas()
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
