@@ -179,6 +179,8 @@ class _Trial:
         self._changes = changes
         self._base = self._read(name, [_encode(record)])
         self._others = sorted(set(converters) - {name})
+        self._written: dict[str, tuple[list[bytes], list[dict[str, str]]]] = {}
+        self._back: dict[str, _Reading] = {}
 
     def row(self, leaf: _Leaf) -> FieldRow:
         """Find out what becomes of a field."""
@@ -213,7 +215,10 @@ class _Trial:
     ) -> str:
         """What becomes of a field in another format."""
         losses = Losses()
-        before = self._write(target, self._base, losses)
+        if target not in self._written:
+            self._written[target] = self._write(target, self._base, losses), losses.items
+        before, items = self._written[target]
+        losses.items = list(items)
         after = self._write(target, changed, losses)
         if before == after:
             if verdict == FORM or all(column in BOOKKEEPING for _, _, column in places):
@@ -221,7 +226,9 @@ class _Trial:
             expected = [path for place in places for path in hub_paths(self._base.rows, place)]
             self._must_report(leaf.path, losses.items, expected, target)
             return LOST
-        first, second = self._read(target, before), self._read(target, after)
+        if target not in self._back:
+            self._back[target] = self._read(target, before)
+        first, second = self._back[target], self._read(target, after)
         back = differences(first.rows, second.rows)
         if back is None:
             return STRUCTURE

@@ -7,14 +7,17 @@ a key of their own go into ``extra`` (see `beside`).
 
 from __future__ import annotations
 
-import json
 from typing import Any
+
+from msgspec import Raw
 
 from adp.converters.atif import keys as k
 from adp.converters.atif import trial
 from adp.converters.atif.beside import adp_columns, write_beside
 from adp.converters.atif.calls import Calls
 from adp.converters.atif.form import (
+    BRACKET,
+    QUOTE,
     arrange,
     members,
     number_text,
@@ -293,12 +296,17 @@ class Writer:
 
 def _references(subagent: str | None) -> list[list[str | None]]:
     """Ids and paths of the trajectories that a result refers to."""
-    refs = json.loads(subagent or "null")
-    return [
-        [text if isinstance(text := ref.get(key), str) else None for key in k.REF[:3]]
-        for ref in (refs if isinstance(refs, list) else [refs])
-        if isinstance(ref, dict)
-    ]
+    refs = jsontext.raw(subagent or "null")
+    listed = [refs]
+    if jsontext.first_byte(refs) == BRACKET:
+        listed = jsontext.decode_array(refs)
+    found = [ref for ref in map(members, listed) if ref is not None]
+    return [[_text(ref.get(key)) for key in k.REF[:3]] for ref in found]
+
+
+def _text(raw: Raw | None) -> str | None:
+    is_text = raw is not None and jsontext.first_byte(raw) == QUOTE
+    return jsontext.decode_value(raw) if raw is not None and is_text else None
 
 
 def _is_turn(step: Step) -> bool:
