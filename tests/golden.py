@@ -23,7 +23,7 @@ FOLDER = Path(__file__).parent / "converters" / "golden"
 EXAMPLES = {
     "openai_chat": "examples/chat/booking.jsonl",
     "adp_v1": "examples/adp/shop.json",
-    "sharegpt": "tests/converters/data/sharegpt.json",
+    "sharegpt": "tests/converters/examples/garden.json",
     "atif": "tests/converters/examples/trip.json",
 }
 

@@ -206,7 +206,8 @@ class ForeignWriter:
 
     def _media(self, part: Part, path: str) -> str:
         """Put the item in its column, and return what stands for it in the text."""
-        plain = {key: jsontext.decode_value(value) for key, value in part.extra.items()}
+        known = [key for key in ("$mime", "mime", "kind") if key in part.extra]
+        plain = {key: jsontext.decode_value(part.extra[key]) for key in known}
         mime = plain.get("$mime") or plain.get("mime")
         blob = self._run.media.get(part.media_id or "")
         if blob is None:
