@@ -150,7 +150,8 @@ def leaves(value: Any, where: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any,
 
 def lost(paths: tuple[str, ...], losses: Losses) -> bool:
     """Whether the report names one of the paths; a report on a whole step says nothing."""
-    reported = [item["path"] for item in losses.items if not item["path"].endswith("]")]
+    whole = re.compile(r"\[\d+\]$")
+    reported = [item["path"] for item in losses.items if not whole.search(item["path"])]
     reported += [item["path"] for item in losses.items if ".content[" in item["path"]]
     reported += [item["path"] for item in losses.items if ".branches[" in item["path"]]
     return any(

@@ -120,7 +120,9 @@ def _lift_boxes(part: dict[str, Raw]) -> dict[str, Any]:
     raw = part.get("extra", Raw())
     inner = jsontext.decode_object(raw) if jsontext.first_byte(raw) == BRACE else {}
     listed = jsontext.first_byte(inner.get("annotations", Raw())) == BRACKET
-    if not listed or "annotations" in part or jsontext.lost_keys(raw, inner):
+    if not listed or "annotations" in part or any(map(_is_reserved, inner)):
+        return {}
+    if jsontext.lost_keys(raw, inner):
         return {}
     out: dict[str, Any] = {"$extra": list(inner)}
     out["annotations"] = jsontext.raw(jsontext.one_line(inner.pop("annotations")))

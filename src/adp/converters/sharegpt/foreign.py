@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from adp.converters.sharegpt import keys as k
+from adp.converters.sharegpt.results import split_results
 from adp.converters.text_calls import (
     CLOSE,
     OPEN,
@@ -50,11 +51,13 @@ class _Turn:
         agent: whether it is the side of the model.
         pieces: (words, thought, call or result) and text, in order.
         results: where its results come from.
+        calls: where its calls come from.
     """
 
     agent: bool
     pieces: list[tuple[str, str]] = field(default_factory=list)
     results: list[str] = field(default_factory=list)
+    calls: list[str] = field(default_factory=list)
 
     def texts(self, *kinds: str) -> list[str]:
         return [text for kind, text in self.pieces if kind in kinds]
@@ -93,6 +96,7 @@ class ForeignWriter:
             self._results(step.observations, f"$.steps[{index}].observations")
         turns = [_written(turn) for turn in self._turns]
         self._check(turns)
+        self._check_tags(turns)
         extra = _extra(run)
         source_id = original(run, "source_id", extra)
         known: dict[str, Any] = {
@@ -128,6 +132,18 @@ class ForeignWriter:
             return
         for path in self._media_paths:
             self._losses.add(path, "a text has such a tag too, so the place of the media is unsure")
+
+    def _check_tags(self, turns: list[dict[str, str]]) -> None:
+        """Report calls and results that a reader would not find among words that look like tags."""
+        for turn, written in zip(self._turns, turns, strict=True):
+            if written["from"] == "gpt" and _found(written["value"]) < len(turn.calls):
+                for path in turn.calls:
+                    for column in ("name", "arguments"):
+                        reason = "words beside it look like tags, and hide it"
+                        self._losses.add(f"{path}.{column}", reason)
+            for path, text in zip(turn.results, turn.texts("result"), strict=True):
+                if [piece.text for piece in split_results(text, 1)] != [text]:
+                    self._losses.add(f"{path}.text", "the text has the tags of a result")
 
     # ---- steps -----------------------------------------------------------------------------
 
@@ -240,6 +256,7 @@ class ForeignWriter:
             )
         written = write_call(name or "", self._arguments(call, extra, path))
         turn.pieces.append(("call", written))
+        turn.calls.append(path)
         self._waiting.append((call.step, call.call))
 
     def _arguments(self, call: ToolCall, extra: Extra, path: str) -> str:
@@ -328,10 +345,15 @@ def _agent_turn(turn: _Turn) -> dict[str, str]:
         if sum(len(group.calls) for group in find_bare(value)) == len(calls):
             return {"from": "function_call", "value": value}
     value = _mixed(turn.pieces)
-    if sum(len(group.calls) for group in find_tagged(value)) < len(calls):
+    if _found(value) < len(calls):
         # A tag of a thought among the words would swallow the calls that follow it.
         value = _mixed(sorted(turn.pieces, key=lambda piece: piece[0] != "call"))
     return {"from": "gpt", "value": value}
+
+
+def _found(value: str) -> int:
+    """How many calls a reader finds in a text."""
+    return sum(len(group.calls) for group in find_tagged(value))
 
 
 def _thought(text: str) -> str:
