@@ -22,10 +22,10 @@ from adp.converters.atif.form import (
     Source,
     arrange,
     members,
-    number_text,
     read_time,
 )
 from adp.converters.atif.form import write_number as number
+from adp.converters.scalars import number_text
 from adp.converters.unwritten import BOOKKEEPING, DEFAULTS
 from adp_schema import jsontext, media
 from adp_schema.arrow import Columns

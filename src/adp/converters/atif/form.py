@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 from msgspec import Raw
 
+from adp.converters.scalars import number_text
 from adp_schema import jsontext
 from adp_schema.errors import RecordError
 from adp_schema.protocols import Losses
@@ -190,13 +191,6 @@ def integer(text: str, bits: int = 64) -> int | None:
         value = int(number)
     limit = _INT32 if bits == 32 else _INT64
     return value if -limit <= value < limit else None
-
-
-def number_text(value: float) -> str:
-    """How a number is written when nothing else is known: integers without a point."""
-    if isinstance(value, int):
-        return str(value)
-    return str(int(value)) if value.is_integer() and abs(value) < 2**53 else repr(value)
 
 
 def read_floats(text: str) -> list[float] | None:

@@ -14,7 +14,8 @@ from typing import Any
 from msgspec import Raw
 
 from adp.converters import style as styles
-from adp.converters.atif.form import number_text, read_time
+from adp.converters.atif.form import read_time
+from adp.converters.scalars import number_text
 from adp_schema import jsontext, shape
 from adp_schema.arrow import Columns
 from adp_schema.model import Trajectory

@@ -20,13 +20,13 @@ from adp.converters.atif.form import (
     QUOTE,
     arrange,
     members,
-    number_text,
     write_floats,
     write_number,
     write_time,
 )
 from adp.converters.atif.hand import Hand, Item, string
 from adp.converters.atif.read import total_columns
+from adp.converters.scalars import number_text
 from adp.converters.unwritten import report_columns
 from adp_schema import jsontext, media
 from adp_schema.model import Link, Step, Trajectory

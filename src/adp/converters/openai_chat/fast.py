@@ -15,6 +15,7 @@ from msgspec import Raw
 
 from adp.converters.openai_chat import keys as k
 from adp.converters.openai_chat.content import content_columns
+from adp.converters.scalars import is_null
 from adp_schema import jsontext
 from adp_schema.arrow import Columns
 from adp_schema.builder import RowBuilder
@@ -166,7 +167,7 @@ def _step(
         else:
             return False
     if plan.calls:
-        if k.is_null(message["tool_calls"]):
+        if is_null(message["tool_calls"]):
             bits |= _NULL_CALLS
         elif not _calls(message["tool_calls"], calls):
             return False

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from msgspec import Raw
 
+from adp.converters.scalars import Fields
 from adp_schema import jsontext
 
 NAME = "openai_chat"
@@ -50,7 +51,7 @@ STEP_KEYS = ("role", "content", "name", "reasoning", "tool_calls", "function_cal
 RESULT_KEYS = ("role", "tool_call_id", "name", "content")
 CALL_KEYS = ("id", "type", "function")
 
-RECORD_FIELDS: tuple[tuple[str, tuple[str, ...], str], ...] = (
+RECORD_FIELDS: Fields = (
     ("source_id", ("id", "trajectory_id", "traj_id", "uuid", "conversation_id"), "id"),
     ("task_id", ("task_id", "instance_id"), "id"),
     ("agent_model", ("model",), "text"),
@@ -58,16 +59,6 @@ RECORD_FIELDS: tuple[tuple[str, tuple[str, ...], str], ...] = (
     ("reward", ("reward",), "number"),
 )
 """Columns of the trajectory, the keys that they are read from, and the type of the value."""
-
-
-def is_null(raw: Raw | None) -> bool:
-    """Whether a value is JSON null."""
-    return raw is not None and len(raw) == 4 and bytes(raw) == b"null"
-
-
-def number_text(value: float) -> str:
-    """How a number is written when nothing else is known: integers without a point."""
-    return str(int(value)) if value.is_integer() and abs(value) < 2**53 else repr(value)
 
 
 def string_layout(text: str) -> dict[str, object]:

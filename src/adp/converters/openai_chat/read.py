@@ -10,6 +10,7 @@ from msgspec import Raw
 from adp.converters.openai_chat import keys as k
 from adp.converters.openai_chat.content import content_columns
 from adp.converters.openai_chat.fast import read_message
+from adp.converters.scalars import is_null, read_number, take_fields
 from adp_schema import jsontext, shape
 from adp_schema.arrow import Columns
 from adp_schema.builder import RowBuilder
@@ -37,7 +38,7 @@ def read_record(record: RawRecord, builder: RowBuilder, losses: Losses) -> None:
     messages, marked = _messages(fields, form, builder, losses)
     marked = marked or record.marked
     _tools(fields, columns, form)
-    _trajectory_fields(fields, columns, form)
+    take_fields(k.RECORD_FIELDS, fields, columns, form)
     if names != _usual_record(names, form, fields):
         form["keys"] = names
     columns["extra"] = shape.pack(fields, shape=form)
@@ -107,46 +108,6 @@ def _tools(fields: dict[str, Raw], columns: Columns, form: dict[str, Any]) -> No
     columns["tools_origin"] = "recorded"
 
 
-def _trajectory_fields(fields: dict[str, Raw], columns: Columns, form: dict[str, Any]) -> None:
-    """Ids, model, success and reward, each from the first key that has one."""
-    for column, names, kind in k.RECORD_FIELDS:
-        for name in names:
-            value = _scalar(fields.get(name), kind, name, form)
-            if value is not None:
-                columns[column] = value
-                del fields[name]
-                if name != names[0]:
-                    form.setdefault("fields", {})[column] = name
-                break
-
-
-def _scalar(raw: Raw | None, kind: str, name: str, form: dict[str, Any]) -> Any:
-    """The value when it has the wanted type, else None: it then stays in ``extra``."""
-    if raw is None:
-        return None
-    first = jsontext.first_byte(raw)
-    if first == _QUOTE:
-        return jsontext.decode_value(raw) if kind in ("id", "text") else None
-    if first in b"tf":
-        return jsontext.decode_value(raw) if kind == "bool" else None
-    if first not in b"-0123456789" or kind not in ("id", "number"):
-        return None
-    text = bytes(raw).decode("ascii")
-    if kind == "id":
-        form.setdefault("numbers", []).append(name)
-        return text
-    return _number(text, name, form)
-
-
-def _number(text: str, name: str, form: dict[str, Any]) -> float | None:
-    value = float(text)
-    if value in (float("inf"), float("-inf")):
-        return None
-    if k.number_text(value) != text:
-        form.setdefault("exact", {})[name] = text
-    return value
-
-
 def _report_lost(text: Raw | bytes, decoded: dict[str, Raw], path: str, losses: Losses) -> None:
     for name in jsontext.lost_keys(text, decoded):
         losses.add(f"{path}.{name}", "the key occurs twice; the last value was kept")
@@ -181,7 +142,7 @@ def _step(
     message: dict[str, Raw], role: str, path: str, builder: RowBuilder, losses: Losses
 ) -> None:
     names = tuple(message)
-    nulls = tuple(name for name, value in message.items() if k.is_null(value))
+    nulls = tuple(name for name, value in message.items() if is_null(value))
     form: dict[str, Any] = {}
     source = k.ROLE_SOURCES.get(role, "environment")
     columns: Columns = {
@@ -196,7 +157,7 @@ def _step(
     if jsontext.first_byte(message.get("name", b"")) == _QUOTE:
         columns["actor"] = jsontext.decode_value(message.pop("name"))
     if "weight" in message and jsontext.first_byte(message["weight"]) in b"-0123456789":
-        weight = _number(bytes(message["weight"]).decode("ascii"), "weight", form)
+        weight = read_number(message["weight"], "weight", form)
         if weight is not None:
             columns["loss_weight"] = weight
             del message["weight"]
@@ -217,7 +178,7 @@ def _step(
 
 def _result(message: dict[str, Raw], role: str, builder: RowBuilder) -> None:
     names = tuple(message)
-    nulls = tuple(name for name, value in message.items() if k.is_null(value))
+    nulls = tuple(name for name, value in message.items() if is_null(value))
     form: dict[str, Any] = {} if role == "tool" else {"role": role}
     columns: Columns = {"source": "environment"}
     del message["role"]
@@ -293,7 +254,7 @@ def _call_list(
     message: dict[str, Raw], form: dict[str, Any], path: str, builder: RowBuilder, losses: Losses
 ) -> list[Raw]:
     raw = message.get("tool_calls")
-    if raw is None or k.is_null(raw):
+    if raw is None or is_null(raw):
         return []
     data: Raw | bytes = message.pop("tool_calls")
     if jsontext.first_byte(raw) == _QUOTE:
@@ -382,7 +343,7 @@ def _name_and_arguments(inner: dict[str, Raw], columns: Columns, form: dict[str,
         columns["name"] = jsontext.decode_value(inner.pop("name"))
     key = "input" if form.get("form") == "custom" else "arguments"
     raw = inner.pop(key, None)
-    if raw is None or k.is_null(raw):
+    if raw is None or is_null(raw):
         return
     if jsontext.first_byte(raw) != _QUOTE:
         columns["arguments"] = jsontext.one_line(raw)

@@ -9,6 +9,7 @@ from msgspec import Raw
 
 from adp.converters.openai_chat import keys as k
 from adp.converters.openai_chat.content import write_content, write_foreign_content
+from adp.converters.scalars import write_field, write_number
 from adp.converters.unwritten import report_columns
 from adp_schema import jsontext, media
 from adp_schema.model import Observation, Row, Step, ToolCall, Trajectory
@@ -43,7 +44,7 @@ def write_record(trajectory: Trajectory, losses: Losses) -> dict[str, Any]:
         if column == "source_id" and value is None and not writer.native:
             value = trajectory.trajectory_id
         if value is not None:
-            known[key] = _scalar(value, kind, key, extra)
+            known[key] = write_field(value, kind, key, extra)
     if trajectory.tools is not None:
         text = original(trajectory, "tools", extra)
         is_string = extra.shape.get("tools") == "string"
@@ -71,21 +72,8 @@ def arrange(known: dict[str, Any], kept: dict[str, Raw], names: list[str] | None
     return {**ordered, **{name: value for name, value in whole.items() if value is not None}}
 
 
-def _scalar(value: Any, kind: str, key: str, extra: Extra) -> Any:
-    if kind == "id" and key in extra.shape.get("numbers", []) and jsontext.is_valid(value):
-        return jsontext.raw(value)
-    return _number(value, key, extra) if kind == "number" else _string(value)
-
-
 def _string(value: Any) -> Any:
     return jsontext.string(value) if isinstance(value, str) else value
-
-
-def _number(value: float, key: str, extra: Extra) -> Raw:
-    """A number as the source wrote it, unless it was edited since."""
-    exact = extra.shape.get("exact", {}).get(key)
-    same = exact is not None and float(exact) == value
-    return jsontext.raw(exact if same else k.number_text(value))
 
 
 class _Writer:
@@ -159,7 +147,7 @@ class _Writer:
             known[extra.shape.get("reasoning", "reasoning_content")] = _string(reasoning)
         self._calls(step, path, extra, known)
         if step.loss_weight is not None:
-            known["weight"] = _number(step.loss_weight, "weight", extra)
+            known["weight"] = write_number(step.loss_weight, "weight", extra)
         names = extra.shape.get("keys")
         if names is not None and "content" not in names and known["content"] is None:
             del known["content"]

@@ -22,6 +22,8 @@ from __future__ import annotations
 
 import re
 
+from adp.converters.scalars import Fields
+
 NAME = "sharegpt"
 
 LISTS = ("conversations", "conversation", "dialog", "messages")
@@ -57,7 +59,7 @@ RESULT_ROLE = "observation"
 
 TURN = ("from", "value")
 
-RECORD_FIELDS: tuple[tuple[str, tuple[str, ...], str], ...] = (
+RECORD_FIELDS: Fields = (
     ("source_id", ("id", "conversation_id", "uuid", "unique_id", "unique_trajectory_id"), "id"),
     ("task_id", ("task_id", "instance_id"), "id"),
     ("agent_model", ("model",), "text"),

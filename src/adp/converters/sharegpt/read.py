@@ -7,11 +7,12 @@ from typing import Any
 import msgspec
 from msgspec import Raw
 
-from adp.converters.openai_chat.keys import is_null, string_layout
+from adp.converters.openai_chat.keys import string_layout
+from adp.converters.scalars import is_null, take_fields
 from adp.converters.sharegpt import keys as k
 from adp.converters.sharegpt.media import MediaColumns, role_key, turn_words, value_key
 from adp.converters.sharegpt.offered import offered_tools
-from adp.converters.sharegpt.turns import TurnReader, number, report_lost
+from adp.converters.sharegpt.turns import TurnReader, report_lost
 from adp_schema import jsontext, shape
 from adp_schema.arrow import Columns
 from adp_schema.builder import RowBuilder
@@ -43,7 +44,7 @@ def read_record(record: RawRecord, builder: RowBuilder, losses: Losses) -> None:
     _tools(fields, columns, form)
     if "tools" not in columns and b"<tools>" in record.data:
         _offered(system, turns, columns, form)
-    _record_fields(fields, columns, form)
+    take_fields(k.RECORD_FIELDS, fields, columns, form)
     media = MediaColumns(builder)
     media.take(fields, form, turns)
     sides = _sides(fields)
@@ -131,36 +132,6 @@ def _offered(system: str | None, turns: list[Raw], columns: Columns, form: dict[
     if found is not None:
         columns |= {"tools": found.tools, "tools_origin": "parsed"}
         form["tools"] = "text"
-
-
-def _record_fields(fields: dict[str, Raw], columns: Columns, form: dict[str, Any]) -> None:
-    """Ids, model, success and reward, each from the first key that has one."""
-    for column, names, kind in k.RECORD_FIELDS:
-        for name in names:
-            value = _scalar(fields.get(name), kind, name, form)
-            if value is not None:
-                columns[column] = value
-                del fields[name]
-                if name != names[0]:
-                    form.setdefault("fields", {})[column] = name
-                break
-
-
-def _scalar(raw: Raw | None, kind: str, name: str, form: dict[str, Any]) -> Any:
-    """The value when it has the wanted type, else None: it then stays in ``extra``."""
-    if raw is None:
-        return None
-    first = jsontext.first_byte(raw)
-    if first == _QUOTE:
-        return jsontext.decode_value(raw) if kind in ("id", "text") else None
-    if first in b"tf":
-        return jsontext.decode_value(raw) if kind == "bool" else None
-    if first not in b"-0123456789" or kind not in ("id", "number"):
-        return None
-    if kind == "number":
-        return number(raw, name, form)
-    form.setdefault("numbers", []).append(name)
-    return bytes(raw).decode("ascii")
 
 
 def _sides(fields: dict[str, Raw]) -> tuple[Raw, Raw] | None:

@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Raw
 
 from adp.converters.openai_chat.content import content_columns
-from adp.converters.openai_chat.keys import is_null, number_text
+from adp.converters.scalars import is_null, read_number
 from adp.converters.sharegpt import keys as k
 from adp.converters.sharegpt.media import MediaColumns, role_key, value_key
 from adp.converters.sharegpt.results import Piece, named_tool, split_results
@@ -269,17 +269,6 @@ def report_lost(text: Raw | bytes, decoded: dict[str, Raw], path: str, losses: L
             losses.add(f"{path}.{mended}", "lone surrogates in the key were replaced")
 
 
-def number(raw: Raw, name: str, form: dict[str, Any]) -> float | None:
-    """A number as a float; its spelling goes to the form when it is not the usual one."""
-    text = bytes(raw).decode("ascii")
-    value = float(text)
-    if value in (float("inf"), float("-inf")):
-        return None
-    if number_text(value) != text:
-        form.setdefault("exact", {})[name] = text
-    return value
-
-
 def _is_odd(text: str | None) -> bool:
     return text is not None and not text.isascii() and _SURROGATE.search(text) is not None
 
@@ -309,7 +298,7 @@ def _take_weight(turn: dict[str, Raw], columns: Columns, form: dict[str, Any]) -
             columns["loss_weight"] = 1.0 if first == ord("t") else 0.0
             form["flag"] = True
         elif raw is not None and first in b"-0123456789":
-            weight = number(raw, name, form)
+            weight = read_number(raw, name, form)
             if weight is None:
                 continue
             columns["loss_weight"] = weight

@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from msgspec import Raw
-
 from adp.converters.openai_chat.content import write_content
-from adp.converters.openai_chat.keys import number_text, write_string
+from adp.converters.openai_chat.keys import write_string
+from adp.converters.scalars import write_field, write_number
 from adp.converters.sharegpt import keys as k
 from adp.converters.sharegpt.offered import offered_tools
 from adp.converters.text_calls import (
@@ -105,7 +104,7 @@ class _Writer:
             value = original(run, column, extra)
             if value is not None:
                 key = form.get("fields", {}).get(column, keys[0])
-                known[key] = _scalar(value, kind, key, extra)
+                known[key] = write_field(value, kind, key, extra)
         order = [*k.RECORD_FIELDS[0][1], *k.LISTS, *k.SIDES, "system", "tools", *names]
         rank = {name: index for index, name in enumerate(order)}
         known = dict(sorted(known.items(), key=lambda item: rank.get(item[0], len(rank))))
@@ -258,22 +257,7 @@ def _wanted(call: ToolCall) -> Wanted:
     return Wanted(values, call.arguments_kind, (call.span_start, call.span_end))
 
 
-def _scalar(value: Any, kind: str, key: str, extra: Extra) -> Any:
-    if kind == "id" and key in extra.shape.get("numbers", []) and jsontext.is_valid(value):
-        return jsontext.raw(value)
-    if kind == "number":
-        return _number(value, key, extra)
-    return jsontext.string(value) if isinstance(value, str) else value
-
-
-def _number(value: float, key: str, extra: Extra) -> Raw:
-    """A number as the source wrote it, unless it was edited since."""
-    exact = extra.shape.get("exact", {}).get(key)
-    same = exact is not None and float(exact) == value
-    return jsontext.raw(exact if same else number_text(value))
-
-
 def _weight(value: float, key: str, extra: Extra) -> Any:
     if extra.shape.get("flag") and value in (0.0, 1.0):
         return value == 1.0
-    return _number(value, key, extra)
+    return write_number(value, key, extra)
