@@ -30,12 +30,15 @@ def command(*words: object) -> list[str]:
     return [sys.executable, "-m", "adp.cli.main", *map(str, words)]
 
 
-def run(words: Sequence[str], kill_after: float | None = None) -> tuple[float, int]:
+def run(
+    words: Sequence[str], kill_after: float | None = None, *, alone: bool = False
+) -> tuple[float, int]:
     """Run a command; return its seconds and exit code, which is -9 when it was killed.
 
     Args:
         words: the command.
-        kill_after: seconds until it and all its workers are killed.
+        kill_after: seconds until it is killed.
+        alone: kill the run only; its workers must end by themselves.
     """
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
     start = time.monotonic()
@@ -49,8 +52,13 @@ def run(words: Sequence[str], kill_after: float | None = None) -> tuple[float, i
     try:
         _, said = process.communicate(timeout=kill_after if kill_after is not None else LONGEST)
     except subprocess.TimeoutExpired:
-        os.killpg(process.pid, signal.SIGKILL)
-        _, said = process.communicate()
+        if alone:
+            process.kill()
+            # The workers hold the other end of the pipe: this waits until they are gone.
+            _, said = process.communicate(timeout=LONGEST)
+        else:
+            os.killpg(process.pid, signal.SIGKILL)
+            _, said = process.communicate()
         if kill_after is None:
             raise
     finally:
@@ -106,8 +114,9 @@ def check(
     """Kill a command at random moments, start it again and again, and compare what it leaves.
 
     The moments are spread over the time that an undisturbed run takes, each drawn from its own
-    part of it, in an order drawn too. A killed run is gone on with by the next one. When a store
-    is finished before its kill comes, it is compared and removed, and the next run starts anew.
+    part of it, in an order drawn too. Every second kill leaves the workers alone. A killed run
+    is gone on with by the next one. When a store is finished before its kill comes, it is
+    compared and removed, and the next run starts anew.
 
     Args:
         make: the command, for the folder of its output.
@@ -123,9 +132,9 @@ def check(
     series = Series(seed, seconds)
     moments = [seconds * (number + draw.random()) / kills for number in range(kills)]
     draw.shuffle(moments)
-    for moment in moments:
+    for number, moment in enumerate(moments):
         series.moments.append(moment)
-        _, code = run(make(out), moment)
+        _, code = run(make(out), moment, alone=number % 2 == 1)
         if code:
             series.killed += 1
             series.noted.append(len(list(out.glob(".run/shard-*.json"))))

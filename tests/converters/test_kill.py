@@ -21,12 +21,13 @@ def test_a_killed_conversion_ends_the_same(tmp_path):
 
 
 @pytest.mark.slow
-def test_a_killed_conversion_of_several_shards_ends_the_same(tmp_path):
+@pytest.mark.parametrize("files", [1, 2])
+def test_a_killed_conversion_of_several_shards_ends_the_same(tmp_path, files):
     generate = pytest.importorskip("benchmarks.generate")
-    sources = [tmp_path / "a.jsonl", tmp_path / "b.jsonl"]
+    sources = [tmp_path / f"{name}.jsonl" for name in range(files)]
     for seed, source in enumerate(sources, start=1):
-        generate.chat_jsonl(source, 100, seed=seed)
-    # In one data set the ids of the second file repeat those of the first: its shard is
+        generate.chat_jsonl(source, 200 / files, seed=seed)
+    # In one data set the ids of a second file repeat those of the first: its shard is
     # numbered anew at the end.
     series = kill.check(convert(*sources, "--dataset", "d"), tmp_path)
     assert series.killed
