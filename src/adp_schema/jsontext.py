@@ -74,6 +74,14 @@ def is_valid(text: str | bytes) -> bool:
     return True
 
 
+def is_nearly_valid(text: str) -> bool:
+    """Whether a text is JSON but for lone surrogates, NaN and infinities."""
+    try:
+        return is_valid(text) or is_valid(sanitise(text.encode("utf-8")))
+    except ValueError:
+        return False
+
+
 def first_byte(raw: Raw | bytes) -> int:
     """The first character of a JSON value, which tells its type. 0 when empty.
 

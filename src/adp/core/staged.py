@@ -8,6 +8,7 @@ number of workers writes the same bytes.
 
 from __future__ import annotations
 
+import functools
 import json
 import multiprocessing
 import os
@@ -239,7 +240,10 @@ def place_all(writer: ShardWriter, store: Path, index: int) -> dict[str, Shard]:
 
 def versions(*packages: str) -> dict[str, str]:
     """Versions that the bytes of a store depend on: of adp, pyarrow and the packages given."""
-    return {"adp": __version__, **{name: version(name) for name in ("pyarrow", *packages)}}
+    return {"adp": __version__, **{name: _version(name) for name in ("pyarrow", *packages)}}
+
+
+_version = functools.cache(version)
 
 
 def _work(

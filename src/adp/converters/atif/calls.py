@@ -53,7 +53,10 @@ class Calls:
         text = original(call, "arguments", extra)
         loose = original(call, "arguments_raw", extra)
         if call.arguments_kind == "object" and text is None and loose is not None:
-            return jsontext.raw(loose)
+            if jsontext.is_nearly_valid(loose):
+                return jsontext.raw(loose)
+            self._losses.add(f"{path}.arguments_raw", "it is not JSON, and is written as a text")
+            return {"arguments": jsontext.string(media.restore(loose, self._run.media))}
         written = loose if text is None else text
         blobs = self._run.media
         if call.kind == "code" and written is not None and (text is None or not _is_object(text)):
