@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
+import itertools
+from collections import Counter, deque
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,9 +25,10 @@ class CallIndex:
     """The calls of one trajectory so far."""
 
     def __init__(self) -> None:
-        self._by_native: dict[str, list[OpenCall]] = {}
+        self._waiting: dict[str, list[deque[OpenCall]]] = {}
+        self._latest: dict[str, OpenCall] = {}
         self._unique: Counter[str] = Counter()
-        self._last_step: list[OpenCall] = []
+        self._last_step: deque[OpenCall] = deque()
 
     def unique_id(self, native: str) -> str:
         """An id that no call of the trajectory has yet: the given one, or with #2, #3."""
@@ -45,9 +48,13 @@ class CallIndex:
         native = columns.get("native_id", call_id)
         call = OpenCall(step, index, call_id, native, columns.get("name"))
         if native is not None:
-            self._by_native.setdefault(native, []).append(call)
+            self._latest[native] = call
+            steps = self._waiting.setdefault(native, [])
+            if not steps or steps[-1][-1].step != step:
+                steps.append(deque())
+            steps[-1].append(call)
         if not self._last_step or self._last_step[-1].step != step:
-            self._last_step = []
+            self._last_step = deque()
         self._last_step.append(call)
 
     def by_id(self, native: str) -> OpenCall | None:
@@ -55,18 +62,25 @@ class CallIndex:
 
         Of the unanswered ones the first of the latest step; when all are answered, the latest.
         """
-        calls = self._by_native.get(native)
-        if not calls:
-            return None
-        if len(calls) == 1:
-            return calls[0]
-        waiting = [call for call in calls if not call.answered]
-        if not waiting:
-            return calls[-1]
-        return next(call for call in waiting if call.step == waiting[-1].step)
+        steps = self._waiting.get(native, [])
+        while steps:
+            _drop_answered(steps[-1])
+            if steps[-1]:
+                return steps[-1][0]
+            steps.pop()
+        return self._latest.get(native)
 
     def next_open(self, name: str | None) -> OpenCall | None:
         """The oldest unanswered call of the last calling step; of this name when one has it."""
-        waiting = [call for call in self._last_step if not call.answered]
-        same_name = [call for call in waiting if name is not None and call.name == name]
-        return next(iter(same_name or waiting), None)
+        _drop_answered(self._last_step)
+        waiting: Iterator[OpenCall] = (call for call in self._last_step if not call.answered)
+        if name is not None:
+            same = (call for call in self._last_step if not call.answered and call.name == name)
+            waiting = itertools.chain(same, waiting)
+        return next(waiting, None)
+
+
+def _drop_answered(calls: deque[OpenCall]) -> None:
+    """Forget the answered calls at the beginning: each is passed over once, not every time."""
+    while calls and calls[0].answered:
+        calls.popleft()

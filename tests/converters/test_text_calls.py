@@ -177,6 +177,8 @@ def test_hostile_texts_take_no_time():
     texts = [
         OPEN * 20_000,
         OPEN * 20_000 + CLOSE,
+        (OPEN + "{") * 200_000,
+        (OPEN + '{"name":"f","arguments":') * 50_000,
         f'{OPEN}{{"a": ' * 5_000,
         f"{OPEN}{{'a': " * 5_000 + CLOSE,
         OPEN + "[" * 100_000 + CLOSE,

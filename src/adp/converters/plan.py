@@ -17,10 +17,11 @@ import pyarrow as pa
 from adp.converters import framing
 from adp.converters.files.detect import detect, layout
 from adp.converters.files.limits import Limits
-from adp.converters.files.streams import Place
+from adp.converters.files.streams import Place, Source
 from adp.converters.framing import SHARD_BYTES, Frame, Piece
 from adp.converters.inputs import InputFile, Inputs
-from adp.converters.known import KnownFormat, looks_like, outranks, recognise_known
+from adp.converters.known import KnownFormat, kinds_of, looks_like, outranks, recognise_known
+from adp.converters.known.head import HEAD_BYTES, text_head
 from adp.converters.registry import formats
 from adp_schema import jsontext
 from adp_schema.errors import AmbiguousFormatError, InputError, RecordError
@@ -225,8 +226,13 @@ def _recognise(item: InputFile, head: Iterable[Frame], choice: _Choice) -> tuple
 
 
 def _known(item: InputFile) -> KnownFormat | None:
-    """What a file seems to be that no format reads; a member of an archive is not looked at."""
-    return recognise_known(Path(item.place.path)) if item.place.member is None else None
+    """What a file, or a member of an archive, seems to be that no format reads."""
+    if item.place.member is None:
+        return recognise_known(Path(item.place.path))
+    with Source(item.place, Limits()) as source:
+        data = source.file.read(HEAD_BYTES + 1)
+    head = text_head(item.source_file.rsplit("/", 1)[-1], data[:HEAD_BYTES], len(data) > HEAD_BYTES)
+    return next(iter(kinds_of(head)), None)
 
 
 def _first_level(data: bytes) -> dict[str, msgspec.Raw] | None:

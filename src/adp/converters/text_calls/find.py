@@ -17,6 +17,11 @@ _THOUGHTS = (("<think>", "</think>"), ("<scratch_pad>", "</scratch_pad>"))
 _SPACE = " \t\r\n"
 _MOST_STARTS = 20
 _MOST_PYTHON = 200_000
+_MOST_FAILED = 200
+"""Tags without a call in them: after so many a text is taken to be no text of calls any more.
+
+Each failure of the JSON decoder costs a walk over the text before it.
+"""
 _spaces = re.compile(r"[ \t\r\n]*")
 
 # Strings may hold raw line breaks, as models write them; numbers need no value here.
@@ -92,14 +97,17 @@ class Group:
 def find_tagged(text: str) -> list[Group]:
     """Find the calls inside ``<tool_call>`` tags, in order; those in a thought are left out."""
     groups: list[Group] = []
+    failed = 0
     position = _after_lone_close(text)
-    while (start := text.find(OPEN, position)) >= 0:
+    while failed < _MOST_FAILED and (start := text.find(OPEN, position)) >= 0:
         thought = _thought_before(text, position, start)
         if thought is not None:
             position = thought
             continue
         group = _tagged_group(text, start)
-        if group is not None:
+        if group is None:
+            failed += 1
+        else:
             groups.append(group)
         position = start + len(OPEN) if group is None else group.end
     return groups
