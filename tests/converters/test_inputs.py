@@ -319,3 +319,19 @@ def test_sessions_of_agents_by_name(tmp_path, monkeypatch):
     put(tmp_path / ".gemini" / "tmp" / "abc" / "chats" / "x.json")
     with pytest.raises(InputError, match="no converter"):
         convert(["gemini-cli:"], str(tmp_path / "s"))
+
+
+def test_a_member_is_not_misread_either(tmp_path):
+    """A row that openai_chat would claim by its shape, in a folder and in an archive."""
+    rows = {"session_id": "s", "messages": [{"role": "user", "content": "a", "tool_uses": []}]}
+    rows |= {"model": "m", "project": "p", "stats": {}, "source": "claude", "start_time": "t"}
+    data = json.dumps(rows).encode()
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "a.jsonl").write_bytes(data)
+    (tmp_path / "in" / "good.jsonl").write_bytes(ONE)
+    (tmp_path / "b").mkdir()
+    (tmp_path / "b" / "c.zip").write_bytes(zipped({"a.jsonl": data, "good.jsonl": ONE}))
+    for folder in ("in", "b"):
+        store = convert([str(tmp_path / folder)], str(tmp_path / f"{folder}-out"))
+        assert (store.counts.used, store.counts.rejected) == (1, 1)
+        assert "DataClaw" in " ".join(store.reasons)
