@@ -25,7 +25,7 @@ def test_says_what_went_and_what_is_still_there(run, store: Store, tmp_path):
     assert done.code == 0
     assert "3 of 4 trajectories go" in done.out
     assert "records 7 = used 1 + skipped 4 + rejected 2" in done.out
-    assert "gone with them: 1 blobs" in done.out
+    assert "gone with them: 1 blob\n" in done.out
     assert "3 rejected or skipped records are still there; see: --drop-rejects" in done.out
     assert "note asked to" in run("info", tmp_path / "new").out
     assert run("info", tmp_path / "new", "--verify").code == 0

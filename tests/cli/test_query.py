@@ -156,7 +156,7 @@ def test_a_query_that_fails_leaves_no_file(run: Run, store: Store, tmp_path: Pat
         (("-c", "SELECT 1", "-o", "rows.txt"), 2, "names no format"),
         (("-c", "SELECT 1", "-o", "rows.csv", "--format", "table"), 2, "is for the screen"),
         (("-c", "SELECT 1", "-f", "x.sql"), 2, "exclude each other"),
-        (("-f", "nowhere.sql"), 5, "cannot read or write nowhere.sql"),
+        (("-f", "nowhere.sql"), 3, "cannot read nowhere.sql"),
         (("-f", sys.executable), 3, "is not UTF-8 text"),
         (("-o", "rows.csv"), 2, "give the query with -c or -f"),
         (("-c", "COPY steps TO 'x'"), 6, "not COPY"),

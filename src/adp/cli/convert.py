@@ -182,7 +182,7 @@ def top(title: str, counts: dict[str, int]) -> None:
     screen.print()
     screen.print(table)
     if len(ordered) > TOP:
-        screen.print(Text(f"and {len(ordered) - TOP:,} more kinds", "dim"))
+        screen.print(Text(f"and {counted(len(ordered) - TOP, 'more kind')}", "dim"))
 
 
 def stored(manifest: Manifest) -> int:

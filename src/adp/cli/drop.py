@@ -9,7 +9,7 @@ from rich.text import Text
 
 from adp.cli.convert import summary
 from adp.cli.merge import print_sizes
-from adp.cli.text import console, epilog, light_table, print_json, visible
+from adp.cli.text import console, counted, epilog, light_table, print_json, visible
 from adp.core.progress import Console, Silent
 from adp_schema.errors import UsageError
 from adp_schema.manifest import Manifest
@@ -108,9 +108,9 @@ def report(manifest: Manifest, selection: Selection, out: str) -> None:
     screen = console()
     old = selection.store.manifest
     print_sizes(manifest)
-    words = (("media", "blobs"), ("tasks", "tasks"), ("pairs", "pairs"), ("raw", "raw records"))
+    words = (("media", "blob"), ("tasks", "task"), ("pairs", "pair"), ("raw", "raw record"))
     gone = [
-        f"{count:,} {word}"
+        counted(count, word)
         for table, word in words
         if (count := old.rows(table) - manifest.rows(table))
     ]

@@ -9,6 +9,7 @@ import typer
 
 from adp.cli.convert import top
 from adp.cli.text import console, counted, epilog, print_json
+from adp.core.progress import Console, Silent
 from adp_schema.store import Store
 
 EPILOG = epilog("adp export my_store --to openai_chat -o chats", 2, 4, 5)
@@ -33,7 +34,12 @@ def export(
     """Write a store out in another format, and say what that format cannot hold."""
     from adp.converters.export import export as write
 
-    report = write(Store.open(path), to, out, flavour=flavour, single=single, strict=strict)
+    store = Store.open(path)
+    progress: Silent | Console = Silent() if as_json else Console("exporting", "trajectories")
+    with progress:
+        report = write(
+            store, to, out, flavour=flavour, single=single, strict=strict, progress=progress
+        )
     if as_json:
         print_json(asdict(report))
         return

@@ -165,8 +165,10 @@ def _call(arguments: Sequence[str] | None) -> int:
     try:
         code = group.main(words or ["--help"], prog_name="adp", standalone_mode=False)
     except SystemExit as stop:
-        # The library under typer leaves like this when a pipe breaks.
-        return stop.code if isinstance(stop.code, int) else 1
+        if stop.code == 1:
+            # The library under typer leaves like this when a pipe breaks.
+            raise BrokenPipeError from stop
+        return stop.code if isinstance(stop.code, int) else 0
     except typer.Abort as stop:
         raise KeyboardInterrupt from stop
     if code == STOPPED:

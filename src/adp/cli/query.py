@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
-from adp.cli.text import console, epilog, light_table, visible
+from adp.cli.text import console, counted, epilog, light_table, visible
 from adp_schema.errors import AdpError, InputError, UsageError, unknown_name
 from adp_schema.gate import MEMORY_LIMIT, QueryGate, StoreFiles
 from adp_schema.store import Store
@@ -86,6 +86,8 @@ def query(
             command = file.read_text(encoding="utf-8")
         except UnicodeDecodeError:
             raise InputError(f"{file} is not UTF-8 text") from None
+        except OSError as error:
+            raise InputError(f"cannot read {file}: {error.strerror}") from None
     with QueryGate(store_files(stores), memory_limit=memory, temp_directory=temp) as gate:
         if command is not None:
             run(gate, command, output)
@@ -140,7 +142,7 @@ def run(gate: QueryGate, sql: str, output: Output) -> None:
     if output.form != "table":
         count = write_rows(reader, output.form, output.file)
         if output.file is not None:
-            console().print(Text(f"{count:,} rows in {output.file}"), soft_wrap=True)
+            console().print(Text(f"{counted(count, 'row')} in {output.file}"), soft_wrap=True)
     elif reader.schema.names == ["explain_key", "explain_value"]:
         for plan in reader.read_all()["explain_value"].to_pylist():
             console().print(Text(visible(plan)), soft_wrap=True)

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 from rich.text import Text
 
-from adp.cli.text import console, epilog, one_line, print_json
+from adp.cli.text import console, counted, epilog, one_line, print_json
 from adp_schema.errors import OutputExistsError
 from adp_schema.store import Store
 
@@ -91,6 +91,6 @@ def write_records(rows: list[dict[str, Any]], out: Path) -> None:
             cut += len(data) < (row["length"] or 0)
             file.write(data.replace(b"\r\n", b" ").replace(b"\n", b" ") + b"\n")
     screen = console()
-    screen.print(f"{len(rows):,} records written to {out}", soft_wrap=True)
+    screen.print(f"{counted(len(rows), 'record')} written to {out}", soft_wrap=True)
     if cut:
         screen.print(Text(f"{cut:,} of them are cut: a store keeps their beginning only", "red"))

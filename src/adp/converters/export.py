@@ -17,7 +17,12 @@ from typing import Any, BinaryIO
 
 from adp.converters import style as styles
 from adp.converters.branches import count, report_parent, with_branches
-from adp.converters.files.writing import compression_of, open_target, without_compression
+from adp.converters.files.writing import (
+    compression_of,
+    open_target,
+    without_compression,
+    written_whole,
+)
 from adp.converters.registry import formats
 from adp.core.progress import Progress, Silent
 from adp_schema.errors import (
@@ -77,6 +82,8 @@ def export(
     """
     converter = formats.get(to)
     _check_flavour(converter, flavour)
+    if single is not None and str(_safe(single)) != single:
+        raise UsageError(f"--single names a file in the folder of -o, not {single}")
     folder = Path(out)
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise OutputExistsError(f"{folder} is there and not empty; choose another -o")
@@ -98,7 +105,8 @@ def export(
             same = source is not None and source["source_format"] == converter.name
             scribe = _Scribe(converter, flavour, losses, strict, told, folder if same else None)
             records = scribe.records(trajectories)
-            report.records += _write(target, records, source, converter)
+            with written_whole(target) as staged:
+                report.records += _write(staged, target, records, source, converter)
             report.files += 1
     except OSError as error:
         raise OutputExistsError(f"cannot write to {folder}: {error.strerror}") from error
@@ -192,9 +200,13 @@ class _Scribe:
 
 
 def _write(
-    target: Path, records: Iterator[Any], source: dict[str, Any] | None, converter: Converter
+    staged: Path,
+    target: Path,
+    records: Iterator[Any],
+    source: dict[str, Any] | None,
+    converter: Converter,
 ) -> int:
-    """Write one file and return the number of records."""
+    """Write one file and return the number of records; the name of ``target`` says how."""
     same = source is not None and source["source_format"] == converter.name
     framing = source["framing"] if source is not None and same else None
     if framing is None:
@@ -211,9 +223,9 @@ def _write(
         from adp.converters.parquet_rows import write_rows
 
         lines = (styles.lay_out(record, styles.DEFAULT, in_array=False) for record in records)
-        return write_rows(target, lines, style.get("schema"))
+        return write_rows(staged, lines, style.get("schema"))
     compression = style.get("compression", "") if same else compression_of(target)
-    with open_target(target, compression) as file:
+    with open_target(staged, compression) as file:
         if style.get("bom"):
             file.write(b"\xef\xbb\xbf")
         count = _write_records(file, records, framing, style)

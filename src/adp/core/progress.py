@@ -27,6 +27,17 @@ class Progress(Protocol):
 class Silent:
     """Reports nothing."""
 
+    def __enter__(self) -> Silent:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Leave nothing behind."""
+
     def note(self, message: str) -> None:
         """Say nothing."""
 

@@ -26,6 +26,21 @@ def compression_of(path: Path) -> str:
 
 
 @contextmanager
+def written_whole(path: Path) -> Iterator[Path]:
+    """A path to write a file to, which gets its name when it is whole; else it is removed.
+
+    Args:
+        path: the file that is to be.
+    """
+    staged = path.with_name(f"{path.name}.partial")
+    try:
+        yield staged
+        staged.replace(path)
+    finally:
+        staged.unlink(missing_ok=True)
+
+
+@contextmanager
 def open_target(path: Path, compression: str) -> Iterator[BinaryIO]:
     """Open a file for writing.
 
