@@ -228,7 +228,7 @@ def wilson(good: int, known: int) -> tuple[float | None, float | None]:
     rate, square = good / known, z * z / known
     middle = (rate + square / 2) / (1 + square)
     half = z * math.sqrt(rate * (1 - rate) / known + square / (4 * known)) / (1 + square)
-    return max(0.0, middle - half), min(1.0, middle + half)
+    return 0.0 if good == 0 else middle - half, 1.0 if good == known else middle + half
 
 
 def rate(name: str | None, of: int, known: int, good: int) -> Rate:
