@@ -281,7 +281,7 @@ def test_the_examples(tmp_path):
 @pytest.mark.skipif(not (DATA / "adp_v1").is_dir(), reason="the shared samples are not there")
 def test_real_samples(tmp_path):
     folders = [str(folder) for folder in sorted((DATA / "adp_v1").iterdir())]
-    found = check_all(adp.convert([*folders, str(DATA / "adp_atif")], tmp_path / "store"))
+    found = check_all(adp.convert(folders, tmp_path / "store"))
     assert found.trajectories > 100
     assert len(found.datasets) > 5
 
