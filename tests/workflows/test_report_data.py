@@ -95,6 +95,16 @@ def shown(tmp_path_factory):
     return composition(adp.convert([str(EXAMPLES)], folder), CompositionOptions(name="examples"))
 
 
+@pytest.fixture(scope="session")
+def page(shown):
+    return html_report(shown)
+
+
+@pytest.fixture(scope="session")
+def plots(shown):
+    return draw(shown)
+
+
 def test_hostile_texts_leave_the_page_as_it_is(hostile_page, tame):
     page = Page(hostile_page)
     assert page.elements == Page(html_report(tame)).elements
@@ -152,26 +162,25 @@ def test_markdown_keeps_its_structure(hostile, tame):
     assert len(text) < 100_000
 
 
-def test_the_same_numbers_give_the_same_bytes(shown, tmp_path):
+def test_the_same_numbers_give_the_same_bytes(shown, page, tmp_path):
     again = composition(
         adp.convert([str(EXAMPLES)], tmp_path / "other"), CompositionOptions(name="examples")
     )
-    assert html_report(again) == html_report(shown)
+    assert html_report(again) == page
     assert markdown_report(again) == markdown_report(shown)
 
 
-def test_settings_of_matplotlib_do_not_matter_and_stay(shown):
+def test_settings_of_matplotlib_do_not_matter_and_stay(shown, plots):
     import matplotlib
 
-    before = draw(shown)
     with matplotlib.rc_context({"svg.fonttype": "none", "font.size": 30, "lines.color": "red"}):
         kept = dict(matplotlib.rcParams)
-        assert draw(shown) == before
+        assert draw(shown) == plots
         assert dict(matplotlib.rcParams) == kept
 
 
-def test_plots_have_only_the_colours_that_change_in_the_dark(shown):
-    for plot in draw(shown).values():
+def test_plots_have_only_the_colours_that_change_in_the_dark(plots):
+    for plot in plots.values():
         for light, dark in zip(_colours(plot.light), _colours(plot.dark), strict=True):
             assert light != dark
 
@@ -200,8 +209,9 @@ def test_a_store_of_nothing(tmp_path):
 def test_a_name_with_half_a_character(tmp_path):
     store = write_store(tmp_path / "s", RowBuilder())
     found = composition(store, CompositionOptions(name="odd \udc80 name"))
-    assert "odd \\udc80 name" in html_report(found)
-    html_report(found).encode()
+    text = html_report(found)
+    assert "odd \\udc80 name" in text
+    text.encode()
     markdown_report(found).encode()
 
 
@@ -218,8 +228,8 @@ def test_many_data_sets(tmp_path):
     assert len(page) < BIGGEST
 
 
-def test_plots_are_not_outside_the_page(shown):
-    for address in Page(html_report(shown)).addresses:
+def test_plots_are_not_outside_the_page(page):
+    for address in Page(page).addresses:
         if address.startswith("data:image"):
             kind, _, data = address.partition(",")
             assert kind == "data:image/svg+xml;base64"

@@ -25,7 +25,8 @@ pytestmark = pytest.mark.skipif(
     not (CHROMIUM and DRIVER), reason="chromium and chromedriver are not installed"
 )
 
-SIZES = {"desk": (1280, 900), "phone": (390, 844)}
+LOOKS = [(1280, 900, False), (390, 844, True)]
+"""Width and height of the window, and whether the reader wants dark colours."""
 
 # Every element that is wider than the page, or a text that sticks out of its box.
 OUTSIDE = """
@@ -59,7 +60,7 @@ def browser():
 
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory):
-    """Reports: of examples, of hostile texts, of nothing, and of real samples when they are there."""
+    """Reports of examples, of hostile texts, of nothing, and of real samples, if they are there."""
     root = tmp_path_factory.mktemp("pages")
     stores = {
         "examples": adp.convert([str(EXAMPLES)], root / "examples"),
@@ -81,11 +82,10 @@ def pages(tmp_path_factory):
 def test_in_a_browser(browser, pages, name):
     if name not in pages:
         pytest.skip("the shared samples are not there")
-    for dark in (False, True):
-        for width, height in SIZES.values():
-            look(browser, width, height, dark=dark)
-            browser.get(pages[name].as_uri())
-            check(browser, pages[name], name, dark=dark)
+    for width, height, dark in LOOKS:
+        look(browser, width, height, dark=dark)
+        browser.get(pages[name].as_uri())
+        check(browser, pages[name], name, dark=dark)
 
 
 def look(browser, width, height, *, dark):

@@ -39,6 +39,11 @@ class Table:
     rows: tuple[tuple[str, ...], ...]
     note: str = ""
 
+    @property
+    def wide(self) -> bool:
+        """Whether it needs the whole width of a page."""
+        return len(self.columns) > 4 or any(len(cell) > 100 for row in self.rows for cell in row)
+
 
 @dataclass(frozen=True)
 class Code:
@@ -109,7 +114,7 @@ def ranking(title: str, head: str, found: Ranking, unit: str) -> Iterator[Table]
         return
     shown = found.rows[:RANKED]
     rows = [
-        (name(count.name), number(count.count), percent(count.count, found.total))
+        (name(count.name, 300), number(count.count), percent(count.count, found.total))
         for count in shown
     ]
     left = found.names - len(shown)

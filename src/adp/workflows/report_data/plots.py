@@ -202,10 +202,10 @@ def _rates(what: str, rates: Sequence[Rate], *, ordered: bool = False) -> Plot |
             low, high = 100 * (one.low or 0), 100 * (one.high or 0)
             axes.plot([low, high], [place, place], color=MAIN, linewidth=2.4, alpha=0.5)
             axes.plot([100 * (one.rate or 0)], [place], "o", color=MAIN, markersize=7)
-            axes.text(103, place, f"n = {short_number(one.known)}", va="center", color=MUTED,
+            axes.text(107, place, f"n = {short_number(one.known)}", va="center", color=MUTED,
                       **_font(9))  # fmt: skip
         _lying(axes, [_label(one.name) for one in shown])
-        axes.set_xlim(-3, 118)
+        axes.set_xlim(-4, 128)
         axes.set_xticks([0, 25, 50, 75, 100], ["0 %", "25 %", "50 %", "75 %", "100 %"], **_font(10))
         words = f"success by {what}, with 95 % interval"
         axes.set_xlabel(words, color=MUTED, **_font(10))

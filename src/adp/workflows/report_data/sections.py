@@ -16,7 +16,8 @@ from adp.workflows.report_data.words import name, number, of_all, percent
 
 def tiles(found: Composition) -> tuple[Tile, ...]:
     """The headline numbers."""
-    branches = f"and {number(found.branches)} branches" if found.branches else ""
+    noun = "branch" if found.branches == 1 else "branches"
+    branches = f"and {number(found.branches)} {noun}" if found.branches else ""
     known = of_all(found.success.known, found.success.of)
     tokens = found.tokens_out
     made = [
@@ -295,7 +296,13 @@ def _origin(found: Composition) -> Section:
     for act in found.lineage:
         facts = [*act["options"].items(), *act["versions"].items()]
         said = ", ".join(f"{key} {value}" for key, value in facts)
-        acts.append((name(act["act"]), name(said, 600), name(", ".join(act["parents"]) or "", 200)))
+        acts.append(
+            (
+                name(act["act"]),
+                name(said, 600),
+                name(", ".join(act["parents"]) or words.MISSING, 200),
+            )
+        )
     tables = [table("Tables", ["table", "#rows", "#files", "#size"], sizes)] if sizes else []
     if acts:
         tables.append(table("How it was made", ["act", "with", "from the stores"], acts))
