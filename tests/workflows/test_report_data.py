@@ -224,8 +224,8 @@ def test_many_data_sets(tmp_path):
     store = hostile_store(tmp_path / "s", tuple(f"data set number {n:03d}" for n in range(60)))
     text = markdown_report(composition(store))
     assert "10 more rows are left out." in text
-    assert "data set number 049 |" in text
-    assert "data set number 050 |" not in text
+    assert "\n| data set number 049 |" in text
+    assert "\n| data set number 050 |" not in text
 
 
 def test_plots_are_not_outside_the_page(page):
