@@ -23,6 +23,11 @@ GROUPINGS = {
 }
 """Names for grouping -> column of the table trajectories."""
 
+INVALID_ARGUMENTS = """(arguments_kind = 'invalid' OR (arguments IS NULL
+                AND arguments_raw IS NOT NULL
+                AND coalesce(arguments_kind, '') NOT IN ('text', 'dsl', 'python_literal')))"""
+"""SQL over tool_calls: the arguments are no JSON, although the source writes JSON there."""
+
 USAGE = ("tokens_in", "tokens_out", "tokens_cached", "cost_usd")
 TOP_TOOLS = 10
 
@@ -52,6 +57,8 @@ class Tool:
         results: calls with a result.
         known: results that say whether they are errors.
         errors: results that are errors.
+        trajectories: trajectories that call it.
+        invalid: calls whose arguments are no JSON although the source writes JSON there.
     """
 
     name: str
@@ -59,6 +66,8 @@ class Tool:
     results: int
     known: int
     errors: int
+    trajectories: int = 0
+    invalid: int = 0
 
 
 @dataclass
@@ -80,12 +89,20 @@ class Group:
     histograms: dict[str, list[tuple[str, int]]] = field(default_factory=dict)
 
 
-def stats(store: Store, by: Sequence[str] = ("dataset", "agent")) -> list[Group]:
+def stats(
+    store: Store,
+    by: Sequence[str] = ("dataset", "agent"),
+    *,
+    tools: int = TOP_TOOLS,
+    histograms: bool = True,
+) -> list[Group]:
     """Numbers of a store's main lines, by group.
 
     Args:
         store: the store.
         by: names of `GROUPINGS`; empty makes one group of all.
+        tools: how many tools of each group to list; 0 asks for none.
+        histograms: whether to count lengths, for which every text is read.
 
     Returns:
         The groups, the biggest first.
@@ -100,8 +117,10 @@ def stats(store: Store, by: Sequence[str] = ("dataset", "agent")) -> list[Group]
     groups = asked.trajectories()
     asked.steps(groups)
     asked.results(groups)
-    asked.tools(groups)
-    asked.histograms(groups)
+    if tools:
+        asked.tools(groups, tools)
+    if histograms:
+        asked.histograms(groups)
     return sorted(groups.values(), key=lambda group: (-group.trajectories, str(group.key)))
 
 
@@ -138,10 +157,11 @@ class _Questions:
 
     def trajectories(self) -> Groups:
         groups: Groups = {}
+        # Rewards are added up in order: in another order the last digits differ.
         sql = f"""
             SELECT {self.keyed} count(*) AS n, count(success) AS known,
                 count(*) FILTER (success) AS good, count(reward) AS rewarded,
-                sum(reward) AS reward
+                list_sum(list(reward ORDER BY seq)) AS reward
             FROM trajectories {self.grouped} ORDER BY ALL"""
         for key, row in self.ask(sql):
             group = Group(dict(zip(self.by, key, strict=True)), trajectories=row["n"])
@@ -177,19 +197,21 @@ class _Questions:
             group.calls, group.results = row["calls"], row["results"]
             group.known_results, group.error_results = row["known"], row["errors"]
 
-    def tools(self, groups: Groups) -> None:
+    def tools(self, groups: Groups, most: int) -> None:
         over = f"PARTITION BY {self.named.rstrip(', ')}" if self.named else ""
         sql = f"""
             WITH {self.main}, {_RESULTS},
             counted AS (
                 SELECT {self.named} coalesce(name, '?') AS name, count(*) AS calls,
                     count(known) AS results, count(*) FILTER (known) AS known,
-                    count(*) FILTER (known AND error) AS errors
+                    count(*) FILTER (known AND error) AS errors,
+                    count(DISTINCT seq) AS trajectories,
+                    count(*) FILTER {INVALID_ARGUMENTS} AS invalid
                 FROM tool_calls JOIN t USING (seq) LEFT JOIN results USING (seq, step, call)
                 GROUP BY ALL
             )
             SELECT * FROM counted
-            QUALIFY row_number() OVER ({over} ORDER BY calls DESC, name) <= {TOP_TOOLS}
+            QUALIFY row_number() OVER ({over} ORDER BY calls DESC, name) <= {most}
             ORDER BY calls DESC, name"""
         for key, row in self.ask(sql):
             groups[key].tools.append(Tool(**row))

@@ -26,7 +26,7 @@ _SHOWN |= {code: f"\\x{code:02x}" for code in range(0x80, 0xA0)}
 _TURNS = [0x200E, 0x200F, 0x061C, 0x2028, 0x2029, *range(0x202A, 0x202F), *range(0x2066, 0x206A)]
 _SHOWN |= {code: f"\\u{code:04x}" for code in [*_TURNS, *range(0xD800, 0xE000)]}
 
-_TEXT_LIMIT, _RESULT_LIMIT, _LINES_LIMIT = 2000, 1000, 40
+_TEXT_LIMIT, _CHARACTERS_A_LINE = 2000, 50
 _MARGIN = "  "
 
 
@@ -57,12 +57,17 @@ class View:
         first: first step to show.
         last: step after the last one to show; None for the end.
         kinds: names of `KINDS`; empty shows all.
+        limit: characters of a text; of arguments and results half as many, and a line for
+            every 50.
+        hint: how to see what was cut; stands after the number of characters.
     """
 
     full: bool = False
     first: int = 0
     last: int | None = None
     kinds: Sequence[str] = field(default=())
+    limit: int = _TEXT_LIMIT
+    hint: str = " (--full)"
 
     def shows(self, kind: str) -> bool:
         """Whether a kind of line is shown."""
@@ -187,11 +192,11 @@ class _Writer:
 
     def _step(self, step: Step) -> Iterator[Text]:
         if step.reasoning and self.view.shows("reasoning"):
-            yield from self._block(step.reasoning, _MARGIN, "dim italic", _TEXT_LIMIT)
+            yield from self._block(step.reasoning, _MARGIN, "dim italic", self.view.limit)
         if self.view.shows(step.source or ""):
             text = step.prose if step.prose is not None else step.text
             if text:
-                yield from self._block(text, _MARGIN, "", _TEXT_LIMIT)
+                yield from self._block(text, _MARGIN, "", self.view.limit)
             yield from self._media(step.content, step.text)
             if step.kind == "context_edit":
                 yield from self._edit(step)
@@ -210,7 +215,7 @@ class _Writer:
         )
         yield _line(_MARGIN + _join([f"context: {step.edit_boundary}", kept], ", "), "magenta")
         if step.edit_summary:
-            yield from self._block(step.edit_summary, _MARGIN, "", _TEXT_LIMIT)
+            yield from self._block(step.edit_summary, _MARGIN, "", self.view.limit)
 
     def _call(self, step: Step, call: ToolCall) -> Iterator[Text]:
         if self.view.shows("call"):
@@ -235,20 +240,20 @@ class _Writer:
         margin = _MARGIN * 3
         if call.arguments is None:
             if call.arguments_raw:
-                yield from self._block(call.arguments_raw, margin, "yellow", _RESULT_LIMIT)
+                yield from self._block(call.arguments_raw, margin, "yellow", self.view.limit // 2)
             return
         try:
             value = json.loads(call.arguments)
         except ValueError:
             value = call.arguments
         if not isinstance(value, dict):
-            yield from self._block(_words(value), margin, "", _RESULT_LIMIT)
+            yield from self._block(_words(value), margin, "", self.view.limit // 2)
             return
         for name, inner in value.items():
             words = _words(inner)
             if "\n" in words or len(words) > 100:
                 yield _line(f"{margin}{name}:", "blue")
-                yield from self._block(words, margin + _MARGIN, "", _RESULT_LIMIT)
+                yield from self._block(words, margin + _MARGIN, "", self.view.limit // 2)
             else:
                 yield Text.assemble(margin, (f"{visible(name)}: ", "blue"), visible(words))
 
@@ -268,7 +273,7 @@ class _Writer:
         body = margin + _MARGIN * 2
         text = item.text or ""
         if text:
-            yield from self._block(text, body, "red" if bad else "", _RESULT_LIMIT)
+            yield from self._block(text, body, "red" if bad else "", self.view.limit // 2)
         yield from self._media(item.content, item.text, body)
         page = [
             f"{name} {human_size(len(value.encode('utf-8', 'replace')))}"
@@ -301,14 +306,14 @@ class _Writer:
 
     def _block(self, text: str, margin: str, style: str, limit: int) -> Iterator[Text]:
         """The lines of a text, cut when it is long."""
-        shown = text if self.view.full else _cut(text, limit)
+        shown = text if self.view.full else _cut(text, limit, self.view.limit // _CHARACTERS_A_LINE)
         left = len(text) - len(shown)
         if "adp-media:" in shown:
             shown = self._name_blobs(shown)
         for line in visible(shown).split("\n"):
             yield Text.assemble(margin, (line, style))
         if left:
-            yield _line(f"{margin}... {left:,} more characters (--full)", "dim")
+            yield _line(f"{margin}... {left:,} more characters{self.view.hint}", "dim")
 
     def _name_blobs(self, text: str) -> str:
         import re
@@ -318,10 +323,10 @@ class _Writer:
         )
 
 
-def _cut(text: str, limit: int) -> str:
-    lines = text.split("\n", _LINES_LIMIT)
-    if len(lines) > _LINES_LIMIT:
-        text = "\n".join(lines[:_LINES_LIMIT])
+def _cut(text: str, limit: int, most: int) -> str:
+    lines = text.split("\n", most)
+    if len(lines) > most:
+        text = "\n".join(lines[:most])
     # A cut that saves a few characters only would cost more than it saves.
     return text if len(text) <= limit * 1.1 else text[:limit]
 

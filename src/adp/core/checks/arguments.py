@@ -12,6 +12,7 @@ from adp.core.checks.call_pass import INVALID, Call
 from adp.core.checks.model import CallRule, Check, Sql
 from adp.core.checks.sql import call_path
 from adp.core.checks.tool_schema import Tools
+from adp.core.stats import INVALID_ARGUMENTS
 
 _TOOL_KINDS = frozenset({"function", "mcp", "gui", None})
 _SEARCH_WORDS = ("query", "search", "keyword", "phrase", "pattern", "regex", "text")
@@ -124,9 +125,7 @@ CHECKS = (
                 {call_path("c", ".arguments_raw")} AS path,
                 coalesce(c.name, '?') || ' ' || left(c.arguments_raw, 300) AS excerpt
             FROM tool_calls c
-            WHERE c.arguments_kind = 'invalid' OR (c.arguments IS NULL
-                AND c.arguments_raw IS NOT NULL
-                AND coalesce(c.arguments_kind, '') NOT IN ('text', 'dsl', 'python_literal'))"""
+            WHERE {INVALID_ARGUMENTS}"""
         ),
     ),
     Check(

@@ -1,0 +1,103 @@
+"""``adp report``: reports for reading."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from adp.cli.text import epilog, print_json, visible
+from adp.core.composition import Composition, CompositionOptions, composition
+from adp.core.progress import Console
+from adp_schema.errors import OutputExistsError, UsageError
+from adp_schema.store import Store
+
+app = typer.Typer(
+    name="report",
+    add_completion=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    help="Write a report for reading: about the data of a store.",
+    epilog=epilog("adp report data my_store -o report.html", 2, 5),
+)
+
+_SUFFIXES = {".html": "html", ".htm": "html", ".md": "markdown", ".markdown": "markdown"}
+
+
+@app.callback()
+def report() -> None:
+    """Write a report for reading: about the data of a store."""
+
+
+@app.command(
+    "data",
+    short_help="What a store holds: one HTML file, or Markdown.",
+    epilog=epilog("adp report data my_store -o report.html", 2, 5),
+)
+def data(
+    path: Annotated[str, typer.Argument(metavar="STORE", help="Folder or URL of the store.")],
+    out: Annotated[
+        Path | None,
+        typer.Option("-o", "--out", metavar="FILE", help="A new file that ends in .html or .md."),
+    ] = None,
+    name: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Title; the name of the store else.")
+    ] = None,
+    examples: Annotated[
+        int, typer.Option(min=0, max=100, metavar="NUMBER", help="Trajectories to show.")
+    ] = 5,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the numbers as JSON.")] = False,
+) -> None:
+    """Report what a store holds: data sets, lengths, tools, success, errors, licenses, examples.
+
+    Without -o it prints Markdown. The HTML file holds its plots, has no script and loads nothing.
+    Branches are left out unless a number says otherwise. A file that is there is not replaced.
+    """
+    form = _form(out)
+    if as_json and out is not None:
+        raise UsageError("--json prints to standard output; leave out -o")
+    store = Store.open(path)
+    options = CompositionOptions(name=name, examples=examples)
+    with Console("counting", "parts") as progress:
+        found = composition(store, options, progress)
+    if as_json:
+        print_json(found.plain())
+    elif out is None:
+        sys.stdout.write(_written(found, form))
+    else:
+        _write(out, _written(found, form))
+        typer.echo(f"wrote {visible(str(out))}")
+
+
+def _form(out: Path | None) -> str:
+    """What to write, by the end of the name; checked before the store is read."""
+    if out is None:
+        return "markdown"
+    if out.suffix.lower() not in _SUFFIXES:
+        raise UsageError(f"{out} ends in neither .html nor .md; name the file report.html")
+    if out.exists():
+        raise OutputExistsError(f"{out} is there already; choose another name")
+    if not out.parent.is_dir():
+        raise UsageError(f"the folder {out.parent} is not there; make it first")
+    return _SUFFIXES[out.suffix.lower()]
+
+
+def _written(found: Composition, form: str) -> str:
+    from adp.workflows.report_data import html_report, markdown_report
+
+    return html_report(found) if form == "html" else markdown_report(found)
+
+
+def _write(out: Path, text: str) -> None:
+    """Write a file that appears only when it is complete."""
+    part = out.with_name(f"{out.name}.{os.getpid()}.part")
+    try:
+        part.write_text(text, encoding="utf-8")
+        part.replace(out)
+    finally:
+        with contextlib.suppress(FileNotFoundError):
+            part.unlink()

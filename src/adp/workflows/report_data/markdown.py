@@ -1,0 +1,73 @@
+"""The report as Markdown: the same sections as tables, without plots."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from adp.core.composition import Composition
+from adp.core.markdown import escape, fenced
+from adp.workflows.report_data import words
+from adp.workflows.report_data.layout import Section, Table
+from adp.workflows.report_data.sections import sections, tiles
+
+CELL = 600
+"""Characters of a cell; names are cut before."""
+
+
+def markdown_report(found: Composition, *, level: int = 1) -> str:
+    """Write the report of a store; every text from the data is escaped.
+
+    Args:
+        found: the numbers.
+        level: level of the first heading, 1 to 4.
+
+    Returns:
+        The text. The same numbers give the same characters.
+    """
+    lines = [f"{'#' * level} {escape(words.name(found.name), CELL)}", ""]
+    for tile in tiles(found):
+        remark = f" ({tile.remark})" if tile.remark else ""
+        lines.append(f"- {tile.value} {tile.what}{remark}")
+    for section in sections(found):
+        lines += ["", *section_lines(section, level + 1)]
+    return "\n".join(lines) + "\n"
+
+
+def section_lines(section: Section, level: int) -> Iterator[str]:
+    """The lines of one section.
+
+    Args:
+        section: the section.
+        level: level of its heading.
+    """
+    yield f"{'#' * level} {section.title}"
+    for line in section.lines:
+        yield ""
+        yield line
+    for table in section.tables:
+        yield ""
+        yield f"{'#' * (level + 1)} {table.title}"
+        yield ""
+        yield from table_lines(table)
+    for code in section.code:
+        yield ""
+        yield f"{'#' * (level + 1)} {escape(code.title, CELL)}"
+        yield ""
+        yield f"{code.note}:"
+        yield ""
+        yield fenced(code.text)
+
+
+def table_lines(table: Table) -> Iterator[str]:
+    """The lines of one table."""
+    yield "| " + " | ".join(column.head for column in table.columns) + " |"
+    yield "|" + "|".join("---:" if column.number else "---" for column in table.columns) + "|"
+    for row in table.rows:
+        cells = [
+            cell if column.number else escape(cell, CELL)
+            for cell, column in zip(row, table.columns, strict=True)
+        ]
+        yield "| " + " | ".join(cells) + " |"
+    if table.note:
+        yield ""
+        yield table.note

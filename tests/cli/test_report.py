@@ -1,0 +1,61 @@
+from __future__ import annotations
+
+import json
+
+
+def test_html(run, store, tmp_path):
+    out = tmp_path / "report.html"
+    done = run("report", "data", store.root, "-o", out)
+    assert (done.code, done.out) == (0, f"wrote {out}\n")
+    text = out.read_text()
+    assert text.startswith("<!DOCTYPE html>")
+    assert '<h1 dir="auto">small</h1>' in text
+    again = run("report", "data", store.root, "-o", out)
+    assert (again.code, again.err) == (
+        5,
+        f"error: {out} is there already; choose another name\n",
+    )
+    assert out.read_text() == text
+    assert [path.name for path in tmp_path.iterdir()] == ["report.html"]
+
+
+def test_markdown_on_standard_output_and_in_a_file(run, store, tmp_path):
+    printed = run("report", "data", store.root, "--name", "my data").out
+    assert printed.startswith("# my data\n\n- 3 trajectories (and 1 branch)\n")
+    assert "\x1b" not in printed
+    out = tmp_path / "report.md"
+    assert run("report", "data", store.root, "--name", "my data", "-o", out).code == 0
+    assert out.read_text() == printed
+
+
+def test_json(run, store):
+    found = json.loads(run("report", "data", store.root, "--json", "--examples", 1).out)
+    assert (found["trajectories"], found["branches"], found["steps"]) == (4, 1, 7)
+    assert found["success"] | {"low": 0, "high": 0} == {
+        "name": None, "of": 3, "known": 2, "good": 1, "rate": 0.5, "low": 0, "high": 0,
+    }  # fmt: skip
+    assert len(found["examples"]) == 1
+    assert [tool["name"] for tool in found["tools"]["rows"]] == ["bash", "build"]
+
+
+def test_wrong_calls(run, store, tmp_path):
+    wrong = {
+        "report.pdf": "ends in neither .html nor .md; name the file report.html",
+        "no/report.html": "is not there; make it first",
+    }
+    for name, message in wrong.items():
+        done = run("report", "data", store.root, "-o", tmp_path / name)
+        assert done.code == 2
+        assert message in done.err
+    done = run("report", "data", store.root, "--json", "-o", tmp_path / "report.html")
+    assert (done.code, done.err) == (
+        2,
+        "error: --json prints to standard output; leave out -o\n",
+    )
+    assert run("report", "data", tmp_path / "none").code == 5
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_help_has_an_example(run):
+    assert "adp report data my_store -o report.html" in run("report", "data", "--help").out
+    assert "data" in run("report", "--help").out
