@@ -151,6 +151,8 @@ def _find(text: str) -> License | None:
     if (address := _CC_URL.search(name)) is not None:
         name = f"cc-{address[1]}-{address[2]}"
     name = re.sub(r"[\s_()]+", "-", name).strip("-.")
+    if name in LICENSES:
+        return LICENSES[name]
     name = re.sub(r"-(only|or-later|license|licence|international|public)(?=-|$)", "", name)
     name = name.removeprefix("the-")
     if name in _NOTHING:

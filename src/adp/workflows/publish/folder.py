@@ -24,6 +24,7 @@ from adp.core.composition import Composition, CompositionOptions, composition
 from adp.core.licenses import Assessment, assess
 from adp.core.progress import Progress, Silent
 from adp.core.staged import versions
+from adp.core.transcript import visible
 from adp.core.verify import verify
 from adp.workflows.publish import findings, stage
 from adp.workflows.publish.card import Facts, write_card
@@ -141,6 +142,11 @@ def license_error(assessment: Assessment) -> FindingsError:
         "state the license of your own data (--license), or publish all the same with "
         "--accept-licenses"
     )
+
+
+def _title(text: str | None) -> str:
+    """A title as one line of at most 200 characters, none of which is hidden."""
+    return visible(" ".join((text or "")[:800].split()))[:200]
 
 
 def _check_date(text: str | None) -> None:
@@ -315,7 +321,7 @@ class _Folder:
         self.progress.note("writing the data card")
         facts = Facts(
             repo=self.repo,
-            title=self.options.title or self.repo.name,
+            title=_title(self.options.title) or self.repo.name,
             tag=self.options.tag,
             date=self.options.date,
             license=self.options.license,
