@@ -34,10 +34,10 @@ from adp_schema.store import Store
 
 FOLDER = "messages"
 
-PART_BYTES = 256 << 20
+PART_BYTES = 128 << 20
 """Shards of about this many bytes, as they lie on disk, become one file."""
 
-_GROUP_BYTES, _GROUP_ROWS = 32 << 20, 10_000
+_GROUP_BYTES, _GROUP_ROWS = 16 << 20, 10_000
 
 _COLUMNS: tuple[tuple[str, pa.DataType, str], ...] = (
     ("id", pa.string(), "trajectory_id in the store."),
