@@ -28,13 +28,13 @@ from adp_schema.manifest import MANIFEST, RUN
 from adp_schema.store import Store
 from adp_schema.tables import TABLES
 from tests.stores import write_store
-from tests.workflows.publish.published import SECRET, write_published
+from tests.workflows.publish.published import SECRET, Words, write_published
 
 REPO = RepoId("alice", "agent-runs")
 OPTIONS = PublishOptions(date="2026-05-03", tag="v1.2")
 
 
-def nothing(store: Store) -> Found:
+def nothing(store: Store, **_) -> Found:
     return Found({})
 
 
@@ -293,8 +293,6 @@ def test_what_the_folder_may_hold(store: Store, tmp_path: Path):
 
 
 def test_licenses_stop_it(tmp_path: Path):
-    from tests.workflows.publish.published import Words
-
     bad = write_published(tmp_path / "bad", Words(license="cc-by-nc-4.0"))
     with pytest.raises(FindingsError, match=re.escape("trips (cc-by-nc-4.0 forbids commercial")):
         prepare(bad.root, REPO, tmp_path / "out", OPTIONS)
@@ -307,20 +305,22 @@ def test_licenses_stop_it(tmp_path: Path):
 def test_findings_stop_it_or_are_replaced(store: Store, tmp_path, monkeypatch):
     scans = []
 
-    def scan(found: Store) -> Found:
+    def scan(found: Store, **_) -> Found:
         scans.append(found.root)
         assert not found.manifest.rows("rejects")  # what is not published need not be clean
-        return Found({"github_token": 2}, ("trips/one $.steps[0].text", "trips/late $.x"))
+        return Found({"github_token": 2}, ("github_token  trips/one $.steps[0].text  ghp_...", "x"))
 
     monkeypatch.setattr(findings, "scan", scan)
     out = tmp_path / "out"
-    with pytest.raises(FindingsError, match=r"2 github_token - at trips/one \$\.steps\[0\]\.text"):
+    with pytest.raises(
+        FindingsError, match=r"2 github_token: github_token  trips/one \$\.steps\[0\]"
+    ):
         prepare(store.root, REPO, out, PublishOptions())
     allowed = prepare(store.root, REPO, out, PublishOptions(allow_findings=True))
     assert "were published as they are" in (allowed.folder / "README.md").read_text()
 
     def redact(found: Store, target: Path, **_) -> None:
-        stage.stage(found, target, all_tables=True)
+        write_published(target, Words(dataset="clean"))
         (target / RUN).write_text("{}")
 
     monkeypatch.setattr(findings, "redact", redact)
@@ -328,6 +328,8 @@ def test_findings_stop_it_or_are_replaced(store: Store, tmp_path, monkeypatch):
     assert made.redacted
     assert not (made.folder / "store" / RUN).exists()
     assert "| github\\_token | 2 |" in (made.folder / "README.md").read_text()
+    for name in ("README.md", "croissant.json", "store/adp.json"):
+        assert "trips" not in (made.folder / name).read_text().replace("trips.jsonl", "")
     assert len(scans) == 2  # the answer is kept
 
 

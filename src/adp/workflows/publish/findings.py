@@ -24,7 +24,7 @@ class Found:
 
     Attributes:
         kinds: kind -> number of findings.
-        places: where the first ones are, without what was found.
+        places: where the first ones are, with no more than their first characters.
     """
 
     kinds: dict[str, int]
@@ -36,12 +36,13 @@ class Found:
         return sum(self.kinds.values())
 
 
-def scan(store: Store) -> Found:
+def scan(store: Store, *, workers: int | None, progress: Progress) -> Found:
     """Look for secrets and personal data in every text of a store."""
     tool: Any = importlib.import_module("adp.core.redact")
-    found = tool.scan(store, tool.RedactOptions())
-    places = tuple(str(place) for place in found.places)
-    return Found(dict(sorted(found.kinds.items())), places[:PLACES])
+    options = tool.RedactOptions(places=PLACES, workers=workers)
+    found = tool.scan(store, options, progress)
+    places = tuple(place.text() for place in found.places)
+    return Found(dict(sorted(found.by_kind.items())), places)
 
 
 def redact(store: Store, out: Path, *, workers: int | None, progress: Progress) -> None:
@@ -53,10 +54,12 @@ def redact(store: Store, out: Path, *, workers: int | None, progress: Progress) 
 def stop(found: Found) -> FindingsError:
     """The error that stops a publication."""
     kinds = ", ".join(f"{count:,} {kind}" for kind, count in found.kinds.items())
-    where = "; ".join(found.places[:5])
-    more = f" and {found.total - 5:,} more places" if found.total > 5 else ""
+    where = "; ".join(
+        place if len(place) < 300 else place[:300] + "…" for place in found.places[:3]
+    )
+    more = f"; and {found.total - 3:,} more" if found.total > 3 else ""
     return FindingsError(
-        f"the store holds what must not be published: {kinds} - at {where}{more}; "
+        f"the store holds what must not be published: {kinds}: {where}{more}; "
         "look at each with adp redact STORE --dry-run, then publish with --redact, or with "
         "--allow-findings to publish it as it is"
     )

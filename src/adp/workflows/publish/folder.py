@@ -180,9 +180,9 @@ class _Folder:
 
     def prepare(self) -> Prepared:
         """Do what is not done yet."""
-        assessment = assess(self.source, self.options.license)
-        if assessment.refused() and not self.options.accept_licenses:
-            raise license_error(assessment)
+        before = assess(self.source, self.options.license)
+        if before.refused() and not self.options.accept_licenses:
+            raise license_error(before)
         self._begin()
         reused = (self.out / SUMS).exists()
         if reused and not check_sums(self.out):
@@ -200,7 +200,7 @@ class _Folder:
             repo=self.repo,
             files=[],
             configs=configs,
-            assessment=assessment,
+            assessment=assess(store, self.options.license),  # names may have been redacted
             found=found,
             redacted=self._redacts(found),
             composition=numbers,
@@ -273,7 +273,9 @@ class _Folder:
         if not noted.exists():
             stage.stage(self.source, kept, all_tables=self.options.all_tables)
             self.progress.note("looking for secrets and personal data")
-            found = findings.scan(Store.open(str(kept)))
+            found = findings.scan(
+                Store.open(str(kept)), workers=self.options.workers, progress=self.progress
+            )
             write_atomic(noted, json.dumps(asdict(found)))
         said = json.loads(noted.read_text(encoding="utf-8"))
         found = Found(said["kinds"], tuple(said["places"]))
