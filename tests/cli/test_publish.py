@@ -52,7 +52,7 @@ def test_without_out_the_same_call_finds_its_folder_again(run, store: Store, tmp
     assert first["folder"] == second["folder"]
     assert Path(first["folder"]).is_relative_to(tmp_path / "cache" / "adp" / "publish")
     assert (first["reused"], second["reused"]) == (False, True)
-    other = json.loads(run(*words, "--title", "Other").out)
+    other = json.loads(run(*words[:2], "alice/more", *words[3:]).out)
     assert other["folder"] != first["folder"]
 
 

@@ -274,6 +274,21 @@ def test_a_complete_folder_is_taken_as_it_is(store: Store, tmp_path, monkeypatch
     assert times == [path.stat().st_mtime_ns for path in files]
 
 
+def test_other_words_write_the_card_anew_and_nothing_else(store: Store, tmp_path, monkeypatch):
+    made = prepare(store.root, REPO, tmp_path / "out", PublishOptions(title="First"))
+    before = {file.path: file.sha256 for file in made.files}
+    monkeypatch.setattr(folder, "write_messages", None)
+    again = prepare(store.root, REPO, tmp_path / "out", PublishOptions(title="Second", tag="v2"))
+    after = {file.path: file.sha256 for file in again.files}
+    assert {path for path in before if before[path] != after[path]} == {
+        "README.md", "croissant.json", "SHA256SUMS",
+    }  # fmt: skip
+    monkeypatch.undo()
+    monkeypatch.setattr(findings, "scan", nothing)
+    fresh = prepare(store.root, REPO, tmp_path / "new", PublishOptions(title="Second", tag="v2"))
+    assert fresh.files == again.files
+
+
 def test_what_the_folder_may_hold(store: Store, tmp_path: Path):
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "mine.txt").write_text("x")
@@ -282,8 +297,8 @@ def test_what_the_folder_may_hold(store: Store, tmp_path: Path):
     with pytest.raises(OutputExistsError, match="is a file"):
         prepare(store.root, REPO, tmp_path / "full" / "mine.txt", OPTIONS)
     made = prepare(store.root, REPO, tmp_path / "out", OPTIONS)
-    with pytest.raises(OutputExistsError, match="other options"):
-        prepare(store.root, REPO, tmp_path / "out", PublishOptions(title="Other"))
+    with pytest.raises(OutputExistsError, match="another store"):
+        prepare(store.root, REPO, tmp_path / "out", PublishOptions(all_tables=True))
     (made.folder / "README.md").write_text("changed")
     with pytest.raises(OutputExistsError, match="changed since"):
         prepare(store.root, REPO, tmp_path / "out", OPTIONS)
@@ -324,13 +339,32 @@ def test_findings_stop_it_or_are_replaced(store: Store, tmp_path, monkeypatch):
         (target / RUN).write_text("{}")
 
     monkeypatch.setattr(findings, "redact", redact)
-    made = prepare(store.root, REPO, tmp_path / "clean", PublishOptions(redact=True))
+    made = prepare(store.root, REPO, out, PublishOptions(redact=True))
     assert made.redacted
+    fresh = prepare(store.root, REPO, tmp_path / "fresh", PublishOptions(redact=True))
+    assert sums(fresh.folder) == sums(made.folder)
     assert not (made.folder / "store" / RUN).exists()
     assert "| github\\_token | 2 |" in (made.folder / "README.md").read_text()
     for name in ("README.md", "croissant.json", "store/adp.json"):
         assert "trips" not in (made.folder / name).read_text().replace("trips.jsonl", "")
     assert len(scans) == 2  # the answer is kept
+
+
+def test_a_stopped_redaction_leaves_nothing_for_a_call_that_allows(store, tmp_path, monkeypatch):
+    monkeypatch.setattr(findings, "scan", lambda store, **_: Found({"token": 1}))
+
+    def stopped(found: Store, target: Path, **_) -> None:
+        half = target / "steps" / "part-00000.parquet"
+        half.parent.mkdir(parents=True)
+        whole = (Path(found.root) / "steps" / "part-00000.parquet").read_bytes()
+        half.write_bytes(bytes(len(whole)))
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(findings, "redact", stopped)
+    with pytest.raises(KeyboardInterrupt):
+        prepare(store.root, REPO, tmp_path / "out", PublishOptions(redact=True))
+    made = prepare(store.root, REPO, tmp_path / "out", PublishOptions(allow_findings=True))
+    assert verify(Store.open(str(made.folder / "store"))) == {}
 
 
 def test_what_cannot_be_published(store: Store, tmp_path: Path):

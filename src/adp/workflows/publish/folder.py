@@ -184,14 +184,13 @@ class _Folder:
         if before.refused() and not self.options.accept_licenses:
             raise license_error(before)
         self._begin()
+        self._check_files()
+        store, found = self._store()
         reused = (self.out / SUMS).exists()
         if reused and not check_sums(self.out):
             raise OutputExistsError(
                 f"files in {self.out} were changed since they were written; remove the folder"
             )
-        if not reused:
-            self._check_files()
-        store, found = self._store()
         messages = self._messages(store)
         numbers = composition(store, CompositionOptions(name=self.repo.name))
         configs = configs_of(self.out, store, messages.files)
@@ -212,39 +211,50 @@ class _Folder:
         return prepared
 
     def _begin(self) -> None:
-        """Check that the folder is free, or that this very call was made before.
+        """Take the folder, or go on with what an earlier call made of the same store.
 
         Raises:
             OutputExistsError: it holds something else.
         """
-        options = {
-            name: value
-            for name, value in asdict(self.options).items()
-            if name not in ("workers", "accept_licenses", "allow_findings")
-        }
-        key = {
-            "act": "publish",
-            "repo": str(self.repo),
-            "store": shards.manifest_hash(self.source),
-            "options": options,
-            "versions": versions("duckdb", "msgspec", "datasets"),
-        }
-        text = json.dumps(key, sort_keys=True)
-        plan = self.scratch / "plan.json"
         if self.out.exists() and not self.out.is_dir():
             raise OutputExistsError(f"{self.out} is a file; choose a folder for --out")
-        if plan.exists() and plan.read_text(encoding="utf-8") != text:
+        plan = self.scratch / "plan.json"
+        known = json.loads(plan.read_text(encoding="utf-8")) if plan.exists() else None
+        if known is None and self.out.exists() and any(self.out.iterdir()):
+            raise OutputExistsError(f"{self.out} is not empty; choose another --out")
+        content, words = self._keys()
+        if known is not None and known["content"] != content:
             raise OutputExistsError(
-                f"{self.out} holds what was made from another store or with other options; "
+                f"{self.out} holds what was made from another store or with other versions; "
                 "remove it or choose another --out"
             )
-        if not plan.exists() and self.out.exists() and any(self.out.iterdir()):
-            raise OutputExistsError(f"{self.out} is not empty; choose another --out")
         try:
+            if known is not None and known["words"] != words:
+                self._remove(SUMS, CARD, CROISSANT)
             self.scratch.mkdir(parents=True, exist_ok=True)
-            write_atomic(plan, text)
+            write_atomic(plan, json.dumps({"content": content, "words": words}))
         except OSError as error:
             raise OutputExistsError(f"cannot write to {self.out}: {error.strerror}") from error
+
+    def _keys(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """What the data depend on, and what only the data card and the metadata do."""
+        content = {
+            "store": shards.manifest_hash(self.source),
+            "all_tables": self.options.all_tables,
+            "versions": versions("duckdb", "msgspec", "datasets"),
+        }
+        options = asdict(self.options)
+        words = {name: options[name] for name in ("title", "license", "tag", "date")}
+        return content, {**words, "repo": str(self.repo)}
+
+    def _remove(self, *names: str) -> None:
+        """Remove files and folders that this program made."""
+        for name in names:
+            path = self.out / name
+            if path.is_dir():
+                shutil.rmtree(path)
+            else:
+                path.unlink(missing_ok=True)
 
     def _check_files(self) -> None:
         """Check the files of the store against its manifest.
@@ -281,28 +291,38 @@ class _Folder:
         found = Found(said["kinds"], tuple(said["places"]))
         if found.total and not (self.options.redact or self.options.allow_findings):
             raise findings.stop(found)
-        if kept.exists():
+        wanted = self._redacts(found)
+        placed = self.scratch / "placed.json"
+        state = json.loads(placed.read_text(encoding="utf-8")) if placed.exists() else None
+        if state is not None and state["redacted"] != wanted:
+            # Begun with another answer to the findings: what hangs from it goes too.
+            self._remove(SUMS, CARD, CROISSANT, FOLDER, STORE, f"{SCRATCH}/messages.json")
+            state = None
+        if state is None or not state["done"]:
+            write_atomic(placed, json.dumps({"redacted": wanted, "done": False}))
+            stage.stage(self.source, kept, all_tables=self.options.all_tables)
             self._place_store(kept, target, found)
+            write_atomic(placed, json.dumps({"redacted": wanted, "done": True}))
+            self._remove(f"{SCRATCH}/kept")
         return Store.open(str(target)), found
 
     def _redacts(self, found: Found) -> bool:
         return bool(found.total) and self.options.redact
 
     def _place_store(self, kept: Path, target: Path, found: Found) -> None:
-        """Move the store to its place, or write it there without what was found."""
-        if self._redacts(found):
-            if not ((target / MANIFEST).exists() and not (target / SCRATCH).exists()):
-                self.progress.note("replacing what was found")
-                findings.redact(
-                    Store.open(str(kept)),
-                    target,
-                    workers=self.options.workers,
-                    progress=self.progress,
-                )
-            (target / RUN).unlink(missing_ok=True)  # names the host
-            shutil.rmtree(kept)
-        else:
-            kept.replace(target)
+        """Put the store in its place, or write it there without what was found."""
+        if not self._redacts(found):
+            stage.stage(Store.open(str(kept)), target, all_tables=True)
+            return
+        if not (target / MANIFEST).exists() or (target / SCRATCH).exists():
+            self.progress.note("replacing what was found")
+            findings.redact(
+                Store.open(str(kept)),
+                target,
+                workers=self.options.workers,
+                progress=self.progress,
+            )
+        (target / RUN).unlink(missing_ok=True)  # names the host
 
     # ---- what stands beside it ---------------------------------------------------------------
 
@@ -315,7 +335,7 @@ class _Folder:
             store, self.out, workers=self.options.workers, progress=self.progress
         )
         write_atomic(noted, messages.text())
-        shutil.rmtree(self.scratch / FOLDER)
+        self._remove(f"{SCRATCH}/{FOLDER}")
         return messages
 
     def _describe(self, prepared: Prepared) -> list[Sum]:

@@ -6,12 +6,13 @@ import importlib
 import json
 import os
 import shutil
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from adp.core import shards
 from adp.core.progress import Progress, Silent
+from adp.core.staged import versions
 from adp.workflows.publish.configs import STORE
 from adp.workflows.publish.folder import Prepared, PublishOptions, prepare
 from adp.workflows.publish.repo import RepoId
@@ -50,12 +51,12 @@ class Published:
 
 
 def default_folder(path: str, repo: RepoId, options: PublishOptions) -> Path:
-    """The folder in the cache of the user for a store, a name and options.
+    """The folder in the cache of the user for a store and a name.
 
-    The same call finds it again, so a stopped publication goes on.
+    A later call finds it again, so a stopped publication goes on.
     """
-    kept = {name: value for name, value in asdict(options).items() if name != "workers"}
-    key = [shards.manifest_hash(shards.open_finished(path)), str(repo), kept]
+    store = shards.manifest_hash(shards.open_finished(path))
+    key = [store, str(repo), options.all_tables, versions("duckdb", "msgspec", "datasets")]
     cache = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
     name = digest(json.dumps(key, sort_keys=True).encode("utf-8"))
     return Path(cache) / "adp" / "publish" / name
