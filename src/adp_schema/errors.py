@@ -118,7 +118,7 @@ class SchemaError(AdpError):
 
 
 class FindingsError(AdpError):
-    """Checks found something of a severity that the call said to fail on."""
+    """Something was found that the call said to fail on, or that must not be published."""
 
     exit_code = 8
 

@@ -23,6 +23,7 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         "export": ("adp.cli.export:export", "Write a store out in another format."),
         "merge": ("adp.cli.merge:merge", "Put several stores into one."),
         "drop": ("adp.cli.drop:drop", "Write a new store without some trajectories."),
+        "publish": ("adp.cli.publish:publish", "Publish a store on the Hugging Face Hub."),
         "formats": ("adp.cli.formats:formats", "List the formats that are read and written."),
         "rejects": ("adp.cli.rejects:rejects", "Show the records that could not be converted."),
         "seal": ("adp.cli.seal:seal", "End a growing store, so that it never changes again."),

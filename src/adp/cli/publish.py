@@ -1,0 +1,209 @@
+"""``adp publish``: a store as a data set on the Hugging Face Hub."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, is_dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.text import Text
+
+from adp.cli.text import (
+    console,
+    counted,
+    epilog,
+    human_size,
+    light_table,
+    one_line,
+    print_json,
+    visible,
+)
+from adp.core.progress import Console, Silent
+from adp_schema.errors import UsageError
+
+if TYPE_CHECKING:
+    from adp.core.licenses import Assessment
+    from adp.workflows.publish.folder import Prepared
+    from adp.workflows.publish.publish import Published
+
+EPILOG = epilog("adp publish my_store alice/agent-runs --dry-run --out folder", 2, 5, 8)
+COLOURS = {"ok": "", "note": "yellow", "refuse": "bold red"}
+TOP = 20
+
+
+StorePath = Annotated[str, typer.Argument(metavar="STORE", help="Folder or URL of the store.")]
+Repo = Annotated[str, typer.Argument(metavar="OWNER/NAME", help="Name of the data set on the Hub.")]
+Out = Annotated[
+    Path | None,
+    typer.Option(
+        "--out", metavar="FOLDER", help="Folder to prepare it in; one in the cache by default."
+    ),
+]
+Private = Annotated[bool, typer.Option("--private", help="Make it a private data set.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Do everything but the upload.")]
+Traces = Annotated[
+    bool,
+    typer.Option("--traces", help="Publish OWNER/NAME-traces too, for the Hub's trace viewer."),
+]
+Redact = Annotated[
+    bool, typer.Option("--redact", help="Replace secrets and personal data by placeholders.")
+]
+AllowFindings = Annotated[
+    bool, typer.Option("--allow-findings", help="Publish what was found as it is.")
+]
+AcceptLicenses = Annotated[
+    bool, typer.Option("--accept-licenses", help="Publish whatever the licenses say.")
+]
+LicenseName = Annotated[
+    str | None,
+    typer.Option("--license", metavar="LICENSE", help="License of what states none: your own."),
+]
+AllTables = Annotated[
+    bool, typer.Option("--all-tables", help="Publish the tables raw and rejects too.")
+]
+Tag = Annotated[
+    str | None, typer.Option(metavar="TAG", help="Name of this revision, such as v1.0.0.")
+]
+Message = Annotated[str | None, typer.Option(metavar="TEXT", help="What the commit says.")]
+Title = Annotated[str | None, typer.Option(metavar="TEXT", help="Name of the data set for people.")]
+Date = Annotated[
+    str | None,
+    typer.Option(metavar="DATE", help="Date of publication, such as 2026-05-03, for Croissant."),
+]
+Workers = Annotated[
+    int | None, typer.Option(min=1, metavar="N", help="Processes; one a core by default.")
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print what was made as JSON.")]
+
+
+def publish(
+    path: StorePath,
+    repo: Repo,
+    private: Private = False,
+    dry_run: DryRun = False,
+    out: Out = None,
+    traces: Traces = False,
+    redact: Redact = False,
+    allow_findings: AllowFindings = False,
+    accept_licenses: AcceptLicenses = False,
+    license_name: LicenseName = None,
+    all_tables: AllTables = False,
+    tag: Tag = None,
+    message: Message = None,
+    title: Title = None,
+    date: Date = None,
+    workers: Workers = None,
+    as_json: AsJson = False,
+) -> None:
+    """Publish a store as a data set on the Hugging Face Hub.
+
+    What goes up is a folder: the store, rows for training made from it, a data card, Croissant
+    metadata and checksums. Licenses, secrets and personal data are looked at first, and stop it.
+    The tables raw and rejects stay at home. A stopped call goes on when it is made again.
+    """
+    from adp.workflows.publish.folder import PublishOptions
+    from adp.workflows.publish.publish import UploadOptions
+    from adp.workflows.publish.publish import publish as run
+    from adp.workflows.publish.repo import RepoId
+
+    name = RepoId.parse(repo)
+    if redact and allow_findings:
+        raise UsageError("--redact and --allow-findings exclude each other; leave one out")
+    options = PublishOptions(
+        title=title,
+        license=license_name,
+        tag=tag,
+        date=date,
+        redact=redact,
+        allow_findings=allow_findings,
+        accept_licenses=accept_licenses,
+        all_tables=all_tables,
+        workers=workers,
+    )
+    if not as_json:
+        show_licenses(path, options)
+    upload = None if dry_run else UploadOptions(private=private, message=message)
+    with Console("publishing") as progress:
+        told = Silent() if as_json else progress
+        done = run(
+            path, name, out=out, options=options, upload=upload, traces=traces, progress=told
+        )
+    if as_json:
+        print_json(facts(done))
+    else:
+        report(done)
+
+
+def facts(done: Published) -> dict[str, Any]:
+    """What a program wants to know about a publication."""
+    from adp.workflows.publish.folder import facts_of_folder
+
+    return {
+        **facts_of_folder(done.prepared),
+        "traces": _plain(done.traces),
+        "uploaded": [_plain(one) for one in done.uploaded],
+    }
+
+
+def _plain(value: Any) -> Any:
+    return asdict(value) if is_dataclass(value) and not isinstance(value, type) else value
+
+
+def show_licenses(path: str, options: Any) -> None:
+    """Print what is mixed, before anything stops it."""
+    from adp.core.licenses import assess
+    from adp.core.shards import open_finished
+
+    assessment: Assessment = assess(open_finished(path), options.license)
+    screen = console()
+    table = light_table("data set", "license", "counts as", "rows", "what to know",
+                        right=["rows"], fold=["data set", "what to know"])  # fmt: skip
+    for row in assessment.rows[:TOP]:
+        table.add_row(
+            Text(one_line(row.dataset or "(none)", 60)),
+            Text(one_line(row.license or "-", 30)),
+            Text(f"{row.id}: {row.kind}" if row.id else row.kind, COLOURS[row.verdict]),
+            f"{row.trajectories:,}",
+            Text(one_line("; ".join(row.reasons))),
+        )
+    screen.print(table)
+    if len(assessment.rows) > TOP:
+        screen.print(f"and {len(assessment.rows) - TOP:,} more")
+    if refused := assessment.refused():
+        rows = sum(row.trajectories for row in refused)
+        line = f"{counted(rows, 'trajectory', 'trajectories')} may not be free to publish"
+        screen.print(Text(line, "bold red"), soft_wrap=True)
+    screen.print()
+
+
+def report(done: Published) -> None:
+    """Print what was made, and what to do next."""
+    screen = console()
+    made = done.prepared
+    show_configs(made)
+    if made.found.total:
+        kinds = ", ".join(f"{count:,} {kind}" for kind, count in made.found.kinds.items())
+        word = "replaced" if made.redacted else "PUBLISHED AS THEY ARE"
+        style = "yellow" if made.redacted else "bold red"
+        screen.print(Text(visible(f"findings {word}: {kinds}"), style), soft_wrap=True)
+    line = f"{counted(len(made.files), 'file')}, {human_size(made.size)}, in {made.folder}"
+    screen.print(Text(visible(line)), soft_wrap=True)
+    if done.uploaded:
+        for one in done.uploaded:
+            screen.print(Text(visible(f"uploaded to {one.url}")), soft_wrap=True)
+        return
+    screen.print("nothing was uploaded; look at it, then call again without --dry-run")
+
+
+def show_configs(made: Prepared) -> None:
+    """Print the configs and their splits."""
+    right = ["rows", "files", "size"]
+    table = light_table("config", "rows", "files", "size", "splits", right=right)
+    for config in made.configs:
+        splits = ", ".join(f"{split.name} {split.rows:,}" for split in config.splits)
+        size = human_size(config.size)
+        table.add_row(config.name, f"{config.rows:,}", f"{config.files:,}", size, splits)
+    screen = console()
+    screen.print(table)
+    screen.print()

@@ -1,0 +1,254 @@
+"""The data card: ``README.md``, for people and, in its head, for the Hub and for `datasets`.
+
+All numbers come from `adp.core.composition`, as those of the report do. The head is written by a
+YAML library, the text by a template; what comes from the data is escaped wherever it stands.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from adp.core.composition import Composition, Rate, Recorded
+from adp.core.licenses import OK, Assessment
+from adp.core.markdown import escape, fenced
+from adp.core.transcript import human_size
+from adp.version import __version__
+from adp.workflows.publish.configs import Config
+from adp.workflows.publish.findings import Found
+from adp.workflows.publish.messages import describe
+from adp.workflows.publish.repo import RepoId
+from adp_schema.manifest import write_atomic
+
+MOST_ROWS = 100
+"""Rows of a table; more are counted."""
+
+TAGS = ("adp", "agent", "agents", "trajectories", "agent-trajectories", "tool-use",
+        "function-calling")  # fmt: skip
+
+_TEMPLATE = "card.md.j2"
+_SIZES = ((10**3, "n<1K"), (10**4, "1K<n<10K"), (10**5, "10K<n<100K"), (10**6, "100K<n<1M"),
+          (10**7, "1M<n<10M"), (10**8, "10M<n<100M"), (10**9, "100M<n<1B"))  # fmt: skip
+_WORDS = {"true": "yes", "false": "NO"}
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What the data card and the metadata say.
+
+    Attributes:
+        repo: where the folder goes.
+        title: name of the data set for people.
+        tag: name of the revision, if it gets one.
+        date: day of the publication.
+        license: license of what states none, as the publisher says.
+        configs: the configs.
+        assessment: what is mixed, by license.
+        found: secrets and personal data that were found.
+        redacted: whether they were replaced.
+        composition: the numbers of the store.
+        manifest_hash: hash of its manifest.
+        losses: what the config ``messages`` could not hold.
+        left_out: tables of the store that are not published.
+    """
+
+    repo: RepoId
+    title: str
+    tag: str | None
+    date: str | None
+    license: str | None
+    configs: list[Config]
+    assessment: Assessment
+    found: Found
+    redacted: bool
+    composition: Composition
+    manifest_hash: str
+    losses: dict[str, int]
+    left_out: list[str]
+
+
+def write_card(path: Path, facts: Facts) -> None:
+    """Write the data card."""
+    write_atomic(path, f"---\n{head(facts)}---\n\n{body(facts)}")
+
+
+def head(facts: Facts) -> str:
+    """The YAML between the two lines of dashes."""
+    import yaml
+
+    text: str = yaml.safe_dump(
+        metadata(facts), sort_keys=False, allow_unicode=True, default_flow_style=False, width=1000
+    )
+    return text
+
+
+def metadata(facts: Facts) -> dict[str, Any]:
+    """What the head says: the keys that the Hub and `datasets` know."""
+    return {
+        "pretty_name": facts.title,
+        **_license(facts),
+        "task_categories": ["text-generation"],
+        "size_categories": [_size(facts.composition.trajectories)],
+        "tags": list(TAGS),
+        "configs": [_config(config) for config in facts.configs],
+        "dataset_info": [_info(config) for config in facts.configs],
+    }
+
+
+def _license(facts: Facts) -> dict[str, str]:
+    """The license: one that the Hub knows, or ``other`` with the table below."""
+    found = facts.assessment.hub_license()
+    if found != "other":
+        return {"license": found}
+    if facts.assessment.ids() == [None]:
+        return {"license": "unknown"}
+    return {
+        "license": "other",
+        "license_name": "mixed",
+        "license_link": f"{facts.repo.url}#licenses",
+    }
+
+
+def _size(rows: int) -> str:
+    return next((name for limit, name in _SIZES if rows < limit), "n>1T")
+
+
+def _config(config: Config) -> dict[str, Any]:
+    files = [{"split": split.name, "path": split.pattern} for split in config.splits]
+    default = {"default": True} if config.name == "messages" else {}
+    return {"config_name": config.name, **default, "data_files": files}
+
+
+def _info(config: Config) -> dict[str, Any]:
+    from datasets import Features
+
+    splits = [
+        {"name": split.name, "num_bytes": split.bytes, "num_examples": split.rows}
+        for split in config.splits
+    ]
+    return {
+        "config_name": config.name,
+        "features": Features.from_arrow_schema(config.schema)._to_yaml_list(),
+        "splits": splits,
+        "download_size": config.size,
+        "dataset_size": sum(split.bytes for split in config.splits),
+    }
+
+
+def body(facts: Facts) -> str:
+    """The text of the card, from the template."""
+    from jinja2 import Environment, StrictUndefined
+
+    # No escaping by jinja: it knows HTML, not Markdown. Each value of the data goes through
+    # `escape`; the template gets nothing else from the data but numbers.
+    environment = Environment(
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        autoescape=False,
+    )
+    environment.filters.update(
+        text=_text, short=lambda text: _text(text, 80), number=_number, size=human_size,
+        percent=_percent, fenced=fenced,
+    )  # fmt: skip
+    template = resources.files("adp.workflows.publish").joinpath(_TEMPLATE)
+    return environment.from_string(template.read_text(encoding="utf-8")).render(_context(facts))
+
+
+def _context(facts: Facts) -> dict[str, Any]:
+    numbers = facts.composition
+    return {
+        "facts": facts,
+        "repo": facts.repo,
+        "numbers": numbers,
+        "version": __version__,
+        "most": MOST_ROWS,
+        "columns": list(describe()),
+        "splits": {
+            config.name: [split.name for split in config.splits] for config in facts.configs
+        },
+        "names": [config.name for config in facts.configs],
+        "first": facts.configs[0].splits[0],
+        "lineage": [_act(act) for act in numbers.lineage],
+        "recipes": [_recipe(act) for act in numbers.lineage if act["options"].get("recipe")],
+        "warned": [row for row in facts.assessment.rows if row.verdict != OK],
+        "refused": facts.assessment.refused(),
+        "losses": sorted(facts.losses.items(), key=lambda item: (-item[1], item[0])),
+        "success": _rate(numbers.success),
+        "reward": _mean(numbers.reward),
+        "publish": lambda ranking: ", ".join(
+            _WORDS.get(str(row.name).lower(), "not said") for row in ranking.rows
+        ),
+        "listed": lambda ranking: ", ".join(_text(row.name, 80) for row in ranking.rows),
+        "revision": facts.tag or "main",
+        "bibtex": _bibtex(facts),
+    }
+
+
+def _text(text: Any, limit: int = 200) -> str:
+    """A value of the data in a line of Markdown; a dash where there is none."""
+    return escape(str(text), limit) if text is not None and str(text).strip() else "-"
+
+
+def _number(value: float | None) -> str:
+    if value is None:
+        return "-"
+    return f"{value:,.0f}" if float(value).is_integer() else f"{value:,.2f}"
+
+
+def _percent(part: float, whole: float | None = None) -> str:
+    whole = 1 if whole is None else whole
+    return f"{100 * part / whole:.1f} %" if whole else "-"
+
+
+def _rate(rate: Rate) -> str:
+    """A success rate with what it is a rate of."""
+    if rate.rate is None:
+        return "no trajectory says"
+    return (
+        f"{_percent(rate.rate)} of the {rate.known:,} that say ({_percent(rate.known, rate.of)} "
+        f"of {rate.of:,} do)"
+    )
+
+
+def _mean(value: Recorded) -> str:
+    if not value.recorded or value.total is None:
+        return "no trajectory has one"
+    mean = value.total / value.recorded
+    return f"{mean:.3g} on average of the {value.recorded:,} that have one"
+
+
+def _act(act: Mapping[str, Any]) -> dict[str, Any]:
+    """One entry of the lineage as text: what was done, with what, from which stores."""
+    options = {name: value for name, value in sorted(act["options"].items()) if name != "recipe"}
+    return {
+        "act": act["act"],
+        "options": [(name, value if isinstance(value, str) else json.dumps(value))
+                    for name, value in options.items()],
+        "versions": sorted(act["versions"].items()),
+        "parents": act["parents"],
+    }  # fmt: skip
+
+
+def _recipe(act: Mapping[str, Any]) -> str:
+    recipe = act["options"]["recipe"]
+    return fenced(recipe if isinstance(recipe, str) else json.dumps(recipe, indent=2))
+
+
+def _bibtex(facts: Facts) -> str:
+    """The citation. Braces and backslashes of the title would end the field."""
+    title = "".join(char for char in facts.title if char not in "{}\\")
+    key = "".join(char for char in facts.repo.name if char.isalnum())
+    return fenced(
+        f"@misc{{{key},\n"
+        f"  title = {{{title}}},\n"
+        f"  author = {{{facts.repo.owner}}},\n"
+        f"  howpublished = {{\\url{{{facts.repo.url}}}}},\n"
+        f"  note = {{Revision {facts.tag or 'main'}, store {facts.manifest_hash}}}\n"
+        "}"
+    )

@@ -1,0 +1,65 @@
+"""What must not be published: secrets and personal data, as `adp.core.redact` finds them.
+
+The one place where publishing and redacting meet.
+"""
+
+from __future__ import annotations
+
+import importlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from adp.core.progress import Progress
+from adp_schema.errors import FindingsError
+from adp_schema.store import Store
+
+PLACES = 20
+"""Places that are named."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """What was found in a store.
+
+    Attributes:
+        kinds: kind -> number of findings.
+        places: where the first ones are, with no more than their first characters.
+    """
+
+    kinds: dict[str, int]
+    places: tuple[str, ...] = ()
+
+    @property
+    def total(self) -> int:
+        """Number of findings."""
+        return sum(self.kinds.values())
+
+
+def scan(store: Store, *, workers: int | None, progress: Progress) -> Found:
+    """Look for secrets and personal data in every text of a store."""
+    tool: Any = importlib.import_module("adp.core.redact")
+    options = tool.RedactOptions(places=PLACES, workers=workers)
+    found = tool.scan(store, options, progress)
+    places = tuple(place.text() for place in found.places)
+    return Found(dict(sorted(found.by_kind.items())), places)
+
+
+def redact(store: Store, out: Path, *, workers: int | None, progress: Progress) -> None:
+    """Write a store in which a placeholder stands for each finding."""
+    tool: Any = importlib.import_module("adp.core.redact")
+    tool.redact(store, str(out), tool.RedactOptions(workers=workers), progress)
+
+
+def stop(found: Found) -> FindingsError:
+    """The error that stops a publication."""
+    kinds = ", ".join(f"{count:,} {kind}" for kind, count in found.kinds.items())
+    where = "; ".join(
+        place if len(place) < 300 else place[:300] + "…" for place in found.places[:3]
+    )
+    more = f"; and {found.total - 3:,} more" if found.total > 3 else ""
+    return FindingsError(
+        f"the store holds what must not be published: {kinds}: {where}{more}; "
+        "look at each with adp redact STORE --dry-run, then publish with --redact, or with "
+        "--allow-findings to publish it as it is"
+    )

@@ -1,0 +1,384 @@
+"""The folder that is uploaded: a store, rows for training, a data card and Croissant metadata.
+
+    store/        the store, redacted; without the tables raw and rejects
+    messages/     the config messages, made from that store
+    README.md     the data card
+    croissant.json
+    SHA256SUMS    hashes of all other files, written last
+
+The same store, options and package versions give the same bytes. A stopped call goes on when it
+is made again; ``.run`` holds what it needs for that, and is not uploaded.
+"""
+
+from __future__ import annotations
+
+import datetime
+import json
+import shutil
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from adp.core import shards
+from adp.core.composition import Composition, CompositionOptions, composition
+from adp.core.licenses import Assessment, assess
+from adp.core.progress import Progress, Silent
+from adp.core.staged import versions
+from adp.core.transcript import visible
+from adp.core.verify import verify
+from adp.workflows.publish import findings, stage
+from adp.workflows.publish.card import Facts, write_card
+from adp.workflows.publish.configs import STORE, Config, configs_of
+from adp.workflows.publish.croissant import write_croissant
+from adp.workflows.publish.findings import Found
+from adp.workflows.publish.messages import FOLDER, Messages, write_messages
+from adp.workflows.publish.repo import RepoId
+from adp.workflows.publish.sums import SUMS, Sum, check_sums, read_sums, write_sums
+from adp_schema.errors import FindingsError, OutputExistsError, StoreError, UsageError
+from adp_schema.manifest import MANIFEST, RUN, write_atomic
+from adp_schema.store import Store
+
+SCRATCH = ".run"
+"""Folder for what only the run needs; it must not be uploaded."""
+
+CARD, CROISSANT = "README.md", "croissant.json"
+
+
+@dataclass(frozen=True)
+class PublishOptions:
+    """How to publish.
+
+    Attributes:
+        title: name of the data set for people; None for the NAME of OWNER/NAME.
+        license: license of the trajectories that state none, as the publisher says.
+        tag: name of the revision, for the citation.
+        date: day of the publication, ``YYYY-MM-DD``, for the Croissant metadata.
+        redact: replace secrets and personal data.
+        allow_findings: publish secrets and personal data as they are.
+        accept_licenses: publish whatever the licenses say.
+        all_tables: publish the tables ``raw`` and ``rejects`` too.
+        workers: number of processes; None takes one a core. The bytes do not depend on it.
+    """
+
+    title: str | None = None
+    license: str | None = None
+    tag: str | None = None
+    date: str | None = None
+    redact: bool = False
+    allow_findings: bool = False
+    accept_licenses: bool = False
+    all_tables: bool = False
+    workers: int | None = None
+
+
+@dataclass
+class Prepared:
+    """A folder that is ready to be uploaded.
+
+    Attributes:
+        folder: the folder.
+        repo: where it goes.
+        files: what is to be uploaded, with sizes and hashes, in the order of their paths.
+        configs: names that `datasets.load_dataset` takes.
+        assessment: what is mixed, by license.
+        found: secrets and personal data that were found, and replaced unless they are allowed.
+        redacted: whether they were replaced.
+        composition: the numbers of the store that is published.
+        manifest_hash: hash of the manifest of that store.
+        losses: what the rows of the config ``messages`` could not hold.
+        reused: whether all of it was there already.
+    """
+
+    folder: Path
+    repo: RepoId
+    files: list[Sum]
+    configs: list[Config]
+    assessment: Assessment
+    found: Found
+    redacted: bool
+    composition: Composition
+    manifest_hash: str
+    losses: dict[str, int] = field(default_factory=dict)
+    reused: bool = False
+
+    @property
+    def size(self) -> int:
+        """Bytes of all files."""
+        return sum(file.size for file in self.files)
+
+
+def prepare(
+    path: str,
+    repo: RepoId,
+    out: Path,
+    options: PublishOptions | None = None,
+    progress: Progress | None = None,
+) -> Prepared:
+    """Write the folder that is uploaded, or take it as it is when it is there.
+
+    Args:
+        path: path or URL of a finished store.
+        repo: where it will go.
+        out: the folder; it must not hold anything else.
+        options: how to publish.
+        progress: told how far it is.
+
+    Raises:
+        StoreError: there is no finished store, it is damaged, or it holds no trajectories.
+        FindingsError: a license, a secret or personal data stands in the way.
+        OutputExistsError: the folder holds something else.
+    """
+    return _Folder(path, repo, out, options or PublishOptions(), progress or Silent()).prepare()
+
+
+def license_error(assessment: Assessment) -> FindingsError:
+    """The error for licenses that stand in the way: which data sets, and what to do."""
+    rows = assessment.refused()
+    words = [f"{row.dataset or '(none)'} ({row.reasons[0]})" for row in rows[:5]]
+    more = f" and {len(rows) - 5:,} more" if len(rows) > 5 else ""
+    names = "; ".join(word if len(word) < 200 else word[:200] + "…" for word in words)
+    return FindingsError(
+        f"licenses stand in the way: {names}{more}; leave these out (adp drop STORE --where ...), "
+        "state the license of your own data (--license), or publish all the same with "
+        "--accept-licenses"
+    )
+
+
+def _title(text: str | None) -> str:
+    """A title as one line of at most 200 characters, none of which is hidden."""
+    return visible(" ".join((text or "")[:800].split()))[:200]
+
+
+def _check_date(text: str | None) -> None:
+    """Check that a text is a day.
+
+    Raises:
+        UsageError: it is none.
+    """
+    try:
+        if text is not None:
+            datetime.date.fromisoformat(text)
+    except ValueError:
+        raise UsageError(f"'{text}' is no date; write it as 2026-05-03") from None
+
+
+class _Folder:
+    """One publication."""
+
+    def __init__(
+        self, path: str, repo: RepoId, out: Path, options: PublishOptions, progress: Progress
+    ) -> None:
+        self.source = shards.open_finished(path)
+        self.repo = repo
+        self.out = out
+        self.options = options
+        self.progress = progress
+        self.scratch = out / SCRATCH
+        _check_date(options.date)
+        if not self.source.manifest.rows("trajectories"):
+            raise StoreError(f"{path} holds no trajectories; there is nothing to publish")
+
+    def prepare(self) -> Prepared:
+        """Do what is not done yet."""
+        before = assess(self.source, self.options.license)
+        if before.refused() and not self.options.accept_licenses:
+            raise license_error(before)
+        self._begin()
+        self._check_files()
+        store, found = self._store()
+        reused = (self.out / SUMS).exists()
+        if reused and not check_sums(self.out):
+            raise OutputExistsError(
+                f"files in {self.out} were changed since they were written; remove the folder"
+            )
+        messages = self._messages(store)
+        numbers = composition(store, CompositionOptions(name=self.repo.name))
+        configs = configs_of(self.out, store, messages.files)
+        prepared = Prepared(
+            folder=self.out,
+            repo=self.repo,
+            files=[],
+            configs=configs,
+            assessment=assess(store, self.options.license),  # names may have been redacted
+            found=found,
+            redacted=self._redacts(found),
+            composition=numbers,
+            manifest_hash=shards.manifest_hash(store),
+            losses=messages.losses,
+            reused=reused,
+        )
+        prepared.files = read_sums(self.out) if reused else self._describe(prepared)
+        return prepared
+
+    def _begin(self) -> None:
+        """Take the folder, or go on with what an earlier call made of the same store.
+
+        Raises:
+            OutputExistsError: it holds something else.
+        """
+        if self.out.exists() and not self.out.is_dir():
+            raise OutputExistsError(f"{self.out} is a file; choose a folder for --out")
+        plan = self.scratch / "plan.json"
+        known = json.loads(plan.read_text(encoding="utf-8")) if plan.exists() else None
+        if known is None and self.out.exists() and any(self.out.iterdir()):
+            raise OutputExistsError(f"{self.out} is not empty; choose another --out")
+        content, words = self._keys()
+        if known is not None and known["content"] != content:
+            raise OutputExistsError(
+                f"{self.out} holds what was made from another store or with other versions; "
+                "remove it or choose another --out"
+            )
+        try:
+            if known is not None and known["words"] != words:
+                self._remove(SUMS, CARD, CROISSANT)
+            self.scratch.mkdir(parents=True, exist_ok=True)
+            write_atomic(plan, json.dumps({"content": content, "words": words}))
+        except OSError as error:
+            raise OutputExistsError(f"cannot write to {self.out}: {error.strerror}") from error
+
+    def _keys(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """What the data depend on, and what only the data card and the metadata do."""
+        content = {
+            "store": shards.manifest_hash(self.source),
+            "all_tables": self.options.all_tables,
+            "versions": versions("duckdb", "msgspec", "datasets"),
+        }
+        options = asdict(self.options)
+        words = {name: options[name] for name in ("title", "license", "tag", "date")}
+        return content, {**words, "repo": str(self.repo)}
+
+    def _remove(self, *names: str) -> None:
+        """Remove files and folders that this program made."""
+        for name in names:
+            path = self.out / name
+            if path.is_dir():
+                shutil.rmtree(path)
+            else:
+                path.unlink(missing_ok=True)
+
+    def _check_files(self) -> None:
+        """Check the files of the store against its manifest.
+
+        Raises:
+            StoreError: they differ.
+        """
+        done = self.scratch / "verified"
+        if done.exists():
+            return
+        self.progress.note("checking the files of the store")
+        if wrong := verify(self.source):
+            name, what = next(iter(wrong.items()))
+            raise StoreError(
+                f"{self.source.root} is damaged: {name}: {what} ({len(wrong):,} files in all); "
+                "convert again, or see: adp info STORE --verify"
+            )
+        done.touch()
+
+    # ---- the store -------------------------------------------------------------------------
+
+    def _store(self) -> tuple[Store, Found]:
+        """The store that is published, and what was found in it before."""
+        noted = self.scratch / "findings.json"
+        kept, target = self.scratch / "kept", self.out / STORE
+        if not noted.exists():
+            stage.stage(self.source, kept, all_tables=self.options.all_tables)
+            self.progress.note("looking for secrets and personal data")
+            found = findings.scan(
+                Store.open(str(kept)), workers=self.options.workers, progress=self.progress
+            )
+            write_atomic(noted, json.dumps(asdict(found)))
+        said = json.loads(noted.read_text(encoding="utf-8"))
+        found = Found(said["kinds"], tuple(said["places"]))
+        if found.total and not (self.options.redact or self.options.allow_findings):
+            raise findings.stop(found)
+        wanted = self._redacts(found)
+        placed = self.scratch / "placed.json"
+        state = json.loads(placed.read_text(encoding="utf-8")) if placed.exists() else None
+        if state is not None and state["redacted"] != wanted:
+            # Begun with another answer to the findings: what hangs from it goes too.
+            self._remove(SUMS, CARD, CROISSANT, FOLDER, STORE, f"{SCRATCH}/messages.json")
+            state = None
+        if state is None or not state["done"]:
+            write_atomic(placed, json.dumps({"redacted": wanted, "done": False}))
+            stage.stage(self.source, kept, all_tables=self.options.all_tables)
+            self._place_store(kept, target, found)
+            write_atomic(placed, json.dumps({"redacted": wanted, "done": True}))
+            self._remove(f"{SCRATCH}/kept")
+        return Store.open(str(target)), found
+
+    def _redacts(self, found: Found) -> bool:
+        return bool(found.total) and self.options.redact
+
+    def _place_store(self, kept: Path, target: Path, found: Found) -> None:
+        """Put the store in its place, or write it there without what was found."""
+        if not self._redacts(found):
+            stage.stage(Store.open(str(kept)), target, all_tables=True)
+            return
+        if not (target / MANIFEST).exists() or (target / SCRATCH).exists():
+            self.progress.note("replacing what was found")
+            findings.redact(
+                Store.open(str(kept)),
+                target,
+                workers=self.options.workers,
+                progress=self.progress,
+            )
+        (target / RUN).unlink(missing_ok=True)  # names the host
+
+    # ---- what stands beside it ---------------------------------------------------------------
+
+    def _messages(self, store: Store) -> Messages:
+        noted = self.scratch / "messages.json"
+        if noted.exists():
+            return Messages.parse(noted.read_text(encoding="utf-8"))
+        self.progress.note("writing the rows for training")
+        messages = write_messages(
+            store, self.out, workers=self.options.workers, progress=self.progress
+        )
+        write_atomic(noted, messages.text())
+        self._remove(f"{SCRATCH}/{FOLDER}")
+        return messages
+
+    def _describe(self, prepared: Prepared) -> list[Sum]:
+        """Write the data card, the metadata and the hashes."""
+        self.progress.note("writing the data card")
+        facts = Facts(
+            repo=self.repo,
+            title=_title(self.options.title) or self.repo.name,
+            tag=self.options.tag,
+            date=self.options.date,
+            license=self.options.license,
+            configs=prepared.configs,
+            assessment=prepared.assessment,
+            found=prepared.found,
+            redacted=prepared.redacted,
+            composition=prepared.composition,
+            manifest_hash=prepared.manifest_hash,
+            losses=prepared.losses,
+            left_out=self._left_out(),
+        )
+        data = write_sums(self.out, [STORE, FOLDER], last=False)
+        write_croissant(self.out / CROISSANT, facts, data)
+        write_card(self.out / CARD, facts)
+        return write_sums(self.out, [STORE, FOLDER, CARD, CROISSANT], last=True)
+
+    def _left_out(self) -> list[str]:
+        if self.options.all_tables:
+            return []
+        return [name for name in stage.LEFT_OUT if self.source.manifest.rows(name)]
+
+
+def facts_of_folder(prepared: Prepared) -> dict[str, Any]:
+    """What a program wants to know about a folder."""
+    return {
+        "repo": str(prepared.repo),
+        "folder": str(prepared.folder),
+        "reused": prepared.reused,
+        "manifest_hash": prepared.manifest_hash,
+        "files": [asdict(file) for file in prepared.files],
+        "bytes": prepared.size,
+        "configs": {config.name: config.as_json() for config in prepared.configs},
+        "licenses": [asdict(row) for row in prepared.assessment.rows],
+        "findings": prepared.found.kinds,
+        "redacted": prepared.redacted,
+        "not_in_messages": prepared.losses,
+    }

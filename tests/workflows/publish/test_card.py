@@ -1,0 +1,187 @@
+"""The data card: what the Hub reads in its head, and text that nothing in the data can steer."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+import yaml
+from markdown_it import MarkdownIt
+
+from adp.core.composition import composition
+from adp.workflows.publish import findings
+from adp.workflows.publish.findings import Found
+from adp.workflows.publish.folder import Prepared, PublishOptions, prepare
+from adp.workflows.publish.repo import RepoId
+from adp_schema.builder import Origin, RowBuilder
+from adp_schema.store import Store
+from tests.stores import write_store
+from tests.workflows.publish.published import HOSTILE, Words, write_published
+
+REPO = RepoId("alice", "agent-runs")
+PARSER = MarkdownIt("commonmark").enable(["table", "strikethrough"])
+FOUND = Found({"github_token": 2, "<b>|": 1})
+TITLE = "A | `b` <script>x</script>\n---\n# h {{7*7}} \\}@misc{evil"
+
+
+@pytest.fixture(autouse=True)
+def _findings(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(findings, "scan", lambda store, **_: FOUND)
+
+
+def publish(folder: Path, words: Words, **options: object) -> Prepared:
+    store = write_published(folder / "store", words)
+    wanted = PublishOptions(allow_findings=True, accept_licenses=True, **options)
+    return prepare(store.root, REPO, folder / "out", wanted)
+
+
+def parts(prepared: Prepared) -> tuple[dict[str, object], str]:
+    """The head as data, and the text."""
+    whole = (prepared.folder / "README.md").read_text()
+    before, head, text = whole.split("---\n", 2)
+    assert before == ""
+    return yaml.safe_load(head), text
+
+
+def shape(text: str) -> Counter[str]:
+    """How often each kind of Markdown occurs."""
+    found: Counter[str] = Counter()
+    for token in PARSER.parse(text):
+        found[f"{token.type} {token.tag}"] += 1
+        for child in token.children or ():
+            kind = "text" if child.type in ("text", "text_special", "softbreak") else child.type
+            found[kind] += kind != "text"
+    return found
+
+
+@pytest.fixture(scope="module")
+def hostile(tmp_path_factory: pytest.TempPathFactory) -> Prepared:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(findings, "scan", lambda store, **_: FOUND)
+        folder = tmp_path_factory.mktemp("hostile")
+        return publish(folder, HOSTILE, title=TITLE, license=HOSTILE.license)
+
+
+def test_hostile_words_change_nothing_but_the_words(hostile: Prepared, tmp_path: Path):
+    words = Words(license="as the source says", split="train")
+    harmless = publish(tmp_path, words, title="Runs", license="as the source says")
+    head, text = parts(hostile)
+    plain_head, plain = parts(harmless)
+    assert shape(text) == shape(plain)
+    assert shape(text)["html_inline"] == shape(text)["html_block html"] == 0
+    assert list(head) == list(plain_head)
+    assert head["pretty_name"] == " ".join(TITLE.split())
+    same = ("license", "license_name", "tags", "task_categories", "size_categories")
+    assert {name: head.get(name) for name in same} == {name: plain_head.get(name) for name in same}
+    names = [config["config_name"] for config in head["configs"]]
+    assert names == [config["config_name"] for config in plain_head["configs"]]
+
+
+def test_no_hostile_character_is_left(hostile: Prepared):
+    for name in ("README.md", "croissant.json"):
+        text = (hostile.folder / name).read_text()
+        assert not set(text) & {"\u202e", "\u2066", "\x1b", "\x00"}, name
+        assert len(text) < 200_000
+    _, text = parts(hostile)
+    shown = text.split("## Citation")[0]
+    assert not {"<script", "<svg", "<img", "</td", "<iframe"} & set(shown.lower().split())
+    assert "<s" not in shown
+    assert "7\\*7" in shown  # shown, and not worked out
+
+
+def test_a_hostile_store_is_still_read_by_all(hostile: Prepared, tmp_path: Path):
+    import os
+    import subprocess
+    import sys
+
+    from tests.workflows.publish.test_folder import LOAD
+
+    environment = {**os.environ, "HF_HOME": str(tmp_path), "HF_HUB_OFFLINE": "1"}
+    words = [sys.executable, "-c", LOAD, str(hostile.folder)]
+    subprocess.run(words, env=environment, capture_output=True, check=True)
+
+
+@pytest.mark.filterwarnings("ignore:.*deprecated:DeprecationWarning")
+def test_hostile_metadata_validate(hostile: Prepared):
+    import mlcroissant
+
+    described = mlcroissant.Dataset(jsonld=str(hostile.folder / "croissant.json"))
+    assert described.metadata.ctx.issues.errors == set()
+
+
+def test_the_hub_reads_the_head(tmp_path: Path):
+    """With the library that the Hub itself is read with."""
+    from huggingface_hub import DatasetCard
+
+    made = publish(tmp_path, Words(), title="Trips: 'a'")
+    card = DatasetCard.load(made.folder / "README.md", ignore_metadata_errors=False)
+    assert card.data.pretty_name == "Trips: 'a'"
+    assert card.data.license == "mit"
+    assert card.data.size_categories == ["n<1K"]
+    default = [one["config_name"] for one in card.data.configs if one.get("default")]
+    assert default == ["messages"]
+
+
+def test_the_features_are_those_of_the_files(tmp_path: Path):
+    from datasets import Features
+
+    made = publish(tmp_path, Words())
+    head, _ = parts(made)
+    infos = {info["config_name"]: info for info in head["dataset_info"]}
+    for config in made.configs:
+        info = infos[config.name]
+        assert Features._from_yaml_list(info["features"]).arrow_schema.types == config.schema.types
+        rows = {split["name"]: split["num_examples"] for split in info["splits"]}
+        assert rows == {split.name: split.rows for split in config.splits}
+        assert info["download_size"] == config.size
+
+
+@pytest.mark.parametrize(
+    ("license_", "expected"),
+    [("mit", "mit"), ("CC BY-NC 4.0", "cc-by-nc-4.0"), ("my own", "unknown"),
+     ("academic only", "other")],
+)  # fmt: skip
+def test_the_license_of_the_head(license_, expected, tmp_path: Path):
+    head, _ = parts(publish(tmp_path, Words(license=license_)))
+    assert head["license"] == expected
+    assert ("license_link" in head) == (expected == "other")
+
+
+def test_numbers_are_those_of_the_composition(tmp_path: Path):
+    made = publish(tmp_path, Words(), tag="v1")
+    _, text = parts(made)
+    numbers = composition(Store.open(str(made.folder / "store")))
+    assert f"{numbers.trajectories} trajectories of agents, of which {numbers.branches}" in text
+    assert f"{numbers.steps} steps and {numbers.calls} tool calls in {numbers.main_lines}" in text
+    row = next(line for line in text.splitlines() if line.startswith("| trips | 5 |"))
+    data = numbers.datasets[0]
+    assert f"| 100.0 % | {data.steps} | {data.calls} | 50.0 % of 2 | mit | not said |" in row
+    assert "note = {Revision v1, store " + made.manifest_hash in text
+    assert "1. **convert** with adp" in text
+    assert "2. **publish**" in text
+    assert "| 2 | github" not in text
+    assert "| github\\_token | 2 |" in text
+
+
+def test_many_data_sets_are_cut(tmp_path: Path):
+    builder = RowBuilder()
+    for seq in range(150):
+        builder.begin(Origin(seq=seq, dataset=f"d{seq}", columns={}))
+        builder.trajectory({"source_id": "x", "license": "mit"})
+        builder.finish()
+    store = write_store(tmp_path / "s", builder)
+    made = prepare(store.root, REPO, tmp_path / "o", PublishOptions(allow_findings=True))
+    _, text = parts(made)
+    assert "50 more data sets are not listed" in text
+    assert "50 more are not listed; they are in the columns" in text
+
+
+def test_a_recipe_is_shown(tmp_path: Path):
+    store = write_published(tmp_path / "store")
+    store.manifest.lineage[0].options["recipe"] = "ops:\n  - dedup ```\n<script>"
+    store.manifest.write(tmp_path / "store")
+    options = PublishOptions(allow_findings=True)
+    _, text = parts(prepare(store.root, REPO, tmp_path / "out", options))
+    blocks = [token.content for token in PARSER.parse(text) if token.type == "fence"]
+    assert "ops:\n  - dedup ```\n<script>\n" in blocks
