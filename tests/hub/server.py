@@ -173,6 +173,7 @@ class _Cut(Exception):
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True  # or each answer would wait 40 ms
     hub: LocalHub
     origin: str
     routes: list[Any]
@@ -198,7 +199,7 @@ class _Handler(BaseHTTPRequestHandler):
             return None
         self._end(reset=fault is not None and fault.kind == "reset")
 
-    do_GET = do_HEAD = do_POST = do_PUT = _call  # noqa: N815
+    do_GET = do_HEAD = do_POST = do_PUT = _call
 
     def _body(self, call: Call, fault: Fault | None) -> bytes:
         """Read the body of the request, or half of it."""

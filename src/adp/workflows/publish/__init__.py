@@ -1,0 +1,1 @@
+"""Publishing a store on the Hugging Face Hub."""
