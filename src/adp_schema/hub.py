@@ -18,7 +18,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import quote, unquote
 
-from adp_schema.errors import AdpError, HubError, UsageError
+from adp_schema.errors import AdpError, HubError, StoreError, UsageError
+from adp_schema.manifest import MANIFEST
 
 if TYPE_CHECKING:
     from huggingface_hub import HfApi
@@ -180,6 +181,34 @@ def files(place: HubPath) -> dict[str, HubFile]:
 
     with explained(place):
         return retried(listed)
+
+
+def store_place(url: str) -> HubPath:
+    """Where the store is that a location on the Hub names, at the commit that it is now.
+
+    It is at the path itself, or in the folder ``store`` of a publication.
+
+    Raises:
+        StoreError: there is none.
+        HubError: the repository cannot be read.
+    """
+    place = resolve(parse(url))
+    tried = [place.below("store"), place] if not place.path else [place, place.below("store")]
+    wanted = [each.below(MANIFEST).path for each in tried]
+    with explained(place):
+        found = retried(
+            lambda: client().get_paths_info(
+                place.repo_id, wanted, revision=place.revision, repo_type="dataset"
+            )
+        )
+    there = {each.path for each in found}
+    for each, path in zip(tried, wanted, strict=True):
+        if path in there:
+            return each
+    raise StoreError(
+        f"{url} is no published store: it has no {wanted[0]}; convert its files with: "
+        f"adp convert {url} -o STORE"
+    )
 
 
 def retried(call: Callable[[], Result]) -> Result:
