@@ -1,4 +1,4 @@
-"""The Hugging Face Hub: locations on it, patience with it, and its errors as sentences.
+"""The Hugging Face Hub: locations on it, and its errors as sentences.
 
 A location is ``hf://datasets/OWNER/NAME[@REVISION][/PATH]``. A revision is a branch, a tag or a
 commit; without one it is the newest commit of ``main``. Tokens are looked up by huggingface_hub
@@ -7,40 +7,29 @@ commit; without one it is the newest commit of ``main``. Tokens are looked up by
 
 from __future__ import annotations
 
-import json
 import logging
 import re
-import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 from urllib.parse import quote, unquote
 
 from adp_schema.errors import AdpError, HubError, StoreError, UsageError
 from adp_schema.manifest import MANIFEST
+from adp_schema.patience import chain, is_network, retried, status_of
 
 if TYPE_CHECKING:
     from huggingface_hub import HfApi
 
 PREFIX = "hf://"
-TRIES = 5
-"""How often a call is made before it counts as failed."""
-
-FIRST_WAIT, LONGEST_WAIT, LONGEST_ASKED = 1.0, 30.0, 300.0
-"""Seconds between tries: the first time, at most, and at most when the Hub asks for more."""
-
 _URL = re.compile(
     r"hf://datasets/(?P<repo>[^/@]+/[^/@]+)"
     r"(?:@(?P<revision>refs/convert/[\w.-]+|refs/pr/\d+|[^/]+))?(?:/(?P<path>.*))?"
 )
 _NAME = re.compile(r"[\w.-]{1,96}", re.ASCII)
-_TRANSIENT = frozenset({408, 429, 500, 502, 503, 504})
-_NETWORK = frozenset({"httpx", "httpx2", "httpcore", "requests", "urllib3"})
 _QUOTA = re.compile(r"storage|quota|limit|upgrade|payment", re.IGNORECASE)
-
-Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
@@ -211,76 +200,6 @@ def store_place(url: str) -> HubPath:
     )
 
 
-def retried(call: Callable[[], Result]) -> Result:
-    """Make a call again when the Hub is busy or the connection fails, a bounded number of times."""
-    for attempt in range(1, TRIES):
-        try:
-            return call()
-        except Exception as error:
-            if not transient(error):
-                raise
-            time.sleep(pause(error, attempt))
-    return call()
-
-
-def transient(error: BaseException) -> bool:
-    """Whether an error may be gone when the call is made again."""
-    for each in _chain(error):
-        if type(each).__name__ == "OfflineModeIsEnabled":
-            return False
-        status = status_of(each)
-        if status is not None:
-            return status in _TRANSIENT
-        if _is_network(each) or isinstance(each, json.JSONDecodeError):
-            return True
-        if isinstance(each, OSError) and "Consistency check failed" in str(each):
-            return True
-    return False
-
-
-def pause(error: BaseException, attempt: int) -> float:
-    """Seconds to wait before the next try: what the Hub asks for, else twice as long each time.
-
-    Args:
-        error: why the last one failed.
-        attempt: how many have failed.
-    """
-    for each in _chain(error):
-        headers = getattr(getattr(each, "response", None), "headers", None)
-        if headers is None:
-            continue
-        asked = [headers.get("retry-after", "").strip()]
-        asked += re.findall(r"\br=0\s*;\s*t=(\d+)", headers.get("ratelimit", ""))
-        seconds = [float(text) for text in asked if text.isdigit()]
-        if seconds:
-            return min(max(seconds) + 1, LONGEST_ASKED)
-    return min(FIRST_WAIT * 2.0 ** (attempt - 1), LONGEST_WAIT)
-
-
-def status_of(error: BaseException) -> int | None:
-    """The HTTP status that an error is about."""
-    for each in _chain(error):
-        status = getattr(getattr(each, "response", None), "status_code", None)
-        if status is not None:
-            return int(status)
-    return None
-
-
-def _chain(error: BaseException) -> Iterator[BaseException]:
-    """An error and what caused it: huggingface_hub wraps what fails in its threads."""
-    known: set[int] = set()
-    at: BaseException | None = error
-    while at is not None and id(at) not in known:
-        known.add(id(at))
-        yield at
-        at = at.__cause__
-
-
-def _is_network(error: BaseException) -> bool:
-    module = type(error).__module__.split(".")[0]
-    return module in _NETWORK or isinstance(error, ConnectionError | TimeoutError)
-
-
 @contextmanager
 def explained(place: HubPath, *, writing: bool = False) -> Iterator[None]:
     """Turn errors of the Hub into one sentence each.
@@ -305,7 +224,7 @@ def explained(place: HubPath, *, writing: bool = False) -> Iterator[None]:
 
 def explain(error: BaseException, place: HubPath, *, writing: bool = False) -> str | None:
     """The sentence for an error of the Hub; None when it is another one."""
-    names = {kind.__name__ for each in _chain(error) for kind in type(each).__mro__}
+    names = {kind.__name__ for each in chain(error) for kind in type(each).__mro__}
     repo = place.repo_id
     if "OfflineModeIsEnabled" in names:
         return "HF_HUB_OFFLINE is set, so the Hub may not be asked; unset it and call again"
@@ -329,7 +248,7 @@ def explain(error: BaseException, place: HubPath, *, writing: bool = False) -> s
         return f"the Hub does not accept the head of README.md{_said(error)}; mend it"
     if status is not None:
         return _status_sentence(error, status, repo, writing=writing)
-    if any(_is_network(each) for each in _chain(error)) or "LocalEntryNotFoundError" in names:
+    if any(is_network(each) for each in chain(error)) or "LocalEntryNotFoundError" in names:
         return (
             f"cannot reach the Hub at {_endpoint()}; check the connection and call again, it goes "
             "on where it stopped"
@@ -369,7 +288,7 @@ def _status_sentence(error: BaseException, status: int, repo: str, *, writing: b
 
 def _said(error: BaseException) -> str:
     """What the Hub says itself, in brackets, without the token."""
-    for each in _chain(error):
+    for each in chain(error):
         message = getattr(each, "server_message", None)
         if message:
             line = " ".join(str(message).split())[:300]

@@ -8,7 +8,6 @@ import pytest
 
 import adp
 from adp.workflows.publish.upload import upload
-from adp_schema import hub
 from tests import kill
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -16,8 +15,7 @@ URL = "hf://datasets/me/travel"
 
 
 @pytest.fixture
-def published(fake_hub, tmp_path, monkeypatch):
-    monkeypatch.setattr(hub.time, "sleep", lambda seconds: None)
+def published(fake_hub, tmp_path):
     adp.convert(EXAMPLES, tmp_path / "folder/store")
     upload(tmp_path / "folder", "me/travel", tag="v1")
     return fake_hub

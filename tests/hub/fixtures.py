@@ -9,6 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from adp_schema import patience
 from tests.hub.server import LocalHub
 
 ME, TOKEN = "me", "hf_local_test_token"
@@ -54,7 +55,8 @@ def connect(hub: LocalHub, home: Path, patch: pytest.MonkeyPatch) -> None:
     }.items():
         patch.setattr(constants, name, value)
     waits = SimpleNamespace(sleep=lambda seconds: None, time=__import__("time").time)
-    patch.setattr(http, "time", waits)
+    for module in (http, patience):
+        patch.setattr(module, "time", waits)
     patch.setattr("huggingface_hub.file_download.time", waits)
     bars = sys.modules["huggingface_hub.utils.tqdm"]  # a class of that name hides the module
     patch.setattr(bars, "HF_HUB_DISABLE_PROGRESS_BARS", True)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from adp_schema import hub
 from adp_schema.hub import HubFile, HubPath, is_hub, parse, resolve
+from adp_schema.patience import retried
 
 __all__ = ["HubFile", "HubPath", "fetch", "fetch_all", "is_hub", "parse", "resolve"]
 
@@ -33,7 +34,7 @@ def fetch(place: HubPath, folder: Path | None = None, *, anew: bool = False) -> 
 
     with hub.explained(place):
         return Path(
-            hub.retried(
+            retried(
                 lambda: hf_hub_download(
                     place.repo_id,
                     place.path,

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from adp.workflows.publish import upload as module
 from adp.workflows.publish.upload import upload
-from adp_schema import hub
+from adp_schema import patience
 from adp_schema.errors import HubError, InputError, OutputExistsError, UsageError
 from tests.hub import fixtures
 
@@ -28,11 +29,6 @@ CALLS = {
     "commit": "POST .*/commit/",
     "tag": "POST .*/tag/",
 }
-
-
-@pytest.fixture(autouse=True)
-def no_waits(monkeypatch):
-    monkeypatch.setattr(hub.time, "sleep", lambda seconds: None)
 
 
 def contents(number: int = 1, shards: int = 3) -> dict[str, bytes]:
@@ -289,7 +285,7 @@ def test_without_a_connection(fake_hub, folder, monkeypatch):
 
 def test_it_waits_as_long_as_the_hub_asks(fake_hub, folder, monkeypatch):
     waited = []
-    monkeypatch.setattr(hub.time, "sleep", waited.append)
+    monkeypatch.setattr(patience, "time", SimpleNamespace(sleep=waited.append))
     fake_hub.faults.add("POST .*/commit/", "429")
     upload(folder, REPO)
     assert waited == [3.0]

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import os
 import re
-import time
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -28,6 +27,7 @@ from adp_schema import hub
 from adp_schema.errors import HubError, OutputExistsError, UsageError
 from adp_schema.hub import HubFile, HubPath
 from adp_schema.manifest import MANIFEST
+from adp_schema.patience import TRIES, retried, status_of, transient, wait
 
 if TYPE_CHECKING:
     from huggingface_hub import CommitOperationAdd, CommitOperationDelete
@@ -200,9 +200,9 @@ class _Upload:
 
         repo = self._place.repo_id
         try:
-            found = hub.retried(lambda: self._api.repo_info(repo, repo_type="dataset"))
+            found = retried(lambda: self._api.repo_info(repo, repo_type="dataset"))
         except RepositoryNotFoundError:
-            hub.retried(
+            retried(
                 lambda: self._api.create_repo(
                     repo, repo_type="dataset", private=private, exist_ok=True
                 )
@@ -236,12 +236,12 @@ class _Upload:
                 failures = 0
             except Exception as error:
                 failures = 1 if self._done.commits > before else failures + 1
-                behind = hub.status_of(error) == 412
+                behind = status_of(error) == 412
                 if behind:
                     self._done.unsure = None
-                if failures > hub.TRIES or not (behind or hub.transient(error)):
+                if failures > TRIES or not (behind or transient(error)):
                     raise
-                time.sleep(hub.pause(error, failures))
+                wait(error, failures)
 
     def _count_unsure(self, work: _Work) -> None:
         """Count the commit whose answer was lost, if the Hub made it."""
@@ -308,7 +308,7 @@ class _Upload:
 
     def _send(self, additions: list[CommitOperationAdd]) -> None:
         """Upload those files that are large objects; the Hub says which."""
-        hub.retried(
+        retried(
             lambda: self._api.preupload_lfs_files(
                 self._place.repo_id, additions, repo_type="dataset", free_memory=False
             )
@@ -329,9 +329,7 @@ class _Upload:
 
         repo = self._place.repo_id
         try:
-            found = hub.retried(
-                lambda: self._api.repo_info(repo, revision=tag, repo_type="dataset")
-            )
+            found = retried(lambda: self._api.repo_info(repo, revision=tag, repo_type="dataset"))
         except RevisionNotFoundError:
             return None
         if self._plan(hub.files(HubPath(repo, found.sha))):
@@ -343,12 +341,12 @@ class _Upload:
     def _tag(self, tag: str, commit: str) -> None:
         """Name the commit. A tag is a promise, so one that is taken is never moved."""
         repo = self._place.repo_id
-        hub.retried(
+        retried(
             lambda: self._api.create_tag(
                 repo, tag=tag, revision=commit, repo_type="dataset", exist_ok=True
             )
         )
-        found = hub.retried(lambda: self._api.repo_info(repo, revision=tag, repo_type="dataset"))
+        found = retried(lambda: self._api.repo_info(repo, revision=tag, repo_type="dataset"))
         if found.sha != commit:
             raise OutputExistsError(
                 f"somebody else gave the name '{tag}' to another commit of {repo} just now; "
