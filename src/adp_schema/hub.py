@@ -65,11 +65,6 @@ class HubPath:
         return self.at(f"{self.path}/{path}")
 
 
-def is_hub(location: str) -> bool:
-    """Whether a location is on the Hub."""
-    return location.startswith(PREFIX)
-
-
 def parse(url: str) -> HubPath:
     """Read a location on the Hub.
 

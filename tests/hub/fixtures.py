@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 from pathlib import Path
@@ -60,6 +61,8 @@ def connect(hub: LocalHub, home: Path, patch: pytest.MonkeyPatch) -> None:
     patch.setattr("huggingface_hub.file_download.time", waits)
     bars = sys.modules["huggingface_hub.utils.tqdm"]  # a class of that name hides the module
     patch.setattr(bars, "HF_HUB_DISABLE_PROGRESS_BARS", True)
+    # Its own handler writes to the stderr of the time when it was imported.
+    patch.setattr(logging.getLogger("huggingface_hub"), "handlers", [])
     files.HfFileSystem.clear_instance_cache()
 
 

@@ -7,7 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from adp_schema import hub
-from adp_schema.hub import HubFile, HubPath, is_hub, parse, resolve
+from adp_schema.hub import HubFile, HubPath, parse, resolve
+from adp_schema.location import is_hub
 from adp_schema.patience import retried
 
 __all__ = ["HubFile", "HubPath", "fetch", "fetch_all", "is_hub", "parse", "resolve"]
