@@ -86,3 +86,16 @@ def test_what_fails_is_one_sentence(run, published, monkeypatch, command):
     monkeypatch.setattr("huggingface_hub.constants.ENDPOINT", "http://127.0.0.1:9")
     done = run(command, URL, *more)
     assert (done.code, "cannot reach the Hub" in done.err) == (9, True)
+
+
+def test_a_data_set_on_the_hub_is_converted(run, fake_hub, tmp_path):
+    files = {path.name: path.read_bytes() for path in (EXAMPLES / "chat").iterdir()}
+    fake_hub.repos.push("me/chats", files)
+    done = run("convert", "hf://datasets/me/chats", "-o", tmp_path / "out")
+    commit = fake_hub.repos.repos["me/chats"].head.oid
+    assert (done.code, "records 4 = used 4" in done.out) == (0, True)
+    assert f"from hf://datasets/me/chats@{commit}" in done.err
+    info = run("info", tmp_path / "out")
+    assert f"source hf://datasets/me/chats@{commit}" in " ".join(info.out.split())
+    refused = run("convert", "hf://datasets/me/none", "-o", tmp_path / "none")
+    assert (refused.code, refused.err.count("\n")) == (9, 1)

@@ -72,8 +72,10 @@ class Console:
         print(message, file=sys.stderr)
 
     def total(self, amount: int) -> None:
-        """Set the whole amount; on a terminal the bar appears."""
-        self._total = amount
+        """Set the whole amount; on a terminal the bar appears. A second one begins anew."""
+        self._total, self._done = amount, 0
+        if self._bar is not None:
+            self._bar.stop()
         if sys.stderr.isatty():
             from rich.console import Console as RichConsole
             from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeRemainingColumn
