@@ -56,6 +56,10 @@ class HubPath:
         at = f"@{quote(self.revision, safe='')}" if self.revision else ""
         return f"{PREFIX}datasets/{self.repo_id}{at}{'/' if self.path else ''}{self.path}"
 
+    def with_revision(self, revision: str) -> HubPath:
+        """The same place at another revision."""
+        return replace(self, revision=revision)
+
     def at(self, path: str) -> HubPath:
         """Another place of the same revision."""
         return replace(self, path=path.strip("/"))
@@ -241,6 +245,11 @@ def explain(error: BaseException, place: HubPath, *, writing: bool = False) -> s
     status = status_of(error)
     if status == 400 and "Invalid metadata in README.md" in str(error):
         return f"the Hub does not accept the head of README.md{_said(error)}; mend it"
+    if status == 404 and any("/xet-" in str(each) for each in chain(error)):
+        return (
+            f"the Hub at {_endpoint()} has no Xet storage, which huggingface_hub uses for large "
+            "files; set HF_HUB_DISABLE_XET=1 and call again"
+        )
     if status is not None:
         return _status_sentence(error, status, repo, writing=writing)
     if any(is_network(each) for each in chain(error)) or "LocalEntryNotFoundError" in names:

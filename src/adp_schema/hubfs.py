@@ -80,11 +80,16 @@ def read_text(address: str) -> str:
         return retried(read).decode("utf-8")
 
 
-def open_file(address: str) -> IO[Any]:
+def open_file(address: str, *, whole: bool = False) -> IO[Any]:
     """Open a file for reading by ranges.
+
+    Args:
+        address: the file.
+        whole: it is to be read from its beginning to its end.
 
     Raises:
         HubError: it is missing, or the Hub cannot be reached.
     """
+    how = {"block_size": 0} if whole else {}
     with explained(parse(address)):
-        return cast(IO[Any], retried(lambda: file_system().open(address, "rb")))
+        return cast(IO[Any], retried(lambda: file_system().open(address, "rb", **how)))

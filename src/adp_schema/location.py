@@ -62,6 +62,17 @@ def read_text(address: str) -> str:
         return cast(bytes, file.read()).decode("utf-8")
 
 
+def open_stream(address: str) -> IO[Any]:
+    """Open a file of a URL that is to be read from its beginning to its end."""
+    if is_hub(address):
+        from adp_schema import hubfs
+
+        return hubfs.open_file(address, whole=True)
+    import fsspec
+
+    return cast(IO[Any], fsspec.open(address, "rb").open())
+
+
 def open_parquet(address: str) -> pq.ParquetFile:
     """Open a Parquet file for reading."""
     if not is_url(address):

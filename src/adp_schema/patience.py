@@ -47,7 +47,7 @@ def transient(error: BaseException) -> bool:
     for each in chain(error):
         if type(each).__name__ == "OfflineModeIsEnabled":
             return False
-        status = status_of(each)
+        status = _status(each)
         if status is not None:
             return status in _TRANSIENT
         if is_network(each) or isinstance(each, json.JSONDecodeError):
@@ -78,11 +78,16 @@ def pause(error: BaseException, attempt: int) -> float:
 
 def status_of(error: BaseException) -> int | None:
     """The HTTP status that an error is about."""
-    for each in chain(error):
-        status = getattr(getattr(each, "response", None), "status_code", None)
-        if status is not None:
-            return int(status)
-    return None
+    return next((found for each in chain(error) if (found := _status(each)) is not None), None)
+
+
+def _status(error: BaseException) -> int | None:
+    status = getattr(getattr(error, "response", None), "status_code", None)
+    if status is None and isinstance(error, ConnectionError):
+        # hf_xet has no errors of its own: the status stands in the text.
+        found = re.search(r"HTTP status (?:client|server) error \((\d{3})", str(error))
+        status = found[1] if found else None
+    return None if status is None else int(status)
 
 
 def chain(error: BaseException) -> Iterator[BaseException]:

@@ -219,7 +219,7 @@ def preupload(request: Request) -> Answer:
             {
                 "path": asked["path"],
                 "uploadMode": "lfs" if is_large(asked["path"], asked["size"]) else "regular",
-                "shouldIgnore": False,
+                "shouldIgnore": asked["path"] in request.hub.repos.ignored,
                 **({"oid": there.etag} if there else {}),
             }
         )

@@ -116,6 +116,7 @@ class Repos:
     Attributes:
         tokens: token -> (user, organisations that the user may write to).
         objects: sha256 -> bytes of the LFS objects.
+        ignored: paths that the Hub leaves out of commits, as a .gitignore says.
         stored: how often each object was received whole.
         read_only: tokens that may only read.
         lock: held while something changes.
@@ -124,6 +125,7 @@ class Repos:
     def __init__(self) -> None:
         self.tokens: dict[str, tuple[str, set[str]]] = {}
         self.read_only: set[str] = set()
+        self.ignored: set[str] = set()
         self.repos: dict[str, Repo] = {}
         self.objects: dict[str, bytes] = {}
         self.stored: Counter[str] = Counter()

@@ -303,3 +303,19 @@ def test_no_token_leaves_by_the_way(fake_hub, folder, capfd):
     assert fixtures.TOKEN.encode() not in b"".join(call.body for call in fake_hub.calls)
     told = capfd.readouterr()
     assert told.out == told.err == ""
+
+
+def test_a_hub_without_xet_is_named(fake_hub, folder, monkeypatch):
+    """What huggingface_hub does with hf_xet installed, and no Xet on the other side."""
+    pytest.importorskip("hf_xet")
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_DISABLE_XET", False)
+    with pytest.raises(HubError, match=r"has no Xet storage.*set HF_HUB_DISABLE_XET=1"):
+        upload(folder, REPO)
+    assert not fake_hub.asked("/commit/")
+
+
+def test_what_the_hub_leaves_out_is_named(fake_hub, folder):
+    fake_hub.repos.ignored.add("messages/part-00000.parquet")
+    with pytest.raises(HubError, match=r"messages/part-00000\.parquet .*\.gitignore in me/set"):
+        upload(folder, REPO)
+    assert len(fake_hub.asked("/commit/")) == 1

@@ -41,9 +41,6 @@ COMMIT_BYTES = 64 << 20
 SEND_FILES, SEND_BYTES = 64, 256 << 20
 """What is uploaded before progress is told."""
 
-_AGAIN = 2
-"""How often files may be missing that were committed before."""
-
 LAST = ("README.md", "croissant.json", f"store/{MANIFEST}", MANIFEST)
 """What is committed last: without these, nobody takes the repository for a publication."""
 
@@ -220,21 +217,23 @@ class _Upload:
         A round begins with what the Hub has. One that fails in the middle, or that somebody
         else's commit comes before, is followed by another one.
         """
-        failures = again = 0
+        failures = 0
+        own: str | None = None
         while True:
             before = self._done.commits
             try:
-                now = hub.resolve(self._place)
+                # After a commit of our own, that one: a branch may be told late.
+                now = self._place.with_revision(own) if own else hub.resolve(self._place)
                 work = self._plan(hub.files(now))
                 self._count_unsure(work)
                 if not work:
                     return str(now.revision)
-                again += bool(self._done.sent & work.paths)
-                if again > _AGAIN:
-                    raise HubError(_not_kept(self._place.repo_id, self._done.sent & work.paths))
-                self._perform(work, str(now.revision))
+                if own:
+                    raise HubError(_not_kept(self._place.repo_id, work.paths))
+                own = self._perform(work, str(now.revision))
                 failures = 0
             except Exception as error:
+                own = None
                 failures = 1 if self._done.commits > before else failures + 1
                 behind = status_of(error) == 412
                 if behind:
@@ -270,8 +269,8 @@ class _Upload:
             return _Work([*parts, last], [path for path in stale if path not in first], first)
         return _Work([[*(parts[0] if parts else []), *last]], stale, [])
 
-    def _perform(self, work: _Work, parent: str) -> None:
-        """Upload and commit the parts, one after the other."""
+    def _perform(self, work: _Work, parent: str) -> str:
+        """Upload and commit the parts, one after the other; return the last commit."""
         from huggingface_hub import CommitOperationAdd, CommitOperationDelete
 
         count = len(work.parts)
@@ -305,6 +304,7 @@ class _Upload:
             self._done.commits += 1
             self._done.sent.update(paths)
             self._done.deleted.update(path for path in gone if path not in self._local)
+        return parent
 
     def _send(self, additions: list[CommitOperationAdd]) -> None:
         """Upload those files that are large objects; the Hub says which."""
@@ -356,6 +356,6 @@ class _Upload:
 
 def _not_kept(repo: str, left: set[str]) -> str:
     return (
-        f"the Hub takes {min(left)} but does not have it afterwards; look whether a .gitignore in "
-        f"{repo} names it, or somebody else writes there at the same time"
+        f"the Hub takes {min(left, default='the changes')} but does not have it afterwards; look "
+        f"whether a .gitignore in {repo} names it"
     )
