@@ -1,11 +1,32 @@
 """Settings of all tests."""
 
-import os
+from __future__ import annotations
 
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
 from hypothesis import settings
+
+if TYPE_CHECKING:
+    from tests.hub.server import LocalHub
 
 # Every run tries the same examples on a server, so that a red run can be repeated; at home each
 # run tries others.
 settings.register_profile("server", derandomize=True, deadline=None)
 settings.register_profile("home", deadline=None)
 settings.load_profile("server" if os.environ.get("CI") else "home")
+
+
+@pytest.fixture
+def fake_hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[LocalHub]:
+    """A local Hub with the user ``me``, which huggingface_hub of this process talks to.
+
+    For another process, ``tests.hub.fixtures.environment(fake_hub, folder)`` is the environment.
+    """
+    from tests.hub.fixtures import local_hub
+
+    with local_hub(tmp_path, monkeypatch) as hub:
+        yield hub

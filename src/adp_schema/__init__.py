@@ -15,6 +15,7 @@ if TYPE_CHECKING:
         AmbiguousFormatError,
         ConversionLossError,
         FindingsError,
+        HubError,
         InputError,
         MissingExtraError,
         NothingNewError,
@@ -50,6 +51,7 @@ __all__ = [
     "ConversionLossError",
     "Converter",
     "FindingsError",
+    "HubError",
     "InputError",
     "Link",
     "Losses",
@@ -82,7 +84,7 @@ __all__ = [
 _NAMES = {
     "builder": ("Origin", "RowBuilder"),
     "errors": (
-        *("AdpError", "AmbiguousFormatError", "ConversionLossError", "FindingsError"),
+        *("AdpError", "AmbiguousFormatError", "ConversionLossError", "FindingsError", "HubError"),
         *("InputError", "MissingExtraError", "NothingNewError", "OutputExistsError"),
         *("QueryError", "RecordError", "SchemaError", "StoreError", "StoreVersionError"),
         "UsageError",

@@ -13,7 +13,8 @@
     |   `-- OutputExistsError   the output is there already (5)
     |-- QueryError              SQL that the gate refuses or that the engine rejects (6)
     |-- SchemaError             a row does not fit the schema: a bug in a converter (7)
-    `-- FindingsError           checks found what the call said to fail on (8)
+    |-- FindingsError           checks found what the call said to fail on (8)
+    `-- HubError                the Hugging Face Hub refuses, or cannot be reached (9)
 
 A message is one sentence that says what is wrong and what to do about it. Errors about a
 record read ``file#record: reason - at $.json.path``. Plug-in authors raise plain Python
@@ -121,6 +122,12 @@ class FindingsError(AdpError):
     """Something was found that the call said to fail on, or that must not be published."""
 
     exit_code = 8
+
+
+class HubError(AdpError):
+    """The Hugging Face Hub refuses a call, or cannot be reached."""
+
+    exit_code = 9
 
 
 def unknown_name(kind: str, name: str, known: Iterable[str]) -> str:

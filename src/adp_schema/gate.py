@@ -24,7 +24,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import pyarrow as pa
 
-from adp_schema.errors import QueryError, StoreError, unknown_name
+from adp_schema import location
+from adp_schema.errors import HubError, QueryError, StoreError, unknown_name
 from adp_schema.statement import Checked, check, plain, sentence
 from adp_schema.tables import TABLES, Table
 from adp_schema.views import SEQ_SHIFT, VIEWS, View, quote_name, quote_text, shards_sql
@@ -211,6 +212,8 @@ class QueryGate:
             return QueryError("the query was interrupted")
         # What fails while batches are made comes out of Arrow as OSError; text that has no UTF-8
         # form, or a parameter of a wrong kind, as ValueError, TypeError or RuntimeError.
+        if said := _hub_error(error):
+            return said
         kinds = (duckdb.Error, pa.ArrowException, OSError, ValueError, TypeError, RuntimeError)
         return QueryError(sentence(str(error), sql, tables)) if isinstance(error, kinds) else error
 
@@ -337,7 +340,15 @@ def _create_table_view(
             # Shards of an older version lack columns. Looking for that first would cost time.
             create(look=True)
     except duckdb.Error as error:
+        if said := _hub_error(error):
+            raise said from None
         raise StoreError(f"cannot read the table '{table.name}': {plain(str(error))}") from None
+
+
+def _hub_error(error: Exception) -> HubError | None:
+    """The Hub's refusal that an error of the engine is about: a traceback stands in its text."""
+    found = re.findall(r"^(?:[\w.]+\.)?HubError: (.+)$", str(error), re.MULTILINE)
+    return HubError(found[-1]) if found else None
 
 
 def _stored_columns(
@@ -365,9 +376,7 @@ class _Addresses:
         protocol = path.split("://")[0]
         try:
             if protocol not in self._known:
-                from fsspec.core import url_to_fs
-
-                self._known[protocol] = url_to_fs(path)[0]
+                self._known[protocol] = location.file_system(path)
                 self._con.register_filesystem(self._known[protocol])
             found = self._known[protocol]
             return str(found.unstrip_protocol(found._strip_protocol(path)))

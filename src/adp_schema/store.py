@@ -54,11 +54,21 @@ class Store:
     def open(cls, root: str) -> Store:
         """Open a store by its local path or its URL.
 
+        On the Hugging Face Hub that is ``hf://datasets/OWNER/NAME[@REVISION][/PATH]``; the store
+        may be in the folder ``store`` there.
+
         Raises:
             StoreError: there is no store, or its manifest is damaged.
             StoreVersionError: a newer version of this package wrote it.
+            HubError: the Hub refuses, or cannot be reached.
         """
         root = str(root)
+        if location.is_hub(root):
+            from adp_schema.hub import store_place
+
+            # Pinned to a commit: what is read later must belong to the same manifest.
+            root = store_place(root).url()
+            return cls(root, _read_manifest(root, location.join(root, MANIFEST)))
         address = location.join(root, MANIFEST)
         if not location.exists(address):
             if location.exists(location.join(root, "growing.json")):
@@ -83,7 +93,12 @@ class Store:
 
     @property
     def name(self) -> str:
-        """Last part of the store's path."""
+        """Last part of the store's path; of a publication, the name of the repository."""
+        if location.is_hub(self.root):
+            from adp_schema.hub import parse
+
+            place = parse(self.root)
+            return place.path.removesuffix("store").rstrip("/").rsplit("/", 1)[-1] or place.name
         return self.root.rstrip("/").rsplit("/", 1)[-1]
 
     def files(self, table: str) -> list[str]:
@@ -112,7 +127,7 @@ class Store:
         schema = TABLES[table].schema
         if not files:
             return pl.LazyFrame(pl.from_arrow(schema.empty_table()))
-        frame = pl.scan_parquet(files)
+        frame = _scan_urls(files) if location.is_url(files[0]) else pl.scan_parquet(files)
         frame = frame.rename(dict(self.renamed.get(table, {})), strict=False)
         if self.renamed:
             present = set(frame.collect_schema().names())
@@ -223,6 +238,19 @@ class Store:
                 pairs = zip(rows["trajectory_id"].to_pylist(), rows["seq"].to_pylist(), strict=True)
                 self._places.update({name: (index, seq) for name, seq in pairs})
         return self._places
+
+
+def _scan_urls(files: list[str]) -> pl.LazyFrame:
+    """A lazy frame over files that Polars itself may not find, or not with our credentials."""
+    import polars as pl
+    import pyarrow.dataset as ds
+    from pyarrow.fs import FSSpecHandler, PyFileSystem
+
+    found = location.file_system(files[0])
+    paths = [found._strip_protocol(file) for file in files]
+    return pl.scan_pyarrow_dataset(
+        ds.dataset(paths, format="parquet", filesystem=PyFileSystem(FSSpecHandler(found)))
+    )
 
 
 def _read_manifest(root: str, address: str) -> Manifest:

@@ -105,7 +105,7 @@ def test_upload_gets_the_folder_and_the_cache_is_cleared(run, store: Store, tmp_
     [
         (["STORE"], 2, "missing argument"),
         (["STORE", "runs"], 2, "write OWNER/NAME"),
-        (["STORE", "a/b c"], 2, "no name that the Hub takes"),
+        (["STORE", "a/b c"], 2, "is no name of a repository"),
         (["STORE", "a/b", "--redact", "--allow-findings"], 2, "exclude each other"),
         (["STORE", "a/b", "--date", "now"], 2, "no date"),
         (["NONE", "a/b"], 5, "not a store"),

@@ -18,7 +18,7 @@ from adp_schema.manifest import Manifest
 if TYPE_CHECKING:
     from adp.converters.run import ConvertOptions
 
-EPILOG = epilog("adp convert logs/ -o my_store", 2, 3, 4, 5)
+EPILOG = epilog("adp convert logs/ -o my_store", 2, 3, 4, 5, 9)
 TOP = 10
 
 MaxRecordBytes = Annotated[int, typer.Option(min=1, metavar="N", help="Reject larger records.")]
@@ -35,8 +35,9 @@ def convert(
         list[str],
         typer.Argument(
             metavar="SRC...",
-            help="Files, folders, patterns such as 'logs/**/*.jsonl', - for standard input, or "
-            "the sessions of an agent, such as claude-code:.",
+            help="Files, folders, patterns such as 'logs/**/*.jsonl', - for standard input, the "
+            "sessions of an agent, such as claude-code:, or a data set on the Hugging Face Hub, "
+            "hf://datasets/OWNER/NAME[@REVISION][/PATH].",
         ),
     ],
     out: Annotated[

@@ -24,6 +24,7 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         "merge": ("adp.cli.merge:merge", "Put several stores into one."),
         "drop": ("adp.cli.drop:drop", "Write a new store without some trajectories."),
         "publish": ("adp.cli.publish:publish", "Publish a store on the Hugging Face Hub."),
+        "pull": ("adp.cli.pull:pull", "Bring a published store from the Hugging Face Hub."),
         "formats": ("adp.cli.formats:formats", "List the formats that are read and written."),
         "rejects": ("adp.cli.rejects:rejects", "Show the records that could not be converted."),
         "seal": ("adp.cli.seal:seal", "End a growing store, so that it never changes again."),
@@ -196,6 +197,12 @@ def _explain(error: Exception) -> int:
         path = context.command_path if context else "adp"
         text = str(message()).strip().rstrip(".")
         return _complain(f"{text[:1].lower()}{text[1:]}; see: {path} --help", UsageError.exit_code)
+    if "huggingface_hub" in sys.modules:
+        from adp_schema.errors import HubError
+        from adp_schema.hub import HubPath, explain
+
+        if sentence := explain(error, HubPath("the repository")):
+            return _complain(sentence, HubError.exit_code)
     if isinstance(error, OSError) and error.errno:
         # Arrow puts the name of the file into the text; Python keeps the two apart.
         place = f" {error.filename}" if error.filename else ""

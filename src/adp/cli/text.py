@@ -24,6 +24,7 @@ _EXITS = {
     5: "no store, or a damaged one",
     6: "SQL that is refused",
     8: "something was found that stops it",
+    9: "the Hub refuses, or cannot be reached",
 }
 
 

@@ -114,6 +114,23 @@ def collect(sources: list[str], spool: Path | None = None) -> Inputs:
     return Inputs(list(found.values()), any(path.is_dir() for path, _ in given))
 
 
+def collect_below(root: Path, given: list[tuple[Path, bool]]) -> Inputs:
+    """Find the inputs of a conversion below a folder, whatever part of it is read.
+
+    Args:
+        root: the folder that all names are relative to.
+        given: files and folders in it, and whether each was named rather than found.
+
+    Raises:
+        InputError: a folder holds no data file.
+    """
+    found: dict[str, InputFile] = {}
+    for path, named in given:
+        for item in _of(path, root.absolute(), named):
+            _add(found, item)
+    return Inputs(list(found.values()), any(path.is_dir() for path, _ in given))
+
+
 def _add(found: dict[str, InputFile], item: InputFile) -> None:
     """Add an input once; another one that would have the same name gets a number."""
     name, count = item.source_file, 1

@@ -71,17 +71,20 @@ class Plan:
         shards: lists of (index of the file, piece).
         parent: hash of the manifest of the earlier store whose inputs are left out.
         unchanged: how many are left out.
+        source: the location on the Hub that they come from, at a commit; empty for files here.
     """
 
     files: list[PlannedFile]
     shards: list[list[tuple[int, Piece]]]
     parent: str = ""
     unchanged: int = 0
+    source: str = ""
 
     def key(self, options: dict[str, Any]) -> dict[str, Any]:
         """What a resumed run must have in common with the one that was stopped."""
         files = [asdict(file) for file in self.files]
-        return {"files": files, "options": options, "parent": self.parent}
+        key = {"files": files, "options": options, "parent": self.parent}
+        return {**key, "source": self.source} if self.source else key
 
 
 @dataclass(frozen=True)
@@ -127,13 +130,18 @@ def choose(
     return files
 
 
-def make_plan(files: list[PlannedFile]) -> Plan:
-    """Give each file its position in the whole input, and cut shards."""
+def make_plan(files: list[PlannedFile], source: str = "") -> Plan:
+    """Give each file its position in the whole input, and cut shards.
+
+    Args:
+        files: the inputs.
+        source: the location on the Hub that they come from.
+    """
     position = 0
     for file in files:
         file.pieces = [replace(piece, seq=position) for piece in file.pieces]
         position += max([file.place.size, *(piece.end for piece in file.pieces)]) + 1
-    return Plan(files, _cut(files))
+    return Plan(files, _cut(files), source=source)
 
 
 def _plan_file(item: InputFile, choice: _Choice) -> PlannedFile:

@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from adp.converters.files.limits import Limits
-from adp.converters.inputs import collect
+from adp.converters.hub_source import bring
+from adp.converters.inputs import collect, collect_below
 from adp.converters.plan import Plan, PlannedFile, choose, make_plan
 from adp.converters.registry import formats
 from adp.converters.renumber import renumber_repeats
@@ -76,7 +77,7 @@ def convert(
     """Convert files into a store.
 
     Args:
-        sources: files and folders.
+        sources: files and folders, or one location on the Hugging Face Hub.
         out: folder of the store; it must not hold anything else.
         options: how to convert.
         progress: told what is chosen and how far it is.
@@ -89,6 +90,7 @@ def convert(
         OutputExistsError: the output holds a store, or something that is none.
         ConversionLossError: with ``strict``, something would be lost.
         NothingNewError: the store named by ``since`` holds all inputs.
+        HubError: the Hub refuses, or cannot be reached.
     """
     options = options or ConvertOptions()
     report = progress or Silent()
@@ -96,7 +98,7 @@ def convert(
     if not (store / ".run" / "plan.json").exists():
         check_free(store)
     options.limits.check()
-    plan = _plan(sources, store, options)
+    plan = _plan(sources, store, options, report)
     free = {"workers": None, "since": None}
     key = plan.key({**asdict(options), **free, "versions": versions()})
     run = StagedRun(out, key, options.workers)
@@ -110,22 +112,27 @@ def convert(
     return manifest
 
 
-def _plan(sources: list[str], store: Path, options: ConvertOptions) -> Plan:
+def _plan(sources: list[str], store: Path, options: ConvertOptions, report: Progress) -> Plan:
     """What to read. Nothing is left of a run that ends here."""
     run = store / ".run"
     try:
         known = earlier(os.fspath(options.since)) if options.since else None
-        inputs = collect(resolve(sources), run / "stdin")
-        files = choose(inputs, options.format, options.dataset, options.limits)
+        on_hub = bring(sources, run, report)
+        if on_hub is None:
+            inputs, dataset, source = collect(resolve(sources), run / "stdin"), options.dataset, ""
+        else:
+            inputs = collect_below(on_hub.root, on_hub.given)
+            dataset, source = options.dataset or on_hub.place.name, on_hub.place.url()
+        files = choose(inputs, options.format, dataset, options.limits)
         if known is None:
-            return make_plan(files)
+            return make_plan(files, source)
         new = only_new(files, known, options.limits)
         if not new:
             count = f"all {len(files)} inputs are" if len(files) > 1 else "the input is"
             raise NothingNewError(
                 f"nothing new: {count} in {options.since} already; no store was written"
             )
-        plan = make_plan(new)
+        plan = make_plan(new, source)
         plan.parent, plan.unchanged = known.manifest_hash, len(files) - len(new)
         return plan
     except BaseException:
@@ -196,6 +203,8 @@ def _manifest(
         raise InputError(f"the counts do not add up: {manifest.counts}; please report this")
     lineage = {"inputs": len(plan.files), "inputs_hash": inputs, **options.kept()}
     act = Lineage(act="convert", options=lineage, versions=versions())
+    if plan.source:
+        act.options["source"] = plan.source
     if plan.parent:
         act.options["unchanged"], act.parents = plan.unchanged, [plan.parent]
     manifest.lineage = [act]

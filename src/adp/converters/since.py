@@ -40,8 +40,9 @@ def earlier(store: str) -> Earlier:
     Raises:
         StoreError: it is no store, or one that still grows.
     """
-    address = join(store, MANIFEST)
-    rows = Store.open(store).scan("sources").select("size", "fingerprint", "source_format")
+    opened = Store.open(store)
+    address = join(opened.root, MANIFEST)
+    rows = opened.scan("sources").select("size", "fingerprint", "source_format")
     if not exists(address):
         raise StoreError(f"{store} still grows; end it with adp seal before --since")
     sources = rows.collect().to_dicts()

@@ -8,6 +8,7 @@ number of workers writes the same bytes.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import json
 import multiprocessing
@@ -188,8 +189,19 @@ class StagedRun:
         pq.write_table(rows, staged, **writer_options(TABLES["sources"]))
         return [place(staged, self.folder, "sources", 0, rows.num_rows)]
 
-    def finish(self, manifest: Manifest) -> None:
-        """Write the manifest and remove what only the run needed."""
+    def drop(self) -> None:
+        """Remove what the run made, when nothing is worth going on with."""
+        shutil.rmtree(self.scratch, ignore_errors=True)
+        with contextlib.suppress(OSError):
+            self.folder.rmdir()
+
+    def finish(self, manifest: Manifest, text: str | None = None) -> None:
+        """Write the manifest and remove what only the run needed.
+
+        Args:
+            manifest: the manifest.
+            text: its text, when that must stay as it came.
+        """
         facts = {
             "started": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(self._started)),
             "seconds": round(time.time() - self._started, 3),
@@ -205,7 +217,7 @@ class StagedRun:
                 shutil.rmtree(path)
             elif path != self._plan:
                 path.unlink()
-        manifest.write(self.folder)
+        write_atomic(self.folder / MANIFEST, text or manifest.text())
         shutil.rmtree(self.scratch)
 
 

@@ -38,10 +38,8 @@ def _compare(address: str, shard: Shard) -> str | None:
 
 
 def _digest_remote(address: str) -> str:
-    import fsspec
-
     hasher = hashlib.blake2b(digest_size=16)
-    with fsspec.open(address, "rb") as file:
+    with location.open_stream(address) as file:
         while piece := file.read(1 << 20):
             hasher.update(piece)
     return hasher.hexdigest()

@@ -14,7 +14,10 @@ ARCHIVES = frozenset({".zip", ".eval"})
 RECORDS = frozenset({".json", ".jsonl", ".ndjson"})
 DATA_SUFFIXES = RECORDS | {".parquet"} | ARCHIVES
 _MAGIC = re.compile(r"[*?\[]")
-_STORE = ("adp.json", "growing.json", ".run/plan.json")
+STORE_MARKS = ("adp.json", "growing.json")
+"""Files that only a store has."""
+
+_STORE = (*STORE_MARKS, ".run/plan.json")
 
 
 def is_data(name: str) -> bool:
@@ -113,7 +116,12 @@ def _entries(folder: Path, found: Found) -> Iterator[tuple[Path, os.DirEntry[str
 
 def is_pattern(source: str) -> bool:
     """Whether a source is a pattern such as ``logs/**/*.jsonl`` that the shell did not expand."""
-    return bool(_MAGIC.search(source)) and not Path(source).exists()
+    return is_magic(source) and not Path(source).exists()
+
+
+def is_magic(source: str) -> bool:
+    """Whether a path has characters that mean something in a pattern."""
+    return bool(_MAGIC.search(source))
 
 
 def matches(pattern: str) -> list[Path]:
@@ -122,12 +130,13 @@ def matches(pattern: str) -> list[Path]:
     first = next(index for index, part in enumerate(parts) if _MAGIC.search(part))
     base, wanted = Path(*parts[:first]), parts[first:]
     found = walk(base, None if "**" in wanted else len(wanted))
-    regex = re.compile(_regex(wanted))
+    regex = re.compile(pattern_regex(wanted))
     paths = [*found.files, *found.folders, *(path for path in found.faults if path != base)]
     return sorted({path for path in paths if regex.fullmatch(path.relative_to(base).as_posix())})
 
 
-def _regex(parts: tuple[str, ...]) -> str:
+def pattern_regex(parts: tuple[str, ...]) -> str:
+    """The regular expression for the parts of a pattern, between which slashes stand."""
     out = []
     for part in parts[:-1]:
         out.append("(?:[^/]+/)*" if part == "**" else f"{_part_regex(part)}/")

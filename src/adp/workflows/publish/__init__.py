@@ -1,1 +1,1 @@
-"""Publishing a store: what is uploaded, made as a folder that is complete in itself."""
+"""Publishing a store on the Hugging Face Hub: a folder complete in itself, and its upload."""

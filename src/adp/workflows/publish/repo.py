@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 
-from adp_schema.errors import UsageError
+from adp_schema.hub import check_repo_id
 
 HUB = "https://huggingface.co/datasets"
-
-_PART = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?")
-_LONGEST = 96
 
 
 @dataclass(frozen=True)
@@ -40,19 +36,5 @@ class RepoId:
         Raises:
             UsageError: it is no such name, or one that the Hub would refuse.
         """
-        owner, slash, name = text.partition("/")
-        advice = "write OWNER/NAME, such as alice/agent-runs"
-        if not slash or "/" in name:
-            raise UsageError(f"'{text}' is no name of a data set; {advice}")
-        for part in (owner, name):
-            if not _PART.fullmatch(part) or "--" in part or ".." in part:
-                raise UsageError(
-                    f"'{part}' is no name that the Hub takes: letters, digits and single '-', "
-                    f"'_' or '.' between them; {advice}"
-                )
-        if len(text) > _LONGEST or name.endswith(".git"):
-            raise UsageError(
-                f"'{name}' is no name that the Hub takes: at most {_LONGEST} characters with the "
-                "owner, and not ending in .git"
-            )
+        owner, name = check_repo_id(text).split("/")
         return cls(owner, name)

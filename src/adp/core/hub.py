@@ -1,0 +1,73 @@
+"""Bringing files of the Hugging Face Hub here, and finding a published store there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from adp_schema import hub
+from adp_schema.hub import HubFile, HubPath, parse, resolve
+from adp_schema.location import is_hub
+from adp_schema.patience import retried
+
+__all__ = ["HubFile", "HubPath", "fetch", "fetch_all", "is_hub", "parse", "resolve"]
+
+THREADS = 4
+"""Files that are brought here at the same time."""
+
+
+def fetch(place: HubPath, folder: Path | None = None, *, anew: bool = False) -> Path:
+    """Bring one file here, and return where it is.
+
+    A connection that breaks is taken up where it was. A file that is here already, as its hash
+    tells, is not brought again.
+
+    Args:
+        place: the file, at a commit.
+        folder: where it goes, under its path; None takes the cache of huggingface_hub.
+        anew: bring it even if it is here.
+
+    Raises:
+        HubError: it is missing, may not be read, or the Hub cannot be reached.
+    """
+    from huggingface_hub import hf_hub_download
+
+    with hub.explained(place):
+        return Path(
+            retried(
+                lambda: hf_hub_download(
+                    place.repo_id,
+                    place.path,
+                    repo_type="dataset",
+                    revision=place.revision,
+                    local_dir=folder,
+                    force_download=anew,
+                    library_name="adp",
+                )
+            )
+        )
+
+
+def fetch_all(
+    root: HubPath, paths: Sequence[str], done: Callable[[str, Path], None], folder: Path | None
+) -> None:
+    """Bring several files here, some at the same time.
+
+    Args:
+        root: the repository, at a commit.
+        paths: their paths in it.
+        done: called with the path of each file and where it is, from one thread at a time.
+        folder: where they go; None takes the cache of huggingface_hub.
+
+    Raises:
+        HubError: one of them cannot be brought. Those that came before stay.
+    """
+    with ThreadPoolExecutor(THREADS, "adp-hub") as pool:
+        coming = [(path, pool.submit(fetch, root.at(path), folder)) for path in paths]
+        try:
+            for path, each in coming:
+                done(path, each.result())
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise

@@ -1,0 +1,91 @@
+"""The files of a folder that is to be published: compared with those of the Hub, and grouped."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from adp_schema.errors import InputError
+from adp_schema.hub import HubFile
+from adp_schema.manifest import RUN
+
+LARGE = 10 << 20
+"""Files above this are large objects, whatever their name."""
+
+
+@dataclass
+class LocalFile:
+    """A file of the folder; it is hashed when it must be compared.
+
+    Attributes:
+        path: its path in the folder, which is that in the repository.
+        file: where it lies.
+        size: its bytes.
+    """
+
+    path: str
+    file: Path
+    size: int
+    _hashes: tuple[str, str] | None = None
+
+    def same(self, there: HubFile | None) -> bool:
+        """Whether the Hub has this file."""
+        if there is None or there.size != self.size:
+            return False
+        blob, sha256 = self._hashed()
+        return there.sha256 == sha256 if there.sha256 else there.blob == blob
+
+    def _hashed(self) -> tuple[str, str]:
+        """The hash by which git knows the file, and that of its bytes."""
+        if self._hashes is None:
+            blob, sha256 = hashlib.sha1(b"blob %d\0" % self.size), hashlib.sha256()
+            with self.file.open("rb") as file:
+                while piece := file.read(1 << 20):
+                    blob.update(piece)
+                    sha256.update(piece)
+            self._hashes = (blob.hexdigest(), sha256.hexdigest())
+        return self._hashes
+
+
+def scan(folder: Path) -> dict[str, LocalFile]:
+    """The files of a folder, but for hidden ones and ``run.json``: path in it -> file.
+
+    Raises:
+        InputError: there are none.
+    """
+    found: dict[str, LocalFile] = {}
+    for file in sorted(folder.rglob("*")):
+        path = file.relative_to(folder).as_posix()
+        hidden = any(part.startswith(".") for part in path.split("/"))
+        if file.is_file() and not hidden and file.name != RUN:
+            found[path] = LocalFile(path, file, file.stat().st_size)
+    if not found:
+        raise InputError(f"{folder} holds no files; there is nothing to upload")
+    return found
+
+
+def groups(
+    files: Sequence[LocalFile], count: int, size: int, *, small: bool = False
+) -> Iterator[list[LocalFile]]:
+    """Cut a list of files at a number and at a sum of bytes.
+
+    Args:
+        files: the files.
+        count: how many go into a group.
+        size: how many bytes go into a group, unless one file is larger.
+        small: count the bytes of small files only, which lie in the commit itself.
+    """
+    group: list[LocalFile] = []
+    held = 0
+    for file in files:
+        large = file.size > LARGE or file.path.endswith(".parquet")
+        weight = 0 if small and large else file.size
+        if group and (len(group) == count or held + weight > size):
+            yield group
+            group, held = [], 0
+        group.append(file)
+        held += weight
+    if group:
+        yield group
