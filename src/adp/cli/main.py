@@ -23,6 +23,7 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         "export": ("adp.cli.export:export", "Write a store out in another format."),
         "merge": ("adp.cli.merge:merge", "Put several stores into one."),
         "drop": ("adp.cli.drop:drop", "Write a new store without some trajectories."),
+        "redact": ("adp.cli.redact:redact", "Write a new store without secrets or personal data."),
         "formats": ("adp.cli.formats:formats", "List the formats that are read and written."),
         "rejects": ("adp.cli.rejects:rejects", "Show the records that could not be converted."),
         "seal": ("adp.cli.seal:seal", "End a growing store, so that it never changes again."),
@@ -157,7 +158,7 @@ def _call(arguments: Sequence[str] | None) -> int:
 
         typer.echo(f"adp {__version__}")
         return 0
-    if arguments is None and words[:1] in (["convert"], ["merge"], ["drop"]):
+    if arguments is None and words[:1] in (["convert"], ["merge"], ["drop"], ["redact"]):
         from adp.core.start import skip_pandas
 
         skip_pandas()

@@ -23,7 +23,7 @@ _EXITS = {
     4: "--strict and something would be lost",
     5: "no store, or a damaged one",
     6: "SQL that is refused",
-    8: "checks found what --fail-on names",
+    8: "something was found that the call said to fail on",
 }
 
 
