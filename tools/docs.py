@@ -29,6 +29,7 @@ from adp_schema.views import STORE_COLUMN, VIEWS, View
 from tools import format_pages
 from tools.check_page import checks_page
 from tools.markdown import NOTE, cell
+from tools.redaction_page import redaction_page
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 ROWS = (
@@ -245,6 +246,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "schema.json": schema_json,
     "cli.md": cli_page,
     "checks.md": checks_page,
+    "redaction.md": redaction_page,
     **format_pages.PAGES,
 }
 

@@ -25,6 +25,7 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         "drop": ("adp.cli.drop:drop", "Write a new store without some trajectories."),
         "publish": ("adp.cli.publish:publish", "Publish a store on the Hugging Face Hub."),
         "pull": ("adp.cli.pull:pull", "Bring a published store from the Hugging Face Hub."),
+        "redact": ("adp.cli.redact:redact", "Write a new store without secrets or personal data."),
         "formats": ("adp.cli.formats:formats", "List the formats that are read and written."),
         "rejects": ("adp.cli.rejects:rejects", "Show the records that could not be converted."),
         "seal": ("adp.cli.seal:seal", "End a growing store, so that it never changes again."),
@@ -160,7 +161,7 @@ def _call(arguments: Sequence[str] | None) -> int:
 
         typer.echo(f"adp {__version__}")
         return 0
-    if arguments is None and words[:1] in (["convert"], ["merge"], ["drop"]):
+    if arguments is None and words[:1] in (["convert"], ["merge"], ["drop"], ["redact"]):
         from adp.core.start import skip_pandas
 
         skip_pandas()

@@ -23,7 +23,7 @@ _EXITS = {
     4: "--strict and something would be lost",
     5: "no store, or a damaged one",
     6: "SQL that is refused",
-    8: "something was found that stops it",
+    8: "something was found that stops the call",
     9: "the Hub refuses, or cannot be reached",
 }
 

@@ -200,7 +200,7 @@ class _Names:
         for position, name in enumerate(rows["trajectory_id"].to_pylist()):
             if name in self._taken:
                 row = rows.slice(position, 1).to_pylist()[0]
-                new = self._free(_base(row))
+                new = self._free(base_of(row))
                 changed.append((row["seq"], name, new))
                 name = new
             self._taken.add(name)
@@ -214,7 +214,7 @@ class _Names:
         return ids.numbered(base, number)
 
 
-def _base(row: dict[str, Any]) -> str:
+def base_of(row: dict[str, Any]) -> str:
     """The id of a trajectory without the number of its repeat.
 
     Not every ``#2`` is such a number: a source's own ids may end like that.

@@ -258,6 +258,31 @@ def versions(*packages: str) -> dict[str, str]:
 _version = functools.cache(version)
 
 
+def do_jobs(
+    jobs: Sequence[AnyJob],
+    work: Callable[[AnyJob], AnyResult],
+    workers: int | None,
+    report: Progress,
+) -> list[AnyResult]:
+    """Do jobs that only look, and return what all of them found, in order.
+
+    Args:
+        jobs: one a shard.
+        work: does a job; called in another process when there are several workers.
+        workers: number of processes; None takes one a core.
+        report: told how far it is, in bytes.
+    """
+    sizes = {job.index: job.size for job in jobs}
+    total = sum(sizes.values())
+    report.total(total)
+    count = min(workers or os.cpu_count() or 1, len(jobs)) if total > _SMALL else 1
+    done: dict[int, AnyResult] = {}
+    for result in _work(jobs, work, count):
+        done[result.index] = result
+        report.advance(sizes[result.index])
+    return [done[index] for index in sorted(done)]
+
+
 def _work(
     jobs: Sequence[AnyJob], work: Callable[[AnyJob], AnyResult], workers: int
 ) -> Iterator[AnyResult]:

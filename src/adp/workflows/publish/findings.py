@@ -5,12 +5,12 @@ The one place where publishing and redacting meet.
 
 from __future__ import annotations
 
-import importlib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
+from adp.core import redact as redaction
 from adp.core.progress import Progress
+from adp.core.redact import RedactOptions
 from adp_schema.errors import FindingsError
 from adp_schema.store import Store
 
@@ -38,17 +38,15 @@ class Found:
 
 def scan(store: Store, *, workers: int | None, progress: Progress) -> Found:
     """Look for secrets and personal data in every text of a store."""
-    tool: Any = importlib.import_module("adp.core.redact")
-    options = tool.RedactOptions(places=PLACES, workers=workers)
-    found = tool.scan(store, options, progress)
+    options = RedactOptions(places=PLACES, workers=workers)
+    found = redaction.scan(store, options, progress)
     places = tuple(place.text() for place in found.places)
     return Found(dict(sorted(found.by_kind.items())), places)
 
 
 def redact(store: Store, out: Path, *, workers: int | None, progress: Progress) -> None:
     """Write a store in which a placeholder stands for each finding."""
-    tool: Any = importlib.import_module("adp.core.redact")
-    tool.redact(store, str(out), tool.RedactOptions(workers=workers), progress)
+    redaction.redact(store, str(out), RedactOptions(workers=workers), progress)
 
 
 def stop(found: Found) -> FindingsError:

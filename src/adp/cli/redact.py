@@ -1,0 +1,151 @@
+"""``adp redact``: a new store without secrets and personal data."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.text import Text
+
+from adp.cli.convert import summary
+from adp.cli.merge import print_sizes
+from adp.cli.text import console, counted, epilog, light_table, print_json, visible
+from adp.core.progress import Console, Silent
+from adp_schema.errors import FindingsError, UsageError
+
+if TYPE_CHECKING:
+    from adp.core.redact import Findings, RedactOptions
+
+EPILOG = epilog("adp redact my_store --dry-run && adp redact my_store -o clean", 2, 3, 5, 8)
+
+
+def redact(
+    path: Annotated[
+        str | None, typer.Argument(metavar="STORE", help="Folder or URL of the store.")
+    ] = None,
+    out: Annotated[
+        str | None, typer.Option("--out", "-o", metavar="NEW", help="Folder of the new store.")
+    ] = None,
+    kinds: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--kinds", metavar="NAMES",
+            help="Kinds or groups, with commas: secrets,email. To leave one out: --kinds=-phone.",
+        ),
+    ] = None,
+    rules: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="Your own rules: YAML or JSON with names and regexes."),
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what would be replaced, and write nothing.")
+    ] = False,
+    fail_on_findings: Annotated[
+        bool, typer.Option("--fail-on-findings", help="With --dry-run: exit with 8 on a finding.")
+    ] = False,
+    places: Annotated[
+        int, typer.Option(min=0, metavar="N", help="Places to show.")
+    ] = 20,
+    workers: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Processes; one a core by default.")
+    ] = None,
+    list_kinds: Annotated[
+        bool, typer.Option("--list", help="List the kinds, and which are looked for by default.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the counts as JSON.")] = False,
+) -> None:  # fmt: skip
+    """Write a new store with placeholders for secrets and personal data.
+
+    Every text of every table is searched: messages, arguments, results, ids, addresses of media,
+    raw records, excerpts of rejected ones. [redacted:github-token] comes where a token was. The
+    old store is not touched; remove it yourself. docs/redaction.md lists the kinds.
+    """
+    if list_kinds:
+        show_kinds(as_json=as_json)
+        return
+    if path is None:
+        raise UsageError("name a store; see: adp redact --help")
+    if out is None and not dry_run:
+        raise UsageError("say where the new store goes: -o NEW; or only look: --dry-run")
+    from adp.core.redact import RedactOptions
+    from adp.core.redact.given import read_rules
+
+    options = RedactOptions(
+        kinds=tuple(name.strip() for words in kinds or () for name in words.split(",")),
+        given=read_rules(rules) if rules else (),
+        places=places,
+        workers=workers,
+    )
+    if out is None or dry_run:
+        look(path, options, fail=fail_on_findings, as_json=as_json)
+    else:
+        write(path, out, options, as_json=as_json)
+
+
+def look(path: str, options: RedactOptions, *, fail: bool, as_json: bool) -> None:
+    """Say what would be replaced."""
+    from adp.core.redact import scan
+    from adp.core.shards import open_finished
+
+    with Console("looking") as progress:
+        found = scan(open_finished(path), options, Silent() if as_json else progress)
+    if as_json:
+        print_json({"redact": found.plain()})
+    else:
+        show(found, "would be replaced")
+    if fail and found.total:
+        raise FindingsError(f"{found.text()}; redact them with: adp redact {path} -o NEW")
+
+
+def write(path: str, out: str, options: RedactOptions, *, as_json: bool) -> None:
+    """Write the new store."""
+    from adp.core.redact import redact as run
+    from adp.core.redact.run import findings_of
+    from adp.core.shards import open_finished
+
+    with Console("redacting") as progress:
+        manifest = run(open_finished(path), out, options, Silent() if as_json else progress)
+    found = findings_of(manifest)
+    if as_json:
+        print_json({**summary(manifest, out), "redact": {"by_kind": found.by_kind}})
+        return
+    show(found, "replaced")
+    print_sizes(manifest)
+    console().print(f"next: adp info {out}", soft_wrap=True)
+
+
+def show(found: Findings, word: str) -> None:
+    """Print what was found."""
+    screen = console()
+    if not found.total:
+        screen.print("nothing was found")
+        return
+    where = ""
+    if found.trajectories:
+        where = f" in {counted(found.trajectories, 'trajectory', 'trajectories')}"
+    screen.print(f"{counted(found.total, 'value')} {word}{where}", soft_wrap=True)
+    table = light_table("kind", "values", right=["values"], fold=["kind"])
+    for kind, count in found.by_kind.most_common():
+        table.add_row(kind, f"{count:,}")
+    screen.print(table)
+    for place in found.places:
+        where = f"{place.trajectory_id} {place.path}" if place.trajectory_id else place.path
+        line = f"  {place.kind}  {visible(where)}"
+        preview = f"  {visible(place.preview)}... ({place.length} characters)"
+        screen.print(Text.assemble((line, "cyan"), preview), soft_wrap=True)
+    if found.places and len(found.places) < found.total:
+        screen.print(f"  and {found.total - len(found.places):,} more", soft_wrap=True)
+
+
+def show_kinds(*, as_json: bool) -> None:
+    """List the kinds."""
+    from adp.core.redact.options import all_kinds
+
+    rows = all_kinds()
+    if as_json:
+        print_json([{"kind": a, "group": b, "what": c, "default": d} for a, b, c, d in rows])
+        return
+    table = light_table("kind", "group", "default", "what it finds", fold=["what it finds"])
+    for kind, group, what, default in rows:
+        table.add_row(kind, group, "yes" if default else "no", Text(what))
+    console().print(table)

@@ -1,0 +1,111 @@
+"""What was found: counts and places, never a value."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from adp.core.redact.finder import Found
+
+
+@dataclass(frozen=True)
+class Place:
+    """One place where something was found.
+
+    Attributes:
+        kind: what it is.
+        trajectory_id: trajectory that it is in, without what had to go; None for something about
+            the store.
+        path: where it is, such as ``$.steps[3].observations[0].text``.
+        preview: its first characters, at most four and at most a quarter of it.
+        length: number of its characters.
+    """
+
+    kind: str
+    trajectory_id: str | None
+    path: str
+    preview: str
+    length: int
+
+    def text(self) -> str:
+        """In one line: ``github-token  chat/b-1 $.steps[3].text  ghp_... (40 characters)``."""
+        where = f"{self.trajectory_id} {self.path}" if self.trajectory_id else self.path
+        return f"{self.kind}  {where}  {self.preview}... ({self.length} characters)"
+
+
+@dataclass
+class Findings:
+    """What a scan found.
+
+    Attributes:
+        by_kind: kind -> number of values.
+        by_column: ``table.column`` -> number of values.
+        trajectories: number of trajectories with one.
+        places: the first places, in the order of the store.
+        kinds: the kinds that were looked for.
+    """
+
+    by_kind: Counter[str] = field(default_factory=Counter)
+    by_column: Counter[str] = field(default_factory=Counter)
+    trajectories: int = 0
+    places: list[Place] = field(default_factory=list)
+    kinds: list[str] = field(default_factory=list)
+
+    @property
+    def total(self) -> int:
+        """Number of values that were found."""
+        return self.by_kind.total()
+
+    def add(self, other: Findings, limit: int) -> None:
+        """Add what was found in the next part; of the places the first are kept."""
+        self.by_kind.update(other.by_kind)
+        self.by_column.update(other.by_column)
+        self.trajectories += other.trajectories
+        self.places = (self.places + other.places)[:limit]
+
+    def note(self, column: str, where: tuple[str | None, str], found: Found, limit: int) -> None:
+        """Count a value.
+
+        Args:
+            column: ``table.column``.
+            where: trajectory and path.
+            found: the value.
+            limit: how many places to keep.
+        """
+        self.by_kind[found.kind] += 1
+        self.by_column[column] += 1
+        if len(self.places) < limit:
+            self.places.append(Place(found.kind, *where, found.preview, found.length))
+
+    def plain(self) -> dict[str, Any]:
+        """For JSON."""
+        return {
+            "total": self.total,
+            "trajectories": self.trajectories,
+            "by_kind": dict(sorted(self.by_kind.items())),
+            "by_column": dict(sorted(self.by_column.items())),
+            "places": [asdict(place) for place in self.places],
+            "kinds": self.kinds,
+        }
+
+    @classmethod
+    def parse(cls, plain: dict[str, Any]) -> Findings:
+        """The inverse of `plain`."""
+        return cls(
+            Counter(plain["by_kind"]),
+            Counter(plain["by_column"]),
+            plain["trajectories"],
+            [Place(**place) for place in plain["places"]],
+            plain["kinds"],
+        )
+
+    def text(self) -> str:
+        """In one sentence, with the first place: for an error."""
+        if not self.total:
+            return "nothing was found"
+        kinds = ", ".join(f"{kind} {count:,}" for kind, count in self.by_kind.most_common(5))
+        more = ", ..." if len(self.by_kind) > 5 else ""
+        first = f"; the first: {self.places[0].text()}" if self.places else ""
+        values = "value" if self.total == 1 else "values"
+        return f"{self.total:,} {values} to redact ({kinds}{more}){first}"

@@ -1,0 +1,113 @@
+"""Is it a real value? Tests that patterns cannot express."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from itertools import pairwise
+
+_FILLER = re.compile(
+    r"(?i)example|placeholder|your[_-]|your(?:api|key|token|secret|pass)|change[_-]?me|dummy|redacted|censored|removed|hidden"
+    r"|x{5}|\*{3}|\.{3}|_{4}|<|\$\{|\{\{|%\(|0{12}"
+)
+"""Words and runs that stand for a value in documentation."""
+
+
+def entropy(text: str) -> float:
+    """Shannon entropy of the characters of a text, in bits a character."""
+    size = len(text)
+    return -sum(n / size * math.log2(n / size) for n in Counter(text).values()) if size else 0.0
+
+
+def token(text: str, start: int, end: int) -> bool:
+    """Whether a value with a fixed prefix is a token, not one that documentation shows."""
+    return _FILLER.search(text, start, end) is None
+
+
+def random_token(text: str, start: int, end: int) -> bool:
+    """The same for a short prefix: letters and digits that look drawn by chance."""
+    value = re.sub(r"^[a-z0-9]{1,6}[-_]", "", text[start:end])
+    return token(text, start, end) and mixed(value) and entropy(value) > 3.0
+
+
+def mixed(value: str) -> bool:
+    """Whether letters and digits, or both cases, alternate as if drawn by chance."""
+    if re.search(r"[a-z]{14}|[A-Z]{16}|[0-9]{18}", value):
+        return False
+    if not any(char.isalpha() for char in value):
+        return False
+    if any(char.isdigit() for char in value):
+        return True
+    turns = sum(a.isupper() != b.isupper() for a, b in pairwise(value))
+    return turns > len(value) / 3
+
+
+_CODE = re.compile(
+    r"[()\[\]{}<>]|^[A-Za-z_]+(?:[._/-][A-Za-z_]+)*$|^https?:|^[\d.:/-]+$|^/|\.\w+\."
+)
+
+
+def assigned(text: str, start: int, end: int) -> bool:
+    """Whether what a text assigns to a password or a key is one, not a name or code."""
+    value = text[start:end]
+    if _FILLER.search(value) or _CODE.search(value) or len(set(value)) < 6:
+        return False
+    kinds = sum(
+        (any(c.islower() for c in value), any(c.isupper() for c in value),
+         any(c.isdigit() for c in value), any(not c.isalnum() for c in value))
+    )  # fmt: skip
+    return kinds >= 2 and any(c.isdigit() for c in value) and entropy(value) >= 2.8
+
+
+def long_assigned(text: str, start: int, end: int) -> bool:
+    """The same where the name of what is assigned says less: longer and more random."""
+    value = text[start:end]
+    return assigned(text, start, end) and mixed(value) and entropy(value) >= 3.4
+
+
+def aws_secret(text: str, start: int, end: int) -> bool:
+    """Whether forty characters are an AWS secret key, not a hash in hexadecimal or a path."""
+    value = text[start:end]
+    return (
+        token(text, start, end)
+        and re.fullmatch(r"[0-9a-f]+|[0-9A-F]+", value) is None
+        and entropy(value) > 3.8
+        and any(c.isupper() for c in value)
+        and any(c.islower() for c in value)
+    )
+
+
+_NO_PASSWORD = re.compile(
+    r"(?i)^(?:pass(?:word|wd)?|pwd|user(?:name)?|secret|token|port|\*+|x+|root|postgres|admin|test"
+    r"|guest|\$.*|%.*|:.*|\d{1,5})$"
+)
+
+
+def url_password(text: str, start: int, end: int) -> bool:
+    """Whether the password in an address is one, not the word that stands for it."""
+    value = text[start:end]
+    return _NO_PASSWORD.match(value) is None and _FILLER.search(value) is None and len(value) > 2
+
+
+def jwt(text: str, start: int, end: int) -> bool:
+    """Whether three parts are a JSON Web Token: its header is JSON that names an algorithm.
+
+    Source: RFC 7519, section 3.
+    """
+    import base64
+    import binascii
+    import json
+
+    head = text[start:end].split(".", 1)[0]
+    try:
+        found = json.loads(base64.urlsafe_b64decode(head + "=" * (-len(head) % 4)))
+    except (binascii.Error, ValueError):
+        return False
+    return isinstance(found, dict) and ("alg" in found or "typ" in found)
+
+
+def private_key(text: str, start: int, end: int) -> bool:
+    """Whether a block holds a key: a few lines of base64, not dots or a word."""
+    lines = re.findall(r"[A-Za-z0-9+/=]{24}", text[start:end])
+    return len(lines) > 1 and len(set("".join(lines))) > 12

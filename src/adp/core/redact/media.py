@@ -1,0 +1,111 @@
+"""Blobs that hold something to redact: addresses, and bytes that are text."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from adp.core import shards
+from adp.core.redact.finder import Cleaned, Finder, Found
+from adp_schema.ids import digest
+from adp_schema.media import media_of_uri
+from adp_schema.reader import ShardReader
+
+_TEXT = re.compile(
+    r"(?i)^text/|[/+](?:json|xml|yaml|x-yaml|javascript|ecmascript|x-ndjson|jsonl?|sql|x-sh|toml"
+    r"|x-www-form-urlencoded|x-python|xhtml|svg|csv|markdown|plain)\b"
+)
+
+_ID = re.compile(r"[0-9a-f]{32}")
+
+
+@dataclass
+class BlobChange:
+    """What becomes of a blob.
+
+    Attributes:
+        media_id: its new id, the hash of its new bytes or address.
+        uri: its new address.
+        data: its new bytes.
+        found: what was found: column -> values.
+    """
+
+    media_id: str
+    uri: str | None
+    data: bytes | None
+    found: dict[str, list[Found]] = field(default_factory=dict)
+
+
+def is_text(mime: str | None) -> bool:
+    """Whether the bytes of a media type are text."""
+    return mime is not None and _TEXT.search(mime) is not None
+
+
+def plan_blobs(reader: ShardReader, finder: Finder) -> dict[str, BlobChange]:
+    """The blobs of a shard that change: old id -> what becomes of it."""
+    changes: dict[str, BlobChange] = {}
+    for rows in shards.groups(reader, "media"):
+        uris = finder.column(rows["uri"])
+        texts = [row for row, mime in enumerate(rows["mime"].to_pylist()) if is_text(mime)]
+        known = [row for row in texts if rows["data"][row].is_valid]
+        read = [rows["data"][row].as_py().decode("utf-8", "surrogateescape") for row in known]
+        contents = dict(zip(known, finder.texts(read), strict=True))
+        for row in sorted(uris.keys() | contents.keys()):
+            if uris.get(row) or contents.get(row):
+                blob = rows.slice(row, 1).to_pylist()[0]
+                changes[blob["media_id"]] = _change(blob, uris.get(row), contents.get(row))
+    return changes
+
+
+def _change(blob: dict[str, Any], uri: Cleaned | None, data: Cleaned | None) -> BlobChange:
+    address = uri.text if uri else blob["uri"]
+    content = data.text.encode("utf-8", "surrogateescape") if data else blob["data"]
+    name = digest(content) if content is not None else media_of_uri(address or "").media_id
+    found = {"uri": uri.found if uri else [], "data": data.found if data else []}
+    return BlobChange(name or "", address, content, found)
+
+
+def exchange_blobs(rows: pa.Table, changes: dict[str, BlobChange], written: set[str]) -> pa.Table:
+    """Rows of the table ``media`` as the new store holds them; none is written twice.
+
+    Args:
+        rows: the rows.
+        changes: what changes.
+        written: ids of the blobs of the shard that were written; it grows.
+    """
+    names = rows["media_id"].to_pylist()
+    if not any(name in changes for name in names):
+        written.update(names)
+        return rows
+    kept: list[dict[str, object]] = []
+    for row in rows.to_pylist():
+        if change := changes.get(row["media_id"]):
+            size = len(change.data) if change.data is not None else row["size"]
+            row |= {"media_id": change.media_id, "uri": change.uri, "data": change.data}
+            row["size"] = size
+        if row["media_id"] not in written:
+            written.add(row["media_id"])
+            kept.append(row)
+    new = pa.Table.from_pylist(kept, schema=rows.schema)
+    keys = [("seq", "ascending"), ("media_id", "ascending")]
+    return new.take(pc.sort_indices(new, sort_keys=keys))
+
+
+def exchange_mentions(column: pa.ChunkedArray, new: dict[str, str]) -> pa.ChunkedArray:
+    """Put the new ids of blobs into texts that mention the old ones."""
+    import polars as pl
+
+    if column.null_count == len(column):
+        return column
+    cells = pl.Series(column)
+    rows = cells.str.contains_any(list(new)).fill_null(value=False)
+    if not rows.any():
+        return column
+    values = column.to_pylist()
+    for row in rows.arg_true().to_list():
+        values[row] = _ID.sub(lambda match: new.get(match.group(), match.group()), values[row])
+    return pa.chunked_array([pa.array(values, column.type)])

@@ -1,0 +1,92 @@
+"""Finding the few cells of a column that are worth a close look, at the speed of the engine."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, TypeAlias
+
+import pyarrow as pa
+
+from adp.core.redact.escapes import HIDES
+from adp.core.redact.rules import Rule
+
+if TYPE_CHECKING:
+    import polars as pl
+
+Column: TypeAlias = pa.ChunkedArray | pa.Array | list[str]
+
+
+class Screen:
+    """Finds the cells that may hold something, and the rules that may find it.
+
+    One pass over a column looks for all literals at once (Aho-Corasick), and one for each rule
+    that has none, with an engine that takes linear time.
+
+    Args:
+        rules: the rules.
+    """
+
+    def __init__(self, rules: Sequence[Rule]) -> None:
+        self._by_word: dict[str, list[Rule]] = {}
+        for rule in rules:
+            for word in () if rule.gate else rule.starts:
+                self._by_word.setdefault(word, []).append(rule)
+        self._gated = [rule for rule in rules if rule.gate]
+        self._words = list(self._by_word)
+
+    def rows(self, column: Column) -> dict[int, list[Rule]]:
+        """The rows of a text column to look at, in order, with the rules to try.
+
+        A row with escapes that may hide something may have no rules: they are tried on what is
+        behind the escapes.
+        """
+        if isinstance(column, list):
+            column = _array(column)
+        if column.null_count == len(column):
+            return {}
+        import polars as pl
+
+        cells = pl.col("cells").str
+        masks = {str(number): cells.contains(rule.gate) for number, rule in enumerate(self._gated)}
+        masks["escaped"] = cells.contains(HIDES)
+        if self._words:
+            masks["words"] = cells.contains_any(self._words)
+        frame = pl.DataFrame({"cells": pl.Series(column)})
+        # One at a time: together they would take the threads of the other workers.
+        found = frame.select(**{name: mask.fill_null(value=False) for name, mask in masks.items()})
+        out: dict[int, list[Rule]] = {row: [] for row in _true(found["escaped"])}
+        if self._words:
+            self._add_words(frame["cells"], _true(found["words"]), out)
+        for number, rule in enumerate(self._gated):
+            for row in _true(found[str(number)]):
+                out.setdefault(row, []).append(rule)
+        return dict(sorted(out.items()))
+
+    def _add_words(self, cells: pl.Series, rows: list[int], out: dict[int, list[Rule]]) -> None:
+        """Add the rules whose literals some rows hold."""
+        import polars as pl
+
+        if not rows:
+            return
+        some = cells.gather(pl.Series(rows, dtype=pl.UInt32))
+        # Overlapping, or one literal would hide another that begins inside it.
+        words = some.str.extract_many(self._words, overlapping=True).list.unique(
+            maintain_order=True
+        )
+        for row, own in zip(rows, words.to_list(), strict=True):
+            rules = out.setdefault(row, [])
+            for word in own:
+                rules += [rule for rule in self._by_word[word] if rule not in rules]
+
+
+def _array(texts: list[str]) -> pa.Array:
+    """Texts as a column; a byte that was no UTF-8 is a question mark there."""
+    try:
+        return pa.array(texts, pa.large_string())
+    except UnicodeEncodeError:
+        known = [text.encode("utf-8", "replace").decode("utf-8") for text in texts]
+        return pa.array(known, pa.large_string())
+
+
+def _true(mask: pl.Series) -> list[int]:
+    return mask.arg_true().to_list()
