@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -42,7 +43,7 @@ class Findings:
         by_kind: kind -> number of values.
         by_column: ``table.column`` -> number of values.
         trajectories: number of trajectories with one.
-        places: the first places, in the order of the store.
+        places: the first places of each kind.
         kinds: the kinds that were looked for.
     """
 
@@ -58,11 +59,16 @@ class Findings:
         return self.by_kind.total()
 
     def add(self, other: Findings, limit: int) -> None:
-        """Add what was found in the next part; of the places the first are kept."""
+        """Add what was found in the next part; of the places the first of each kind are kept."""
         self.by_kind.update(other.by_kind)
         self.by_column.update(other.by_column)
         self.trajectories += other.trajectories
-        self.places = (self.places + other.places)[:limit]
+        kept: Counter[str] = Counter()
+        both, self.places = self.places + other.places, []
+        for place in both:
+            kept[place.kind] += 1
+            if kept[place.kind] <= limit:
+                self.places.append(place)
 
     def note(self, column: str, where: tuple[str | None, str], found: Found, limit: int) -> None:
         """Count a value.
@@ -71,12 +77,29 @@ class Findings:
             column: ``table.column``.
             where: trajectory and path.
             found: the value.
-            limit: how many places to keep.
+            limit: how many places of its kind to keep.
         """
         self.by_kind[found.kind] += 1
         self.by_column[column] += 1
-        if len(self.places) < limit:
+        if self.by_kind[found.kind] <= limit:
             self.places.append(Place(found.kind, *where, found.preview, found.length))
+
+    def choose(self, limit: int, order: Sequence[str]) -> None:
+        """Keep some places: one of each kind, then another one of each, and so on.
+
+        A single key shows beside hundreds of addresses.
+
+        Args:
+            limit: how many to keep.
+            order: kinds, the most important ones first.
+        """
+        seen: Counter[str] = Counter()
+        ranked = []
+        for place in self.places:
+            seen[place.kind] += 1
+            ranked.append((seen[place.kind], order.index(place.kind), place))
+        ranked.sort(key=lambda each: each[:2])
+        self.places = [place for *_, place in ranked[:limit]]
 
     def plain(self) -> dict[str, Any]:
         """For JSON."""

@@ -139,6 +139,7 @@ def _whole(
     sources = cleaner.columns("sources", shards.source_rows(store))
     manifest = _manifest(store.manifest, cleaner, rest, options.places)
     findings.add(rest, options.places)
+    findings.choose(options.places, list(dict.fromkeys(rule.kind for rule in rules)))
     return findings, manifest, sources
 
 
