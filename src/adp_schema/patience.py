@@ -11,6 +11,9 @@ from typing import TypeVar
 TRIES = 5
 """How often a call is made before it counts as failed."""
 
+CONNECT_TRIES = 3
+"""How often, when there is no connection at all: most often it is just not there."""
+
 FIRST_WAIT, LONGEST_WAIT, LONGEST_ASKED = 1.0, 30.0, 300.0
 """Seconds between tries: the first time, at most, and at most when the server asks for more."""
 
@@ -26,7 +29,7 @@ def retried(call: Callable[[], Result]) -> Result:
         try:
             return call()
         except Exception as error:
-            if not transient(error):
+            if not transient(error) or (attempt >= CONNECT_TRIES and _is_unconnected(error)):
                 raise
             wait(error, attempt)
     return call()
@@ -98,6 +101,10 @@ def chain(error: BaseException) -> Iterator[BaseException]:
         known.add(id(at))
         yield at
         at = at.__cause__
+
+
+def _is_unconnected(error: BaseException) -> bool:
+    return any(type(each).__name__ == "ConnectError" for each in chain(error))
 
 
 def is_network(error: BaseException) -> bool:

@@ -163,8 +163,14 @@ def sentence(text: str, sql: str, tables: Collection[str]) -> str:
 
 
 def plain(text: str) -> str:
-    """Return the first line of an engine's message, without the name of its class."""
+    """Return the first line of an engine's message, without the name of its class.
+
+    Of a traceback, which the engine passes on from a file system, it is the last line.
+    """
     first, *rest = text.strip().splitlines() or ["unknown error"]
+    if first.startswith("Traceback"):
+        said = (line for line in rest if re.match(r"[\w.]*(?:Error|Exception)\b", line))
+        first = next(said, first)
     if rest and rest[0].startswith("Did you mean"):
         first = f"{first.rstrip('!.')}; did you mean{rest[0].removeprefix('Did you mean')}"
     return re.sub(r"^[A-Z][\w -]* Error: ", "", first).strip()

@@ -44,10 +44,11 @@ class Plan:
         self.faults: list[Fault] = []
         self.happened: Counter[str] = Counter()
         self._lock = threading.Lock()
-        self._draw: random.Random | None = None
+        self._seed: int | None = None
         self._share = 0.0
         self._most = 0
         self._row: Counter[str] = Counter()
+        self._came: Counter[str] = Counter()
 
     def add(self, pattern: str, kind: str, **how: object) -> Fault:
         """Add a fault."""
@@ -63,13 +64,14 @@ class Plan:
             share: part of the calls that fail.
             most: how often in a row the same call fails.
         """
-        self._draw, self._share, self._most = random.Random(seed), share, most
+        self._seed, self._share, self._most = seed, share, most
         self._row.clear()
+        self._came.clear()
 
     def clear(self) -> None:
         """Everything is well from now on."""
         self.faults.clear()
-        self._draw = None
+        self._seed = None
 
     def next(self, method: str, path: str) -> Fault | None:
         """The fault that a call meets, if any."""
@@ -91,11 +93,17 @@ class Plan:
         return None
 
     def _drawn(self, call: str) -> Fault | None:
-        if self._draw is None or self._row[call] >= self._most:
-            self._row[call] = 0
+        """The fault of a call: it follows from the seed, the path and how often that came.
+
+        So it is the same whatever the threads of a client do. After `most` faults in a row the same
+        call is answered well.
+        """
+        if self._seed is None:
             return None
-        if self._draw.random() >= self._share:
+        self._came[call] += 1
+        draw = random.Random(f"{self._seed} {self._came[call]} {call}")
+        if self._row[call] >= self._most or draw.random() >= self._share:
             self._row[call] = 0
             return None
         self._row[call] += 1
-        return Fault(call, self._draw.choice(KINDS))
+        return Fault(call, draw.choice(KINDS))

@@ -89,7 +89,7 @@ def test_each_call_may_fail_in_each_way(published, store, tmp_path, call, kind):
 def test_faults_at_random(published, store, tmp_path, seed):
     published.faults.at_random(seed, 0.3, most=2)
     pull(URL, tmp_path / "out")
-    assert published.faults.happened.total() > 2
+    assert published.faults.happened.total()
     assert kill.hashes(tmp_path / "out") == kill.hashes(store)
 
 

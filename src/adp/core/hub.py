@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from queue import SimpleQueue
+from threading import Thread
 
 from adp_schema import hub
 from adp_schema.hub import HubFile, HubPath, parse, resolve
@@ -57,17 +59,34 @@ def fetch_all(
     Args:
         root: the repository, at a commit.
         paths: their paths in it.
-        done: called with the path of each file and where it is, from one thread at a time.
+        done: called with the path of each file and where it is, in the order in which they come.
         folder: where they go; None takes the cache of huggingface_hub.
 
     Raises:
         HubError: one of them cannot be brought. Those that came before stay.
     """
-    with ThreadPoolExecutor(THREADS, "adp-hub") as pool:
-        coming = [(path, pool.submit(fetch, root.at(path), folder)) for path in paths]
-        try:
-            for path, each in coming:
-                done(path, each.result())
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
+    waiting = deque(paths)
+    came: SimpleQueue[tuple[str, Path | BaseException]] = SimpleQueue()
+
+    def work() -> None:
+        while True:
+            try:
+                path = waiting.popleft()
+            except IndexError:
+                return
+            try:
+                came.put((path, fetch(root.at(path), folder)))
+            except BaseException as error:
+                came.put((path, error))
+
+    for _ in range(min(THREADS, len(paths))):
+        # A pool would be waited for at the end of the process, and Ctrl-C would take minutes.
+        Thread(target=work, name="adp-hub", daemon=True).start()
+    try:
+        for _ in paths:
+            path, found = came.get()
+            if isinstance(found, BaseException):
+                raise found
+            done(path, found)
+    finally:
+        waiting.clear()

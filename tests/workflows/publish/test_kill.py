@@ -95,7 +95,7 @@ def start(hub, tmp_path, program, *words, after: int | None = None) -> int:
     return process.returncode
 
 
-@pytest.mark.parametrize("kills", [5, pytest.param(30, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("kills", [3, pytest.param(30, marks=pytest.mark.slow)])
 def test_an_upload_that_is_killed_again_and_again(slow_hub, folder, tmp_path, kills):
     """Killed a little later in each run, so that each kind of call is under way once."""
     draw = random.Random(4)
@@ -107,7 +107,7 @@ def test_an_upload_that_is_killed_again_and_again(slow_hub, folder, tmp_path, ki
             files = slow_hub.repos.files(REPO)
             wanted = len([path for path in folder.rglob("*") if path.is_file()])
             assert ("store/adp.json" in files) <= (len(files) == wanted - 1)
-    assert killed > 2
+    assert killed > kills / 2
     assert start(slow_hub, tmp_path, UPLOAD, folder, REPO) == 0
     published = {
         path.relative_to(folder).as_posix(): path.read_bytes()
@@ -124,7 +124,7 @@ def test_an_upload_that_is_killed_again_and_again(slow_hub, folder, tmp_path, ki
     assert set(slow_hub.repos.stored.values()) == {1}
 
 
-@pytest.mark.parametrize("kills", [3, pytest.param(20, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("kills", [2, pytest.param(20, marks=pytest.mark.slow)])
 def test_a_pull_that_is_killed_again_and_again(slow_hub, folder, store, tmp_path, kills):
     assert start(slow_hub, tmp_path, UPLOAD, folder, REPO) == 0
     slow_hub.forget()
@@ -135,7 +135,7 @@ def test_a_pull_that_is_killed_again_and_again(slow_hub, folder, store, tmp_path
         killed += start(slow_hub, tmp_path, PULL, URL, out, after=draw.randrange(4, 16)) != 0
         if (out / MANIFEST).exists():
             break
-    assert killed > 1
+    assert killed
     if not (out / MANIFEST).exists():
         assert start(slow_hub, tmp_path, PULL, URL, out) == 0
     assert kill.hashes(out) == kill.hashes(store)
