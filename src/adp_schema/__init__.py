@@ -15,6 +15,7 @@ if TYPE_CHECKING:
         AmbiguousFormatError,
         ConversionLossError,
         FindingsError,
+        IdTakenError,
         InputError,
         MissingExtraError,
         NothingNewError,
@@ -22,10 +23,12 @@ if TYPE_CHECKING:
         QueryError,
         RecordError,
         SchemaError,
+        SealedError,
         StoreError,
         StoreVersionError,
         UsageError,
     )
+    from adp_schema.growing import GrowingStore
     from adp_schema.manifest import Manifest
     from adp_schema.model import (
         Link,
@@ -50,6 +53,8 @@ __all__ = [
     "ConversionLossError",
     "Converter",
     "FindingsError",
+    "GrowingStore",
+    "IdTakenError",
     "InputError",
     "Link",
     "Losses",
@@ -68,6 +73,7 @@ __all__ = [
     "Row",
     "RowBuilder",
     "SchemaError",
+    "SealedError",
     "SkipRecordError",
     "Step",
     "Store",
@@ -83,10 +89,12 @@ _NAMES = {
     "builder": ("Origin", "RowBuilder"),
     "errors": (
         *("AdpError", "AmbiguousFormatError", "ConversionLossError", "FindingsError"),
+        *("IdTakenError", "SealedError"),
         *("InputError", "MissingExtraError", "NothingNewError", "OutputExistsError"),
         *("QueryError", "RecordError", "SchemaError", "StoreError", "StoreVersionError"),
         "UsageError",
     ),
+    "growing": ("GrowingStore",),
     "manifest": ("Manifest",),
     "model": (
         *("Link", "Media", "Observation", "Pair", "Row", "Step", "Task", "ToolCall"),
