@@ -122,14 +122,22 @@ class Store:
 
         Raises:
             UsageError: there is no table of this name.
+            StoreError: it was growing when it was opened, and its shards were cut anew since.
         """
         if table not in TABLES:
             raise UsageError(unknown_name("table", table, TABLES))
+        self._check_there()
         shards = self.manifest.tables.get(table, [])
         files = [location.join(self.root, shard.path) for shard in shards]
         if self.journal is not None and table in self.journal.files:
             files.append(self.journal.files[table])
         return files
+
+    def _check_there(self) -> None:
+        if self.journal is None or not location.exists(location.join(self.root, MANIFEST)):
+            return
+        if any("/early-" in shard.path for shard in self.manifest.tables.get("trajectories", [])):
+            raise StoreError(f"{self.root} was sealed after it was opened; open it again")
 
     def tables_files(self) -> dict[str, list[str]]:
         """Addresses of all files: table -> files."""
@@ -189,6 +197,7 @@ class Store:
             yield self._shard_files(index)
 
     def _shard_files(self, index: int) -> Mapping[str, str]:
+        self._check_there()
         sealed = len(self.manifest.tables.get("trajectories", []))
         if index >= sealed and self.journal is not None:
             return self.journal.files

@@ -75,6 +75,20 @@ class TestReading:
         assert len(list(before.trajectories())) == 3
         assert len(ids_of(tmp_path / "s")) == 4
 
+    def test_who_opened_it_before_its_end_is_told(self, tmp_path):
+        fill(tmp_path / "s", range(5), seal_count=2)
+        before = Store.open(str(tmp_path / "s"))
+        seal(tmp_path / "s")
+        for read in (before.gate, lambda: before.scan("steps"), lambda: before.get("d/1")):
+            with pytest.raises(StoreError, match="was sealed after it was opened; open it again"):
+                read()
+
+    def test_shards_of_the_right_size_stay_as_they_are(self, tmp_path):
+        fill(tmp_path / "s", range(5))
+        before = Store.open(str(tmp_path / "s"))
+        seal(tmp_path / "s")
+        assert before.query("SELECT count(*) AS n FROM trajectories").to_pylist() == [{"n": 5}]
+
     def test_frames_and_gates_outlive_the_store_and_scratch_goes(self, tmp_path, monkeypatch):
         scratch = tmp_path / "scratch"
         scratch.mkdir()
