@@ -26,13 +26,13 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from adp_schema.arrow import Columns
+from adp_schema.arrow import Columns, check_columns
 from adp_schema.errors import SchemaError, StoreError
 from adp_schema.ids import digest
 from adp_schema.manifest import MANIFEST
 from adp_schema.model import Trajectory
 from adp_schema.tables import TABLES
-from adp_schema.trajectory_rows import Rows, check_rows, media_key, rows_of
+from adp_schema.trajectory_rows import Rows, media_key, rows_of
 
 GROWING = "growing.json"
 """The manifest of a growing store: what its shards hold."""
@@ -99,7 +99,9 @@ def encode(trajectory: Trajectory) -> Encoded:
         SchemaError: the store cannot hold it, or not so that it is read back as it is.
     """
     columns, rows = rows_of(trajectory)
-    check_rows({**columns, "trajectory_id": trajectory.trajectory_id}, rows)
+    check_columns("trajectories", [{**columns, "trajectory_id": trajectory.trajectory_id}])
+    for table, found in rows.items():
+        check_columns(table, found)
     plain = {"trajectory": columns, "rows": rows}
     text = json.dumps(
         plain, ensure_ascii=False, separators=(",", ":"), default=_default, check_circular=False

@@ -13,12 +13,12 @@ from collections.abc import Iterator, Mapping
 from itertools import chain
 from typing import Any
 
-from adp_schema.arrow import Columns, make_table
+from adp_schema.arrow import Columns
 from adp_schema.errors import SchemaError
 from adp_schema.ids import digest
 from adp_schema.model import Observation, Row, Step, Trajectory
 from adp_schema.reader import ShardMedia
-from adp_schema.tables import CHILD_TABLES, TABLES
+from adp_schema.tables import TABLES
 
 Rows = dict[str, list[Columns]]
 """Table -> the rows that hang from one trajectory; tables without rows are missing."""
@@ -60,17 +60,6 @@ def media_key(row: Columns) -> str:
     """What tells blobs apart: the same bytes may go by two types."""
     words = (row.get("media_id"), row.get("mime"), row.get("uri"))
     return digest("\0".join(word or "" for word in words).encode("utf-8", "surrogatepass"))
-
-
-def check_rows(columns: Columns, rows: Rows) -> None:
-    """Check that the tables can hold the rows of a trajectory.
-
-    Raises:
-        SchemaError: a value has the wrong type, or is none of the words that its column takes.
-    """
-    make_table("trajectories", [columns], None)
-    for name, found in rows.items():
-        make_table(name, found, [(0, "", len(found))] if name in CHILD_TABLES else None)
 
 
 @functools.cache
