@@ -24,7 +24,10 @@ def numbered(name: str, *, size: int = 200, blob: int | None = None) -> Trajecto
     for number in range(2 + int(seed[:2], 16) % 5):
         word = digest(f"{seed}{number}".encode())
         text = (word * (size // 32 + 1))[:size]
-        call = ToolCall(call_id=f"c{number}", name="look", arguments=json.dumps({"q": word}))
+        call = ToolCall(
+            call_id=f"c{number}", kind="function", name="look", arguments_kind="object",
+            arguments=json.dumps({"q": word}),
+        )  # fmt: skip
         seen = Observation(source="environment", text=text[::-1], call_step=number, call=0)
         steps.append(
             Step(source="agent", kind="llm_turn", text=text, calls=[call], observations=[seen])

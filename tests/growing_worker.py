@@ -24,7 +24,7 @@ def write(root: str, acks: str, name: str, count: str) -> None:
     try:
         # Small journals: most kills shall hit a store that is being sealed.
         with (
-            GrowingStore(root, seal_bytes=60_000) as store,
+            GrowingStore(root, seal_bytes=200_000) as store,
             (Path(acks) / f"{name}.txt").open("a") as known,
         ):
             for number in range(int(count)):
