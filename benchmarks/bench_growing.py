@@ -14,11 +14,13 @@ import subprocess
 import sys
 import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 from measure import Goal, print_goals, save, spread
 
+WAYS = (("1 process", 1, 1), ("8 processes", 8, 1), ("1 process of 8 threads", 1, 8))
 JOURNAL = 63 << 20
 """Bytes of the journal that is read: just below the size at which it becomes a shard."""
 
@@ -49,7 +51,7 @@ def trajectories(count: int, seed: int) -> list[Any]:
     return [trajectory(f"{seed}-{number}", words, draw) for number in range(count)]
 
 
-def worker(kind: str, folder: str, count: int, seed: int) -> None:
+def worker(kind: str, folder: str, count: int, seed: int, threads: int) -> None:
     """Append; the first line of standard input is the sign to begin."""
     from adp_schema.growing import GrowingStore
     from adp_schema.journal import encode, line_of
@@ -73,17 +75,19 @@ def worker(kind: str, folder: str, count: int, seed: int) -> None:
     print("ready", flush=True)
     sys.stdin.readline()
     start, cpu = time.monotonic(), time.process_time()
-    for run in runs:
-        act(run)
+    with ThreadPoolExecutor(threads) as pool:
+        for _ in pool.map(act, runs):
+            pass
     print(json.dumps({"start": start, "end": time.monotonic(), "cpu": time.process_time() - cpu}))
 
 
-def appends(kind: str, folder: Path, writers: int, count: int) -> tuple[float, float]:
+def appends(kind: str, folder: Path, writers: int, count: int, threads: int) -> tuple[float, float]:
     """Appends a second, and CPU seconds an append, of several processes that begin at once."""
     folder.mkdir()
     children = [
         subprocess.Popen(
-            [sys.executable, __file__, "--worker", kind, str(folder), str(count), str(seed)],
+            [sys.executable, __file__, "--worker", kind, str(folder), str(count), str(seed),
+             str(threads)],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
         )
         for seed in range(writers)
@@ -144,21 +148,20 @@ def run(data: Path, *, small: bool, rounds: int = 3) -> list[Goal]:
     goals: list[Goal] = []
     numbers: dict[str, Any] = {}
     with tempfile.TemporaryDirectory(dir=data) as scratch:
-        for writers in (1, 8):
+        for title, writers, threads in WAYS:
             rates: dict[str, list[float]] = {"store": [], "plain": []}
             used: list[float] = []
             for number in range(rounds):
                 for kind, found in rates.items():
-                    folder = Path(scratch) / f"{kind}-{writers}-{number}"
-                    rate, cpu = appends(kind, folder, writers, count // writers or 1)
+                    folder = Path(scratch) / f"{kind}-{writers}-{threads}-{number}"
+                    rate, cpu = appends(kind, folder, writers, count // writers or 1, threads)
                     found.append(rate)
                     used += [cpu] if kind == "store" else []
             ratios = [a / b for a, b in zip(rates["store"], rates["plain"], strict=True)]
-            numbers[f"writers_{writers}"] = {k: spread(v, 1) for k, v in rates.items()} | {
+            numbers[title] = {k: spread(v, 1) for k, v in rates.items()} | {
                 "ratio": spread(ratios), "cpu_seconds_an_append": spread(used, 5)
             }  # fmt: skip
             note = f"best {max(rates['store']):.0f}, worst {min(rates['store']):.0f}"
-            title = "1 writer" if writers == 1 else f"{writers} writers"
             rate = statistics.median(rates["store"])
             goals.append(Goal(f"appends, {title}", rate, None, "a second", note=note))
             note = f"open, append, fsync of the same bytes: {statistics.median(rates['plain']):.0f}"
@@ -181,11 +184,11 @@ def run(data: Path, *, small: bool, rounds: int = 3) -> list[Goal]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--worker", nargs=4, help=argparse.SUPPRESS)
+    parser.add_argument("--worker", nargs=5, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.worker:
-        kind, folder, count, seed = options.worker
-        worker(kind, folder, int(count), int(seed))
+        kind, folder, *several = options.worker
+        worker(kind, folder, *map(int, several))
     else:
         with tempfile.TemporaryDirectory() as data:
             run(Path(data), small=False, rounds=options.rounds)

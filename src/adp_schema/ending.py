@@ -87,6 +87,7 @@ def _again(folder: Path) -> Manifest:
     manifest = Manifest.model_validate_json((folder / MANIFEST).read_text(encoding="utf-8"))
     if not manifest.lineage or manifest.lineage[-1].act != "seal":
         raise StoreError(f"{folder} is a finished store and no growing one; nothing is to be done")
+    sync(folder)
     _clean(folder)
     return manifest
 

@@ -23,15 +23,26 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
 from adp_schema import ids
 from adp_schema.ending import END, seal
 from adp_schema.errors import IdTakenError, SealedError, StoreError
-from adp_schema.journal import FOLDER, GROWING, Encoded, Entry, encode, journal_path, locked
+from adp_schema.journal import (
+    FOLDER,
+    GROWING,
+    Encoded,
+    Entry,
+    cannot_write,
+    encode,
+    journal_path,
+    locked,
+    sync_folder,
+)
 from adp_schema.journal_file import JournalFile
 from adp_schema.model import Trajectory
 from adp_schema.sealing import SHARD_BYTES, begin, load, read_added, seal_closed, shard_count
+from adp_schema.trajectory_rows import with_branches
 
 __all__ = ["GROWING", "SEAL_BYTES", "GrowingStore", "journal_path", "load", "seal"]
 
@@ -59,6 +70,11 @@ class _Waiting:
     added: int = 0
     error: Exception | None = None
     done: bool = False
+
+
+def _fail(batch: list[_Waiting], error: Exception) -> None:
+    for waiting in batch:
+        waiting.error, waiting.done = error, True
 
 
 class GrowingStore:
@@ -91,7 +107,7 @@ class GrowingStore:
         try:
             begin(self.root)
         except OSError as error:
-            raise _cannot_write(self.root, error) from error
+            raise cannot_write(self.root, error) from error
         self._reset()
 
     def _reset(self) -> None:
@@ -103,9 +119,12 @@ class GrowingStore:
         self._journal: JournalFile | None = None
         self._left_over = False
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        limits = (self._limits.size, self._limits.count, self._limits.seconds)
-        return _again, (str(self.root), *limits)
+    def __getstate__(self) -> tuple[Path, _Limits]:
+        return self.root, self._limits
+
+    def __setstate__(self, state: tuple[Path, _Limits]) -> None:
+        self.root, self._limits = state
+        self._reset()
 
     # ---- appending ------------------------------------------------------------------------
 
@@ -147,7 +166,7 @@ class GrowingStore:
         added = size = 0
         items: list[Encoded] = []
         try:
-            for trajectory in _with_branches(trajectories):
+            for trajectory in with_branches(trajectories):
                 items.append(encode(trajectory))
                 size += len(items[-1].text)
                 if len(items) >= _TOGETHER or size >= _TOGETHER_BYTES:
@@ -181,9 +200,9 @@ class GrowingStore:
             with self._appending():
                 self._write(batch)
         except OSError as error:
-            self._fail(batch, _cannot_write(self.root, error))
+            _fail(batch, cannot_write(self.root, error))
         except Exception as error:
-            self._fail(batch, error)
+            _fail(batch, error)
         except BaseException:  # Ctrl-C stops this thread only; the others write their own
             self._queue.extend(each for each in batch if each is not own and not each.done)
             raise
@@ -201,11 +220,6 @@ class GrowingStore:
             raise SealedError(
                 f"{self.root} was sealed; it takes no more trajectories, append to another store"
             )
-
-    @staticmethod
-    def _fail(batch: list[_Waiting], error: Exception) -> None:
-        for waiting in batch:
-            waiting.error, waiting.done = error, True
 
     def _write(self, batch: list[_Waiting]) -> None:
         """Append what several threads wait for. The lock is held."""
@@ -271,6 +285,8 @@ class GrowingStore:
         """Read what others appended, and open the last journal. The lock is held."""
         journal = self._journal
         if journal is None:
+            # Who made these folders may have been killed before they were safe on the disk.
+            sync_folder(self.root)
             index = shard_count(load(self.root))
             for shard in range(index):
                 self._know(read_added(self.root, shard))
@@ -291,6 +307,7 @@ class GrowingStore:
             except FileNotFoundError:
                 self._know(read_added(self.root, index))
                 index += 1
+        sync_folder(self.root / FOLDER)
         if self._journal is not None:
             self._journal.close()
         self._journal = journal
@@ -338,7 +355,7 @@ class GrowingStore:
             with locked(self.root, "seal"):
                 seal_closed(self.root)
         except OSError as error:
-            raise _cannot_write(self.root, error) from error
+            raise cannot_write(self.root, error) from error
 
     # ---- what is there --------------------------------------------------------------------
 
@@ -382,17 +399,3 @@ class GrowingStore:
         trace: TracebackType | None,
     ) -> None:
         self.close()
-
-
-def _again(root: str, size: int, count: int | None, seconds: float | None) -> GrowingStore:
-    return GrowingStore(root, seal_bytes=size, seal_count=count, seal_seconds=seconds)
-
-
-def _cannot_write(root: Path, error: OSError) -> StoreError:
-    return StoreError(f"cannot write to {root}: {error.strerror or error}")
-
-
-def _with_branches(trajectories: Iterable[Trajectory]) -> Iterator[Trajectory]:
-    for trajectory in trajectories:
-        yield trajectory
-        yield from _with_branches(trajectory.branches)

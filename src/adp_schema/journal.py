@@ -226,6 +226,11 @@ def damaged(path: Path, error: StoreError) -> StoreError:
     return StoreError(f"{path} is damaged: {error}; restore the store from a copy")
 
 
+def cannot_write(root: Path, error: OSError) -> StoreError:
+    """The error for a store that the system does not write to."""
+    return StoreError(f"cannot write to {root}: {error.strerror or error}")
+
+
 def items_of(lines: Iterable[Line]) -> Iterator[tuple[Entry, Columns, Rows]]:
     """The trajectories of some lines, in order."""
     for line in lines:
@@ -265,7 +270,7 @@ def locked(root: Path, name: str, *, wait: bool = True) -> Iterator[bool]:
         yield False
         return
     except OSError as error:
-        raise StoreError(f"cannot write to {root}: {error.strerror or error}") from error
+        raise cannot_write(root, error) from error
     try:
         yield True
     finally:

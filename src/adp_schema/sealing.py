@@ -232,6 +232,7 @@ def seal_closed(root: Path, *, last: bool = False) -> None:
     """
     manifest = load(root)
     index = shard_count(manifest)
+    sync_folder(root)  # a kill may have come before the manifest that was read was safe
     for left in range(index):
         journal_path(root, left).unlink(missing_ok=True)
     while journal_path(root, index + 1).exists():

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 from typing import Any
 
@@ -54,6 +54,13 @@ def rows_of(trajectory: Trajectory) -> tuple[Columns, Rows]:
     names = _used(trajectory.media, chain([columns], *rows.values()))
     rows["media"] = [{"media_id": n, **_columns("media", trajectory.media[n])} for n in names]
     return columns, {name: found for name, found in rows.items() if found}
+
+
+def with_branches(trajectories: Iterable[Trajectory]) -> Iterator[Trajectory]:
+    """Trajectories, and after each one its branches and theirs."""
+    for trajectory in trajectories:
+        yield trajectory
+        yield from with_branches(trajectory.branches)
 
 
 def media_key(row: Columns) -> str:
