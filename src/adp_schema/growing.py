@@ -8,8 +8,7 @@ finished store.
     store/growing.json                  manifest of the shards so far
     store/growing/journal-00002.jsonl   trajectories after the shards 0 and 1
     store/growing/added-00000.parquet   ids and hashes of the trajectories of shard 0
-    store/growing/append.lock           held by the writer that appends
-    store/growing/seal.lock             held by the one that makes a shard of a closed journal
+    store/growing/*.lock                held by who appends, and by who makes a shard
 """
 
 from __future__ import annotations
@@ -264,12 +263,12 @@ class GrowingStore:
             number += 1
 
     def _is_full(self, journal: JournalFile, size: int, count: int) -> bool:
-        limits = self._limits
-        if journal.size + size >= limits.size:
-            return True
-        if limits.count is not None and journal.count + count >= limits.count:
-            return True
-        return limits.seconds is not None and time.monotonic() - journal.since >= limits.seconds
+        limits, age = self._limits, time.monotonic() - journal.since
+        return (
+            journal.size + size >= limits.size
+            or (limits.count is not None and journal.count + count >= limits.count)
+            or (limits.seconds is not None and age >= limits.seconds)
+        )
 
     def _flush(self, journal: JournalFile, line: dict[str, tuple[Entry, bytes]]) -> None:
         journal.write(line.values())
