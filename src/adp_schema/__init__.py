@@ -16,6 +16,7 @@ if TYPE_CHECKING:
         ConversionLossError,
         FindingsError,
         HubError,
+        IdTakenError,
         InputError,
         MissingExtraError,
         NothingNewError,
@@ -23,10 +24,12 @@ if TYPE_CHECKING:
         QueryError,
         RecordError,
         SchemaError,
+        SealedError,
         StoreError,
         StoreVersionError,
         UsageError,
     )
+    from adp_schema.growing import GrowingStore
     from adp_schema.manifest import Manifest
     from adp_schema.model import (
         Link,
@@ -51,7 +54,9 @@ __all__ = [
     "ConversionLossError",
     "Converter",
     "FindingsError",
+    "GrowingStore",
     "HubError",
+    "IdTakenError",
     "InputError",
     "Link",
     "Losses",
@@ -70,6 +75,7 @@ __all__ = [
     "Row",
     "RowBuilder",
     "SchemaError",
+    "SealedError",
     "SkipRecordError",
     "Step",
     "Store",
@@ -85,10 +91,12 @@ _NAMES = {
     "builder": ("Origin", "RowBuilder"),
     "errors": (
         *("AdpError", "AmbiguousFormatError", "ConversionLossError", "FindingsError", "HubError"),
+        *("IdTakenError", "SealedError"),
         *("InputError", "MissingExtraError", "NothingNewError", "OutputExistsError"),
         *("QueryError", "RecordError", "SchemaError", "StoreError", "StoreVersionError"),
         "UsageError",
     ),
+    "growing": ("GrowingStore",),
     "manifest": ("Manifest",),
     "model": (
         *("Link", "Media", "Observation", "Pair", "Row", "Step", "Task", "ToolCall"),

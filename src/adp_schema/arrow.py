@@ -39,10 +39,21 @@ def make_table(name: str, rows: list[Columns], runs: Runs | None) -> pa.Table:
     arrays = [
         keys[column.name]
         if column.name in keys
-        else _array(name, column, rows, column.name in used)
+        else _array(name, column, rows, used=column.name in used)
         for column in schema
     ]
     return pa.table(arrays, schema=schema)
+
+
+def check_columns(name: str, rows: list[Columns]) -> None:
+    """Check that a table can hold some rows, keys aside; cheaper than to build it.
+
+    Raises:
+        SchemaError: a value has the wrong type, or is none of the words that its column takes.
+    """
+    schema = TABLES[name].schema
+    for column in sorted(set().union(*rows)):
+        _array(name, schema.field(column), rows, used=True)
 
 
 def _key_columns(runs: Runs) -> dict[str, pa.Array]:
@@ -68,7 +79,7 @@ def json_columns(table: str) -> frozenset[str]:
     )
 
 
-def _array(table: str, column: pa.Field, rows: list[Columns], used: bool) -> pa.Array:
+def _array(table: str, column: pa.Field, rows: list[Columns], *, used: bool) -> pa.Array:
     """One column of the rows, checked against the words that it may hold."""
     if not used:
         return pa.nulls(len(rows), column.type)

@@ -10,7 +10,9 @@
     |-- ConversionLossError     ``--strict`` and something would be lost (4)
     |-- StoreError              a path is not a store, or the store is damaged (5)
     |   |-- StoreVersionError   written by a newer version of this package (5)
-    |   `-- OutputExistsError   the output is there already (5)
+    |   |-- OutputExistsError   the output is there already (5)
+    |   |-- SealedError         a growing store was ended while it was appended to (5)
+    |   `-- IdTakenError        another trajectory has this id (5)
     |-- QueryError              SQL that the gate refuses or that the engine rejects (6)
     |-- SchemaError             a row does not fit the schema: a bug in a converter (7)
     |-- FindingsError           checks found what the call said to fail on (8)
@@ -104,6 +106,14 @@ class StoreVersionError(StoreError):
 
 class OutputExistsError(StoreError):
     """The output path holds something already."""
+
+
+class SealedError(StoreError):
+    """A growing store was ended; it takes no more trajectories."""
+
+
+class IdTakenError(StoreError):
+    """A growing store holds another trajectory of the same id."""
 
 
 class QueryError(AdpError):

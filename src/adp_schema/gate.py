@@ -61,11 +61,13 @@ class StoreFiles(NamedTuple):
         name: name of the store, which the column ``store`` shows.
         tables: its files.
         renamed: how columns are called in them.
+        held: what must live as long as the gate, such as the owner of scratch files.
     """
 
     name: str
     tables: Tables
     renamed: Renamed = _NONE
+    held: object = None
 
 
 class QueryGate:
@@ -85,6 +87,9 @@ class QueryGate:
         temp_directory: an existing folder for what does not fit in memory; the gate makes a
             folder of its own in it and removes that when closed. With None, a query that needs
             more than the memory fails.
+
+    Attributes:
+        held: what must live as long as the gate, such as the owner of scratch files.
 
     Raises:
         StoreError: a file is missing, or is no Parquet file of its table.
@@ -110,6 +115,7 @@ class QueryGate:
         self._lock = threading.Lock()
         self._checked: dict[str, Checked] = {}
         self._con: duckdb.DuckDBPyConnection | None = None
+        self.held: object = [store.held for store in stores]
         self._spill = _spill_folder(temp_directory)
         try:
             self._con = _connect(threads, memory_limit, self._spill.name if self._spill else "")

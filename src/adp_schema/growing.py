@@ -1,118 +1,392 @@
 """A store that is still being written, such as by rollouts.
 
-Finished trajectories go to a journal, one line each, flushed to the disk before `append`
-returns. From time to time a journal is sealed into a shard. Readers see shards and journal
-together; `seal` ends it and leaves a finished store.
+Finished trajectories go to a journal, one line each append, flushed to the disk before `append`
+returns. Any number of processes and threads of one machine may append. From time to time a journal
+is sealed into a shard. Readers see shards and journals together; `seal` ends it and leaves a
+finished store.
 
-    store/growing.json          manifest so far
-    store/journal-00002.jsonl   trajectories after the shards 0 and 1
+    store/growing.json                  manifest of the shards so far
+    store/growing/journal-00002.jsonl   trajectories after the shards 0 and 1
+    store/growing/added-00000.parquet   ids and hashes of the trajectories of shard 0
+    store/growing/*.lock                held by who appends, and by who makes a shard
 """
 
 from __future__ import annotations
 
-import atexit
-import base64
-import json
 import os
-import shutil
-import tempfile
-from collections.abc import Iterator
-from datetime import datetime
+import threading
+import time
+from collections import deque
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Any, Self
+from typing import Self
 
-from adp_schema.builder import RowBuilder
-from adp_schema.errors import OutputExistsError, StoreError
-from adp_schema.manifest import MANIFEST, Counts, Lineage, Manifest, Shard, write_atomic
-from adp_schema.model import Observation, Row, Step, Trajectory
-from adp_schema.tables import CHILD_TABLES, TABLES
-from adp_schema.writer import ShardWriter, place
+from adp_schema import ids
+from adp_schema.ending import END, seal
+from adp_schema.errors import IdTakenError, SealedError, StoreError
+from adp_schema.journal import (
+    FOLDER,
+    GROWING,
+    Encoded,
+    Entry,
+    cannot_write,
+    encode,
+    journal_path,
+    locked,
+    sync_folder,
+)
+from adp_schema.journal_file import JournalFile
+from adp_schema.model import Trajectory
+from adp_schema.sealing import SHARD_BYTES, begin, load, read_added, seal_closed, shard_count
+from adp_schema.trajectory_rows import with_branches
 
-GROWING = "growing.json"
-SEAL_BYTES = 64 << 20
+__all__ = ["GROWING", "SEAL_BYTES", "GrowingStore", "journal_path", "load", "seal"]
+
+SEAL_BYTES = SHARD_BYTES
 """A journal of this size becomes a shard."""
 
+_TOGETHER = 256
+_TOGETHER_BYTES = 8 << 20
 
-def journal_path(root: Path, index: int) -> Path:
-    """The journal that will become shard ``index``."""
-    return root / f"journal-{index:05d}.jsonl"
+
+@dataclass(frozen=True)
+class _Limits:
+    """When a journal is closed."""
+
+    size: int
+    count: int | None
+    seconds: float | None
+
+
+@dataclass
+class _Waiting:
+    """What one thread wants to append, and what became of it."""
+
+    items: list[Encoded]
+    added: int = 0
+    error: Exception | None = None
+    done: bool = False
+
+
+def _fail(batch: list[_Waiting], error: Exception) -> None:
+    for waiting in batch:
+        waiting.error, waiting.done = error, True
 
 
 class GrowingStore:
-    """Appends trajectories to a store. One process writes; any number may read.
+    """Appends trajectories to a store; any number of processes and threads may do so at once.
+
+    One object may be used by several threads, and passed to other processes; every process may
+    also make its own. Closing is not needed for anything to be kept.
 
     Args:
         root: folder of the store; it is made, or gone on with when it is a growing store.
-        seal_bytes: size of a journal at which it becomes a shard.
+        seal_bytes: size at which a journal becomes a shard.
+        seal_count: number of trajectories at which it does, if that comes first.
+        seal_seconds: age at which it does at the next append, if that comes first.
 
     Raises:
         OutputExistsError: the folder holds a finished store or something else.
+        StoreError: the folder cannot be written to, or the store has another schema version.
     """
 
-    def __init__(self, root: str | Path, *, seal_bytes: int = SEAL_BYTES) -> None:
+    def __init__(
+        self,
+        root: str | os.PathLike[str],
+        *,
+        seal_bytes: int = SEAL_BYTES,
+        seal_count: int | None = None,
+        seal_seconds: float | None = None,
+    ) -> None:
         self.root = Path(root)
-        if (self.root / MANIFEST).exists():
-            raise OutputExistsError(f"{root} is a finished store; it never changes")
-        known = (self.root / GROWING).exists()
-        if self.root.exists() and any(self.root.iterdir()) and not known:
-            raise OutputExistsError(f"{root} is not empty and is no growing store; choose another")
-        self.root.mkdir(parents=True, exist_ok=True)
-        self.manifest = load(self.root) if known else Manifest(lineage=[Lineage(act="grow")])
-        if not known:
-            self._save()
-        self._seal_bytes = seal_bytes
-        self._seq = self.manifest.counts.trajectories
-        self._journal = self._open_journal()
+        self._limits = _Limits(seal_bytes, seal_count, seal_seconds)
+        try:
+            begin(self.root)
+        except OSError as error:
+            raise cannot_write(self.root, error) from error
+        self._reset()
 
-    def _save(self) -> None:
-        write_atomic(self.root / GROWING, self.manifest.text())
+    def _reset(self) -> None:
+        """Know nothing of the store; in a forked process nothing of the other one is used."""
+        self._owner = os.getpid()
+        self._queue: deque[_Waiting] = deque()
+        self._turn = threading.Lock()
+        self._known: dict[str, str] = {}
+        self._journal: JournalFile | None = None
+        self._left_over = False
 
-    def _shards(self) -> int:
-        return len(self.manifest.tables.get("trajectories", []))
+    def __getstate__(self) -> tuple[Path, _Limits]:
+        return self.root, self._limits
 
-    def _open_journal(self) -> IO[bytes]:
-        """Open the journal for appending; a line that a kill cut short is removed."""
-        path = journal_path(self.root, self._shards())
-        if path.exists():
-            whole = path.read_bytes()
-            kept = whole[: whole.rfind(b"\n") + 1]
-            self._seq += kept.count(b"\n")
-            if len(kept) < len(whole):
-                os.truncate(path, len(kept))
-        return path.open("ab")
+    def __setstate__(self, state: tuple[Path, _Limits]) -> None:
+        self.root, self._limits = state
+        self._reset()
 
-    def append(self, trajectory: Trajectory) -> None:
-        """Add a finished trajectory; when this returns it is on the disk."""
-        line = json.dumps(_plain(trajectory, self._seq), ensure_ascii=True)
-        self._journal.write(line.encode("ascii") + b"\n")
-        self._journal.flush()
-        os.fsync(self._journal.fileno())
-        self._seq += 1
-        if self._journal.tell() >= self._seal_bytes:
-            self.seal_journal()
+    # ---- appending ------------------------------------------------------------------------
+
+    def append(self, trajectory: Trajectory) -> bool:
+        """Add a finished trajectory, and after it its ``branches``.
+
+        When this returns, it outlives a kill of this process and a crash of the machine. Appending
+        the same again does nothing, so a writer that was killed may just append again. Without
+        ``trajectory_id`` it gets one: ``dataset/source_id``, with the hash of the content for a
+        missing ``source_id``, and with ``#2``, ``#3`` when another content has that id.
+
+        Args:
+            trajectory: its ``seq`` is not used; the order of appending is the order of the store.
+
+        Returns:
+            Whether it was new.
+
+        Raises:
+            IdTakenError: the store holds another trajectory of this ``trajectory_id``.
+            SchemaError: the store cannot hold it.
+            SealedError: `seal` has ended the store.
+            StoreError: it cannot be written, for lack of space for example. Then it is not in the
+                store, and the store can be gone on with.
+        """
+        return self.extend([trajectory]) > 0
+
+    def extend(self, trajectories: Iterable[Trajectory]) -> int:
+        """Add several trajectories in order; faster than one by one, and all safe at the end.
+
+        Args:
+            trajectories: as for `append`. When one is refused, those before it are kept.
+
+        Returns:
+            How many were new.
+
+        Raises:
+            AdpError: as for `append`.
+        """
+        added = size = 0
+        items: list[Encoded] = []
+        try:
+            for trajectory in with_branches(trajectories):
+                items.append(encode(trajectory))
+                size += len(items[-1].text)
+                if len(items) >= _TOGETHER or size >= _TOGETHER_BYTES:
+                    together, items, size = items, [], 0
+                    added += self._commit(together)
+        finally:
+            if items:
+                added += self._commit(items)
+        return added
+
+    def _commit(self, items: list[Encoded]) -> int:
+        """Let one thread write what all threads wait for: then one flush serves them all."""
+        if os.getpid() != self._owner:
+            self._reset()
+        waiting = _Waiting(items)
+        self._queue.append(waiting)
+        while not waiting.done:
+            with self._turn:
+                if not waiting.done:
+                    self._serve(waiting)
+        if waiting.error is not None:
+            raise waiting.error
+        self._seal_left_over()
+        return waiting.added
+
+    def _serve(self, own: _Waiting) -> None:
+        batch: list[_Waiting] = []
+        while self._queue:
+            batch.append(self._queue.popleft())
+        try:
+            with self._appending():
+                self._write(batch)
+        except OSError as error:
+            _fail(batch, cannot_write(self.root, error))
+        except Exception as error:
+            _fail(batch, error)
+        except BaseException:  # Ctrl-C stops this thread only; the others write their own
+            self._queue.extend(each for each in batch if each is not own and not each.done)
+            raise
+
+    @contextmanager
+    def _appending(self) -> Iterator[None]:
+        """Hold the lock of the writers, unless the store has ended."""
+        self._check_open()
+        with locked(self.root, "append"):
+            self._check_open()
+            yield
+
+    def _check_open(self) -> None:
+        if (self.root / FOLDER / END).exists() or not (self.root / GROWING).exists():
+            raise SealedError(
+                f"{self.root} was sealed; it takes no more trajectories, append to another store"
+            )
+
+    def _write(self, batch: list[_Waiting]) -> None:
+        """Append what several threads wait for. The lock is held."""
+        journal = self._catch_up()
+        line: dict[str, tuple[Entry, bytes]] = {}
+        size = 0
+        for waiting in batch:
+            waiting.added = 0
+            try:
+                for item in waiting.items:
+                    entry = self._entry(item, line)
+                    if entry is None:
+                        continue
+                    line[entry.trajectory_id] = entry, item.text
+                    waiting.added += 1
+                    size += entry.size
+                    if self._is_full(journal, size, len(line)):
+                        self._flush(journal, line)
+                        line, size = {}, 0
+                        journal = self._next(journal)
+            except IdTakenError as error:
+                waiting.error = error
+        self._flush(journal, line)
+        for waiting in batch:
+            waiting.done = True
+
+    def _entry(self, item: Encoded, line: dict[str, tuple[Entry, bytes]]) -> Entry | None:
+        """The entry for a trajectory; None when the store has it already."""
+        number = 1
+        while True:
+            given = item.given if item.given is not None else ids.numbered(item.base, number)
+            there = line[given][0].hash if given in line else self._known.get(given)
+            if there is None:
+                return item.entry._replace(trajectory_id=given)
+            if there == item.entry.hash:
+                return None
+            if item.given is not None:
+                raise IdTakenError(
+                    f"{self.root} holds another trajectory of the id '{given}'; "
+                    "give each trajectory an id of its own"
+                )
+            number += 1
+
+    def _is_full(self, journal: JournalFile, size: int, count: int) -> bool:
+        limits, age = self._limits, time.monotonic() - journal.since
+        return (
+            journal.size + size >= limits.size
+            or (limits.count is not None and journal.count + count >= limits.count)
+            or (limits.seconds is not None and age >= limits.seconds)
+        )
+
+    def _flush(self, journal: JournalFile, line: dict[str, tuple[Entry, bytes]]) -> None:
+        journal.write(line.values())
+        self._know(entry for entry, _ in line.values())
+
+    def _know(self, entries: Iterable[Entry]) -> None:
+        for entry in entries:
+            self._known[entry.trajectory_id] = entry.hash
+
+    # ---- what other writers did -----------------------------------------------------------
+
+    def _catch_up(self) -> JournalFile:
+        """Read what others appended, and open the last journal. The lock is held."""
+        journal = self._journal
+        if journal is None:
+            # Who made these folders may have been killed before they were safe on the disk.
+            sync_folder(self.root)
+            index = shard_count(load(self.root))
+            for shard in range(index):
+                self._know(read_added(self.root, shard))
+            journal = self._open(index)
+        else:
+            self._know(journal.read_on())
+        while journal.is_closed():
+            journal = self._open(journal.index + 1)
+            self._left_over = True
+        return journal
+
+    def _open(self, index: int) -> JournalFile:
+        """Open a journal, or the first one after it that is no shard yet."""
+        while True:
+            try:
+                journal = JournalFile(self.root, index)
+                break
+            except FileNotFoundError:
+                self._know(read_added(self.root, index))
+                index += 1
+        sync_folder(self.root / FOLDER)
+        if self._journal is not None:
+            self._journal.close()
+        self._journal = journal
+        self._know(journal.read_on())
+        return journal
+
+    def _next(self, journal: JournalFile) -> JournalFile:
+        """Close a journal and open the next one; when there is no room, go on with the first."""
+        if not journal.begin_next():
+            return journal
+        self._left_over = True
+        return self._open(journal.index + 1)
+
+    # ---- sealing --------------------------------------------------------------------------
+
+    def _seal_left_over(self) -> None:
+        """Make shards of closed journals, unless another writer is at it.
+
+        What fails here is tried again when the next journal is closed: all of it is in the
+        journals, and the append has succeeded.
+        """
+        if not self._left_over:
+            return
+        self._left_over = False
+        with suppress(OSError, StoreError), locked(self.root, "seal", wait=False) as free:
+            if free:
+                seal_closed(self.root)
 
     def seal_journal(self) -> None:
-        """Turn the journal into a shard."""
-        self._journal.close()
-        index = self._shards()
-        path = journal_path(self.root, index)
-        builder = RowBuilder()
-        shards = write_shard(self.root, index, path, builder)
-        if shards:
-            for table, shard in shards.items():
-                self.manifest.tables.setdefault(table, []).append(shard)
-            count = len(builder.base_ids)
-            counts = Counts(records=count, used=count, trajectories=count)
-            self.manifest.counts.add(counts)
-            self._save()
-        path.unlink(missing_ok=True)
-        self._seq = self.manifest.counts.trajectories
-        self._journal = self._open_journal()
+        """Turn what the journals hold into shards now.
+
+        Raises:
+            SealedError: `seal` has ended the store.
+            StoreError: it cannot be written; nothing is lost.
+        """
+        if os.getpid() != self._owner:
+            self._reset()
+        try:
+            with self._turn, self._appending():
+                journal = self._catch_up()
+                self._flush(journal, {})
+                if journal.count:
+                    self._next(journal)
+            self._left_over = False
+            with locked(self.root, "seal"):
+                seal_closed(self.root)
+        except OSError as error:
+            raise cannot_write(self.root, error) from error
+
+    # ---- what is there --------------------------------------------------------------------
+
+    def ids(self) -> list[str]:
+        """Ids of all trajectories that the store holds now, in no order.
+
+        Raises:
+            SealedError: `seal` has ended the store.
+        """
+        if os.getpid() != self._owner:
+            self._reset()
+        with self._turn, self._appending():
+            self._flush(self._catch_up(), {})
+            return list(self._known)
+
+    def __contains__(self, trajectory_id: object) -> bool:
+        if trajectory_id not in self._known:
+            self.ids()
+        return trajectory_id in self._known
 
     def close(self) -> None:
-        """Stop appending; the store stays a growing one."""
-        self._journal.close()
+        """Close the files; the store stays a growing one, and may be appended to again."""
+        with self._turn:
+            if self._journal is not None:
+                self._journal.close()
+            self._journal = None
+            self._known.clear()
+
+    def __del__(self) -> None:
+        journal: JournalFile | None = getattr(self, "_journal", None)
+        if journal is not None:
+            journal.close()
 
     def __enter__(self) -> Self:
         return self
@@ -124,172 +398,3 @@ class GrowingStore:
         trace: TracebackType | None,
     ) -> None:
         self.close()
-
-
-def load(root: Path) -> Manifest:
-    """The manifest of a growing store.
-
-    Raises:
-        StoreError: the folder is no growing store.
-    """
-    path = root / GROWING
-    if not path.exists():
-        raise StoreError(f"{root} is no growing store: it has no {GROWING}")
-    return Manifest.model_validate_json(path.read_text(encoding="utf-8"))
-
-
-def seal(root: str | Path) -> Manifest:
-    """End a growing store: seal its journal and write the manifest of a finished store.
-
-    Raises:
-        StoreError: the folder is no growing store.
-    """
-    folder = Path(root)
-    load(folder)
-    with GrowingStore(folder) as store:
-        store.seal_journal()
-        manifest = store.manifest
-    _finish(folder, manifest)
-    return manifest
-
-
-def _finish(folder: Path, manifest: Manifest) -> None:
-    from adp_schema.store import Store
-
-    for left in folder.glob("journal-*.jsonl"):
-        left.unlink()
-    manifest.lineage.append(Lineage(act="seal"))
-    rows = Store(str(folder), manifest).scan("trajectories").select("dataset").collect()
-    names = sorted(rows["dataset"].unique().drop_nulls().to_list())
-    counted = {name: int((rows["dataset"] == name).sum()) for name in names}
-    manifest.datasets = counted
-    manifest.write(folder)
-    (folder / GROWING).unlink()
-
-
-def write_shard(root: Path, index: int, journal: Path, builder: RowBuilder) -> dict[str, Shard]:
-    """Write the trajectories of a journal as a shard; nothing when there are none."""
-    lines = list(journal_rows(journal))
-    if not lines:
-        return {}
-    staged = root / f".sealing-{index:05d}"
-    writer = ShardWriter(staged)
-    for plain in lines:
-        _add(builder, plain)
-        if builder.is_full():
-            writer.flush(builder)
-    writer.flush(builder)
-    shards = {
-        table: place(staged / f"{table}.parquet", root, table, index, writer.rows.get(table, 0))
-        for table in writer.close()
-    }
-    shutil.rmtree(staged)
-    return shards
-
-
-class Journal:
-    """The journal of a growing store as a shard of its own, for readers.
-
-    Args:
-        root: folder of the store.
-        index: number of the shard that the journal will become.
-
-    Attributes:
-        files: table -> Parquet file in a scratch folder, which lives as long as the process: a
-            lazy frame may outlive the store that it came from.
-        counts: what the journal adds to the manifest's counts.
-    """
-
-    def __init__(self, root: Path, index: int) -> None:
-        folder = Path(tempfile.mkdtemp(prefix="adp-journal-"))
-        atexit.register(shutil.rmtree, folder, ignore_errors=True)
-        builder = RowBuilder()
-        shards = write_shard(folder, index, journal_path(root, index), builder)
-        count = len(builder.base_ids)
-        self.files = {table: str(folder / shard.path) for table, shard in shards.items()}
-        self.counts = Counts(records=count, used=count, trajectories=count)
-
-
-def journal_rows(journal: Path) -> Iterator[dict[str, Any]]:
-    """The whole lines of a journal; one that is being written is left out."""
-    if not journal.exists():
-        return
-    with journal.open("rb") as file:
-        for line in file:
-            if line.endswith(b"\n"):
-                yield json.loads(line)
-
-
-def _add(builder: RowBuilder, plain: dict[str, Any]) -> None:
-    trajectory = _typed("trajectories", plain["trajectory"])
-    rows = {name: [_typed(name, row) for row in rows] for name, rows in plain["rows"].items()}
-    builder.add_rows(plain["seq"], trajectory, rows)
-
-
-def rows_of(trajectory: Trajectory) -> dict[str, list[Row]]:
-    """The rows that hang from a trajectory, by table."""
-    steps = trajectory.steps
-    results = [*trajectory.early_observations, *(o for s in steps for o in s.observations)]
-    blobs = trajectory.media
-    return {
-        "steps": list(steps),
-        "tool_calls": [call for step in steps for call in step.calls],
-        "observations": list(results),
-        "links": list(trajectory.links),
-        "raw": list(trajectory.raw),
-        "media": [blobs[name] for name in sorted(blobs) if _uses(trajectory, name)],
-        "tasks": [trajectory.task] if trajectory.task is not None else [],
-    }
-
-
-def _uses(trajectory: Trajectory, media_id: str) -> bool:
-    """Whether a trajectory refers to a blob; readers hand out those of a whole shard."""
-    rows: list[Step | Observation] = [
-        *trajectory.steps,
-        *trajectory.early_observations,
-        *(o for s in trajectory.steps for o in s.observations),
-    ]
-    return any(
-        media_id in (value or "")
-        for row in rows
-        for value in (row.content, row.text, getattr(row, "reasoning", None))
-    )
-
-
-def _plain(trajectory: Trajectory, seq: int) -> dict[str, Any]:
-    """A trajectory as JSON."""
-    return {
-        "seq": seq,
-        "trajectory": _row_plain(trajectory),
-        "rows": {
-            name: [_row_plain(row) for row in rows]
-            for name, rows in rows_of(trajectory).items()
-            if rows
-        },
-    }
-
-
-def _row_plain(row: Row) -> dict[str, Any]:
-    values = row.model_dump(exclude_none=True)
-    return {name: _value_plain(value) for name, value in values.items()}
-
-
-def _value_plain(value: Any) -> Any:
-    if isinstance(value, datetime):
-        return value.isoformat()
-    return base64.b64encode(value).decode("ascii") if isinstance(value, bytes) else value
-
-
-def _typed(table: str, row: dict[str, Any]) -> dict[str, Any]:
-    """The inverse of `_row_plain`, checked by the model."""
-    hints = TABLES[table].row.model_fields
-    out = dict(row)
-    for name, value in row.items():
-        annotation = str(hints[name].annotation) if name in hints else ""
-        if isinstance(value, str) and "datetime" in annotation:
-            out[name] = datetime.fromisoformat(value)
-        elif isinstance(value, str) and "bytes" in annotation:
-            out[name] = base64.b64decode(value)
-    if table not in CHILD_TABLES:
-        return out
-    return {name: value for name, value in out.items() if name not in ("seq", "trajectory_id")}

@@ -32,6 +32,10 @@ class ShardReader:
     Args:
         files: table -> address of its file; tables without rows may be missing.
         renamed: table -> {column in the file: column now}, from `migrate.column_names`.
+
+    Attributes:
+        media: the blobs of the shard.
+        held: what must live as long as the files are read, such as the owner of scratch files.
     """
 
     def __init__(self, files: Mapping[str, str], renamed: Mapping[str, Mapping[str, str]]) -> None:
@@ -40,6 +44,7 @@ class ShardReader:
         self._open: dict[str, pq.ParquetFile] = {}
         self._ranges: dict[str, list[tuple[int, int]]] = {}
         self.media = ShardMedia(self)
+        self.held: object = None
 
     def file(self, table: str) -> pq.ParquetFile | None:
         """The open file of a table, or None when the shard has none."""

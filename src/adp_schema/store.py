@@ -5,6 +5,7 @@ store.scan("steps")            # polars.LazyFrame
 store.query("SELECT ...")      # pyarrow.Table, through the query gate
 store.trajectories()           # streamed, constant memory
 store.get("dataset/id")        # one trajectory
+Store.grow("rollouts")         # a store that trajectories are appended to
 """
 
 from __future__ import annotations
@@ -29,15 +30,17 @@ if TYPE_CHECKING:
     import polars as pl
 
     from adp_schema.gate import QueryGate
-    from adp_schema.growing import Journal
+    from adp_schema.growing import GrowingStore
+    from adp_schema.snapshot import Journal
 
 
 class Store:
-    """A finished store. It never changes; open it as often as you like.
+    """A finished store, or what a growing one holds now. It never changes.
 
     Attributes:
         root: path or URL of the store.
         manifest: what the store holds.
+        journal: of a growing store, what is not in its shards yet; else None.
         renamed: for stores of an older schema version, table -> {column stored: column now}.
     """
 
@@ -45,7 +48,7 @@ class Store:
         self.root = root
         self.manifest = manifest
         self.renamed = column_names(manifest.schema_version)
-        self._journal = journal
+        self.journal = journal
         self._gate: QueryGate | None = None
         self._places: dict[str, tuple[int, int]] | None = None
         self._readers: dict[int, ShardReader] = {}
@@ -81,15 +84,43 @@ class Store:
 
     @classmethod
     def _open_growing(cls, root: str) -> Store:
-        """Open a store that is still written: its shards and what its journal holds now."""
-        from adp_schema.growing import Journal, load
+        """Open a store that is still written: its shards and what its journals hold now."""
+        from adp_schema.snapshot import open_growing
 
         if location.is_url(root):
             raise StoreError(f"{root} is still growing; seal it first: adp seal STORE")
-        manifest = load(Path(root))
-        journal = Journal(Path(root), len(manifest.tables.get("trajectories", [])))
-        manifest.counts.add(journal.counts)
-        return cls(root, manifest, journal)
+        try:
+            return cls(root, *open_growing(Path(root)))
+        except StoreError:
+            address = location.join(root, MANIFEST)
+            if not location.exists(address):
+                raise
+            return cls(root, _read_manifest(root, address))  # it was sealed meanwhile
+
+    @staticmethod
+    def grow(
+        root: str,
+        *,
+        seal_bytes: int | None = None,
+        seal_count: int | None = None,
+        seal_seconds: float | None = None,
+    ) -> GrowingStore:
+        """Make a store that trajectories are appended to, or go on with one.
+
+        Args:
+            root: folder of the store.
+            seal_bytes: size at which a journal becomes a shard; None means 64 MiB.
+            seal_count: number of trajectories at which it does, if that comes first.
+            seal_seconds: age at which it does at the next append, if that comes first.
+
+        Raises:
+            OutputExistsError: the folder holds a finished store or something else.
+            StoreError: the folder cannot be written to.
+        """
+        from adp_schema.growing import SEAL_BYTES, GrowingStore
+
+        size = SEAL_BYTES if seal_bytes is None else seal_bytes
+        return GrowingStore(root, seal_bytes=size, seal_count=seal_count, seal_seconds=seal_seconds)
 
     @property
     def name(self) -> str:
@@ -106,14 +137,22 @@ class Store:
 
         Raises:
             UsageError: there is no table of this name.
+            StoreError: it was growing when it was opened, and its shards were cut anew since.
         """
         if table not in TABLES:
             raise UsageError(unknown_name("table", table, TABLES))
+        self._check_there()
         shards = self.manifest.tables.get(table, [])
         files = [location.join(self.root, shard.path) for shard in shards]
-        if self._journal is not None and table in self._journal.files:
-            files.append(self._journal.files[table])
+        if self.journal is not None and table in self.journal.files:
+            files.append(self.journal.files[table])
         return files
+
+    def _check_there(self) -> None:
+        if self.journal is None or not location.exists(location.join(self.root, MANIFEST)):
+            return
+        if any("/early-" in shard.path for shard in self.manifest.tables.get("trajectories", [])):
+            raise StoreError(f"{self.root} was sealed after it was opened; open it again")
 
     def tables_files(self) -> dict[str, list[str]]:
         """Addresses of all files: table -> files."""
@@ -127,7 +166,12 @@ class Store:
         schema = TABLES[table].schema
         if not files:
             return pl.LazyFrame(pl.from_arrow(schema.empty_table()))
-        frame = _scan_urls(files) if location.is_url(files[0]) else pl.scan_parquet(files)
+        if self.journal is None or table not in self.journal.files:
+            frame = _scan_urls(files) if location.is_url(files[0]) else pl.scan_parquet(files)
+        else:
+            # The frame may outlive the store, and with it the files of the journal.
+            own = pl.read_parquet(files[-1]).lazy()
+            frame = pl.concat([pl.scan_parquet(files[:-1]), own]) if files[:-1] else own
         frame = frame.rename(dict(self.renamed.get(table, {})), strict=False)
         if self.renamed:
             present = set(frame.collect_schema().names())
@@ -146,6 +190,7 @@ class Store:
             from adp_schema.gate import QueryGate
 
             self._gate = QueryGate(self.tables_files(), renamed=self.renamed)
+            self._gate.held = self.journal
         return self._gate
 
     def query(self, sql: str, parameters: Sequence[Any] | None = None) -> pa.Table:
@@ -167,9 +212,10 @@ class Store:
             yield self._shard_files(index)
 
     def _shard_files(self, index: int) -> Mapping[str, str]:
+        self._check_there()
         sealed = len(self.manifest.tables.get("trajectories", []))
-        if index >= sealed and self._journal is not None:
-            return self._journal.files
+        if index >= sealed and self.journal is not None:
+            return self.journal.files
         name = self.manifest.tables["trajectories"][index].path.rsplit("/", 1)[-1]
         return {
             table: location.join(self.root, shard.path)
@@ -179,7 +225,9 @@ class Store:
         }
 
     def _shard(self, index: int) -> ShardReader:
-        return ShardReader(self._shard_files(index), self.renamed)
+        reader = ShardReader(self._shard_files(index), self.renamed)
+        reader.held = self.journal  # blobs are read when they are asked for
+        return reader
 
     def trajectories(self, *, resolve: bool = False) -> Iterator[Trajectory]:
         """All trajectories in input order, streamed.

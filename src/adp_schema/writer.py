@@ -91,7 +91,9 @@ class ShardWriter:
         return sorted(self._writers)
 
 
-def place(staged: Path, store: Path, table: str, index: int, rows: int) -> Shard:
+def place(
+    staged: Path, store: Path, table: str, index: int, rows: int, *, name: str | None = None
+) -> Shard:
     """Move a finished file into the store and describe it.
 
     Args:
@@ -100,8 +102,9 @@ def place(staged: Path, store: Path, table: str, index: int, rows: int) -> Shard
         table: name of the table.
         index: number of the shard.
         rows: number of rows in the file.
+        name: name of the file, when it is not that of the shard.
     """
-    target = store / table / shard_name(index)
+    target = store / table / (name or shard_name(index))
     target.parent.mkdir(parents=True, exist_ok=True)
     shard = Shard(
         path=f"{table}/{target.name}",

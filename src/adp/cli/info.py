@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.text import Text
@@ -12,6 +13,9 @@ from adp.cli.text import console, epilog, human_size, light_table, pairs, print_
 from adp.core.verify import verify as verify_files
 from adp_schema.errors import StoreError
 from adp_schema.store import Store
+
+if TYPE_CHECKING:
+    from adp_schema.snapshot import Journal
 
 EPILOG = epilog("adp info my_store --verify", 2, 5)
 
@@ -60,9 +64,30 @@ def contents(store: Store, wrong: dict[str, str] | None) -> dict[str, Any]:
         "losses": manifest.losses,
         "lineage": [act.model_dump() for act in manifest.lineage],
     }
+    if store.journal is not None:
+        last = store.journal.last_append
+        answer["growing"] = {
+            "journal": store.journal.count,
+            "last_append": None if last is None else at(last),
+        }
     if wrong is not None:
         answer["damaged"] = wrong
     return answer
+
+
+def at(seconds: float) -> str:
+    """A moment as text, UTC."""
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def journal_line(journal: Journal) -> str:
+    """What a growing store holds beside its tables, and when it got something last."""
+    if journal.count:
+        line = f"{journal.count:,} of them are in the journal, not in the tables below"
+    else:
+        line = "the journal is empty"
+    last = journal.last_append
+    return line if last is None else f"{line}; last append {at(last)}"
 
 
 def report(store: Store) -> None:
@@ -80,9 +105,8 @@ def report(store: Store) -> None:
     )
     screen.print(equation(manifest))
     screen.print(f"trajectories {manifest.counts.trajectories:,}")
-    journal = manifest.counts.trajectories - manifest.rows("trajectories")
-    if journal > 0:
-        line = f"still growing: {journal:,} of them are in the journal, not in the tables below"
+    if store.journal is not None:
+        line = f"still growing: {journal_line(store.journal)}"
         screen.print(Text(line, "yellow"), soft_wrap=True)
     screen.print()
     table = light_table("table", "rows", "files", "size", right=["rows", "files", "size"])

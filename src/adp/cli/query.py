@@ -129,7 +129,9 @@ def store_files(paths: list[str]) -> list[StoreFiles]:
     names = [store.name for store in stores]
     unique = len(set(names)) == len(names)
     return [
-        StoreFiles(store.name if unique else path, store.tables_files(), store.renamed)
+        StoreFiles(
+            store.name if unique else path, store.tables_files(), store.renamed, store.journal
+        )
         for store, path in zip(stores, paths, strict=True)
     ]
 

@@ -1,0 +1,280 @@
+"""The journal of a growing store: how appended trajectories lie in a file until they are sealed.
+
+A line is what one writer added at once: one trajectory, or several. It carries a checksum, so a
+line is whole or it does not count::
+
+    {"hash":"<blake2b-128 of the rest>","entries":[[id, hash, size, dataset, blobs], ...],
+     "added":[{"trajectory":{...},"rows":{"steps":[...], ...}}, ...]}
+
+``entries`` says what is in ``added`` without reading it: the id, the hash and the size of the text
+of each, its data set, and keys of its blobs. Numbers of the input order (``seq``) are not in a
+journal; they follow from the place.
+"""
+
+from __future__ import annotations
+
+import base64
+import functools
+import json
+import os
+import shutil
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from datetime import datetime
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+from adp_schema.arrow import Columns, check_columns
+from adp_schema.errors import SchemaError, StoreError
+from adp_schema.ids import digest
+from adp_schema.manifest import MANIFEST
+from adp_schema.model import Trajectory
+from adp_schema.tables import TABLES
+from adp_schema.trajectory_rows import Rows, media_key, rows_of
+
+GROWING = "growing.json"
+"""The manifest of a growing store: what its shards hold."""
+
+FOLDER = "growing"
+"""Folder of the journals and of what only writers need; it goes when the store is sealed."""
+
+_HEAD = b'{"hash":"'
+_ENTRIES = b'","entries":'
+_ADDED = b',"added":['
+_HASH_END = len(_HEAD) + 32
+
+
+class Entry(NamedTuple):
+    """What is known of an appended trajectory without reading it.
+
+    Attributes:
+        trajectory_id: its id.
+        hash: blake2b-128 of its text, which holds neither id nor seq.
+        size: bytes of its text.
+        dataset: its data set.
+        media: keys of its blobs, from `trajectory_rows.media_key`.
+    """
+
+    trajectory_id: str
+    hash: str
+    size: int
+    dataset: str | None
+    media: tuple[str, ...]
+
+
+class Encoded(NamedTuple):
+    """A trajectory that is ready to be appended.
+
+    Attributes:
+        given: the id that it came with.
+        base: the id that it gets without one, before repeats are numbered.
+        entry: the facts; the id in it is that of `given` or `base`.
+        text: its rows as JSON.
+    """
+
+    given: str | None
+    base: str
+    entry: Entry
+    text: bytes
+
+
+class Line(NamedTuple):
+    """A whole line of a journal: what it holds, and the text of each trajectory."""
+
+    entries: list[Entry]
+    texts: list[bytes]
+
+
+def journal_path(root: Path, index: int) -> Path:
+    """The journal that will become shard ``index``."""
+    return root / FOLDER / f"journal-{index:05d}.jsonl"
+
+
+def encode(trajectory: Trajectory) -> Encoded:
+    """Check a trajectory and write it as JSON.
+
+    Raises:
+        SchemaError: the store cannot hold it, or not so that it is read back as it is.
+    """
+    columns, rows = rows_of(trajectory)
+    check_columns("trajectories", [{**columns, "trajectory_id": trajectory.trajectory_id}])
+    for table, found in rows.items():
+        check_columns(table, found)
+    plain = {"trajectory": columns, "rows": rows}
+    text = json.dumps(
+        plain, ensure_ascii=False, separators=(",", ":"), default=_default, check_circular=False
+    ).encode("utf-8")
+    hashed = digest(text)
+    source_id, dataset = columns.get("source_id"), columns.get("dataset")
+    own = source_id if source_id is not None else columns.get("source_hash") or hashed
+    base = own if dataset is None else f"{dataset}/{own}"
+    given = trajectory.trajectory_id
+    media = tuple(media_key(row) for row in rows.get("media", ()))
+    entry = Entry(base if given is None else given, hashed, len(text), dataset, media)
+    return Encoded(given, base, entry, text)
+
+
+def _default(value: Any) -> str:
+    if isinstance(value, datetime):
+        return value.isoformat()
+    if isinstance(value, bytes):
+        return base64.b64encode(value).decode("ascii")
+    raise SchemaError(f"a column cannot hold a {type(value).__name__}")
+
+
+def decode(text: bytes) -> tuple[Columns, Rows]:
+    """The inverse of `encode`: columns of the trajectory, and the rows that hang from it."""
+    try:
+        plain = msgspec.json.decode(text)
+    except msgspec.DecodeError:  # NaN, which only Python's own reader takes
+        plain = json.loads(text)
+    columns, rows = plain["trajectory"], plain["rows"]
+    _restore("trajectories", [columns])
+    for table, found in rows.items():
+        _restore(table, found)
+    return columns, rows
+
+
+def _restore(table: str, rows: list[Columns]) -> None:
+    for name, kind in _special(table):
+        for row in rows:
+            if name in row:
+                value = row[name]
+                row[name] = (
+                    base64.b64decode(value) if kind is bytes else datetime.fromisoformat(value)
+                )
+
+
+@functools.cache
+def _special(table: str) -> tuple[tuple[str, type], ...]:
+    """Columns whose values are no JSON."""
+    fields = TABLES[table].row.model_fields
+    return tuple(
+        (name, kind)
+        for name, info in fields.items()
+        for kind in (bytes, datetime)
+        if not info.exclude and info.annotation == kind | None
+    )
+
+
+def line_of(added: Iterable[tuple[Entry, bytes]]) -> bytes:
+    """A line of a journal, its end included."""
+    several = list(added)
+    entries = json.dumps([entry for entry, _ in several], separators=(",", ":"))
+    texts = b",".join(text for _, text in several)
+    rest = b"".join((_ENTRIES, entries.encode("ascii"), _ADDED, texts, b"]}"))
+    return b"".join((_HEAD, digest(rest).encode("ascii"), rest, b"\n"))
+
+
+def _is_whole(line: bytes) -> bool:
+    return line.startswith(_HEAD) and digest(line[_HASH_END:]).encode() == line[9:_HASH_END]
+
+
+def _parse(line: bytes) -> Line:
+    start = _HASH_END + len(_ENTRIES)
+    # Inside of JSON texts a quotation mark has a backslash, so this is never found in an id.
+    cut = line.index(b"]" + _ADDED, start) + 1
+    entries = [
+        Entry(name, hashed, size, dataset, tuple(media))
+        for name, hashed, size, dataset, media in json.loads(line[start:cut])
+    ]
+    texts, at = [], cut + len(_ADDED)
+    for entry in entries:
+        texts.append(line[at : at + entry.size])
+        at += entry.size + 1
+    return Line(entries, texts)
+
+
+def whole_lines(data: bytes) -> tuple[list[Line], int]:
+    """The whole lines that some bytes of a journal begin with, and where they end.
+
+    What follows is a line that is being written, or that a kill or a crash cut short.
+
+    Raises:
+        StoreError: a whole line follows one that is not: the file is damaged.
+    """
+    lines: list[Line] = []
+    at = 0
+    while (stop := data.find(b"\n", at)) >= 0:
+        line = data[at:stop]
+        if not _is_whole(line):
+            if any(map(_is_whole, data[stop + 1 :].split(b"\n")[:-1])):
+                raise StoreError(f"a line is damaged at byte {at:,}")
+            break
+        lines.append(_parse(line))
+        at = stop + 1
+    return lines, at
+
+
+def read_journal(path: Path) -> list[Line]:
+    """The whole lines of a journal.
+
+    Raises:
+        FileNotFoundError: it is not there.
+        StoreError: it is damaged.
+    """
+    try:
+        return whole_lines(path.read_bytes())[0]
+    except StoreError as error:
+        raise damaged(path, error) from None
+
+
+def damaged(path: Path, error: StoreError) -> StoreError:
+    """The error for a journal that holds a damaged line before a whole one."""
+    return StoreError(f"{path} is damaged: {error}; restore the store from a copy")
+
+
+def cannot_write(root: Path, error: OSError) -> StoreError:
+    """The error for a store that the system does not write to."""
+    return StoreError(f"cannot write to {root}: {error.strerror or error}")
+
+
+def items_of(lines: Iterable[Line]) -> Iterator[tuple[Entry, Columns, Rows]]:
+    """The trajectories of some lines, in order."""
+    for line in lines:
+        for entry, text in zip(line.entries, line.texts, strict=True):
+            yield entry, *decode(text)
+
+
+def sync_folder(folder: Path) -> None:
+    """Let a machine that loses its power keep the names in a folder, where the system can."""
+    with suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+@contextmanager
+def locked(root: Path, name: str, *, wait: bool = True) -> Iterator[bool]:
+    """Hold a lock of a growing store against other processes and threads; a kill frees it.
+
+    Args:
+        root: folder of the store.
+        name: ``append`` for whoever writes to a journal, ``seal`` for whoever makes shards. Who
+            needs both takes ``seal`` first.
+        wait: wait for it; else the block is told whether it has the lock.
+
+    Raises:
+        StoreError: the folder cannot be written to.
+    """
+    from filelock import FileLock, Timeout
+
+    lock = FileLock(str(root / FOLDER / f"{name}.lock"))
+    try:
+        lock.acquire(poll_interval=0.002, blocking=wait)
+    except Timeout:
+        yield False
+        return
+    except OSError as error:
+        raise cannot_write(root, error) from error
+    try:
+        yield True
+    finally:
+        lock.release()
+        if not (root / GROWING).exists() and (root / MANIFEST).exists():
+            # It was sealed while this one waited; the file of the lock must not stay.
+            shutil.rmtree(root / FOLDER, ignore_errors=True)
