@@ -51,7 +51,7 @@ def _gemini_document(row: Row) -> bool:
         is_text(row, "sessionId")
         and has(row, "startTime", "lastUpdated")
         and bool(messages)
-        and all(message.get("type") in _GEMINI for message in messages)
+        and all(text(message, "type") in _GEMINI for message in messages)
     )
 
 
@@ -89,7 +89,7 @@ def _opencode_export(row: Row) -> bool:
 
 
 def _opencode_events(row: Row) -> bool:
-    return row.get("type") in _OPENCODE and is_text(row, "sessionID") and "part" in row
+    return text(row, "type") in _OPENCODE and is_text(row, "sessionID") and "part" in row
 
 
 def _opencode_tables(columns: frozenset[str]) -> bool:
@@ -155,7 +155,7 @@ FORMATS: tuple[KnownFormat, ...] = (
     KnownFormat(
         "codex",
         "a Codex rollout",
-        some(lambda row: row.get("type") in _CODEX and "payload" in row),
+        some(lambda row: text(row, "type") in _CODEX and "payload" in row),
     ),
     KnownFormat(
         "codex_legacy",
