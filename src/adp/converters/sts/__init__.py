@@ -1,0 +1,1 @@
+"""Sessions in the Session Trace Simple Format of the Hugging Face Hub."""

@@ -1,0 +1,1 @@
+"""Publishing a store: what is uploaded, made as a folder that is complete in itself."""
