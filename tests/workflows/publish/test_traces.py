@@ -124,6 +124,8 @@ def test_datasets_and_teich_read_the_examples(store: Store, tmp_path, form: Form
 def test_the_form_of_pi_brings_every_message_and_call_through_teich(store: Store, tmp_path):
     pytest.importorskip("teich")
     written(store, tmp_path / "out", "pi")
+    done = write_traces(store.root, str(tmp_path / "again"), options=TracesOptions(form="pi"))
+    assert not any(".name" in loss for loss in done.losses)
     calls = 0
     for row in loaded(tmp_path / "out", tmp_path / "cache"):
         run = by_session(store)[row["session_id"]]

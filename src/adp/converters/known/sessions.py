@@ -60,7 +60,8 @@ def _gemini_lines(row: Row) -> bool:
 
 
 def _session_head(row: Row) -> bool:
-    return row.get("type") == "session" and is_text(row, "id", "cwd") and "harness" not in row
+    own = "harness" not in row or "version" in row  # without a version it is one of `sts`
+    return row.get("type") == "session" and is_text(row, "id", "cwd") and own
 
 
 def _openclaw(row: Row) -> bool:
@@ -167,11 +168,6 @@ FORMATS: tuple[KnownFormat, ...] = (
     KnownFormat("openclaw", "an OpenClaw session", some(_openclaw)),
     KnownFormat("pi", "a Pi session", some(_pi)),
     KnownFormat("pi_message", "one message of a Pi session", first(_pi_message)),
-    KnownFormat(
-        "hf_sts",
-        "a session in the STS format",
-        some(lambda row: row.get("type") == "session" and is_text(row, "harness")),
-    ),
     KnownFormat(
         "droid",
         "a Droid session",

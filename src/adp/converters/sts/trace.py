@@ -1,7 +1,7 @@
 """Sessions as they are published for the Hub's trace viewer.
 
 They hold what the Hub documents and nothing else, so that its programs read them. What was tried
-with ``datasets`` 5.2 and teich 0.1 decides the rest:
+with ``datasets`` 5.2 and teich 0.3 decides the rest:
 
 - ``datasets`` takes a folder for agent traces when it infers ``type`` as a string and ``message``
   as JSON, from the first 10 MB of the first file. It infers JSON only when the messages do not
@@ -52,6 +52,8 @@ def trace_lines(trajectory: Trajectory, losses: Losses, harness: str, form: Form
         header["agent"] = agent
     pairs = writer.messages_with_rows()
     lines = list(_pi(header, pairs, writer) if form == "pi" else _sts(header, pairs))
+    if form == "pi":
+        losses.items = [item for item in losses.items if not _is_in_pi(item["path"])]
     encoded = [_ascii(line) for line in lines]
     if _is_uniform(lines, encoded):
         encoded[0] = _ascii({**lines[0], "message": {}})
@@ -105,6 +107,11 @@ def _pi(
         if row.timestamp is not None:
             entry["timestamp"] = _iso(row.timestamp)
         yield {**entry, "message": _pi_message(line["message"], row, writer)}
+
+
+def _is_in_pi(path: str) -> bool:
+    """Whether a value that STS has no place for has one in Pi's sessions."""
+    return "observations[" in path and path.endswith(("].name", "].is_error"))
 
 
 def _pi_message(message: Line, row: Step | Observation, writer: SessionWriter) -> Line:

@@ -5,10 +5,8 @@ from __future__ import annotations
 import functools
 import json
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
-
-from msgspec import Raw
 
 from adp.converters.openai_chat.content import write_content, write_foreign_content
 from adp.converters.openai_chat.write import ChatWriter, arrange
@@ -46,8 +44,7 @@ class SessionWriter(ChatWriter):
         """The first line."""
         run = self.trajectory
         extra = self.extra(run)
-        carried = _HEADER | {"source_id"} if not self.native else _HEADER | {"extra"}
-        report_columns(run, carried, "$", self.losses)
+        report_columns(run, self.carried(_HEADER), "$", self.losses)
         for index, link in enumerate(run.links):
             report_columns(link, frozenset(), f"$.links[{index}]", self.losses)
         if run.task is not None:
@@ -79,12 +76,10 @@ class SessionWriter(ChatWriter):
     def _step_line(self, step: Step, path: str) -> Line:
         extra = self.extra(step)
         carried = self.carried(_STEP) | self._time_columns(step)
-        if extra.shape.get("whole_line"):
-            parts = write_content(step, extra, self.trajectory.media, native=True)
-            if isinstance(parts, list) and len(parts) == 1:
-                report_columns(step, carried, path, self.losses)
-                return parts[0]  # type: ignore[no-any-return]
         report_columns(step, carried, path, self.losses)
+        if extra.shape.get("whole_line"):
+            line: Line = write_content(step, extra, self.trajectory.media, native=True)
+            return line
         if step.kind in ("context_edit", "event"):
             self.losses.add(f"{path}.kind", f"a step of kind {step.kind} becomes a message")
         role = extra.shape.get("role", k.USUAL_ROLES.get(step.source or "", "user"))
@@ -94,21 +89,25 @@ class SessionWriter(ChatWriter):
         if step.reasoning is not None:
             reasoning = media.restore(original(step, "reasoning", extra), self.trajectory.media)
             known["reasoningContent"] = _string(reasoning)
-        if calls := self._tool_calls(step, path, extra):
+        calls = self._tool_calls(step, path, extra)
+        if calls is not None:
             known["toolCalls"] = calls
         self._add_time(step, extra, path, known)
         if step.model is not None:
             known["model"] = _string(original(step, "model", extra))
         return self._enveloped(known, extra)
 
-    def _tool_calls(self, step: Step, path: str, extra: Extra) -> list[Any] | Raw | str | None:
+    def _tool_calls(self, step: Step, path: str, extra: Extra) -> list[Any] | None:
         written: Line = {}
-        self.add_calls(step, path, extra, written, _CALL)
-        calls = written.get("tool_calls")
-        if not self.native and isinstance(calls, list):
-            for call in calls:
+        # A call belongs to whom the message does.
+        others = step.source != "user" and any(call.requestor == "user" for call in step.calls)
+        carried = _CALL if others else _CALL | {"requestor"}
+        self.add_calls(step, path, extra, written, carried)
+        calls: list[Any] | None = written.get("tool_calls")
+        for call in calls or ():
+            if not self.native:
                 del call["type"]
-        return [] if calls is None and extra.shape.get("tool_calls") == "list" else calls
+        return calls
 
     def _result_line(self, row: Observation, path: str) -> Line:
         extra = self.extra(row)
@@ -118,8 +117,6 @@ class SessionWriter(ChatWriter):
             known["toolCallId"] = _string(answered)
         known["content"] = self._text(row, extra, path)
         carried = _RESULT | {"axtree"} if row.text is None and not self.native else _RESULT
-        if row.name is not None and row.name == self.name_of_call(row):
-            carried |= {"name"}
         self._add_time(row, extra, path, known)
         report_columns(row, self.carried(carried) | self._time_columns(row), path, self.losses)
         return self._enveloped(known, extra)
@@ -143,7 +140,10 @@ class SessionWriter(ChatWriter):
             return ""
         if not isinstance(content, list):
             return content
-        self.losses.add(f"{path}.content", "an image or a sound becomes its address in the text")
+        for index, part in enumerate(json.loads(row.content or "[]")):
+            if part["type"] == "media":
+                reason = "an image or a sound becomes its address in the text"
+                self.losses.add(f"{path}.content[{index}]", reason)
         return _string(JOINT.join(map(_words, content)))
 
     @staticmethod
@@ -154,14 +154,13 @@ class SessionWriter(ChatWriter):
         """The time in milliseconds, in the digits of the source while they say the same."""
         if row.timestamp is None:
             return
-        text = row.timestamp_text or ""
-        if self.native and jsontext.is_valid(text) and time_of(text) == row.timestamp:
-            known["timestamp"] = jsontext.raw(text)
-            return
-        if row.timestamp.microsecond % 1000:
-            self.losses.add(f"{path}.timestamp", "a time is written in whole milliseconds")
         stamp = row.timestamp if row.timestamp.tzinfo else row.timestamp.replace(tzinfo=UTC)
-        known["timestamp"] = round((stamp - _EPOCH).total_seconds() * 1000)
+        text = extra.shape.get("exact", {}).get("timestamp")
+        if text is None or time_of(text) != stamp:
+            text = digits_of(stamp)
+            if time_of(text) != stamp:
+                self.losses.add(f"{path}.timestamp", "a time is written in whole milliseconds")
+        known["timestamp"] = jsontext.raw(text)
 
     def _enveloped(self, known: Line, extra: Extra) -> Line:
         """The line around a message."""
@@ -173,17 +172,22 @@ class SessionWriter(ChatWriter):
                 if (value := kept.pop(f"line.{name}", None)) is not None:
                     around[name] = value
         keys = extra.shape.get("keys")
-        if keys is not None and "content" not in keys and known["content"] in (None, ""):
+        if keys is not None and "content" not in keys and known["content"] is None:
             del known["content"]
         message = arrange(known, kept, keys)
         return arrange({"type": "message", "message": message}, around, names)
 
 
+def digits_of(time: datetime) -> str:
+    """A time as milliseconds since 1970."""
+    return str((time - _EPOCH) // timedelta(milliseconds=1))
+
+
 def time_of(text: str) -> datetime | None:
     """The time that a number of milliseconds since 1970 stands for; None when it is too far."""
     try:
-        return datetime.fromtimestamp(float(text) / 1000, UTC)
-    except (ValueError, OverflowError, OSError):
+        return _EPOCH + timedelta(milliseconds=float(text))
+    except (ValueError, OverflowError):
         return None
 
 
