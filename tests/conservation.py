@@ -180,7 +180,13 @@ def missing(sources: list[Trajectory], targets: list[Trajectory], losses: Losses
 
 
 def _elsewhere(kind: str, value: Any, there: Counter[Piece]) -> bool:
-    """Whether a piece is in ``extra`` of the target, by the name that ATIF gives it there."""
+    """Whether a piece is in the target by another name.
+
+    ATIF has one in ``extra``; arguments that are a text and no object become the argument
+    ``input``.
+    """
+    if kind == "argument" and value[0] == ():
+        return there["argument", (("input",), value[1])] > 0
     return (kind == "opaque" and there["extra", "opaque"] > 0) or (
         kind == "extra" and there["extra", f"{value}_"] > 0
     )

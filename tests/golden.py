@@ -25,6 +25,7 @@ EXAMPLES = {
     "adp_v1": "examples/adp/shop.json",
     "sharegpt": "tests/converters/examples/garden.json",
     "atif": "tests/converters/examples/trip.json",
+    "sts": "tests/converters/examples/clock.jsonl",
 }
 
 

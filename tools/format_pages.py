@@ -25,6 +25,7 @@ _FILES = {
     "jsonl": "a record a line",
     "json_array": "one array of records",
     "json": "one record a file",
+    "session": "one record a file, with a line for each of its items",
 }
 _SHOWN = ("trajectories", "steps", "tool_calls", "observations", "links", "pairs")
 _HIDDEN = frozenset({"seq", "trajectory_id", "source_format", "source_hash"})
@@ -53,7 +54,8 @@ def format_page(name: str) -> str:
     lines = [
         *(f"# {name}", "", NOTE, "", f"{converter.title}.", ""),
         *("## How it is recognised", "", converter.recognised, ""),
-        f"Files are usually {_FILES[converter.container]}; any framing is read "
+        f"Files are usually {_FILES[converter.container]}"
+        f"{'' if converter.container == 'session' else '; any framing is read'} "
         "([store.md](../store.md)). To skip the guess: "
         f"`adp convert SRC --from {name} -o STORE`.",
         "",
@@ -77,12 +79,15 @@ def _flavours(converter: Converter) -> list[str]:
 def _example(name: str, converter: Converter) -> list[str]:
     """A small record, and the rows that it becomes."""
     record = load_probe(name)["example"]
-    lines = ["## Example", "", "This record", "", "```json"]
+    what = (
+        "The lines of this file, as a list," if converter.container == "session" else "This record"
+    )
+    lines = ["## Example", "", what, "", "```json"]
     lines += [
         json.dumps(record, indent=2, ensure_ascii=False),
         "```",
         "",
-        "becomes these rows:",
+        f"become{'' if converter.container == 'session' else 's'} these rows:",
         "",
     ]
     for kind, rows in _rows(converter, record).items():

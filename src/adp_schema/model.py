@@ -328,7 +328,7 @@ class SourceFile(Row):
     dataset: str | None = _field("Data set that its trajectories were put in.")
     source_format: str | None = _field("Format that it was read as.")
     framing: str | None = _field(
-        "How it is cut into records: jsonl, json_array, documents, json, parquet; "
+        "How it is cut into records: jsonl, json_array, documents, json, session, parquet; "
         "or side: it belongs to another file."
     )
     size: int | None = _field("Size in bytes.")

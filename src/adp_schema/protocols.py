@@ -101,7 +101,8 @@ class Converter(Protocol):
     title: str
     """One line for ``adp formats``."""
     container: str
-    """How its files are usually laid out: ``jsonl``, ``json_array`` or ``json``."""
+    """How its files are usually laid out: ``jsonl``, ``json_array``, ``json``, or
+    ``session``: a file of lines is one record, and `read` gets its lines as a JSON array."""
     recognised: str
     """How a record is recognised, in one sentence."""
     versions: str
@@ -142,7 +143,7 @@ class Converter(Protocol):
 
     def write(
         self, trajectory: Trajectory, losses: Losses, flavour: str | None = None
-    ) -> dict[str, Any]:
+    ) -> dict[str, Any] | list[dict[str, Any]]:
         """Convert a trajectory into a record of this format.
 
         Args:
@@ -151,6 +152,7 @@ class Converter(Protocol):
             flavour: one of `flavours`; None means the first.
 
         Returns:
-            The record as a tree of dicts, lists, scalars and `Raw` JSON text, in key order.
+            The record as a tree of dicts, lists, scalars and `Raw` JSON text, in key order; the
+            lines of a ``session``.
         """
         ...

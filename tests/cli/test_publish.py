@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from adp.workflows.publish import findings, publish
+from adp.workflows.publish import findings
 from adp.workflows.publish.findings import Found
 from adp_schema.store import Store
 
@@ -77,26 +77,21 @@ def test_findings_stop_it(run, store: Store, monkeypatch):
     assert "findings PUBLISHED AS THEY ARE: 1 token" in done.out
 
 
-def test_upload_gets_the_folder_and_the_cache_is_cleared(run, store: Store, tmp_path, monkeypatch):
-    calls = []
-
-    class Uploaded:
-        url = "https://huggingface.co/datasets/alice/runs"
-
-    def upload(folder, name, options, tag, told):
-        assert (folder / "SHA256SUMS").exists()
-        calls.append((name, options.private, options.message, tag))
-        return Uploaded()
-
-    monkeypatch.setattr(publish, "_upload", upload)
-    words = ("publish", store.root, "alice/runs", "--license", "mit", "--private", "--tag", "v1",
+def test_it_goes_up_and_the_cache_is_cleared(run, store: Store, tmp_path, fake_hub):
+    words = ("publish", store.root, "me/runs", "--license", "mit", "--private", "--tag", "v1",
              "--message", "first")  # fmt: skip
     done = run(*words)
     assert done.code == 0
-    assert "uploaded to https://huggingface.co/datasets/alice/runs" in done.out
-    assert calls == [("alice/runs", True, "first", "v1")]
+    assert f"uploaded to {fake_hub.url}/datasets/me/runs" in done.out
+    repo = fake_hub.repos.repos["me/runs"]
+    assert repo.private
+    assert [commit.title for commit in repo.history()][:1] == ["first"]
+    assert "v1" in repo.tags
+    assert "SHA256SUMS" in fake_hub.repos.files("me/runs")
     assert list((tmp_path / "cache" / "adp" / "publish").iterdir()) == []
-    assert run(*words, "--out", tmp_path / "mine").code == 0
+    again = run(*words, "--traces", "--out", tmp_path / "mine", "--json")
+    assert again.code == 0
+    assert [one["commits"] for one in json.loads(again.out)["uploaded"]] == [0, 1]
     assert (tmp_path / "mine" / "README.md").exists()
 
 

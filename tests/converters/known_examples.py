@@ -48,10 +48,6 @@ LINES: dict[str, list[Any]] = {
         {"type": "session", "version": 3, "id": "1", "timestamp": "t", "cwd": "/h"},
         {"type": "message", "id": "2", "parentId": None, "message": _USER},
     ],
-    "hf_sts": [
-        {"type": "session", "harness": "llama.app", "id": "1"},
-        {"type": "message", "message": _USER},
-    ],
     "droid": [
         {"type": "session_start", "id": "1", "title": "t", "cwd": "/h"},
         {"type": "message", "id": "2", "timestamp": "t", "message": _USER},
@@ -243,6 +239,10 @@ TABLES = {
 OTHERS = {"text": b"# Title\n", "yaml": b"a: 1\n", "empty": b""}
 
 SUPPORTED: dict[str, Any] = {
+    "sts": [
+        {"type": "session", "harness": "llama.app", "id": "1", "cwd": "/h"},
+        {"type": "message", "message": _USER},
+    ],
     "openai_chat": [{"messages": [_USER, {"role": "assistant", "content": "ho"}]}],
     "openai_chat_tools": [
         {

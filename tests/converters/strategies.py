@@ -306,6 +306,52 @@ def openai_records() -> st.SearchStrategy[bytes]:
     return record.map(lambda text: text.encode("utf-8"))
 
 
+def sts_records() -> st.SearchStrategy[bytes]:
+    """Sessions of the format ``sts`` as a JSON array of their lines."""
+    stamps = st.one_of(
+        st.sampled_from(["1767225600000", "1767225600000.5", "-1", "0.0", "1e12", "null", '"t"']),
+        NUMBERS,
+    )
+    common = {"timestamp": stamps, "model": st.one_of(NAMES, st.just("null")), "line.id": NAMES}
+    listed = st.builds(_array, st.lists(calls(), max_size=3), st.booleans())
+    role = st.sampled_from(["user", "system", "narrator", "", "r\xe9"]).map(escaped)
+    says = fields({"role": role, "content": contents()}, common, required=("role",))
+    agent = fields(
+        {
+            "role": st.sampled_from(['"assistant"', '"assistant"', '"user"']),
+            "content": contents(),
+            "reasoningContent": st.one_of(strings(), strings(), VALUES),
+            "toolCalls": st.one_of(listed, listed, st.sampled_from(["null", "[]", '"x"'])),
+        },
+        {**common, "toolCallId": IDS},
+        required=("role",),
+    )
+    result = fields(
+        {"role": st.just('"tool"'), "toolCallId": _ODD_IDS, "content": contents()},
+        {**common, "toolCalls": listed},
+        required=("role",),
+    )
+    message = st.one_of(says, agent, agent, result, result)
+    around = {"id": st.one_of(NAMES, NUMBERS), "parentId": st.just("null"), "timestamp": strings()}
+    line = fields({"type": st.just('"message"'), "message": message}, around, required=("type",))
+    other = fields({"type": strings(), "message": VALUES}, around).filter(_is_no_session)
+    columns = {key: value for key, value in _columns(listed).items() if key not in ("id", "uuid")}
+    header = fields(
+        {"type": st.just('"session"'), "harness": NAMES, "id": NAMES},
+        {**columns, "name": strings(), "message": st.just("{}")},
+        required=("type",),
+    )
+    lines = st.lists(st.one_of(line, line, line, other), max_size=6)
+    whole = st.builds(
+        lambda first, rest, s: _array([first, *rest], s), header, lines, st.booleans()
+    )
+    return whole.map(lambda text: text.encode("utf-8"))
+
+
+def _is_no_session(line: str) -> bool:
+    return '"session"' not in line and "role" not in line
+
+
 def _v1(name: str, usual: dict[str, Text], further: dict[str, Text] | None = None) -> Text:
     keys = {"class_": st.just(escaped(name)), **usual}
     return fields(keys, further, required=tuple(keys))

@@ -40,6 +40,17 @@ def test_recognised_as_itself_and_nothing_else(name, tmp_path):
     assert recognise_known(path) is named(name)
 
 
+@pytest.mark.parametrize("name", sorted({*LINES, *DOCUMENTS}))
+def test_values_of_another_type_are_no_error(name):
+    value = LINES.get(name) or DOCUMENTS[name]
+    records = value if isinstance(value, list) else [value]
+    for record in filter(lambda record: isinstance(record, dict), records):
+        for key in record:
+            for odd in ([], {}, [[]], [{}], {"type": []}, 1, None):
+                data = json.dumps({**record, key: odd}).encode()
+                kinds_of(text_head("odd.jsonl", data, cut=False))
+
+
 @pytest.mark.parametrize("name", sorted(LINES))
 def test_compressed(name, tmp_path):
     path = write_example(name, tmp_path)

@@ -34,9 +34,9 @@ def test_mutations(name):
 
 def test_a_loss_is_found(monkeypatch):
     """The check can fail: a writer that forgets the arguments is noticed."""
-    from adp.converters.openai_chat.write import _Writer
+    from adp.converters.openai_chat.write import ChatWriter
 
-    monkeypatch.setattr(_Writer, "_arguments", lambda *_: "{}")
+    monkeypatch.setattr(ChatWriter, "_arguments", lambda *_: "{}")
     record = (
         b'{"messages": [{"role": "assistant", "content": null, "tool_calls": [{"id": "c", "type": '
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, is_dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -141,13 +141,9 @@ def facts(done: Published) -> dict[str, Any]:
 
     return {
         **facts_of_folder(done.prepared),
-        "traces": _plain(done.traces),
-        "uploaded": [_plain(one) for one in done.uploaded],
+        "traces": asdict(done.traces) if done.traces else None,
+        "uploaded": [asdict(one) for one in done.uploaded],
     }
-
-
-def _plain(value: Any) -> Any:
-    return asdict(value) if is_dataclass(value) and not isinstance(value, type) else value
 
 
 def show_licenses(path: str, options: Any) -> None:

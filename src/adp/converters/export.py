@@ -9,7 +9,7 @@ are written again beside a file of the same format.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import chain, groupby, islice
 from pathlib import Path
@@ -24,6 +24,7 @@ from adp.converters.files.writing import (
     written_whole,
 )
 from adp.converters.registry import formats
+from adp.core.filenames import safe_name
 from adp.core.progress import Progress, Silent
 from adp_schema.errors import (
     ConversionLossError,
@@ -36,7 +37,10 @@ from adp_schema.model import Trajectory
 from adp_schema.protocols import Converter, Losses
 from adp_schema.store import Store
 
-_SUFFIXES = {"jsonl": ".jsonl", "json_array": ".json", "json": ".json", "parquet": ".parquet"}
+_SUFFIXES = {
+    **{"jsonl": ".jsonl", "json_array": ".json", "json": ".json", "parquet": ".parquet"},
+    "session": ".jsonl",
+}
 
 
 @dataclass
@@ -76,14 +80,13 @@ def export(
         progress: told how far it is, in trajectories.
 
     Raises:
-        UsageError: there is no such format or flavour.
+        UsageError: there is no such format or flavour, or it cannot be put into a single file.
         OutputExistsError: the folder holds something, or cannot be written.
         ConversionLossError: with ``strict``, the format cannot hold something.
     """
     converter = formats.get(to)
     _check_flavour(converter, flavour)
-    if single is not None and str(_safe(single)) != single:
-        raise UsageError(f"--single names a file in the folder of -o, not {single}")
+    _check_single(converter, single)
     folder = Path(out)
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise OutputExistsError(f"{folder} is there and not empty; choose another -o")
@@ -93,7 +96,8 @@ def export(
     written: set[Path] = set()
     sources = _sources(store)
     try:
-        for name, trajectories in groupby(store.trajectories(), _file_of(single)):
+        file_of = _file_of(single, converter, sources)
+        for name, trajectories in groupby(store.trajectories(), file_of):
             source = None if single else sources.get(name)
             target = folder / _target_name(name, sources.get(name), converter, single)
             if target in written:
@@ -114,9 +118,20 @@ def export(
     return report
 
 
-def _file_of(single: str | None) -> Any:
+def _file_of(
+    single: str | None, converter: Converter, sources: dict[str, dict[str, Any]]
+) -> Callable[[Trajectory], str]:
     """The key that tells the trajectories of one output file from those of the next."""
-    return lambda trajectory: single or trajectory.source_file or "trajectories"
+
+    def file_of(trajectory: Trajectory) -> str:
+        name = trajectory.source_file or "trajectories"
+        same = name in sources and sources[name]["source_format"] == converter.name
+        if converter.container != "session" or same:
+            return name
+        own = (trajectory.trajectory_id or "").removeprefix(f"{trajectory.dataset}/")
+        return f"{without_compression(Path(name)).with_suffix('')}/{safe_name(own)}.jsonl"
+
+    return file_of if single is None else lambda trajectory: single
 
 
 def _sources(store: Store) -> dict[str, dict[str, Any]]:
@@ -146,6 +161,15 @@ def _check_flavour(converter: Converter, flavour: str | None) -> None:
     if not converter.flavours:
         raise UsageError(f"the format {converter.name} has no flavours; leave out --flavour")
     raise UsageError(unknown_name("flavour", flavour, converter.flavours))
+
+
+def _check_single(converter: Converter, single: str | None) -> None:
+    if single is None:
+        return
+    if str(_safe(single)) != single:
+        raise UsageError(f"--single names a file in the folder of -o, not {single}")
+    if converter.container == "session":
+        raise UsageError(f"{converter.name} has one session a file; leave out --single")
 
 
 @dataclass
@@ -212,7 +236,8 @@ def _write(
     if framing is None:
         framing = "parquet" if target.suffix == ".parquet" else converter.container
         suffix = without_compression(target).suffix
-        framing = "jsonl" if suffix in (".jsonl", ".ndjson") else framing
+        if suffix in (".jsonl", ".ndjson") and framing != "session":
+            framing = "jsonl"
     style = json.loads(source["style"]) if source is not None and same else default_style(framing)
     if framing == "json":
         # A file holds one document; several records need an array around them.
@@ -254,6 +279,11 @@ def _write_records(
     count = 0
     for record in records:
         file.write((b"[" + margin if array else b"") if count == 0 else between)
+        if framing == "session":
+            lines = (styles.lay_out(line, style, in_array=False) for line in record)
+            file.write(b"\n".join(lines))
+            count += 1
+            continue
         data = styles.lay_out(record, style, in_array=indent > 0)
         if framing == "jsonl" and b"\n" in data:
             data = styles.lay_out(record, {**style, "layout": "spaced"}, in_array=False)

@@ -153,6 +153,9 @@ def _kind(item: Any, index: int) -> str:
         words.append(item["source"])
     if "step_id" in item and isinstance(item.get("source"), str):
         words.append(item["source"])
+    message = item.get("message")
+    if isinstance(message, dict) and isinstance(message.get("role"), str):
+        words.append(message["role"])
     return ", ".join(words) or "*"
 
 

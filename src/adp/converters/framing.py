@@ -5,6 +5,8 @@
   brackets, so that an array larger than memory can be read.
 - ``documents``: JSON values that follow each other, each over one line or many.
 - ``json``: the whole file is one record.
+- ``session``: the whole file is one record too, and its lines are the items of a list. A converter
+  whose container is ``session`` gets them as a JSON array.
 - ``parquet``: a record a row, written as JSON (see `adp.converters.parquet_rows`).
 - ``side``: the whole file belongs to another one, which is converted together with it.
 
@@ -216,6 +218,19 @@ def _document(source: Source, piece: Piece, limits: Limits) -> Iterator[Frame]:
         yield frame
 
 
+def _session(source: Source, piece: Piece, limits: Limits) -> Iterator[Frame]:
+    frame = whole_file(source, limits)
+    frame.error, frame.hash = source.fault, frame.source_hash()
+    frame.data = lines_as_array(frame.data)
+    yield frame
+
+
+def lines_as_array(data: bytes) -> bytes:
+    """The lines of a file as one JSON array; blank ones are left out."""
+    lines = [line.strip(b" \t\r") for line in data.removeprefix(_BOM).split(b"\n")]
+    return b"[" + b",\n".join(filter(None, lines)) + b"]"
+
+
 def _side(source: Source, piece: Piece, limits: Limits) -> Iterator[Frame]:
     frame = whole_file(source, limits)
     frame.error = source.fault
@@ -235,6 +250,7 @@ _READERS: dict[str, Callable[[Source, Piece, Limits], Iterator[Frame]]] = {
     "json_array": _elements,
     "documents": _documents,
     "json": _document,
+    "session": _session,
     "side": _side,
 }
 

@@ -157,6 +157,10 @@ def _plan_file(item: InputFile, choice: _Choice) -> PlannedFile:
             pieces = framing.pieces_of(place, item.source_file, kind, choice.limits)
             head = _head(pieces, choice.limits)
             chosen, why = _recognise(item, head, choice)
+            if _is_session(chosen, kind):
+                # Its lines were looked at one by one; all of them are one record.
+                kind = "session"
+                pieces = framing.pieces_of(place, item.source_file, kind, choice.limits)
             hint = "" if "--from" in why else "; name the format with --from (see: adp formats)"
             first = head[0].data if head and not head[0].error else None
             style = layout(place, kind, first, choice.limits)
@@ -180,6 +184,12 @@ def _plan_file(item: InputFile, choice: _Choice) -> PlannedFile:
         style=style,
         pieces=pieces,
     )
+
+
+def _is_session(chosen: str | None, kind: str) -> bool:
+    """Whether a file of lines is one record of its format."""
+    lines = kind in ("jsonl", "json")
+    return lines and chosen is not None and formats.get(chosen).container == "session"
 
 
 def _head(pieces: list[Piece], limits: Limits) -> list[Frame]:

@@ -10,6 +10,7 @@ BUILTIN = {
     "atif": "adp.converters.atif:CONVERTER",
     "openai_chat": "adp.converters.openai_chat:CONVERTER",
     "sharegpt": "adp.converters.sharegpt:CONVERTER",
+    "sts": "adp.converters.sts:CONVERTER",
 }
 
 formats: Registry[Converter] = Registry("format", "adp.converters", BUILTIN)

@@ -59,7 +59,7 @@ def _llm_log(row: Row) -> bool:
 def _v1_event(row: Row) -> bool:
     kind = text(row, "kind")
     known = kind.endswith("Event") or kind in ("Condensation", "UserRejectObservation")
-    return known and row.get("source") in _V1_SOURCES and has(row, "id", "timestamp")
+    return known and text(row, "source") in _V1_SOURCES and has(row, "id", "timestamp")
 
 
 def _swe_agent(row: Row) -> bool:

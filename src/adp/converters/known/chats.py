@@ -28,7 +28,7 @@ _ANTHROPIC_BLOCKS = {"tool_use", "tool_result", "thinking", "redacted_thinking"}
 def _has_v1_blocks(messages: list[Row]) -> bool:
     found = blocks(messages)
     return bool(found) and all(
-        block.get("type") in _V1_BLOCKS and "value" in block for block in found
+        text(block, "type") in _V1_BLOCKS and "value" in block for block in found
     )
 
 

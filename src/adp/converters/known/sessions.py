@@ -51,7 +51,7 @@ def _gemini_document(row: Row) -> bool:
         is_text(row, "sessionId")
         and has(row, "startTime", "lastUpdated")
         and bool(messages)
-        and all(message.get("type") in _GEMINI for message in messages)
+        and all(text(message, "type") in _GEMINI for message in messages)
     )
 
 
@@ -60,7 +60,8 @@ def _gemini_lines(row: Row) -> bool:
 
 
 def _session_head(row: Row) -> bool:
-    return row.get("type") == "session" and is_text(row, "id", "cwd") and "harness" not in row
+    own = "harness" not in row or "version" in row  # without a version it is one of `sts`
+    return row.get("type") == "session" and is_text(row, "id", "cwd") and own
 
 
 def _openclaw(row: Row) -> bool:
@@ -89,7 +90,7 @@ def _opencode_export(row: Row) -> bool:
 
 
 def _opencode_events(row: Row) -> bool:
-    return row.get("type") in _OPENCODE and is_text(row, "sessionID") and "part" in row
+    return text(row, "type") in _OPENCODE and is_text(row, "sessionID") and "part" in row
 
 
 def _opencode_tables(columns: frozenset[str]) -> bool:
@@ -155,7 +156,7 @@ FORMATS: tuple[KnownFormat, ...] = (
     KnownFormat(
         "codex",
         "a Codex rollout",
-        some(lambda row: row.get("type") in _CODEX and "payload" in row),
+        some(lambda row: text(row, "type") in _CODEX and "payload" in row),
     ),
     KnownFormat(
         "codex_legacy",
@@ -167,11 +168,6 @@ FORMATS: tuple[KnownFormat, ...] = (
     KnownFormat("openclaw", "an OpenClaw session", some(_openclaw)),
     KnownFormat("pi", "a Pi session", some(_pi)),
     KnownFormat("pi_message", "one message of a Pi session", first(_pi_message)),
-    KnownFormat(
-        "hf_sts",
-        "a session in the STS format",
-        some(lambda row: row.get("type") == "session" and is_text(row, "harness")),
-    ),
     KnownFormat(
         "droid",
         "a Droid session",

@@ -14,6 +14,7 @@ from adp.converters.known.signature import (
     inner,
     is_text,
     items,
+    text,
 )
 
 _LANGFUSE = {
@@ -66,7 +67,7 @@ def _spans_of(dialect: str) -> Callable[[Head], bool]:
 
 
 def _is_observation(row: Row) -> bool:
-    return has(row, "traceId", "startTime") and row.get("type") in _LANGFUSE
+    return has(row, "traceId", "startTime") and text(row, "type") in _LANGFUSE
 
 
 def _langfuse(row: Row) -> bool:

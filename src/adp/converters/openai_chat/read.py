@@ -31,13 +31,13 @@ def read_record(record: RawRecord, builder: RowBuilder, losses: Losses) -> None:
         fields = jsontext.decode_object(record.data)
     except msgspec.ValidationError:
         raise RecordError("expected an object") from None
-    _report_lost(record.data, fields, "$", losses)
+    report_lost(record.data, fields, "$", losses)
     names = list(fields)
     form: dict[str, Any] = {}
     columns: Columns = {}
     messages, marked = _messages(fields, form, builder, losses)
     marked = marked or record.marked
-    _tools(fields, columns, form)
+    take_tools(fields, columns, form)
     take_fields(k.RECORD_FIELDS, fields, columns, form)
     if names != _usual_record(names, form, fields):
         form["keys"] = names
@@ -86,7 +86,7 @@ def _layout(text: str, path: str, losses: Losses) -> dict[str, object]:
     return layout
 
 
-def _tools(fields: dict[str, Raw], columns: Columns, form: dict[str, Any]) -> None:
+def take_tools(fields: dict[str, Raw], columns: Columns, form: dict[str, Any]) -> None:
     """``tools``, or the old ``functions``, as a list or a JSON string of one."""
     key = "tools" if "tools" in fields else "functions"
     raw = fields.get(key)
@@ -108,7 +108,8 @@ def _tools(fields: dict[str, Raw], columns: Columns, form: dict[str, Any]) -> No
     columns["tools_origin"] = "recorded"
 
 
-def _report_lost(text: Raw | bytes, decoded: dict[str, Raw], path: str, losses: Losses) -> None:
+def report_lost(text: Raw | bytes, decoded: dict[str, Raw], path: str, losses: Losses) -> None:
+    """Report keys that an object has twice, and those whose characters cannot be stored."""
     for name in jsontext.lost_keys(text, decoded):
         losses.add(f"{path}.{name}", "the key occurs twice; the last value was kept")
     for name in decoded:
@@ -126,7 +127,7 @@ def _message(raw: Raw, path: str, builder: RowBuilder, losses: Losses) -> None:
     if jsontext.first_byte(raw) != _BRACE:
         raise RecordError("expected a message object", path)
     message = jsontext.decode_object(raw)
-    _report_lost(raw, message, path, losses)
+    report_lost(raw, message, path, losses)
     role_raw = message.get("role")
     if role_raw is None or jsontext.first_byte(role_raw) != _QUOTE:
         raise RecordError("expected a role", f"{path}.role")
@@ -171,7 +172,7 @@ def _step(
     builder.step(columns)
     requestor = "user" if source == "user" else "agent"
     for index, call in enumerate(calls):
-        _call(call, requestor, f"{path}.tool_calls[{index}]", builder, losses)
+        read_call(call, requestor, f"{path}.tool_calls[{index}]", builder, losses)
     if old_call and old is not None:
         _function_call(old, requestor, f"{path}.function_call", builder, losses)
 
@@ -273,11 +274,16 @@ def _call_list(
     return calls
 
 
-def _call(raw: Raw, requestor: str, path: str, builder: RowBuilder, losses: Losses) -> None:
+def read_call(raw: Raw, requestor: str, path: str, builder: RowBuilder, losses: Losses) -> None:
+    """Add a call to the step at hand.
+
+    Raises:
+        RecordError: it is no object.
+    """
     if jsontext.first_byte(raw) != _BRACE:
         raise RecordError("expected a call object", path)
     call = jsontext.decode_object(raw)
-    _report_lost(raw, call, path, losses)
+    report_lost(raw, call, path, losses)
     names = list(call)
     form: dict[str, Any] = {}
     columns: Columns = {"kind": "function", "requestor": requestor}
@@ -295,7 +301,7 @@ def _call(raw: Raw, requestor: str, path: str, builder: RowBuilder, losses: Loss
     else:
         inner_raw = call.pop(inner_key)
         inner = jsontext.decode_object(inner_raw)
-        _report_lost(inner_raw, inner, f"{path}.{inner_key}", losses)
+        report_lost(inner_raw, inner, f"{path}.{inner_key}", losses)
         if inner_key == "custom":
             form["form"] = "custom"
         _function(inner, columns, form)
@@ -315,7 +321,7 @@ def _function_call(
 ) -> None:
     """The old single call: an object with name and arguments."""
     inner = jsontext.decode_object(raw)
-    _report_lost(raw, inner, path, losses)
+    report_lost(raw, inner, path, losses)
     form: dict[str, Any] = {"form": "function_call"}
     columns: Columns = {"kind": "function", "requestor": requestor}
     _function(inner, columns, form)

@@ -27,7 +27,7 @@ _EXTRA = frozenset({"extra"})
 
 def write_record(trajectory: Trajectory, losses: Losses) -> dict[str, Any]:
     """Convert one trajectory; what the format has no place for is reported."""
-    writer = _Writer(trajectory, losses)
+    writer = ChatWriter(trajectory, losses, native=trajectory.source_format == k.NAME)
     extra = writer.extra(trajectory)
     report_columns(trajectory, writer.carried(_RECORD), "$", losses)
     for index, link in enumerate(trajectory.links):
@@ -76,13 +76,20 @@ def _string(value: Any) -> Any:
     return jsontext.string(value) if isinstance(value, str) else value
 
 
-class _Writer:
-    """Writes the messages of one trajectory."""
+class ChatWriter:
+    """Writes the messages of one trajectory.
 
-    def __init__(self, trajectory: Trajectory, losses: Losses) -> None:
+    Args:
+        trajectory: what is written.
+        losses: takes what the format has no place for.
+        native: whether the trajectory was read from the format that is written, so that its form
+            is known.
+    """
+
+    def __init__(self, trajectory: Trajectory, losses: Losses, *, native: bool) -> None:
         self.trajectory = trajectory
         self.losses = losses
-        self.native = trajectory.source_format == k.NAME
+        self.native = native
         self._made_ids: dict[tuple[int | None, int | None], str] = {}
         if not self.native:
             self._make_ids()
@@ -145,7 +152,7 @@ class _Writer:
         if step.reasoning is not None:
             reasoning = media.restore(original(step, "reasoning", extra), blobs)
             known[extra.shape.get("reasoning", "reasoning_content")] = _string(reasoning)
-        self._calls(step, path, extra, known)
+        self.add_calls(step, path, extra, known)
         if step.loss_weight is not None:
             known["weight"] = write_number(step.loss_weight, "weight", extra)
         names = extra.shape.get("keys")
@@ -159,17 +166,25 @@ class _Writer:
             return write_content(row, extra, blobs, native=True)
         return write_foreign_content(row, extra, blobs, path, self.losses)
 
-    def _calls(self, step: Step, path: str, extra: Extra, known: dict[str, Any]) -> None:
+    def add_calls(
+        self,
+        step: Step,
+        path: str,
+        extra: Extra,
+        known: dict[str, Any],
+        carried: frozenset[str] = _CALL,
+    ) -> None:
+        """Add the calls of a step to its message; columns that are not carried are reported."""
         calls: list[Any] = []
         for index, call in enumerate(step.calls):
             form = self.extra(call)
-            report_columns(call, self.carried(_CALL), f"{path}.calls[{index}]", self.losses)
+            report_columns(call, self.carried(carried), f"{path}.calls[{index}]", self.losses)
             if form.shape.get("form") == "function_call":
                 inner = self._function(call, form)
                 kept = self.kept(form)
                 known["function_call"] = arrange(inner, kept, form.shape.get("function"))
             else:
-                calls.append(self._call(step, call, form))
+                calls.append(self.call(step, call, form))
         listed = extra.shape.get("tool_calls")
         if calls or listed is not None:
             known["tool_calls"] = calls
@@ -178,7 +193,8 @@ class _Writer:
         if "function_call" in known and "tool_calls" in known:
             known["function_call"] = known.pop("function_call")
 
-    def _call(self, step: Step, call: ToolCall, extra: Extra) -> dict[str, Any]:
+    def call(self, step: Step, call: ToolCall, extra: Extra) -> dict[str, Any]:
+        """A call as an object."""
         form = extra.shape.get("form", "function")
         kept = dict(self.kept(extra))
         inner = self._function(call, extra)
@@ -229,7 +245,7 @@ class _Writer:
             return None if self.native else "{}"
         return jsontext.string(loose)
 
-    def _answered(self, row: Observation, extra: Extra, path: str) -> str | None:
+    def answered(self, row: Observation, extra: Extra, path: str) -> str | None:
         """The id of the call that a result answers, as the target writes it."""
         first, second = "native_call_id", "call_id"
         if not self.native:
@@ -246,7 +262,7 @@ class _Writer:
     def _result(self, row: Observation, path: str) -> dict[str, Any]:
         extra = self.extra(row)
         known: dict[str, Any] = {"role": _string(extra.shape.get("role", "tool"))}
-        answered = None if extra.shape.get("by_order") else self._answered(row, extra, path)
+        answered = None if extra.shape.get("by_order") else self.answered(row, extra, path)
         if answered is not None:
             known["tool_call_id"] = _string(answered)
         elif not self.native:

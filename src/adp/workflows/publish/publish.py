@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 import os
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from adp.core import shards
 from adp.core.progress import Progress, Silent
@@ -16,6 +14,9 @@ from adp.core.staged import versions
 from adp.workflows.publish.configs import STORE
 from adp.workflows.publish.folder import Prepared, PublishOptions, prepare
 from adp.workflows.publish.repo import RepoId
+from adp.workflows.publish.traces import TracesOptions, TracesWritten, write_traces
+from adp.workflows.publish.upload import Uploaded
+from adp.workflows.publish.upload import upload as send
 from adp_schema.ids import digest
 
 TRACES = "-traces"
@@ -46,8 +47,8 @@ class Published:
     """
 
     prepared: Prepared
-    traces: Any | None
-    uploaded: list[Any]
+    traces: TracesWritten | None
+    uploaded: list[Uploaded]
 
 
 def default_folder(path: str, repo: RepoId, options: PublishOptions) -> Path:
@@ -96,24 +97,29 @@ def publish(
         return published
     targets = [(folder, str(repo))] + ([(beside, f"{repo}{TRACES}")] if traces else [])
     for each, name in targets:
-        published.uploaded.append(_upload(each, name, upload, options.tag, told))
+        published.uploaded.append(
+            send(
+                each,
+                name,
+                private=upload.private,
+                tag=options.tag,
+                message=upload.message,
+                progress=told,
+            )
+        )
     if out is None:
         for each, _ in targets:
             shutil.rmtree(each)
     return published
 
 
-def _write_traces(prepared: Prepared, out: Path, options: PublishOptions, told: Progress) -> Any:
-    tool: Any = importlib.import_module("adp.workflows.publish.traces")
-    licensed = prepared.assessment.hub_license()
-    how = tool.TracesOptions(
-        repo_id=str(prepared.repo), license=licensed, title=options.title or prepared.repo.name
+def _write_traces(
+    prepared: Prepared, out: Path, options: PublishOptions, told: Progress
+) -> TracesWritten:
+    """Write the data set of sessions beside the folder."""
+    how = TracesOptions(
+        repo_id=str(prepared.repo),
+        license=prepared.assessment.hub_license(),
+        title=options.title or prepared.repo.name,
     )
-    return tool.write_traces(str(prepared.folder / STORE), str(out), options=how, progress=told)
-
-
-def _upload(folder: Path, name: str, upload: UploadOptions, tag: str | None, told: Progress) -> Any:
-    tool: Any = importlib.import_module("adp.workflows.publish.upload")
-    return tool.upload(
-        folder, name, private=upload.private, tag=tag, message=upload.message, progress=told
-    )
+    return write_traces(str(prepared.folder / STORE), str(out), options=how, progress=told)

@@ -46,7 +46,7 @@ LAST = ("README.md", "croissant.json", "SHA256SUMS", f"store/{MANIFEST}", MANIFE
 
 OWNED = re.compile(
     rf"store/{re.escape(MANIFEST)}|store/[a-z_]+/part-\d+\.parquet"
-    r"|messages/\w+-\d+\.parquet|croissant\.json|SHA256SUMS"
+    r"|messages/\w+-\d+\.parquet|croissant\.json|SHA256SUMS|traces/.+\.jsonl"
 )
 """What an earlier publication wrote, and a new one removes when it has no such file. Everything
 else in the repository belongs to people."""

@@ -1,0 +1,69 @@
+"""The Session Trace Simple Format of the Hugging Face Hub: a session a file, a line a message.
+
+How a line becomes rows: the header is the trajectory; system, user and assistant messages are
+steps; tool messages are observations that arrive after the step before them; any other line is an
+event. Whatever no column holds stays in ``extra`` (see `keys`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from msgspec import Raw
+
+from adp.converters.sts.read import read_session
+from adp.converters.sts.write import write_session
+from adp_schema import jsontext
+from adp_schema.builder import RowBuilder
+from adp_schema.model import Trajectory
+from adp_schema.protocols import Losses, Match, RawRecord
+
+
+class STS:
+    """The format ``sts``."""
+
+    name = "sts"
+    version = "1"
+    title = "Session traces of the Hugging Face Hub (STS), one session a file"
+    container = "session"
+    recognised = (
+        "A line with `type` session, a `harness` and an `id`, and no `version`, which the sessions "
+        "of Pi have."
+    )
+    versions = (
+        "Reads and writes what the Hub's page on session traces describes; the format has no "
+        "version number. No file of another program was at hand: it was tried on files written "
+        "by hand after that page. `adp publish --traces` writes a narrower form, for the Hub's "
+        "viewer; the viewer itself could not be tried."
+    )
+    flavours: tuple[str, ...] = ()
+
+    def side_files(self, source_file: str) -> tuple[str, ...]:
+        """None: a file stands alone."""
+        return ()
+
+    def embeds(self, branch: Trajectory) -> bool:
+        """No: a file is one run."""
+        return False
+
+    def sniff(self, record: Mapping[str, Raw]) -> Match:
+        """The header of a session; one with a version is a session of Pi."""
+        words = [record.get(name) for name in ("type", "harness", "id")]
+        if any(word is None or jsontext.first_byte(word) != 0x22 for word in words):
+            return Match.NO
+        is_header = bytes(record["type"]) == b'"session"' and "version" not in record
+        return Match.STAMP if is_header else Match.NO
+
+    def read(self, record: RawRecord, builder: RowBuilder, losses: Losses) -> None:
+        """Convert the lines of a file into a trajectory."""
+        read_session(record, builder, losses)
+
+    def write(
+        self, trajectory: Trajectory, losses: Losses, flavour: str | None = None
+    ) -> list[dict[str, Any]]:
+        """Convert a trajectory into the lines of a file."""
+        return write_session(trajectory, losses)
+
+
+CONVERTER = STS()
