@@ -157,12 +157,25 @@ class DataSet:
 
 @dataclass(frozen=True)
 class Licensed:
-    """Trajectories of one data set under one license, branches included."""
+    """Trajectories of one data set under one license, branches included.
+
+    Attributes:
+        dataset: name of the data set.
+        license: the license as the trajectories state it.
+        may_publish: what they say about publishing.
+        trajectories: how many there are.
+        kind: what the license counts as, such as ``permissive``; see `adp.core.licenses`.
+        verdict: ``ok``, ``note``, or ``refuse`` when it stands in the way of publishing.
+        reasons: what is to be said about it.
+    """
 
     dataset: str | None
     license: str | None
     may_publish: bool | None
     trajectories: int
+    kind: str
+    verdict: str
+    reasons: tuple[str, ...]
 
 
 @dataclass(frozen=True)

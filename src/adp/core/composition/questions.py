@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 from adp.core.composition.model import (
@@ -12,6 +13,7 @@ from adp.core.composition.model import (
     Ranking,
     TableSize,
 )
+from adp.core.licenses import assess
 from adp.core.stats import Recorded
 from adp_schema.store import Store
 from adp_schema.tables import TABLES
@@ -112,18 +114,24 @@ def branches(store: Store) -> dict[str | None, int]:
 
 
 def licenses(store: Store) -> tuple[Licensed, ...]:
-    """What each data set says about its license, branches included; the biggest data set first."""
-    found = rows(
-        store,
-        """
-        SELECT * FROM (SELECT dataset, license, may_publish, count(*) AS n
-            FROM all_trajectories GROUP BY ALL)
-        ORDER BY sum(n) OVER (PARTITION BY dataset) DESC, dataset NULLS LAST, n DESC,
-            license NULLS LAST, may_publish NULLS LAST""",
-    )
+    """What each data set may be used for, branches included; the biggest data set first."""
+    found = assess(store).rows
+    sizes: Counter[str | None] = Counter()
+    for row in found:
+        sizes[row.dataset] += row.trajectories
+    ordered = sorted(found, key=lambda row: -row.trajectories)
+    ordered.sort(key=lambda row: (-sizes[row.dataset], row.dataset is None, row.dataset or ""))
     return tuple(
-        Licensed(short(row["dataset"]), short(row["license"]), row["may_publish"], row["n"])
-        for row in found
+        Licensed(
+            short(row.dataset),
+            short(row.license),
+            row.may_publish,
+            row.trajectories,
+            row.kind,
+            row.verdict,
+            row.reasons,
+        )
+        for row in ordered
     )
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from adp.core.composition import Composition, DataSet, Distribution, Rate
+from adp.core.licenses import REFUSE
 from adp.workflows.report_data import words
 from adp.workflows.report_data.layout import Code, Section, Table, Tile, ranking, table
 from adp.workflows.report_data.words import name, number, of_all, percent
@@ -95,18 +96,29 @@ def _datasets(found: Composition) -> Section:
 def _licenses(found: Composition) -> Section:
     publish = {True: "yes", False: "NO", None: "not recorded"}
     rows = [
-        (name(one.dataset), name(one.license), publish[one.may_publish], number(one.trajectories))
+        (
+            name(one.dataset),
+            name(one.license),
+            one.kind,
+            publish[one.may_publish],
+            "; ".join(one.reasons) or words.MISSING,
+            number(one.trajectories),
+        )
         for one in found.licenses
     ]
     if not rows:
         return Section("licenses", "Licenses")
+    stopped = sum(one.trajectories for one in found.licenses if one.verdict == REFUSE)
     unknown = sum(one.trajectories for one in found.licenses if one.license is None)
     barred = sum(one.trajectories for one in found.licenses if one.may_publish is False)
     lines = [
         f"{of_all(unknown, found.trajectories)} trajectories record no license; "
-        f"{number(barred)} are marked as not to be published."
+        f"{number(barred)} are marked as not to be published. "
+        f"{of_all(stopped, found.trajectories)} may not be free to publish: their license is not "
+        "known or forbids something, they are given out on terms only, or they test models."
     ]
-    heads = ["data set", "license", "may be published", "#trajectories"]
+    heads = ["data set", "license", "counts as", "may be published", "what to know"]
+    heads.append("#trajectories")
     return Section(
         "licenses", "Licenses", tuple(lines), (), (table("Licenses by data set", heads, rows),)
     )
