@@ -20,9 +20,10 @@ from adp.cli.text import (
     visible,
 )
 from adp.core.progress import Console, Silent
-from adp_schema.errors import UsageError
+from adp_schema.errors import UsageError, unknown_name
 
 if TYPE_CHECKING:
+    from adp.converters.sts.trace import Form
     from adp.core.licenses import Assessment
     from adp.workflows.publish.folder import Prepared
     from adp.workflows.publish.publish import Published
@@ -46,11 +47,21 @@ Traces = Annotated[
     bool,
     typer.Option("--traces", help="Publish OWNER/NAME-traces too, for the Hub's trace viewer."),
 ]
+TracesForm = Annotated[
+    str, typer.Option("--traces-form", metavar="FORM", help="sts, or pi, which keeps tool calls.")
+]
 Redact = Annotated[
     bool, typer.Option("--redact", help="Replace secrets and personal data by placeholders.")
 ]
 AllowFindings = Annotated[
     bool, typer.Option("--allow-findings", help="Publish what was found as it is.")
+]
+Kinds = Annotated[
+    list[str] | None,
+    typer.Option("--kinds", metavar="NAMES", help="What to look for, as in adp redact."),
+]
+Rules = Annotated[
+    str | None, typer.Option(metavar="FILE", help="Your own rules, as in adp redact.")
 ]
 AcceptLicenses = Annotated[
     bool, typer.Option("--accept-licenses", help="Publish whatever the licenses say.")
@@ -84,8 +95,11 @@ def publish(
     dry_run: DryRun = False,
     out: Out = None,
     traces: Traces = False,
+    traces_form: TracesForm = "sts",
     redact: Redact = False,
     allow_findings: AllowFindings = False,
+    kinds: Kinds = None,
+    rules: Rules = None,
     accept_licenses: AcceptLicenses = False,
     license_name: LicenseName = None,
     all_tables: AllTables = False,
@@ -102,6 +116,7 @@ def publish(
     metadata and checksums. Licenses, secrets and personal data are looked at first, and stop it.
     The tables raw and rejects stay at home. A stopped call goes on when it is made again.
     """
+    from adp.cli.redact import search_options
     from adp.workflows.publish.folder import PublishOptions
     from adp.workflows.publish.publish import UploadOptions
     from adp.workflows.publish.publish import publish as run
@@ -110,6 +125,7 @@ def publish(
     name = RepoId.parse(repo)
     if redact and allow_findings:
         raise UsageError("--redact and --allow-findings exclude each other; leave one out")
+    form = known_form(traces_form)
     options = PublishOptions(
         title=title,
         license=license_name,
@@ -117,6 +133,7 @@ def publish(
         date=date,
         redact=redact,
         allow_findings=allow_findings,
+        search=search_options(kinds, rules),
         accept_licenses=accept_licenses,
         all_tables=all_tables,
         workers=workers,
@@ -127,12 +144,24 @@ def publish(
     with Console("publishing") as progress:
         told = Silent() if as_json else progress
         done = run(
-            path, name, out=out, options=options, upload=upload, traces=traces, progress=told
-        )
+            path, name, out=out, options=options, upload=upload, progress=told,
+            traces=form if traces else None,
+        )  # fmt: skip
     if as_json:
         print_json(facts(done))
     else:
         report(done)
+
+
+def known_form(name: str) -> Form:
+    """The form of the sessions.
+
+    Raises:
+        UsageError: there is none of this name.
+    """
+    if name not in ("sts", "pi"):
+        raise UsageError(unknown_name("form", name, ["sts", "pi"]))
+    return "pi" if name == "pi" else "sts"
 
 
 def facts(done: Published) -> dict[str, Any]:

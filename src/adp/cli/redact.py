@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -67,19 +69,27 @@ def redact(
         raise UsageError("name a store; see: adp redact --help")
     if out is None and not dry_run:
         raise UsageError("say where the new store goes: -o NEW; or only look: --dry-run")
-    from adp.core.redact import RedactOptions
-    from adp.core.redact.given import read_rules
-
-    options = RedactOptions(
-        kinds=tuple(name.strip() for words in kinds or () for name in words.split(",")),
-        given=read_rules(rules) if rules else (),
-        places=places,
-        workers=workers,
-    )
+    options = replace(search_options(kinds, rules), places=places, workers=workers)
     if out is None or dry_run:
         look(path, options, fail=fail_on_findings, as_json=as_json)
     else:
         write(path, out, options, as_json=as_json)
+
+
+def search_options(kinds: Sequence[str] | None, rules: str | None) -> RedactOptions:
+    """What to look for, as the options --kinds and --rules say it.
+
+    Raises:
+        UsageError: there is no kind of a name, or a rule is wrong.
+        InputError: the file of rules cannot be read.
+    """
+    from adp.core.redact import RedactOptions
+    from adp.core.redact.given import read_rules
+
+    return RedactOptions(
+        kinds=tuple(name.strip() for words in kinds or () for name in words.split(",")),
+        given=read_rules(rules) if rules else (),
+    )
 
 
 def look(path: str, options: RedactOptions, *, fail: bool, as_json: bool) -> None:

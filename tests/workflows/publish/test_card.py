@@ -27,7 +27,7 @@ TITLE = "A | `b` <script>x</script>\n---\n# h {{7*7}} \\}@misc{evil"
 
 @pytest.fixture(autouse=True)
 def _findings(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(findings, "scan", lambda store, **_: FOUND)
+    monkeypatch.setattr(findings, "scan", lambda *_: FOUND)
 
 
 def publish(folder: Path, words: Words, **options: object) -> Prepared:
@@ -58,7 +58,7 @@ def shape(text: str) -> Counter[str]:
 @pytest.fixture(scope="module")
 def hostile(tmp_path_factory: pytest.TempPathFactory) -> Prepared:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(findings, "scan", lambda store, **_: FOUND)
+        patch.setattr(findings, "scan", lambda *_: FOUND)
         folder = tmp_path_factory.mktemp("hostile")
         return publish(folder, HOSTILE, title=TITLE, license=HOSTILE.license)
 

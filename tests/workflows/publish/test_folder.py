@@ -34,7 +34,7 @@ REPO = RepoId("alice", "agent-runs")
 OPTIONS = PublishOptions(date="2026-05-03", tag="v1.2")
 
 
-def nothing(store: Store, **_) -> Found:
+def nothing(*_) -> Found:
     return Found({})
 
 
@@ -320,7 +320,7 @@ def test_licenses_stop_it(tmp_path: Path):
 def test_findings_stop_it_or_are_replaced(store: Store, tmp_path, monkeypatch):
     scans = []
 
-    def scan(found: Store, **_) -> Found:
+    def scan(found: Store, *_) -> Found:
         scans.append(found.root)
         assert not found.manifest.rows("rejects")  # what is not published need not be clean
         return Found({"github_token": 2}, ("github_token  trips/one $.steps[0].text  ghp_...", "x"))
@@ -334,7 +334,7 @@ def test_findings_stop_it_or_are_replaced(store: Store, tmp_path, monkeypatch):
     allowed = prepare(store.root, REPO, out, PublishOptions(allow_findings=True))
     assert "were published as they are" in (allowed.folder / "README.md").read_text()
 
-    def redact(found: Store, target: Path, **_) -> None:
+    def redact(found: Store, target: Path, *_) -> None:
         write_published(target, Words(dataset="clean"))
         (target / RUN).write_text("{}")
 
@@ -351,9 +351,9 @@ def test_findings_stop_it_or_are_replaced(store: Store, tmp_path, monkeypatch):
 
 
 def test_a_stopped_redaction_leaves_nothing_for_a_call_that_allows(store, tmp_path, monkeypatch):
-    monkeypatch.setattr(findings, "scan", lambda store, **_: Found({"token": 1}))
+    monkeypatch.setattr(findings, "scan", lambda *_: Found({"token": 1}))
 
-    def stopped(found: Store, target: Path, **_) -> None:
+    def stopped(found: Store, target: Path, *_) -> None:
         half = target / "steps" / "part-00000.parquet"
         half.parent.mkdir(parents=True)
         whole = (Path(found.root) / "steps" / "part-00000.parquet").read_bytes()

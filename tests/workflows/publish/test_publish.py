@@ -9,11 +9,12 @@ from pathlib import Path
 import pytest
 
 import adp
+from adp.core.redact import RedactOptions
 from adp.workflows.publish.folder import PublishOptions
 from adp.workflows.publish.publish import UploadOptions, publish
 from adp.workflows.publish.repo import RepoId
 from adp.workflows.pull import pull
-from adp_schema.errors import FindingsError
+from adp_schema.errors import FindingsError, OutputExistsError
 from tests import kill
 from tests.core.redact import planted
 from tests.workflows.publish.published import Words, write_published
@@ -43,7 +44,7 @@ def test_publish_then_pull_hash_for_hash(fake_hub, tmp_path):
     options = PublishOptions(tag="v1", accept_licenses=True)
     upload = UploadOptions(message="first")
     done = publish(store.root, REPO, out=tmp_path / "out", options=options, upload=upload,
-                   traces=True)  # fmt: skip
+                   traces="sts")  # fmt: skip
     files = on_hub(fake_hub, "me/travel")
     assert set(files) == {file.path for file in done.prepared.files}
     assert {path: len(files[path]) for path in files} == {
@@ -56,7 +57,7 @@ def test_publish_then_pull_hash_for_hash(fake_hub, tmp_path):
     assert kill.hashes(tmp_path / "back") == kill.hashes(tmp_path / "out" / "store")
 
     again = publish(store.root, REPO, out=tmp_path / "out", options=options, upload=upload,
-                    traces=True)  # fmt: skip
+                    traces="sts")  # fmt: skip
     assert [one.commits for one in again.uploaded] == [0, 0]
     assert again.prepared.reused
 
@@ -66,7 +67,9 @@ def test_a_new_publication_takes_the_place_of_the_old_one(fake_hub, tmp_path):
     new = write_published(tmp_path / "s2", Words(source_id="two"))
     for number, store in enumerate((old, new)):
         out = tmp_path / f"out{number}"
-        done = publish(store.root, REPO, out=out, options=OPEN, upload=UploadOptions(), traces=True)
+        done = publish(
+            store.root, REPO, out=out, options=OPEN, upload=UploadOptions(), traces="sts"
+        )
     assert set(on_hub(fake_hub, "me/travel")) == {file.path for file in done.prepared.files}
     sessions = on_hub(fake_hub, "me/travel-traces")
     assert len(sessions) == new.manifest.rows("trajectories") + 1
@@ -112,7 +115,7 @@ def test_a_planted_key_stops_it_and_is_nowhere_afterwards(fake_hub, home, tmp_pa
 
     options = PublishOptions(accept_licenses=True, redact=True, all_tables=True)
     out = tmp_path / "published"
-    publish(store, REPO, out=out, options=options, upload=UploadOptions(), traces=True)
+    publish(store, REPO, out=out, options=options, upload=UploadOptions(), traces="sts")
     gone = [secret, home, NAME, str(tmp_path)]
     for folder in (out, tmp_path / "published-traces"):
         for word in gone:
@@ -125,3 +128,18 @@ def test_a_planted_key_stops_it_and_is_nowhere_afterwards(fake_hub, home, tmp_pa
     for repo in ("me/travel", "me/travel-traces"):
         for path, data in on_hub(fake_hub, repo).items():
             assert [word for word in gone if word.encode() in data or word in path] == []
+
+
+def test_what_to_look_for_is_an_option(home, tmp_path):
+    kind, secret = next(each for each in planted.plain() if each[0] == "github-token")
+    store = store_with(secret, home, tmp_path)
+    found = {}
+    for name in ("secrets", "own"):
+        options = PublishOptions(
+            accept_licenses=True, redact=True, search=RedactOptions(kinds=(name,))
+        )
+        done = publish(store, REPO, out=tmp_path / name, options=options)
+        found[name] = set(done.prepared.found.kinds)
+    assert found == {"secrets": {kind}, "own": {"own-home", "own-name"}}
+    with pytest.raises(OutputExistsError, match="--kinds"):
+        publish(store, REPO, out=tmp_path / "own", options=OPEN)

@@ -5,7 +5,7 @@ The one place where publishing and redacting meet.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from adp.core import redact as redaction
@@ -36,17 +36,16 @@ class Found:
         return sum(self.kinds.values())
 
 
-def scan(store: Store, *, workers: int | None, progress: Progress) -> Found:
+def scan(store: Store, options: RedactOptions, progress: Progress) -> Found:
     """Look for secrets and personal data in every text of a store."""
-    options = RedactOptions(places=PLACES, workers=workers)
-    found = redaction.scan(store, options, progress)
+    found = redaction.scan(store, replace(options, places=PLACES), progress)
     places = tuple(place.text() for place in found.places)
     return Found(dict(sorted(found.by_kind.items())), places)
 
 
-def redact(store: Store, out: Path, *, workers: int | None, progress: Progress) -> None:
+def redact(store: Store, out: Path, options: RedactOptions, progress: Progress) -> None:
     """Write a store in which a placeholder stands for each finding."""
-    redaction.redact(store, str(out), RedactOptions(workers=workers), progress)
+    redaction.redact(store, str(out), options, progress)
 
 
 def stop(found: Found) -> FindingsError:

@@ -15,7 +15,7 @@ from __future__ import annotations
 import datetime
 import json
 import shutil
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ from adp.core import shards
 from adp.core.composition import Composition, CompositionOptions, composition
 from adp.core.licenses import Assessment, assess
 from adp.core.progress import Progress, Silent
+from adp.core.redact import RedactOptions
 from adp.core.staged import versions
 from adp.core.transcript import visible
 from adp.core.verify import verify
@@ -55,6 +56,7 @@ class PublishOptions:
         date: day of the publication, ``YYYY-MM-DD``, for the Croissant metadata.
         redact: replace secrets and personal data.
         allow_findings: publish secrets and personal data as they are.
+        search: what counts as a secret or personal data.
         accept_licenses: publish whatever the licenses say.
         all_tables: publish the tables ``raw`` and ``rejects`` too.
         workers: number of processes; None takes one a core. The bytes do not depend on it.
@@ -66,6 +68,7 @@ class PublishOptions:
     date: str | None = None
     redact: bool = False
     allow_findings: bool = False
+    search: RedactOptions = field(default_factory=RedactOptions)
     accept_licenses: bool = False
     all_tables: bool = False
     workers: int | None = None
@@ -225,8 +228,8 @@ class _Folder:
         content, words = self._keys()
         if known is not None and known["content"] != content:
             raise OutputExistsError(
-                f"{self.out} holds what was made from another store or with other versions; "
-                "remove it or choose another --out"
+                f"{self.out} holds what was made from another store, or with other --kinds or "
+                "versions; remove it or choose another --out"
             )
         try:
             if known is not None and known["words"] != words:
@@ -241,10 +244,10 @@ class _Folder:
         content = {
             "store": shards.manifest_hash(self.source),
             "all_tables": self.options.all_tables,
+            "search": self.options.search.fingerprint(),
             "versions": versions("duckdb", "msgspec", "datasets"),
         }
-        options = asdict(self.options)
-        words = {name: options[name] for name in ("title", "license", "tag", "date")}
+        words = {name: getattr(self.options, name) for name in ("title", "license", "tag", "date")}
         return content, {**words, "repo": str(self.repo)}
 
     def _remove(self, *names: str) -> None:
@@ -283,9 +286,7 @@ class _Folder:
         if not noted.exists():
             stage.stage(self.source, kept, all_tables=self.options.all_tables)
             self.progress.note("looking for secrets and personal data")
-            found = findings.scan(
-                Store.open(str(kept)), workers=self.options.workers, progress=self.progress
-            )
+            found = findings.scan(Store.open(str(kept)), self._search(), self.progress)
             write_atomic(noted, json.dumps(asdict(found)))
         said = json.loads(noted.read_text(encoding="utf-8"))
         found = Found(said["kinds"], tuple(said["places"]))
@@ -306,6 +307,9 @@ class _Folder:
             self._remove(f"{SCRATCH}/kept")
         return Store.open(str(target)), found
 
+    def _search(self) -> RedactOptions:
+        return replace(self.options.search, workers=self.options.workers)
+
     def _redacts(self, found: Found) -> bool:
         return bool(found.total) and self.options.redact
 
@@ -316,12 +320,7 @@ class _Folder:
             return
         if not (target / MANIFEST).exists() or (target / SCRATCH).exists():
             self.progress.note("replacing what was found")
-            findings.redact(
-                Store.open(str(kept)),
-                target,
-                workers=self.options.workers,
-                progress=self.progress,
-            )
+            findings.redact(Store.open(str(kept)), target, self._search(), self.progress)
         (target / RUN).unlink(missing_ok=True)  # names the host
 
     # ---- what stands beside it ---------------------------------------------------------------

@@ -8,6 +8,7 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
+from adp.converters.sts.trace import Form
 from adp.core import shards
 from adp.core.progress import Progress, Silent
 from adp.core.staged import versions
@@ -57,7 +58,8 @@ def default_folder(path: str, repo: RepoId, options: PublishOptions) -> Path:
     A later call finds it again, so a stopped publication goes on.
     """
     store = shards.manifest_hash(shards.open_finished(path))
-    key = [store, str(repo), options.all_tables, versions("duckdb", "msgspec", "datasets")]
+    key = [store, str(repo), options.all_tables, options.search.fingerprint()]
+    key.append(versions("duckdb", "msgspec", "datasets"))
     cache = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
     name = digest(json.dumps(key, sort_keys=True).encode("utf-8"))
     return Path(cache) / "adp" / "publish" / name
@@ -70,7 +72,7 @@ def publish(
     out: Path | None = None,
     options: PublishOptions | None = None,
     upload: UploadOptions | None = None,
-    traces: bool = False,
+    traces: Form | None = None,
     progress: Progress | None = None,
 ) -> Published:
     """Make the folder of a store, and upload it.
@@ -81,7 +83,7 @@ def publish(
         out: the folder; None takes one in the user's cache, which is removed after the upload.
         options: how to make the folder.
         upload: how to upload; None only makes the folder.
-        traces: make and upload the data set of sessions too.
+        traces: make and upload the data set of sessions too, in this form: ``sts`` or ``pi``.
         progress: told how far it is.
 
     Raises:
@@ -91,7 +93,7 @@ def publish(
     folder = out or default_folder(path, repo, options)
     prepared = prepare(path, repo, folder, options, told)
     beside = folder.with_name(folder.name + TRACES)
-    written = _write_traces(prepared, beside, options, told) if traces else None
+    written = _write_traces(prepared, beside, options, traces, told) if traces else None
     published = Published(prepared, written, [])
     if upload is None:
         return published
@@ -114,12 +116,13 @@ def publish(
 
 
 def _write_traces(
-    prepared: Prepared, out: Path, options: PublishOptions, told: Progress
+    prepared: Prepared, out: Path, options: PublishOptions, form: Form, told: Progress
 ) -> TracesWritten:
     """Write the data set of sessions beside the folder."""
     how = TracesOptions(
         repo_id=str(prepared.repo),
         license=prepared.assessment.hub_license(),
         title=options.title or prepared.repo.name,
+        form=form,
     )
     return write_traces(str(prepared.folder / STORE), str(out), options=how, progress=told)
