@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
+import numpy as np
 import pyarrow as pa
 
 from adp.core.redact.escapes import HIDES
@@ -89,4 +90,4 @@ def _array(texts: list[str]) -> pa.Array:
 
 
 def _true(mask: pl.Series) -> list[int]:
-    return mask.arg_true().to_list()
+    return [int(row) for row in np.flatnonzero(mask.to_numpy())]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from adp.core.redact import judge
-from adp.core.redact.rules import LEFT, LEFT_OF_LONG, RIGHT, Rule
+from adp.core.redact.rules import LEFT, RIGHT, Rule
 from adp.core.redact.secrets import _A, _W, _key
 
 _SLACK = "https://docs.slack.dev/authentication/tokens"
@@ -111,7 +111,7 @@ WORK = (
          "dp.", gate=r"dp\.(?:pt|st|ct|sa|scim|audit)\.",
          source="https://docs.doppler.com/reference/auth-token-formats"),
     Rule("1password-token", "secrets", "1Password service account token",
-         rf"{LEFT_OF_LONG}ops_eyJ[0-9A-Za-z+/=_-]{{200,2000}}", ("ops_eyJ",), check=judge.token,
+         rf"{LEFT}ops_eyJ[0-9A-Za-z+/=_-]{{200,2000}}", ("ops_eyJ",), check=judge.token,
          source="https://developer.1password.com/docs/service-accounts/"),
     _key("age-key", "age secret key", r"AGE-SECRET-KEY-1[0-9A-Z]{58}", "AGE-SECRET-KEY-1",
          source="https://github.com/C2SP/C2SP/blob/main/age.md"),
@@ -139,7 +139,7 @@ ANY = (
          ("-----BEGIN ",), check=judge.private_key,
          source="https://www.rfc-editor.org/rfc/rfc7468"),
     Rule("jwt", "secrets", "JSON Web Token",
-         rf"{LEFT_OF_LONG}ey[IJ]{_W}{{10,2000}}\.ey{_W}{{10,8000}}\.{_W}{{10,1200}}",
+         rf"{LEFT}ey[IJ]{_W}{{10,2000}}+\.ey{_W}{{10,8000}}+\.{_W}{{10,1200}}",
          ("eyJ", "eyI"), check=judge.jwt, source="https://www.rfc-editor.org/rfc/rfc7519"),
     Rule("url-password", "secrets", "Password in an address: scheme://user:password@host",
          r"(?<=[0-9A-Za-z]):\\?/\\?/[^\s/@:\"'\\<>]{0,80}:(?P<v>[!#$%&(-.0-9;=?A-Z\[\]^_a-z{|}~]{3,200})"
