@@ -1,4 +1,4 @@
-"""Run the benchmarks: ``python benchmarks/run.py [--small] [--only convert,framing,query,start]``.
+"""Run the benchmarks: ``python benchmarks/run.py [--small] [--only convert,query,...]``.
 
 Prints a table for each with the targets, and writes ``benchmarks/results/<name>.json``.
 """
@@ -14,7 +14,7 @@ from pathlib import Path
 
 from measure import Goal
 
-NAMES = ("start", "query", "convert", "framing")
+NAMES = ("start", "query", "redact", "convert", "framing")
 
 
 def run_one(name: str, data: Path, *, small: bool) -> list[Goal]:

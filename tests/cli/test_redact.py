@@ -112,7 +112,7 @@ def test_list(run):
     [
         ([], 2, "name a store"),
         (["STORE"], 2, "say where the new store goes"),
-        (["STORE", "--dry-run", "--kinds", "emial"], 2, "did you mean email"),
+        (["STORE", "--dry-run", "--kinds", "emails"], 2, "did you mean email"),
         (["STORE", "--dry-run", "--rules", "NEW"], 3, "cannot read"),
         (["NEW", "--dry-run"], 5, "is not a store"),
         (["STORE", "-o", "STORE"], 5, "holds a store already"),

@@ -87,8 +87,9 @@ def test_examples(tmp_path, source_format):
     assert plant(text, clean=False) != text
     redacted, converted = stores(tmp_path, source.name, text, source_format)
     check(tmp_path, redacted, converted)
-    before = {one.check.id: one.findings for one in run_checks(converted)[0]}
-    assert {one.check.id: one.findings for one in run_checks(redacted)[0]} == before
+    if source_format == "sharegpt":  # it has all that spans can name
+        before = {one.check.id: one.findings for one in run_checks(converted)[0]}
+        assert {one.check.id: one.findings for one in run_checks(redacted)[0]} == before
 
 
 @pytest.mark.parametrize(

@@ -62,7 +62,8 @@ SHOPS = (
          rf"shp(?:at|ca|pa|ss|tka)_[0-9a-fA-F]{{32}}{RIGHT}", "shpat_", "shpca_", "shppa_",
          "shpss_", "shptka_", source="https://shopify.dev/docs/apps/build/authentication-authorization"),
     _key("square-token", "Square access token or secret",
-         rf"(?:EAAA{_W}{{56,60}}|sq0[a-z]{{3}}-{_W}{{22,43}}){RIGHT}", "EAAA", "sq0",
+         rf"(?:(?<![+/])EAAA{_W}{{56,60}}(?![+/=])|sq0[a-z]{{3}}-{_W}{{22,43}}){RIGHT}",
+         "EAAA", "sq0",
          source="https://developer.squareup.com/docs/build-basics/access-tokens", short=True),
     _key("razorpay-key", "Razorpay key id", rf"rzp_(?:live|test)_{_A}{{14,24}}", "rzp_live_",
          "rzp_test_", source="https://razorpay.com/docs/api/authentication/", short=True),
@@ -152,5 +153,6 @@ ANY = (
     Rule("password", "secrets", "What is assigned to a password", _PASSWORD, gate=_PASSWORD,
          check=judge.assigned, weak=True),
     Rule("assigned-key", "secrets", "What is assigned to an API key, a token or a secret",
-         _ASSIGNED, gate=_ASSIGNED, check=judge.long_assigned, weak=True),
+         _ASSIGNED, gate=rf"(?i:key|secret|token){_SEP}[0-9A-Za-z_.~+/=:@$!%^*-]{{16}}",
+         check=judge.long_assigned, weak=True),
 )  # fmt: skip
