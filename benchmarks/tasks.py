@@ -257,7 +257,60 @@ def stream(store: str) -> dict[str, Any]:
     return answer | {"counts": counts, "memory": memory}
 
 
-TASKS = {task.__name__: task for task in (convert, convert_parts, load_dataset, bare_loop, stream)}
+def redact(store: str, out: str, kinds: str) -> dict[str, Any]:
+    """Look for secrets and personal data in a store; write it anew if ``out`` is not empty."""
+    from adp.core.redact import RedactOptions, scan
+    from adp.core.redact import redact as run
+    from adp.core.redact.run import findings_of
+    from adp_schema.store import Store
+
+    answer: dict[str, Any] = {}
+    own = (("/home/somebody-here",), ("somebody-here",))
+    options = RedactOptions(kinds=tuple(kinds.split(",")), own=own, workers=1)
+    with work(answer):
+        opened = Store.open(store)
+        found = findings_of(run(opened, out, options)) if out else scan(opened, options)
+    return answer | {"found": dict(found.by_kind)}
+
+
+def redact_plain(store: str, megabytes: float, kinds: str) -> dict[str, Any]:
+    """The baseline: each rule as an expression of Python over each cell, without a prefilter."""
+    import re
+
+    import pyarrow as pa
+
+    from adp.core.redact.options import RedactOptions
+    from adp_schema.store import Store
+    from adp_schema.tables import TABLES
+
+    rules = RedactOptions(kinds=tuple(kinds.split(",")), own=((), ())).rules()
+    patterns = [(rule, re.compile(rule.pattern)) for rule in rules]
+    cells: list[str] = []
+    size = 0
+    for shard in Store.open(store).shards():
+        for table in ("trajectories", "steps", "tool_calls", "observations"):
+            rows = shard.group(table, 0)
+            for field in TABLES[table].schema:
+                if pa.types.is_string(field.type):
+                    for cell in rows[field.name].drop_null().to_pylist():
+                        if size < megabytes * 1e6:
+                            cells.append(cell)
+                            size += len(cell)
+    answer: dict[str, Any] = {}
+    found = 0
+    with work(answer):
+        for cell in cells:
+            for rule, pattern in patterns:
+                for match in pattern.finditer(cell):
+                    start, end = match.span("v" if "v" in pattern.groupindex else 0)
+                    found += rule.check is None or rule.check(cell, max(start, 0), max(end, 0))
+    return answer | {"found": found, "characters": size}
+
+
+TASKS = {
+    task.__name__: task
+    for task in (convert, convert_parts, load_dataset, bare_loop, stream, redact, redact_plain)
+}
 
 
 def main() -> None:

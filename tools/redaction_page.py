@@ -60,7 +60,7 @@ leave it out: `--kinds=-own-name`.
 ```
 
 The expressions are those of the [Rust crate regex](https://docs.rs/regex/latest/regex/#syntax): no
-look-around, no back references, and linear time on any text. A match ends at a quote.
+look-around, no back references, and linear time on any text. Quotes inside a match stay.
 
 A secret that was published once is known. Withdraw the key at its provider too.
 """

@@ -68,3 +68,21 @@ def test_a_killed_merge_and_drop_of_several_shards_end_the_same(tmp_path):
     for name, make in {"merge": merge(*made), "drop": drop(tmp_path / "merge" / "whole")}.items():
         (tmp_path / name).mkdir()
         assert kill.check(make, tmp_path / name).killed
+
+
+def redact(store: Path, rules: Path):
+    """The command that redacts a store."""
+    return lambda out: kill.command("redact", store, "-o", out, "--rules", rules, "--workers", "2")
+
+
+def test_a_killed_redaction_ends_the_same(stores, tmp_path):
+    merge_stores([str(store) for store in stores], str(tmp_path / "all"), workers=1)
+    rules = tmp_path / "rules.json"
+    rules.write_text(
+        '[{"name": "word", "regex": "\\\\b[a-c]{5,}\\\\b"}, {"name": "id", "regex": "r7[0-9]"}]'
+    )
+    series = kill.check(redact(tmp_path / "all", rules), tmp_path, kills=3)
+    assert series.killed
+    (act,) = Store.open(str(tmp_path / "whole")).manifest.lineage[-1:]
+    assert act.act == "redact"
+    assert act.options["found"]["id"] > 30

@@ -110,6 +110,8 @@ NEAR = [
     "127.0.0.1 192.168.1.10 10.0.0.1 8.8.8.8 ::1 fe80::1 12:34:56",
     "/home/user/x /root/y /home/ubuntu /Users/runner/work example.com/home/page /usr/home",
     "123-45-6789 000-12-3456 2024-01-0215",
+    "smb://me:my_password@host https://{user}:{password}@host/x ssh://a1b2@ssh.host.org",
+    "join(pwd, './data/mt19937-testset-1.csv') password = base64.b16encode(data) PWD=../x1y2z3/ab",
     "GB00WEST12345698765432 ABCD1234 EFGH5678",
 ]
 

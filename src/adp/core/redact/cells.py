@@ -20,6 +20,12 @@ from adp_schema.tables import ENUMS
 _BYTES = frozenset({("rejects", "data"), ("raw", "data")})
 """Columns of bytes that hold the text of records."""
 
+_OURS = frozenset(
+    {"source_format", "converter", "converter_version", "framing", "mime", "media_id",
+     "source_hash", "fingerprint"}
+)  # fmt: skip
+"""Columns that hold no words of the source: a user may be called like a format."""
+
 _CALL_IDS = frozenset(
     {("tool_calls", "call_id"), ("observations", "call_id"), ("tool_calls", "native_id"),
      ("observations", "native_call_id")}
@@ -115,7 +121,7 @@ class Cleaner:
         out = rows
         for field in rows.schema:
             name = field.name
-            if name in leave or (table, name) in ENUMS:
+            if name in leave or name in _OURS or (table, name) in ENUMS:
                 continue
             column: pa.ChunkedArray | None = None
             if (table, name) in ids.SPACES:

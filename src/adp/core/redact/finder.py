@@ -203,7 +203,7 @@ def _odd(text: str, end: int) -> bool:
 def _given(rule: Rule, text: str) -> Iterator[tuple[int, int]]:
     """Matches of a rule of the caller, found by an engine that takes linear time.
 
-    A match goes as far as a quote, so that JSON stays JSON.
+    What is between quotes is a match of its own, so that JSON stays JSON.
     """
     import polars as pl
 

@@ -44,7 +44,7 @@ def mixed(value: str) -> bool:
 
 
 _CODE = re.compile(
-    r"[()\[\]{}<>]|^[A-Za-z_]+(?:[._/-][A-Za-z_]+)*$|^https?:|^[\d.:/-]+$|^/|\.\w+\."
+    r"[()\[\]{}<>]|^[A-Za-z_]+(?:[._/-][A-Za-z_]+)*$|^https?:|^[\d.:/-]+$|^\.{0,2}/|\.\w+\."
 )
 
 
@@ -53,6 +53,8 @@ def assigned(text: str, start: int, end: int) -> bool:
     value = text[start:end]
     if _FILLER.search(value) or _CODE.search(value) or len(set(value)) < 6:
         return False
+    if text[end : end + 1] in ("(", "["):
+        return False  # a call, as in base64.b16encode(x)
     kinds = sum(
         (any(c.islower() for c in value), any(c.isupper() for c in value),
          any(c.isdigit() for c in value), any(not c.isalnum() for c in value))
@@ -79,8 +81,8 @@ def aws_secret(text: str, start: int, end: int) -> bool:
 
 
 _NO_PASSWORD = re.compile(
-    r"(?i)^(?:pass(?:word|wd)?|pwd|user(?:name)?|secret|token|port|\*+|x+|root|postgres|admin|test"
-    r"|guest|\$.*|%.*|:.*|\d{1,5})$"
+    r"(?i)^(?:my[_-]?)?(?:pass(?:word|wd)?|pwd|user(?:name)?|secret|token|port|\*+|x+|root|postgres|admin|test"
+    r"|guest|\$.*|%.*|:.*|\d{1,5}|[a-z_-]{1,4}|.{0,3}\{.*)$"
 )
 
 

@@ -22,6 +22,8 @@ _ROLE = re.compile(
 
 def _email(text: str, start: int, end: int) -> bool:
     value = text[start:end]
+    if text[max(0, start - 2) : start] == "//":
+        return False  # the user of an address, as in ssh://me@host.org
     return _RESERVED.search(value) is None and _ROLE.match(value) is None
 
 

@@ -10,9 +10,6 @@ from functools import cached_property
 LEFT = r"(?:(?<![0-9A-Za-z_])|(?<=\\[nrtfb])|(?<=%[0-9A-Fa-f]{2})|(?<=\x1b\[[0-9]m))"
 """No word goes on before: the start of a word, or the end of an escape sequence."""
 
-LEFT_OF_LONG = LEFT.replace("A-Za-z_]", "A-Za-z_-]")
-"""The same for long values that may hold hyphens: or every hyphen would be a start to try."""
-
 RIGHT = r"(?![0-9A-Za-z_-])"
 """No word goes on after."""
 

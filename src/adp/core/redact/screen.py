@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
+import numpy as np
 import pyarrow as pa
 
 from adp.core.redact.escapes import HIDES
@@ -19,8 +21,8 @@ Column: TypeAlias = pa.ChunkedArray | pa.Array | list[str]
 class Screen:
     """Finds the cells that may hold something, and the rules that may find it.
 
-    One pass over a column looks for all literals at once (Aho-Corasick), and one for each rule
-    that has none, with an engine that takes linear time.
+    One pass over a column looks for all literals at once, and one for each rule that has none,
+    with an engine that takes linear time.
 
     Args:
         rules: the rules.
@@ -50,7 +52,8 @@ class Screen:
         masks = {str(number): cells.contains(rule.gate) for number, rule in enumerate(self._gated)}
         masks["escaped"] = cells.contains(HIDES)
         if self._words:
-            masks["words"] = cells.contains_any(self._words)
+            # Faster than `contains_any`, whose automaton is not built for so many literals.
+            masks["words"] = cells.contains("|".join(map(re.escape, self._words)))
         frame = pl.DataFrame({"cells": pl.Series(column)})
         # One at a time: together they would take the threads of the other workers.
         found = frame.select(**{name: mask.fill_null(value=False) for name, mask in masks.items()})
@@ -89,4 +92,4 @@ def _array(texts: list[str]) -> pa.Array:
 
 
 def _true(mask: pl.Series) -> list[int]:
-    return mask.arg_true().to_list()
+    return [int(row) for row in np.flatnonzero(mask.to_numpy())]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from adp.core.redact import judge
-from adp.core.redact.rules import LEFT, LEFT_OF_LONG, RIGHT, Rule
+from adp.core.redact.rules import LEFT, RIGHT, Rule
 from adp.core.redact.secrets import _A, _W, _key
 
 _SLACK = "https://docs.slack.dev/authentication/tokens"
@@ -62,7 +62,8 @@ SHOPS = (
          rf"shp(?:at|ca|pa|ss|tka)_[0-9a-fA-F]{{32}}{RIGHT}", "shpat_", "shpca_", "shppa_",
          "shpss_", "shptka_", source="https://shopify.dev/docs/apps/build/authentication-authorization"),
     _key("square-token", "Square access token or secret",
-         rf"(?:EAAA{_W}{{56,60}}|sq0[a-z]{{3}}-{_W}{{22,43}}){RIGHT}", "EAAA", "sq0",
+         rf"(?:(?<![+/])EAAA{_W}{{56,60}}(?![+/=])|sq0[a-z]{{3}}-{_W}{{22,43}}){RIGHT}",
+         "EAAA", "sq0",
          source="https://developer.squareup.com/docs/build-basics/access-tokens", short=True),
     _key("razorpay-key", "Razorpay key id", rf"rzp_(?:live|test)_{_A}{{14,24}}", "rzp_live_",
          "rzp_test_", source="https://razorpay.com/docs/api/authentication/", short=True),
@@ -111,7 +112,7 @@ WORK = (
          "dp.", gate=r"dp\.(?:pt|st|ct|sa|scim|audit)\.",
          source="https://docs.doppler.com/reference/auth-token-formats"),
     Rule("1password-token", "secrets", "1Password service account token",
-         rf"{LEFT_OF_LONG}ops_eyJ[0-9A-Za-z+/=_-]{{200,2000}}", ("ops_eyJ",), check=judge.token,
+         rf"{LEFT}ops_eyJ[0-9A-Za-z+/=_-]{{200,2000}}", ("ops_eyJ",), check=judge.token,
          source="https://developer.1password.com/docs/service-accounts/"),
     _key("age-key", "age secret key", r"AGE-SECRET-KEY-1[0-9A-Z]{58}", "AGE-SECRET-KEY-1",
          source="https://github.com/C2SP/C2SP/blob/main/age.md"),
@@ -139,7 +140,7 @@ ANY = (
          ("-----BEGIN ",), check=judge.private_key,
          source="https://www.rfc-editor.org/rfc/rfc7468"),
     Rule("jwt", "secrets", "JSON Web Token",
-         rf"{LEFT_OF_LONG}ey[IJ]{_W}{{10,2000}}\.ey{_W}{{10,8000}}\.{_W}{{10,1200}}",
+         rf"{LEFT}ey[IJ]{_W}{{10,2000}}+\.ey{_W}{{10,8000}}+\.{_W}{{10,1200}}",
          ("eyJ", "eyI"), check=judge.jwt, source="https://www.rfc-editor.org/rfc/rfc7519"),
     Rule("url-password", "secrets", "Password in an address: scheme://user:password@host",
          r"(?<=[0-9A-Za-z]):\\?/\\?/[^\s/@:\"'\\<>]{0,80}:(?P<v>[!#$%&(-.0-9;=?A-Z\[\]^_a-z{|}~]{3,200})"
@@ -152,5 +153,6 @@ ANY = (
     Rule("password", "secrets", "What is assigned to a password", _PASSWORD, gate=_PASSWORD,
          check=judge.assigned, weak=True),
     Rule("assigned-key", "secrets", "What is assigned to an API key, a token or a secret",
-         _ASSIGNED, gate=_ASSIGNED, check=judge.long_assigned, weak=True),
+         _ASSIGNED, gate=rf"(?i:key|secret|token){_SEP}[0-9A-Za-z_.~+/=:@$!%^*-]{{16}}",
+         check=judge.long_assigned, weak=True),
 )  # fmt: skip

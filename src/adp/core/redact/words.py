@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 import msgspec
+from msgspec import Raw
 
 from adp.core.redact.finder import Cleaned, Finder, Found
 from adp_schema import jsontext
@@ -101,7 +102,7 @@ class Content:
         """The spans of the parts of a kind: text or reasoning."""
         found = []
         for part in self._parts:
-            if part.get("type") == f'"{kind}"'.encode() and "span" in part:
+            if self._is(part, kind):
                 start, end = msgspec.json.decode(part["span"], type=tuple[int, int])
                 found.append((start, end))
         return found
@@ -109,10 +110,13 @@ class Content:
     def move(self, kind: str, words: Words) -> None:
         """Move the spans of a kind to where its words are now."""
         for part in self._parts:
-            if part.get("type") == f'"{kind}"'.encode() and "span" in part:
+            if self._is(part, kind):
                 start, end = msgspec.json.decode(part["span"], type=tuple[int, int])
                 moved = [words.place(start), words.place(end, end=True)]
                 part["span"] = jsontext.raw(jsontext.text_of(moved))
+
+    def _is(self, part: dict[str, Raw], kind: str) -> bool:
+        return "span" in part and bytes(part.get("type", b"")) == f'"{kind}"'.encode()
 
     def text(self) -> str:
         """As JSON text."""

@@ -1,0 +1,58 @@
+"""Real samples: nearly nothing is taken for a secret that is none."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from adp.converters.run import ConvertOptions, convert
+from adp.core.redact import RedactOptions, redact, scan
+from adp.core.redact import finder as module
+from adp_schema.ids import digest
+from adp_schema.store import Store
+
+DATA = Path(__file__).parents[3].parent / "shared" / "data"
+
+KNOWN = {
+    ("password", "7b1f1774205e68a9"),  # of a made-up account in a benchmark of function calls
+}
+"""Findings that may be there: kind and start of the hash of the value."""
+
+pytestmark = pytest.mark.skipif(not DATA.exists(), reason="the real samples are not here")
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory) -> Store:
+    """All samples, with their raw records."""
+    out = tmp_path_factory.mktemp("samples") / "store"
+    convert([str(DATA)], str(out), options=ConvertOptions(keep_raw=True))
+    return Store.open(str(out))
+
+
+def test_hardly_any_false_secret(store, monkeypatch):
+    seen: set[tuple[str, str]] = set()
+    replace = module._replace
+
+    def spy(cleaned: module.Cleaned, hits: list[module.Hit], *, is_json: bool) -> None:
+        seen.update(
+            (hit.kind, digest(cleaned.text[hit.start : hit.end].encode())[:16]) for hit in hits
+        )
+        replace(cleaned, hits, is_json=is_json)
+
+    monkeypatch.setattr(module, "_replace", spy)
+    options = RedactOptions(kinds=("secrets",), own=((), ()), workers=1)
+    found = scan(store, options)
+    print(f"{found.total} findings, {len(seen)} values: {sorted(seen)}")
+    assert len(seen - KNOWN) == 0
+    assert found.total <= 5
+
+
+def test_nothing_is_left_by_default(store, tmp_path):
+    options = RedactOptions(own=((), ()), workers=1)
+    redact(store, str(tmp_path / "clean"), options)
+    clean = Store.open(str(tmp_path / "clean"))
+    assert scan(clean, options).total == 0
+    old, new = store.manifest, clean.manifest
+    assert {t: old.rows(t) for t in old.tables} == {t: new.rows(t) for t in new.tables}
+    assert sum(1 for _ in clean.trajectories()) == old.counts.trajectories
