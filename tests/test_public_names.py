@@ -68,3 +68,12 @@ def test_convert_open_query_export(tmp_path):
     report = adp.export(store, "openai_chat", tmp_path / "out")
     assert (report.files, report.records, report.losses) == (1, 1, {})
     assert (tmp_path / "out" / "chat.jsonl").read_bytes() == line
+
+
+def test_grow_and_seal(tmp_path):
+    with adp.grow(tmp_path / "store", seal_count=1) as growing:
+        assert growing.append(adp.Trajectory(dataset="d", source_id="a"))
+    assert adp.open(tmp_path / "store").journal is not None
+    store = adp.seal(tmp_path / "store")
+    assert store.journal is None
+    assert [one.trajectory_id for one in store.trajectories()] == ["d/a"]

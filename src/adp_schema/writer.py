@@ -7,6 +7,8 @@ shard table by table without holding it.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -71,7 +73,8 @@ class ShardWriter:
         """Write rows of one table as one row group."""
         if not rows.num_rows:
             return
-        self._writer(name).write_table(rows.combine_chunks(), row_group_size=rows.num_rows)
+        with self._whole():
+            self._writer(name).write_table(rows.combine_chunks(), row_group_size=rows.num_rows)
         self.rows[name] = self.rows.get(name, 0) + rows.num_rows
 
     def _writer(self, name: str) -> pq.ParquetWriter:
@@ -83,12 +86,25 @@ class ShardWriter:
 
     def close(self) -> list[str]:
         """Finish the files and return the names of the tables that have one."""
-        for table in TABLES.values():
-            if table.required and table.name != "sources":
-                self._writer(table.name)
-        for writer in self._writers.values():
-            writer.close()
+        with self._whole():
+            for table in TABLES.values():
+                if table.required and table.name != "sources":
+                    self._writer(table.name)
+            for writer in self._writers.values():
+                writer.close()
         return sorted(self._writers)
+
+    @contextmanager
+    def _whole(self) -> Iterator[None]:
+        """When the disk is full, give the files up, or each would say so again as it goes."""
+        try:
+            yield
+        except OSError:
+            for writer in self._writers.values():
+                with suppress(OSError):
+                    writer.close()
+                writer.is_open = False
+            raise
 
 
 def place(

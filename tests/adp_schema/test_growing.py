@@ -291,7 +291,7 @@ class TestRoundTrip:
             }  # fmt: skip
             assert str(found.steps[0].observations[0].reward) == "-0.0"
 
-    @settings(max_examples=10)
+    @settings(max_examples=6)
     @given(st.lists(any_store.runs, max_size=8), st.sets(st.integers(0, 8)))
     def test_any_trajectories(self, tmp_path_factory, runs, early):
         folder = tmp_path_factory.mktemp("any")
@@ -370,15 +370,15 @@ class TestSealing:
         """Also when the finished store has several shards, cut inside of the early ones."""
         monkeypatch.setattr(sealing, "SHARD_BYTES", bytes_)
         ways = {"never": {}, "regular": {"seal_bytes": bytes_}, "often": {"seal_count": 3},
-                "odd": {"seal_bytes": 7_000}, "late": {"seal_count": 31}}  # fmt: skip
+                "odd": {"seal_bytes": 7_000}, "late": {"seal_count": 19}}  # fmt: skip
         for name, options in ways.items():
-            fill(tmp_path / name, range(40), **options)
+            fill(tmp_path / name, range(24), **options)
             if name != "never":
                 assert list((tmp_path / name / "trajectories").glob("*")) or bytes_ > 1 << 20
             seal(tmp_path / name)
         wanted = hashes(tmp_path / "never")
         shards = [path for path in wanted if path.startswith("steps/")]
-        assert len(shards) == 1 if bytes_ > 1 << 20 else len(shards) > 4
+        assert len(shards) == 1 if bytes_ > 1 << 20 else len(shards) > 2
         for name in ways:
             assert hashes(tmp_path / name) == wanted, name
 
