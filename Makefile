@@ -30,8 +30,8 @@ $(INSTALLED): pyproject.toml constraints.txt
 demo: $(INSTALLED) ## Show what the tool does, on a small example
 	PATH="$(abspath $(BIN)):$$PATH" bash examples/demo.sh
 
-test: $(INSTALLED) ## Run the tests
-	$(BIN)/python -m pytest $(ARGS)
+test: $(INSTALLED) ## Run the tests, one process a core
+	$(BIN)/python -m pytest -n auto $(ARGS)
 
 test-slow: $(INSTALLED) ## Run the tests that take minutes
 	$(BIN)/python -m pytest -m slow $(ARGS)

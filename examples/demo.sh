@@ -52,4 +52,9 @@ echo
 same chat/booking.jsonl "$work/as-chat/chat/booking.jsonl"
 same adp/shop.json "$work/as-adp/adp/shop.json"
 
+title "A page with plots, and the data set that would be published"
+run report data "$store" -o "$work/report.html"
+run publish "$store" you/travel-runs --license cc-by-4.0 --dry-run --out "$work/folder"
+sed -n '/^# /,/^## What/p' "$work/folder/README.md" | head -n 20
+
 title "Done"
