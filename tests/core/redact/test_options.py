@@ -75,6 +75,14 @@ def test_a_home_of_windows():
     assert json.loads(cleaned.text) == {"p": "[redacted:own-home]\\x"}
 
 
+def test_odd_names_are_no_expressions():
+    home, name = "/Users/J. O'Neil & Co-\u00e9 (x)+<y>", "J. O'Neil & Co-\u00e9 (x)+<y>"
+    rules = RedactOptions(own=((home,), (name,)), kinds=("own",)).rules()
+    cleaned = Finder(rules).text(f"in {home}/a, by {name}!")
+    assert cleaned is not None
+    assert cleaned.text == "in [redacted:own-home]/a, by [redacted:own-name]!"
+
+
 def test_rules_of_the_caller(tmp_path):
     file = tmp_path / "rules.yaml"
     file.write_text("- name: ticket\n  what: A ticket\n  regex: '\\bOPS-\\d{4,6}\\b'\n")

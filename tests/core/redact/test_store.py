@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
 
 from adp.core.checks.run import run_checks
 from adp.core.redact import RedactOptions, redact, scan
@@ -16,7 +17,9 @@ from adp_schema.manifest import Lineage
 from adp_schema.media import media_of_bytes, media_of_uri
 from adp_schema.parts import Parts, resolve
 from adp_schema.store import Store
+from adp_schema.tables import TABLES
 from tests.converters.test_run import hashes
+from tests.core import any_store
 from tests.core.redact import planted
 from tests.core.test_drop import everything
 from tests.stores import reject_row, write_store
@@ -242,6 +245,24 @@ def test_checks_find_nothing_new(store, clean):
     after = {one.check.id: one.findings for one in run_checks(clean, verify=True)[0]}
     new = {name for name, count in after.items() if count > before[name]}
     assert new <= {"repeated-source-id"}  # which a conversion of clean records would have too
+
+
+@settings(max_examples=4)
+@given(described=any_store.shards)
+def test_a_name_that_is_everywhere_goes_and_all_else_stays(tmp_path_factory, described):
+    root = tmp_path_factory.mktemp("any")
+    old = any_store.write(root / "old", described, "testerina", file="testerina-")
+    redact(old, str(root / "new"), OPTIONS)
+    new = Store.open(str(root / "new"))
+    assert b"testerina" not in everything(new)
+    assert {t: old.manifest.rows(t) for t in TABLES} == {t: new.manifest.rows(t) for t in TABLES}
+    before = {one.check.id: one.findings for one in run_checks(old)[0]}
+    after = {one.check.id: one.findings for one in run_checks(new, verify=True)[0]}
+    assert {name for name, count in after.items() if count > before[name]} == set()
+    for mine, theirs in zip(new.trajectories(), old.trajectories(), strict=True):
+        assert (mine.parent_id is None) == (theirs.parent_id is None)
+        assert len(mine.steps) == len(theirs.steps)
+        assert len(mine.media) == len(theirs.media)
 
 
 def test_lineage_counts_and_names_nobody(store, clean):

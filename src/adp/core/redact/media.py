@@ -20,6 +20,8 @@ _TEXT = re.compile(
     r"|x-www-form-urlencoded|x-python|xhtml|svg|csv|markdown|plain)\b"
 )
 
+_VAGUE = frozenset({None, "application/octet-stream", "application/x-pem-file"})
+
 _ID = re.compile(r"[0-9a-f]{32}")
 
 
@@ -40,9 +42,21 @@ class BlobChange:
     found: dict[str, list[Found]] = field(default_factory=dict)
 
 
-def is_text(mime: str | None) -> bool:
-    """Whether the bytes of a media type are text."""
-    return mime is not None and _TEXT.search(mime) is not None
+def text_of_blob(data: bytes | None, mime: str | None) -> str | None:
+    """The text that a blob is; None when it is none.
+
+    A type that says nothing is believed to be text when its bytes can be.
+    """
+    if data is None:
+        return None
+    if mime is not None and _TEXT.search(mime):
+        return data.decode("utf-8", "surrogateescape")
+    if mime in _VAGUE and b"\x00" not in data[:4096]:
+        try:
+            return data.decode("utf-8")
+        except UnicodeDecodeError:
+            return None
+    return None
 
 
 def plan_blobs(reader: ShardReader, finder: Finder) -> dict[str, BlobChange]:
@@ -50,10 +64,12 @@ def plan_blobs(reader: ShardReader, finder: Finder) -> dict[str, BlobChange]:
     changes: dict[str, BlobChange] = {}
     for rows in shards.groups(reader, "media"):
         uris = finder.column(rows["uri"])
-        texts = [row for row, mime in enumerate(rows["mime"].to_pylist()) if is_text(mime)]
-        known = [row for row in texts if rows["data"][row].is_valid]
-        read = [rows["data"][row].as_py().decode("utf-8", "surrogateescape") for row in known]
-        contents = dict(zip(known, finder.texts(read), strict=True))
+        texts = {
+            row: text
+            for row, mime in enumerate(rows["mime"].to_pylist())
+            if (text := text_of_blob(rows["data"][row].as_py(), mime)) is not None
+        }
+        contents = dict(zip(texts, finder.texts(list(texts.values())), strict=True))
         for row in sorted(uris.keys() | contents.keys()):
             if uris.get(row) or contents.get(row):
                 blob = rows.slice(row, 1).to_pylist()[0]
