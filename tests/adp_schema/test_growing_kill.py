@@ -46,7 +46,11 @@ class Family:
         self.reader = self.start("read", self.acks, self.report)
 
     def start(self, act, *words):
-        environment = {**os.environ, "PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}"}
+        environment = {
+            **os.environ,
+            "PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}",
+            "TMPDIR": str(self.acks),  # a reader that is killed leaves its scratch
+        }
         script = str(ROOT / "tests" / "growing_worker.py")
         return subprocess.Popen(
             [sys.executable, script, act, str(self.root), *map(str, words)],
