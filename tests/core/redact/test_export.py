@@ -59,11 +59,12 @@ def written(store: Store, to: str, folder: Path) -> dict[str, bytes]:
     hashes = store.scan("trajectories").select("source_hash").collect()["source_hash"].to_list()
     files = {}
     for path in sorted(each for each in folder.rglob("*") if each.is_file()):
-        data = path.read_bytes()
+        where, data = str(path.relative_to(folder)), path.read_bytes()
         for number, name in enumerate(hashes):
             # The hash of the record stands in for an id, and the records do differ.
+            where = where.replace(name, f"hash-{number}")
             data = data.replace(name.encode(), b"hash-%d" % number)
-        files[str(path.relative_to(folder))] = data
+        files[where] = data
     return files
 
 
