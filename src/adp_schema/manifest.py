@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,9 @@ from adp_schema.tables import SCHEMA_VERSION
 
 MANIFEST = "adp.json"
 RUN = "run.json"
+
+
+_SHARD_PATH = re.compile(r"[a-z][a-z_]*/[a-z]+-[0-9]{5,12}\.parquet")
 
 
 class _Strict(BaseModel):
@@ -31,9 +35,11 @@ class Shard(_Strict):
     @field_validator("path")
     @classmethod
     def _inside(cls, path: str) -> str:
-        """Refuse paths that lead out of the store: what they name would be opened to SQL."""
-        if path.startswith("/") or "\\" in path or ":" in path or ".." in path.split("/"):
-            raise ValueError(f"the path {path!r} leads out of the store")
+        """Allow shards only: a manifest of others names what is read, and what `pull` writes."""
+        if not _SHARD_PATH.fullmatch(path):
+            raise ValueError(
+                f"the path {path!r} is none of a shard, such as steps/part-00000.parquet"
+            )
         return path
 
     rows: int = Field(description="Number of rows.")
@@ -81,6 +87,18 @@ class Manifest(_Strict):
     )
     losses: dict[str, int] = Field(default_factory=dict, description="Losses by path and reason.")
     lineage: list[Lineage] = Field(default_factory=list)
+
+    @field_validator("tables")
+    @classmethod
+    def _own_folders(cls, tables: dict[str, list[Shard]]) -> dict[str, list[Shard]]:
+        """Refuse files that are in the folder of another table, or named twice."""
+        for table, shards in tables.items():
+            paths = [shard.path for shard in shards]
+            if any(path.split("/")[0] != table for path in paths):
+                raise ValueError(f"the table {table!r} names files that are not in its folder")
+            if len(set(paths)) < len(paths):
+                raise ValueError(f"the table {table!r} names a file twice")
+        return tables
 
     def rows(self, table: str) -> int:
         """Number of rows of a table."""

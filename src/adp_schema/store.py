@@ -310,7 +310,7 @@ def _read_manifest(root: str, address: str) -> Manifest:
     advice = f"the manifest of {root} is damaged; restore it or convert again"
     try:
         data = json.loads(location.read_text(address))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise StoreError(f"{advice} ({error})") from error
     if not isinstance(data, dict):
         raise StoreError(f"{advice} (it is no object)")

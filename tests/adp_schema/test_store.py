@@ -76,14 +76,38 @@ def test_what_is_no_store(tmp_path):
         Store.open(str(tmp_path))
 
 
-@pytest.mark.parametrize("path", ["../x.parquet", "/etc/passwd", "steps/../../x", "C:\\x"])
-def test_a_manifest_cannot_name_files_outside(tmp_path, path):
+FOREIGN = [
+    *("../x.parquet", "/etc/passwd", "steps/../../x", "C:\\x", ".git/config", ".run/plan.json"),
+    *("run.json", "adp.json", "~/x", "$HOME/x.parquet", "con/aux.parquet", "steps/a\nb.parquet"),
+    *("steps/\u202ex.parquet", "steps/part-00000.parquet\n", "tool_calls/part-00000.parquet", ""),
+]
+
+
+def test_a_manifest_cannot_be_anything(tmp_path):
+    for data in (b"\xff\xfe", b"[" * 200_000, b"[]"):
+        (tmp_path / "adp.json").write_bytes(data)
+        with pytest.raises(StoreError, match="is damaged"):
+            Store.open(str(tmp_path))
+
+
+def test_a_manifest_cannot_name_a_file_twice(tmp_path):
+    write_store(tmp_path / "s", builder_of("x"))
+    file = tmp_path / "s" / "adp.json"
+    manifest = json.loads(file.read_text())
+    manifest["tables"]["steps"] *= 2
+    file.write_text(json.dumps(manifest))
+    with pytest.raises(StoreError, match="names a file twice"):
+        Store.open(str(tmp_path / "s"))
+
+
+@pytest.mark.parametrize("path", FOREIGN)
+def test_a_manifest_cannot_name_foreign_files(tmp_path, path):
     write_store(tmp_path / "s", builder_of("x"))
     file = tmp_path / "s" / "adp.json"
     manifest = json.loads(file.read_text())
     manifest["tables"]["steps"][0]["path"] = path
     file.write_text(json.dumps(manifest))
-    with pytest.raises(StoreError, match="leads out of the store"):
+    with pytest.raises(StoreError, match=r"is none of a shard|not in its folder"):
         Store.open(str(tmp_path / "s"))
 
 

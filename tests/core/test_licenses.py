@@ -50,6 +50,18 @@ from tests.stores import write_store
         ("MIT AND CC-BY-NC-4.0", "cc-by-nc-4.0", NON_COMMERCIAL),
         ("MIT OR GPL-3.0-only", "mit", PERMISSIVE),
         ("apache-2.0, cc-by-4.0, cc-by-nc-sa-4.0", "cc-by-nc-sa-4.0", NON_COMMERCIAL),
+        ("Apache License, Version 2.0", "apache-2.0", PERMISSIVE),
+        ("GPL-3.0 or later", "gpl-3.0", SHARE_ALIKE),
+        # What stands behind the version counts too.
+        ("CC BY 4.0 (non-commercial)", "cc-by-nc-4.0", NON_COMMERCIAL),
+        ("CC-BY-4.0-NC", "cc-by-nc-4.0", NON_COMMERCIAL),
+        ("cc-by-4.0-nc-sa", "cc-by-nc-sa-4.0", NON_COMMERCIAL),
+        ("CC BY 4.0 no derivatives", "cc-by-nd-4.0", NO_DERIVATIVES),
+        (
+            "Creative Commons Attribution 4.0 International Non-Commercial",
+            "cc-by-nc-4.0",
+            NON_COMMERCIAL,
+        ),
     ],
 )
 def test_spellings(text, id_, kind):
@@ -59,7 +71,12 @@ def test_spellings(text, id_, kind):
 
 
 @pytest.mark.parametrize("text", [None, "", "unknown", "None", "see README", "cc", "x" * 10_000,
-                                  "mit, and my own", "other"])  # fmt: skip
+                                  "mit, and my own", "other", "CC BY 4.0 (research only)",
+                                  "CC BY 4.0 - all rights reserved", "not MIT or Apache-2.0",
+                                  "CC-BY-4.0 for code CC-BY-NC-4.0 for data",
+                                  "no redistribution, or MIT",
+                                  "https://creativecommons.org/licenses/by/4.0 not for sale",
+                                  ])  # fmt: skip
 def test_what_is_no_license(text):
     assert find_license(text) is None
 

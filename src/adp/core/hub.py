@@ -18,6 +18,9 @@ __all__ = ["HubFile", "HubPath", "fetch", "fetch_all", "is_hub", "parse", "resol
 THREADS = 4
 """Files that are brought here at the same time."""
 
+PATIENCE = 60.0
+"""Seconds to wait for the others when one of them fails."""
+
 
 def fetch(place: HubPath, folder: Path | None = None, *, anew: bool = False) -> Path:
     """Bring one file here, and return where it is.
@@ -79,14 +82,22 @@ def fetch_all(
             except BaseException as error:
                 came.put((path, error))
 
-    for _ in range(min(THREADS, len(paths))):
-        # A pool would be waited for at the end of the process, and Ctrl-C would take minutes.
-        Thread(target=work, name="adp-hub", daemon=True).start()
+    # A pool would be waited for at the end of the process, and Ctrl-C would take minutes.
+    threads = [
+        Thread(target=work, name="adp-hub", daemon=True) for _ in range(min(THREADS, len(paths)))
+    ]
+    for thread in threads:
+        thread.start()
     try:
         for _ in paths:
             path, found = came.get()
             if isinstance(found, BaseException):
                 raise found
             done(path, found)
+    except Exception:
+        waiting.clear()
+        for thread in threads:
+            thread.join(PATIENCE)  # files that are on their way are kept for the next call
+        raise
     finally:
         waiting.clear()

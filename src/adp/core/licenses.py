@@ -99,6 +99,8 @@ _SPDX = {
 _SPELLINGS = {
     "apache": "apache-2.0",
     "apache-2": "apache-2.0",
+    "apache2": "apache-2.0",
+    "apache2.0": "apache-2.0",
     "apache-version-2.0": "apache-2.0",
     "asl-2.0": "apache-2.0",
     "expat": "mit",
@@ -118,8 +120,17 @@ _SPELLINGS = {
     "non-commercial": "academic",
 }
 _NOTHING = frozenset({"", "unknown", "none", "n/a", "na", "null", "not-specified", "unspecified"})
-_CC = re.compile(r"(?:cc|creative-?commons)-?((?:by|nc|nd|sa|-)+)(?:-?v?([0-9.]+))?(?:-.*)?")
-_CC_URL = re.compile(r"creativecommons\.org/(?:licenses|publicdomain)/([a-z-]+)/([0-9.]+)")
+_CC = re.compile(r"(?:cc|creative-?commons)-?((?:by|nc|nd|sa|-)+)(?:-?v?([0-9.]+))?((?:-\w+)*)")
+_CC_PHRASES = (
+    ("attribution", "by"), ("no-derivatives", "nd"), ("noderivatives", "nd"), ("no-derivs", "nd"),
+    ("non-commercial", "nc"), ("noncommercial", "nc"), ("share-alike", "sa"), ("sharealike", "sa"),
+)  # fmt: skip
+_CC_ENDS = frozenset({"deed", "generic", "intl", "legalcode", "unported"})
+"""Words after the version that say nothing about what is allowed."""
+_CC_URL = re.compile(
+    r"(?:https?://)?(?:www\.)?creativecommons\.org/(?:licenses|publicdomain)/([a-z-]+)/([0-9.]+)"
+    r"(?:/(?:deed|legalcode)?(?:\.\w+)?)?"
+)
 _LONGEST = 200
 _MOST_OPEN = License("gpl", SHARE_ALIKE)
 
@@ -128,13 +139,17 @@ def find_license(text: str | None) -> License | None:
     """The license that a text names, in one of its usual spellings. None when it is unknown.
 
     Of several (``MIT AND CC-BY-NC-4.0``, or a list) it is the one that asks for most; of
-    alternatives (``MIT OR GPL-3.0``) the one that asks for least.
+    alternatives (``MIT OR GPL-3.0``) the one that asks for least. A text with a part that is not
+    understood names none: what it adds may forbid something.
     """
     if text is None or len(text) > _LONGEST:
         return None
+    text = re.sub(r"(?i)[\s-]or[\s-]later\b", "", text)
     if " or " in text.lower() and " and " not in text.lower():
         found = [find_license(part) for part in re.split(r"(?i) or ", text)]
-        return min((one for one in found if one), key=_asks, default=None)
+        return None if None in found else min((one for one in found if one), key=_asks)
+    if (whole := _find(text)) is not None:
+        return whole
     parts = re.split(r"(?i)\s+and\s+|\s*[,;&+]\s+", text.strip())
     several = [_find(part) for part in parts]
     if not several or None in several:
@@ -148,9 +163,9 @@ def _asks(license_: License) -> int:
 
 def _find(text: str) -> License | None:
     name = text.strip().lower()
-    if (address := _CC_URL.search(name)) is not None:
+    if (address := _CC_URL.fullmatch(name)) is not None:
         name = f"cc-{address[1]}-{address[2]}"
-    name = re.sub(r"[\s_()]+", "-", name).strip("-.")
+    name = re.sub(r"[\s_(),]+", "-", name).strip("-.")
     if name in LICENSES:
         return LICENSES[name]
     name = re.sub(r"-(only|or-later|license|licence|international|public)(?=-|$)", "", name)
@@ -165,14 +180,18 @@ def _find(text: str) -> License | None:
 
 def _creative(name: str) -> License | None:
     """A license of Creative Commons from its name."""
-    name = name.replace("attribution", "by").replace("noncommercial", "nc")
-    name = name.replace("non-commercial", "nc").replace("sharealike", "sa")
-    name = name.replace("share-alike", "sa").replace("noderivatives", "nd").replace("no-by", "by")
+    for phrase, word in _CC_PHRASES:
+        name = name.replace(phrase, word)
+    name = name.replace("no-by", "by")
     if name in ("cc-zero-1.0", "cc-publicdomain-1.0", "cc-mark-1.0"):
         return LICENSES["cc0-1.0"]
     match = _CC.fullmatch(name)
-    words = match[1].strip("-").split("-") if match is not None else []
-    if match is None or not words or set(words) - {"by", "nc", "nd", "sa"}:
+    if match is None:
+        return None
+    # What stands after the version may forbid too: CC-BY-4.0-NC.
+    after = [word for word in match[3].split("-") if word and word not in _CC_ENDS]
+    words = [*filter(None, match[1].split("-")), *after]
+    if not words or set(words) - {"by", "nc", "nd", "sa"}:
         return None
     kind = PERMISSIVE
     for word, asks in (("sa", SHARE_ALIKE), ("nd", NO_DERIVATIVES), ("nc", NON_COMMERCIAL)):

@@ -58,9 +58,11 @@ def pull(
 def _pull(run: StagedRun, root: HubPath, report: Progress) -> Manifest:
     here = run.scratch / _HERE
     for half in here.glob(".cache/**/*.incomplete"):
-        half.unlink()  # of a run that was killed; huggingface_hub cannot go on with it
-    text = fetch(root.below(MANIFEST), here, anew=True).read_bytes().decode("utf-8")
+        # Of a run that was killed; huggingface_hub cannot go on with it.
+        half.unlink(missing_ok=True)
+    came = fetch(root.below(MANIFEST), here, anew=True)
     manifest = Store.open(str(here / root.path)).manifest
+    text = came.read_bytes().decode("utf-8")
     shards = {shard.path: shard for table in manifest.tables.values() for shard in table}
     report.total(sum(shard.size for shard in shards.values()))
     _check_listed(root, shards)
