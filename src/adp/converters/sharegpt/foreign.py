@@ -342,7 +342,8 @@ def _agent_turn(turn: _Turn) -> dict[str, str]:
     if calls and len(thoughts) < 2 and kinds == ["thought"] * len(thoughts) + ["call"] * len(calls):
         listed = calls[0] if len(calls) == 1 else f"[{', '.join(calls)}]"
         value = JOINT.join([*map(_thought, thoughts), listed])
-        if sum(len(group.calls) for group in find_bare(value)) == len(calls):
+        groups = find_bare(value)
+        if len(groups) == 1 and groups[0].start == len(value) - len(listed):
             return {"from": "function_call", "value": value}
     value = _mixed(turn.pieces)
     if _found(value) < len(calls):

@@ -116,10 +116,14 @@ def find_tagged(text: str) -> list[Group]:
 def find_bare(text: str) -> list[Group]:
     """Find the calls in a text that is nothing but calls, perhaps after a thought or other words.
 
-    Tags are looked for first.
+    Tags are looked for first, unless all of it is JSON: then they are in the strings of a call.
     """
-    if OPEN in text and (groups := find_tagged(text)):
-        return groups
+    if OPEN in text:
+        start = _skip(text, 0)
+        found = _json_objects(text, start) if text[start : start + 1] in ("{", "[") else None
+        whole = found is not None and _skip(text, found[2]) == len(text)
+        if not whole and (groups := find_tagged(text)):
+            return groups
     for start in _starts(text):
         found = _json_objects(text, start)
         if found is not None and _skip(text, found[2]) == len(text):
