@@ -1,15 +1,20 @@
 from __future__ import annotations
 
+import io
 import json
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
+from adp.cli.publish import show_licenses
 from adp.core.transcript import human_size
 from adp.workflows.publish import findings
 from adp.workflows.publish.findings import Found
+from adp.workflows.publish.options import PublishOptions
 from adp_schema.store import Store
 from tests.core.redact import planted
+from tests.workflows.publish.published import Words, write_published
 
 HEAD = "data set license counts as rows what to know"
 
@@ -184,7 +189,7 @@ def test_a_text_of_the_publisher(run, store: Store, tmp_path):
     assert secret not in done.err
     assert run(*words, "--redact").code == 0
     assert "The key is [redacted:github-token] here." in readme.read_text()
-    assert "| github\\-token | 1 |" in readme.read_text().replace("github-token", "github\\-token")
+    assert "| github-token | 1 |" in readme.read_text()
     assert run(*words, "--allow-findings").code == 0
     assert secret in readme.read_text()
 
@@ -206,3 +211,22 @@ def test_wrong_calls(run, store: Store, tmp_path, words, code, said):
     done = run("publish", *[places.get(word, word) for word in words])
     assert done.code == code
     assert said in done.err.splitlines()[-1]
+
+
+def test_long_names_stay_whole_in_a_narrow_terminal(run, tmp_path, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    name = "swe-smith-trajectories-v2"
+    made = write_published(tmp_path / "s", Words(dataset=name, split="test"))
+    done = run("publish", made.root, "a/b", "--dry-run", "--out", tmp_path / "out")
+    assert done.code == 0
+    assert done.out.splitlines()[1].startswith(f"{name}  ")
+    assert max(len(line) for line in done.out.split("config ")[0].splitlines()) <= 80
+
+
+def test_a_note_is_coloured_and_not_the_license(tmp_path, monkeypatch):
+    screen = Console(file=io.StringIO(), force_terminal=True, color_system="standard", width=100)
+    monkeypatch.setattr("adp.cli.publish.console", lambda: screen)
+    made = write_published(tmp_path / "s", Words(split="test"))
+    show_licenses(made.root, PublishOptions())
+    assert "\x1b[33ma split to test models with" in screen.file.getvalue()
+    assert "  mit: permissive  " in screen.file.getvalue()

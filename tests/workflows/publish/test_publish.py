@@ -154,9 +154,7 @@ def put_file(folder: Path) -> str:
 
 
 def put_deep(folder: Path) -> str:
-    place = next(
-        path for path in sorted(folder.rglob("*")) if path.is_dir() and path.name != ".run"
-    )
+    place = next(path for path in folder.iterdir() if path.is_dir() and path.name != ".run")
     (place / ".hidden").write_text("a token")
     return ".hidden"
 

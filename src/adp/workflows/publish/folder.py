@@ -191,6 +191,7 @@ class _Folder:
             self._remove(SCRATCH)
             known = None
         if (self.out / SUMS).exists():
+            self.progress.note("checking the files of the folder")
             check_sums(self.out)
         try:
             if known is not None and known["words"] != words:
