@@ -1,13 +1,20 @@
 from __future__ import annotations
 
+import io
 import json
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
+from adp.cli.publish import show_licenses
+from adp.core.transcript import human_size
 from adp.workflows.publish import findings
 from adp.workflows.publish.findings import Found
+from adp.workflows.publish.options import PublishOptions
 from adp_schema.store import Store
+from tests.core.redact import planted
+from tests.workflows.publish.published import Words, write_published
 
 HEAD = "data set license counts as rows what to know"
 
@@ -89,10 +96,102 @@ def test_it_goes_up_and_the_cache_is_cleared(run, store: Store, tmp_path, fake_h
     assert "v1" in repo.tags
     assert "SHA256SUMS" in fake_hub.repos.files("me/runs")
     assert list((tmp_path / "cache" / "adp" / "publish").iterdir()) == []
-    again = run(*words, "--traces", "--out", tmp_path / "mine", "--json")
+    assert "in None" not in done.out
+    assert str(tmp_path) not in done.out  # the folder is gone
+    assert done.out.splitlines()[-1].endswith("runs: 11 files in 1 commit")
+    more = (*words, "--tag", "v2", "--traces", "--out", tmp_path / "mine")
+    again = run(*more, "--json")
     assert again.code == 0
-    assert [one["commits"] for one in json.loads(again.out)["uploaded"]] == [0, 1]
+    assert [one["commits"] for one in json.loads(again.out)["uploaded"]] == [1, 1]
     assert (tmp_path / "mine" / "README.md").exists()
+    last = run(*more)
+    assert [line.split(": ", 1)[1] for line in last.out.splitlines()[-2:]] == [
+        "all of it was there already, no commit"
+    ] * 2
+    assert "no commit" not in last.err
+
+
+def test_json_names_no_folder_that_is_gone(run, store: Store, fake_hub):
+    done = run("publish", store.root, "me/runs", "--license", "mit", "--traces", "--json")
+    made = json.loads(done.out)
+    assert made["folder"] is None
+    assert made["traces"]["folder"] is None
+    assert made["uploaded"][0]["sent"] == len(made["files"])
+
+
+def test_traces_are_said(run, store: Store, tmp_path):
+    out = tmp_path / "folder"
+    done = run("publish", store.root, "a/b", "--license", "mit", "--traces", "--dry-run",
+               "--out", out)  # fmt: skip
+    files = list((tmp_path / "folder-traces").rglob("*.jsonl"))
+    size = sum(file.stat().st_size for file in files)
+    line = next(line for line in done.out.splitlines() if line.startswith("traces: "))
+    assert line == f"traces: {len(files)} sessions, {human_size(size)}, in {out}-traces"
+    assert "traces do not hold: " in done.out
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (["me/runs", "--date", "now"], 2, "no date"),
+        (["me/runs", "--dry-run", "--tag", "a b"], 2, "no name of a tag"),
+        (["me/runs", "--tag", "a b"], 2, "no name of a tag"),
+        (["other/runs"], 9, "your token is that of me"),
+        (["team/open", "--private"], 2, "is public already"),
+        (["me/" + "x" * 90, "--traces"], 2, "is no name of a repository"),
+        (["me/runs", "--license", "my own"], 2, "'my own' is no license that adp knows; write"),
+        (["me/runs", "--license", ""], 2, "'' is no license that adp knows; write"),
+        (["me/runs", "--about", "none.md"], 3, "cannot read none.md"),
+    ],
+)
+def test_what_needs_no_work_is_refused_first(
+    run, store: Store, fake_hub, tmp_path, monkeypatch, words, code, said
+):
+    fake_hub.repos.push("team/open", {"a.txt": b"a"})
+    monkeypatch.setattr(findings, "scan", None)
+    done = run("publish", store.root, *words)
+    assert (done.code, done.out) == (code, "")  # no table of licenses
+    assert said in done.err
+    assert not (tmp_path / "cache").exists()
+
+
+def test_no_token(run, store: Store, fake_hub, monkeypatch):
+    monkeypatch.delenv("HF_TOKEN")
+    done = run("publish", store.root, "me/runs", "--license", "mit")
+    assert (done.code, done.out) == (9, "")
+    assert "hf auth login" in done.err
+
+
+def test_a_license_that_stands_in_the_way_is_not_advised_again(run, store: Store):
+    done = run("publish", store.root, "me/runs", "--dry-run", "--license", "cc-by-nc-4.0")
+    assert done.code == 8
+    line = done.err.splitlines()[-1]
+    assert "cc-by-nc-4.0 forbids commercial use" in line
+    assert "--license" not in line.replace("--accept-licenses", "")
+    assert line.endswith("or publish all the same with --accept-licenses")
+
+
+def test_a_text_of_the_publisher(run, store: Store, tmp_path):
+    about = tmp_path / "about.md"
+    about.write_text("## Mine\n\nA <b>word</b> | of *mine*.\n", encoding="utf-8")
+    words = ("publish", store.root, "a/b", "--license", "mit", "--dry-run", "--out",
+             tmp_path / "folder", "--about", about)  # fmt: skip
+    assert run(*words).code == 0
+    readme = tmp_path / "folder" / "README.md"
+    assert "\n## Mine\n\nA <b>word</b> | of *mine*.\n\n## Load it\n" in readme.read_text()
+    about.write_bytes(b"\xff")
+    assert run(*words).code == 3
+    _, secret = next(each for each in planted.plain() if each[0] == "github-token")
+    about.write_text(f"The key is {secret} here.\n", encoding="utf-8")
+    done = run(*words)
+    assert done.code == 8
+    assert "the text of --about holds what must not be published: 1 github-token" in done.err
+    assert secret not in done.err
+    assert run(*words, "--redact").code == 0
+    assert "The key is [redacted:github-token] here." in readme.read_text()
+    assert "| github-token | 1 |" in readme.read_text()
+    assert run(*words, "--allow-findings").code == 0
+    assert secret in readme.read_text()
 
 
 @pytest.mark.parametrize(
@@ -112,3 +211,22 @@ def test_wrong_calls(run, store: Store, tmp_path, words, code, said):
     done = run("publish", *[places.get(word, word) for word in words])
     assert done.code == code
     assert said in done.err.splitlines()[-1]
+
+
+def test_long_names_stay_whole_in_a_narrow_terminal(run, tmp_path, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    name = "swe-smith-trajectories-v2"
+    made = write_published(tmp_path / "s", Words(dataset=name, split="test"))
+    done = run("publish", made.root, "a/b", "--dry-run", "--out", tmp_path / "out")
+    assert done.code == 0
+    assert done.out.splitlines()[1].startswith(f"{name}  ")
+    assert max(len(line) for line in done.out.split("config ")[0].splitlines()) <= 80
+
+
+def test_a_note_is_coloured_and_not_the_license(tmp_path, monkeypatch):
+    screen = Console(file=io.StringIO(), force_terminal=True, color_system="standard", width=100)
+    monkeypatch.setattr("adp.cli.publish.console", lambda: screen)
+    made = write_published(tmp_path / "s", Words(split="test"))
+    show_licenses(made.root, PublishOptions())
+    assert "\x1b[33ma split to test models with" in screen.file.getvalue()
+    assert "  mit: permissive  " in screen.file.getvalue()

@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import adp
+from adp.workflows.publish.check import check
 from adp.workflows.publish.upload import upload
 from adp.workflows.pull import pull
 
@@ -38,7 +39,7 @@ def test_the_page_lists_all_calls_and_no_other(fake_hub, tmp_path):
     chats = (EXAMPLES / "chat/booking.jsonl").read_bytes()
     parquet = next((tmp_path / "folder/store/sources").iterdir()).read_bytes()
     acts = {
-        "publish": lambda: upload(tmp_path / "folder", "me/set", tag="v1"),
+        "publish": lambda: (check("me/set"), upload(tmp_path / "folder", "me/set", tag="v1")),
         "pull": lambda: pull(URL, tmp_path / "pulled"),
         "query": lambda: adp.query(URL, "SELECT name FROM calls"),
         "convert": lambda: adp.convert("hf://datasets/me/chats", tmp_path / "converted"),

@@ -20,17 +20,21 @@ from adp.cli.text import (
     visible,
 )
 from adp.core.progress import Console, Silent
-from adp_schema.errors import UsageError, unknown_name
+from adp_schema.errors import InputError, UsageError, unknown_name
 
 if TYPE_CHECKING:
     from adp.converters.sts.trace import Form
     from adp.core.licenses import Assessment
     from adp.workflows.publish.folder import Prepared
     from adp.workflows.publish.publish import Published
+    from adp.workflows.publish.traces import TracesWritten
+    from adp.workflows.publish.upload import Uploaded
 
-EPILOG = epilog("adp publish my_store alice/agent-runs --dry-run --out folder", 2, 5, 8)
+EPILOG = epilog("adp publish my_store alice/agent-runs --dry-run --out folder", 2, 5, 8, 9)
 COLOURS = {"ok": "", "note": "yellow", "refuse": "bold red"}
+LICENSE_COLOURS = {**COLOURS, "note": ""}
 TOP = 20
+LOSSES = 3
 
 
 StorePath = Annotated[str, typer.Argument(metavar="STORE", help="Folder or URL of the store.")]
@@ -82,6 +86,10 @@ Date = Annotated[
     str | None,
     typer.Option(metavar="DATE", help="Date of publication, such as 2026-05-03, for Croissant."),
 ]
+About = Annotated[
+    Path | None,
+    typer.Option("--about", metavar="FILE", help="Your own Markdown for the data card."),
+]
 Workers = Annotated[
     int | None, typer.Option(min=1, metavar="N", help="Processes; one a core by default.")
 ]
@@ -107,6 +115,7 @@ def publish(
     message: Message = None,
     title: Title = None,
     date: Date = None,
+    about: About = None,
     workers: Workers = None,
     as_json: AsJson = False,
 ) -> None:
@@ -117,8 +126,8 @@ def publish(
     The tables raw and rejects stay at home. A stopped call goes on when it is made again.
     """
     from adp.cli.redact import search_options
-    from adp.workflows.publish.folder import PublishOptions
-    from adp.workflows.publish.publish import UploadOptions
+    from adp.workflows.publish.options import PublishOptions
+    from adp.workflows.publish.publish import UploadOptions, check_first
     from adp.workflows.publish.publish import publish as run
     from adp.workflows.publish.repo import RepoId
 
@@ -136,16 +145,19 @@ def publish(
         search=search_options(kinds, rules),
         accept_licenses=accept_licenses,
         all_tables=all_tables,
+        about=about_text(about) if about is not None else None,
+        traces=traces,
         workers=workers,
     )
+    upload = None if dry_run else UploadOptions(private=private, message=message)
+    check_first(path, name, options, upload)
     if not as_json:
         show_licenses(path, options)
-    upload = None if dry_run else UploadOptions(private=private, message=message)
     with Console("publishing") as progress:
         told = Silent() if as_json else progress
         done = run(
             path, name, out=out, options=options, upload=upload, progress=told,
-            traces=form if traces else None,
+            traces=form if traces else None, checked=True,
         )  # fmt: skip
     if as_json:
         print_json(facts(done))
@@ -164,13 +176,33 @@ def known_form(name: str) -> Form:
     return "pi" if name == "pi" else "sts"
 
 
+def about_text(file: Path) -> str:
+    """The text of a file.
+
+    Raises:
+        InputError: it is missing, or no text.
+    """
+    try:
+        return file.read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise InputError(f"cannot read {file}: {error.strerror}") from error
+    except UnicodeDecodeError:
+        raise InputError(f"{file} is not UTF-8 text; save it as UTF-8") from None
+
+
 def facts(done: Published) -> dict[str, Any]:
     """What a program wants to know about a publication."""
     from adp.workflows.publish.folder import facts_of_folder
 
+    made = facts_of_folder(done.prepared)
+    beside = asdict(done.traces) if done.traces else None
+    for each in (made, beside or {}):
+        # One in the cache is removed after the upload.
+        if each and not Path(each["folder"]).exists():
+            each["folder"] = None
     return {
-        **facts_of_folder(done.prepared),
-        "traces": asdict(done.traces) if done.traces else None,
+        **made,
+        "traces": beside,
         "uploaded": [asdict(one) for one in done.uploaded],
     }
 
@@ -184,13 +216,17 @@ def show_licenses(path: str, options: Any) -> None:
     screen = console()
     table = light_table("data set", "license", "counts as", "rows", "what to know",
                         right=["rows"], fold=["data set", "what to know"])  # fmt: skip
+    names = [one_line(row.dataset or "(none)", 60) for row in assessment.rows[:TOP]]
+    longest = max((len(word) for name in names for word in name.split()), default=0)
+    table.columns[0].min_width = max(10, min(longest, 28))
     for row in assessment.rows[:TOP]:
         table.add_row(
             Text(one_line(row.dataset or "(none)", 60)),
             Text(one_line(row.license or "-", 30)),
-            Text(f"{row.id}: {row.kind}" if row.id else row.kind, COLOURS[row.verdict]),
+            # A note is about something else than the license, so it is the note that is coloured.
+            Text(f"{row.id}: {row.kind}" if row.id else row.kind, LICENSE_COLOURS[row.verdict]),
             f"{row.trajectories:,}",
-            Text(one_line("; ".join(row.reasons))),
+            Text(one_line("; ".join(row.reasons)), COLOURS[row.verdict]),
         )
     screen.print(table)
     if len(assessment.rows) > TOP:
@@ -212,13 +248,40 @@ def report(done: Published) -> None:
         word = "replaced" if made.redacted else "PUBLISHED AS THEY ARE"
         style = "yellow" if made.redacted else "bold red"
         screen.print(Text(visible(f"findings {word}: {kinds}"), style), soft_wrap=True)
-    line = f"{counted(len(made.files), 'file')}, {human_size(made.size)}, in {made.folder}"
+    place = f", in {made.folder}" if made.folder.exists() else ""
+    line = f"{counted(len(made.files), 'file')}, {human_size(made.size)}{place}"
     screen.print(Text(visible(line)), soft_wrap=True)
+    if done.traces is not None:
+        show_traces(done.traces)
+    for one in done.uploaded:
+        screen.print(Text(visible(happened(one))), soft_wrap=True)
     if done.uploaded:
-        for one in done.uploaded:
-            screen.print(Text(visible(f"uploaded to {one.url}")), soft_wrap=True)
         return
     screen.print("nothing was uploaded; look at it, then call again without --dry-run")
+
+
+def show_traces(made: TracesWritten) -> None:
+    """Print what was written for the data set of sessions."""
+    screen = console()
+    place = f", in {made.folder}" if Path(made.folder).exists() else ""
+    line = f"traces: {counted(made.files, 'session')}, {human_size(made.size)}{place}"
+    screen.print(Text(visible(line)), soft_wrap=True)
+    if made.losses:
+        worst = sorted(made.losses.items(), key=lambda item: (-item[1], item[0]))
+        words = "; ".join(f"{count:,} {one_line(what, 100)}" for what, count in worst[:LOSSES])
+        more = f"; and {len(worst) - LOSSES:,} more kinds" if len(worst) > LOSSES else ""
+        screen.print(Text(f"traces do not hold: {words}{more}"), soft_wrap=True)
+    for warning in made.warnings:
+        screen.print(Text(visible(f"traces: {warning}"), "yellow"), soft_wrap=True)
+
+
+def happened(one: Uploaded) -> str:
+    """What an upload did, in words."""
+    if not one.commits:
+        return f"{one.url}: all of it was there already, no commit"
+    removed = f", {counted(one.deleted, 'file')} removed" if one.deleted else ""
+    sent = f"{counted(one.sent, 'file')} in {counted(one.commits, 'commit')}"
+    return f"uploaded to {one.url}: {sent}{removed}"
 
 
 def show_configs(made: Prepared) -> None:

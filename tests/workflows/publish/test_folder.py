@@ -21,8 +21,10 @@ from markdown_it import MarkdownIt
 from adp.core.verify import verify
 from adp.workflows.publish import findings, folder, stage
 from adp.workflows.publish.findings import Found
-from adp.workflows.publish.folder import SCRATCH, Prepared, PublishOptions, prepare
+from adp.workflows.publish.folder import Prepared, prepare
+from adp.workflows.publish.options import PublishOptions
 from adp.workflows.publish.repo import RepoId
+from adp.workflows.publish.sums import SCRATCH
 from adp_schema.errors import AdpError, FindingsError, OutputExistsError, StoreError, UsageError
 from adp_schema.manifest import MANIFEST, RUN
 from adp_schema.store import Store

@@ -7,12 +7,15 @@ import subprocess
 from pathlib import Path
 
 import pytest
+import yaml
 
 import adp
+from adp.core.markdown import escape
 from adp.core.redact import RedactOptions
-from adp.workflows.publish.folder import PublishOptions
+from adp.workflows.publish.options import PublishOptions
 from adp.workflows.publish.publish import UploadOptions, publish
 from adp.workflows.publish.repo import RepoId
+from adp.workflows.publish.upload import upload as send
 from adp.workflows.pull import pull
 from adp_schema.errors import FindingsError, OutputExistsError
 from tests import kill
@@ -51,8 +54,8 @@ def test_publish_then_pull_hash_for_hash(fake_hub, tmp_path):
         file.path: file.size for file in done.prepared.files
     }
     sessions = on_hub(fake_hub, "me/travel-traces")
-    assert {path.rsplit(".", 1)[-1] for path in sessions} == {"jsonl", "md"}
-    assert len(sessions) == store.manifest.rows("trajectories") + 1
+    assert {path.rsplit(".", 1)[-1] for path in sessions} == {"jsonl", "md", "SHA256SUMS"}
+    assert len(sessions) == store.manifest.rows("trajectories") + 2
     pull("hf://datasets/me/travel@v1", str(tmp_path / "back"))
     assert kill.hashes(tmp_path / "back") == kill.hashes(tmp_path / "out" / "store")
 
@@ -72,7 +75,7 @@ def test_a_new_publication_takes_the_place_of_the_old_one(fake_hub, tmp_path):
         )
     assert set(on_hub(fake_hub, "me/travel")) == {file.path for file in done.prepared.files}
     sessions = on_hub(fake_hub, "me/travel-traces")
-    assert len(sessions) == new.manifest.rows("trajectories") + 1
+    assert len(sessions) == new.manifest.rows("trajectories") + 2
     pull("hf://datasets/me/travel", str(tmp_path / "back"))
     assert kill.hashes(tmp_path / "back") == kill.hashes(tmp_path / "out1" / "store")
 
@@ -143,3 +146,147 @@ def test_what_to_look_for_is_an_option(home, tmp_path):
     assert found == {"secrets": {kind}, "own": {"own-home", "own-name"}}
     with pytest.raises(OutputExistsError, match="--kinds"):
         publish(store, REPO, out=tmp_path / "own", options=OPEN)
+
+
+def put_file(folder: Path) -> str:
+    (folder / "notes.md").write_text("a token")
+    return "notes.md"
+
+
+def put_deep(folder: Path) -> str:
+    place = next(path for path in folder.iterdir() if path.is_dir() and path.name != ".run")
+    (place / ".hidden").write_text("a token")
+    return ".hidden"
+
+
+def put_link(folder: Path) -> str:
+    (folder / "link").symlink_to("/etc/hostname")
+    return "link"
+
+
+def put_folder(folder: Path) -> str:
+    (folder / "linked").symlink_to(folder.parent)
+    return "linked"
+
+
+def replace_by_link(folder: Path) -> str:
+    readme = folder / "README.md"
+    readme.rename(folder.parent / "elsewhere.md")
+    readme.symlink_to(folder.parent / "elsewhere.md")
+    return "README.md"
+
+
+@pytest.mark.parametrize("folder", ["out", "out-traces"])
+@pytest.mark.parametrize("put", [put_file, put_deep, put_link, put_folder, replace_by_link])
+def test_what_adp_did_not_write_stops_the_upload(fake_hub, tmp_path, folder, put):
+    store = write_published(tmp_path / "s")
+    publish(store.root, REPO, out=tmp_path / "out", options=OPEN, traces="sts")
+    name = put(tmp_path / folder)
+    for options in (OPEN, PublishOptions(accept_licenses=True, title="Other")):
+        with pytest.raises(OutputExistsError, match="move it away") as stopped:
+            publish(store.root, REPO, out=tmp_path / "out", options=options,
+                    upload=UploadOptions(), traces="sts")  # fmt: skip
+        assert name in str(stopped.value)
+        assert len(str(stopped.value).splitlines()) == 1
+    assert fake_hub.repos.repos == {}
+    with pytest.raises(OutputExistsError, match="move it away"):
+        send(tmp_path / folder, "me/travel")
+
+
+def flip(folder: Path, name: str) -> None:
+    """Change one byte of a file."""
+    path = folder / name
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 0xFF
+    path.write_bytes(data)
+
+
+@pytest.mark.parametrize("gone", [False, True])
+@pytest.mark.parametrize("title", [None, "Other"])
+def test_damage_is_said_whatever_the_words(fake_hub, tmp_path, gone, title):
+    store = write_published(tmp_path / "s")
+    done = publish(store.root, REPO, out=tmp_path / "out", options=OPEN, traces="sts")
+    messages = next(one.path for one in done.prepared.files if one.path.startswith("messages/"))
+    session = next((tmp_path / "out-traces").rglob("*.jsonl")).relative_to(tmp_path / "out-traces")
+    for folder, name in (("out-traces", str(session)), ("out", messages)):
+        if gone:
+            (tmp_path / folder / name).unlink()
+        else:
+            flip(tmp_path / folder, name)
+        with pytest.raises(OutputExistsError) as stopped:
+            publish(store.root, REPO, out=tmp_path / "out", upload=UploadOptions(), traces="sts",
+                    options=PublishOptions(accept_licenses=True, title=title))  # fmt: skip
+        said = str(stopped.value)
+        assert name in said
+        assert ("is missing" if gone else "was changed") in said
+        assert said.endswith("remove the folder, then call again")
+    assert fake_hub.repos.repos == {}
+
+
+def test_the_traces_are_listed_and_other_words_write_their_card_anew(tmp_path):
+    store = write_published(tmp_path / "s", Words(license="cc-by-nc-4.0"))
+    cards = []
+    for title in ("First", "Second"):
+        options = PublishOptions(accept_licenses=True, title=title)
+        publish(store.root, REPO, out=tmp_path / "out", options=options, traces="sts")
+        cards.append((tmp_path / "out-traces" / "README.md").read_text())
+        words = ["sha256sum", "--quiet", "-c", "SHA256SUMS"]
+        subprocess.run(words, cwd=tmp_path / "out-traces", check=True)
+    assert cards[1] == cards[0].replace("First", "Second") != cards[0]
+
+
+def test_both_cards_name_each_other_and_the_licenses(tmp_path):
+    name = "a|b `c` <b>"
+    store = write_published(tmp_path / "s", Words(license="academic only", dataset=name))
+    publish(store.root, REPO, out=tmp_path / "out", options=OPEN, traces="sts")
+    main = (tmp_path / "out" / "README.md").read_text()
+    card = (tmp_path / "out-traces" / "README.md").read_text()
+    assert "[me/travel-traces](https://huggingface.co/datasets/me/travel-traces)" in main
+    assert "[me/travel](https://huggingface.co/datasets/me/travel)" in card
+    head = yaml.safe_load(card.split("---\n")[1])
+    assert (head["license"], head["license_name"]) == ("other", "mixed")
+    assert head["license_link"] == "https://huggingface.co/datasets/me/travel-traces#licenses"
+    assert 'load_dataset("me/travel-traces", split="train")' in card
+    assert "Look at the licenses before you use this" in card
+    section = main[main.index("## Licenses") : main.index("## Checksums")].strip()
+    assert section in card
+    assert "A search for secrets and personal data found none" in card
+    assert f"| {escape(name)} | 5 |" in card
+    publish(store.root, REPO, out=tmp_path / "alone", options=OPEN)
+    assert "me/travel-traces" not in (tmp_path / "alone" / "README.md").read_text()
+
+
+def test_the_folder_holds_copies(tmp_path):
+    store = write_published(tmp_path / "s")
+    before = kill.hashes(tmp_path / "s")
+    options = PublishOptions(accept_licenses=True, all_tables=True)
+    publish(store.root, REPO, out=tmp_path / "out", options=options)
+    for path in (tmp_path / "out" / "store").rglob("*"):
+        if path.is_file():
+            assert path.stat().st_nlink == 1
+            path.write_bytes(b"damaged")
+    assert kill.hashes(tmp_path / "s") == before
+
+
+def test_after_a_stop_other_kinds_begin_anew(home, tmp_path):
+    _, secret = next(each for each in planted.plain() if each[0] == "github-token")
+    store = store_with(secret, home, tmp_path)
+    with pytest.raises(FindingsError):
+        publish(store, REPO, out=tmp_path / "out", options=OPEN)
+    assert [path.name for path in (tmp_path / "out").iterdir()] == [".run"]
+    options = PublishOptions(accept_licenses=True, search=RedactOptions(kinds=("iban",)))
+    publish(store, REPO, out=tmp_path / "out", options=options)
+    publish(store, REPO, out=tmp_path / "fresh", options=options)
+    assert kill.hashes(tmp_path / "out") == kill.hashes(tmp_path / "fresh")
+    with pytest.raises(OutputExistsError, match="--rules"):
+        publish(store, REPO, out=tmp_path / "out", options=OPEN)
+
+
+def test_a_stopped_run_of_another_command_is_left_alone(tmp_path):
+    store = write_published(tmp_path / "s")
+    plan = tmp_path / "out" / ".run" / "plan.json"
+    plan.parent.mkdir(parents=True)
+    plan.write_text("{}")
+    with pytest.raises(OutputExistsError, match="not empty"):
+        publish(store.root, REPO, out=tmp_path / "out", options=OPEN)
+    assert plan.exists()

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from adp.core.composition import Composition, Rate, Recorded
-from adp.core.licenses import OK, Assessment
+from adp.core.licenses import Assessment
 from adp.core.markdown import escape, fenced
 from adp.core.transcript import human_size
 from adp.version import __version__
@@ -30,7 +30,7 @@ MOST_ROWS = 100
 TAGS = ("adp", "agent", "agents", "trajectories", "agent-trajectories", "tool-use",
         "function-calling")  # fmt: skip
 
-_TEMPLATE = "card.md.j2"
+_TEMPLATE, _SHARED = "card.md.j2", "shared.md.j2"
 _SIZES = ((10**3, "n<1K"), (10**4, "1K<n<10K"), (10**5, "10K<n<100K"), (10**6, "100K<n<1M"),
           (10**7, "1M<n<10M"), (10**8, "10M<n<100M"), (10**9, "100M<n<1B"))  # fmt: skip
 _WORDS = {"true": "yes", "false": "NO"}
@@ -54,6 +54,8 @@ class Facts:
         manifest_hash: hash of its manifest.
         losses: what the config ``messages`` could not hold.
         left_out: tables of the store that are not published.
+        about: what the publisher says, in Markdown.
+        traces: name of the data set of sessions, if there is one.
     """
 
     repo: RepoId
@@ -69,6 +71,8 @@ class Facts:
     manifest_hash: str
     losses: dict[str, int]
     left_out: list[str]
+    about: str | None = None
+    traces: str | None = None
 
 
 def write_card(path: Path, facts: Facts) -> None:
@@ -101,16 +105,19 @@ def metadata(facts: Facts) -> dict[str, Any]:
 
 def _license(facts: Facts) -> dict[str, str]:
     """The license: one that the Hub knows, or ``other`` with the table below."""
-    found = facts.assessment.hub_license()
+    found = head_license(facts.assessment)
     if found != "other":
         return {"license": found}
-    if facts.assessment.ids() == [None]:
-        return {"license": "unknown"}
     return {
-        "license": "other",
+        "license": found,
         "license_name": "mixed",
         "license_link": f"{facts.repo.url}#licenses",
     }
+
+
+def head_license(assessment: Assessment) -> str:
+    """The id of the license for the head of a data card."""
+    return "unknown" if assessment.ids() == [None] else assessment.hub_license()
 
 
 def _size(rows: int) -> str:
@@ -141,7 +148,24 @@ def _info(config: Config) -> dict[str, Any]:
 
 def body(facts: Facts) -> str:
     """The text of the card, from the template."""
-    from jinja2 import Environment, StrictUndefined
+    return _render(_TEMPLATE, _context(facts))
+
+
+def shared(assessment: Assessment, found: Found, license: str | None, redacted: bool) -> str:  # noqa: A002
+    """What the card of another data set with the same trajectories says of them.
+
+    Args:
+        assessment: what is mixed, by license.
+        found: secrets and personal data that were found.
+        license: license of what states none, as the publisher says.
+        redacted: whether what was found was replaced.
+    """
+    values = {**_rights(assessment, license), "found": found, "redacted": redacted}
+    return _render(_SHARED, values)
+
+
+def _render(name: str, values: Mapping[str, Any]) -> str:
+    from jinja2 import Environment, FunctionLoader, StrictUndefined
 
     # No escaping by jinja: it knows HTML, not Markdown. Each value of the data goes through
     # `escape`; the template gets nothing else from the data but numbers.
@@ -151,23 +175,37 @@ def body(facts: Facts) -> str:
         lstrip_blocks=True,
         keep_trailing_newline=True,
         autoescape=False,
+        loader=FunctionLoader(_template),
     )
     environment.filters.update(
         text=_text, short=lambda text: _text(text, 80), number=_number, size=human_size,
         percent=_percent, fenced=fenced,
     )  # fmt: skip
-    template = resources.files("adp.workflows.publish").joinpath(_TEMPLATE)
-    return environment.from_string(template.read_text(encoding="utf-8")).render(_context(facts))
+    return environment.get_template(name).render(values)
+
+
+def _template(name: str) -> str:
+    return resources.files("adp.workflows.publish").joinpath(name).read_text(encoding="utf-8")
+
+
+def _rights(assessment: Assessment, license: str | None) -> dict[str, Any]:  # noqa: A002
+    """What the section on licenses is made from."""
+    return {
+        "assessment": assessment,
+        "stated": license,
+        "refused": assessment.refused(),
+        "most": MOST_ROWS,
+    }
 
 
 def _context(facts: Facts) -> dict[str, Any]:
     numbers = facts.composition
     return {
         "facts": facts,
+        **_rights(facts.assessment, facts.license),
         "repo": facts.repo,
         "numbers": numbers,
         "version": __version__,
-        "most": MOST_ROWS,
         "columns": list(describe()),
         "splits": {
             config.name: [split.name for split in config.splits] for config in facts.configs
@@ -176,8 +214,6 @@ def _context(facts: Facts) -> dict[str, Any]:
         "first": facts.configs[0].splits[0],
         "lineage": [_act(act) for act in numbers.lineage],
         "recipes": [_recipe(act) for act in numbers.lineage if act["options"].get("recipe")],
-        "warned": [row for row in facts.assessment.rows if row.verdict != OK],
-        "refused": facts.assessment.refused(),
         "losses": sorted(facts.losses.items(), key=lambda item: (-item[1], item[0])),
         "success": _rate(numbers.success),
         "reward": _mean(numbers.reward),

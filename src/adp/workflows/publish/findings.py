@@ -5,12 +5,14 @@ The one place where publishing and redacting meet.
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from adp.core import redact as redaction
 from adp.core.progress import Progress
 from adp.core.redact import RedactOptions
+from adp.core.redact.finder import Finder
 from adp_schema.errors import FindingsError
 from adp_schema.store import Store
 
@@ -34,6 +36,11 @@ class Found:
     def total(self) -> int:
         """Number of findings."""
         return sum(self.kinds.values())
+
+    def plus(self, other: Found) -> Found:
+        """The sum of both."""
+        kinds = Counter(self.kinds) + Counter(other.kinds)
+        return Found(dict(sorted(kinds.items())), (*self.places, *other.places))
 
 
 def scan(store: Store, options: RedactOptions, progress: Progress) -> Found:
@@ -59,4 +66,25 @@ def stop(found: Found) -> FindingsError:
         f"the store holds what must not be published: {kinds}: {where}{more}; "
         "look at each with adp redact STORE --dry-run, then publish with --redact, or with "
         "--allow-findings to publish it as it is"
+    )
+
+
+def in_text(text: str, options: RedactOptions) -> tuple[str, Found]:
+    """Look for secrets and personal data in one text.
+
+    Returns:
+        The text with placeholders, and what they stand for.
+    """
+    cleaned = Finder(options.rules()).text(text)
+    if cleaned is None:
+        return text, Found({})
+    return cleaned.text, Found(dict(sorted(Counter(one.kind for one in cleaned.found).items())))
+
+
+def stop_text(found: Found) -> FindingsError:
+    """The error for a text of the publisher that must not be published."""
+    kinds = ", ".join(f"{count:,} {kind}" for kind, count in found.kinds.items())
+    return FindingsError(
+        f"the text of --about holds what must not be published: {kinds}; mend it, or publish with "
+        "--redact, or with --allow-findings to publish it as it is"
     )

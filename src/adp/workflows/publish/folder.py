@@ -12,7 +12,6 @@ is made again; ``.run`` holds what it needs for that, and is not uploaded.
 
 from __future__ import annotations
 
-import datetime
 import json
 import shutil
 from dataclasses import asdict, dataclass, field, replace
@@ -25,7 +24,6 @@ from adp.core.licenses import Assessment, assess
 from adp.core.progress import Progress, Silent
 from adp.core.redact import RedactOptions
 from adp.core.staged import versions
-from adp.core.transcript import visible
 from adp.core.verify import verify
 from adp.workflows.publish import findings, stage
 from adp.workflows.publish.card import Facts, write_card
@@ -33,45 +31,22 @@ from adp.workflows.publish.configs import STORE, Config, configs_of
 from adp.workflows.publish.croissant import write_croissant
 from adp.workflows.publish.findings import Found
 from adp.workflows.publish.messages import FOLDER, Messages, write_messages
-from adp.workflows.publish.repo import RepoId
-from adp.workflows.publish.sums import SUMS, Sum, check_sums, read_sums, write_sums
-from adp_schema.errors import FindingsError, OutputExistsError, StoreError, UsageError
+from adp.workflows.publish.options import PublishOptions, license_error, title_line
+from adp.workflows.publish.repo import TRACES, RepoId
+from adp.workflows.publish.sums import (
+    SCRATCH,
+    SUMS,
+    Sum,
+    check_names,
+    check_sums,
+    read_sums,
+    write_sums,
+)
+from adp_schema.errors import OutputExistsError, StoreError
 from adp_schema.manifest import MANIFEST, RUN, write_atomic
 from adp_schema.store import Store
 
-SCRATCH = ".run"
-"""Folder for what only the run needs; it must not be uploaded."""
-
 CARD, CROISSANT = "README.md", "croissant.json"
-
-
-@dataclass(frozen=True)
-class PublishOptions:
-    """How to publish.
-
-    Attributes:
-        title: name of the data set for people; None for the NAME of OWNER/NAME.
-        license: license of the trajectories that state none, as the publisher says.
-        tag: name of the revision, for the citation.
-        date: day of the publication, ``YYYY-MM-DD``, for the Croissant metadata.
-        redact: replace secrets and personal data.
-        allow_findings: publish secrets and personal data as they are.
-        search: what counts as a secret or personal data.
-        accept_licenses: publish whatever the licenses say.
-        all_tables: publish the tables ``raw`` and ``rejects`` too.
-        workers: number of processes; None takes one a core. The bytes do not depend on it.
-    """
-
-    title: str | None = None
-    license: str | None = None
-    tag: str | None = None
-    date: str | None = None
-    redact: bool = False
-    allow_findings: bool = False
-    search: RedactOptions = field(default_factory=RedactOptions)
-    accept_licenses: bool = False
-    all_tables: bool = False
-    workers: int | None = None
 
 
 @dataclass
@@ -134,37 +109,6 @@ def prepare(
     return _Folder(path, repo, out, options or PublishOptions(), progress or Silent()).prepare()
 
 
-def license_error(assessment: Assessment) -> FindingsError:
-    """The error for licenses that stand in the way: which data sets, and what to do."""
-    rows = assessment.refused()
-    words = [f"{row.dataset or '(none)'} ({row.reasons[0]})" for row in rows[:5]]
-    more = f" and {len(rows) - 5:,} more" if len(rows) > 5 else ""
-    names = "; ".join(word if len(word) < 200 else word[:200] + "…" for word in words)
-    return FindingsError(
-        f"licenses stand in the way: {names}{more}; leave these out (adp drop STORE --where ...), "
-        "state the license of your own data (--license), or publish all the same with "
-        "--accept-licenses"
-    )
-
-
-def _title(text: str | None) -> str:
-    """A title as one line of at most 200 characters, none of which is hidden."""
-    return visible(" ".join((text or "")[:800].split()))[:200]
-
-
-def _check_date(text: str | None) -> None:
-    """Check that a text is a day.
-
-    Raises:
-        UsageError: it is none.
-    """
-    try:
-        if text is not None:
-            datetime.date.fromisoformat(text)
-    except ValueError:
-        raise UsageError(f"'{text}' is no date; write it as 2026-05-03") from None
-
-
 class _Folder:
     """One publication."""
 
@@ -177,7 +121,7 @@ class _Folder:
         self.options = options
         self.progress = progress
         self.scratch = out / SCRATCH
-        _check_date(options.date)
+        self.about, self.in_about = self._about()
         if not self.source.manifest.rows("trajectories"):
             raise StoreError(f"{path} holds no trajectories; there is nothing to publish")
 
@@ -185,15 +129,12 @@ class _Folder:
         """Do what is not done yet."""
         before = assess(self.source, self.options.license)
         if before.refused() and not self.options.accept_licenses:
-            raise license_error(before)
+            raise license_error(before, self.options.license)
         self._begin()
         self._check_files()
-        store, found = self._store()
+        store, in_store = self._store()
+        found = in_store.plus(self.in_about)
         reused = (self.out / SUMS).exists()
-        if reused and not check_sums(self.out):
-            raise OutputExistsError(
-                f"files in {self.out} were changed since they were written; remove the folder"
-            )
         messages = self._messages(store)
         numbers = composition(store, CompositionOptions(name=self.repo.name))
         configs = configs_of(self.out, store, messages.files)
@@ -210,8 +151,21 @@ class _Folder:
             losses=messages.losses,
             reused=reused,
         )
-        prepared.files = read_sums(self.out) if reused else self._describe(prepared)
+        if not reused:
+            self._describe(prepared, messages)
+        check_names(self.out)
+        prepared.files = read_sums(self.out)
         return prepared
+
+    def _about(self) -> tuple[str | None, Found]:
+        """The text of the publisher as it is published, and what was found in it."""
+        text = self.options.about
+        if text is None:
+            return None, Found({})
+        cleaned, found = findings.in_text(text, self.options.search)
+        if found.total and not (self.options.redact or self.options.allow_findings):
+            raise findings.stop_text(found)
+        return (cleaned if self._redacts(found) else text).strip(), found
 
     def _begin(self) -> None:
         """Take the folder, or go on with what an earlier call made of the same store.
@@ -223,14 +177,22 @@ class _Folder:
             raise OutputExistsError(f"{self.out} is a file; choose a folder for --out")
         plan = self.scratch / "plan.json"
         known = json.loads(plan.read_text(encoding="utf-8")) if plan.exists() else None
-        if known is None and self.out.exists() and any(self.out.iterdir()):
+        held = {path.name for path in self.out.iterdir()} if self.out.exists() else set()
+        if (known is None and held) or (known is not None and "content" not in known):
             raise OutputExistsError(f"{self.out} is not empty; choose another --out")
         content, words = self._keys()
         if known is not None and known["content"] != content:
-            raise OutputExistsError(
-                f"{self.out} holds what was made from another store, or with other --kinds or "
-                "versions; remove it or choose another --out"
-            )
+            if held != {SCRATCH}:
+                raise OutputExistsError(
+                    f"{self.out} holds what was made from another store, or with other --kinds, "
+                    "--rules, --all-tables or versions; remove it or choose another --out"
+                )
+            # A call that was stopped by what it found: nothing of it is of use.
+            self._remove(SCRATCH)
+            known = None
+        if (self.out / SUMS).exists():
+            self.progress.note("checking the files of the folder")
+            check_sums(self.out)
         try:
             if known is not None and known["words"] != words:
                 self._remove(SUMS, CARD, CROISSANT)
@@ -247,7 +209,11 @@ class _Folder:
             "search": self.options.search.fingerprint(),
             "versions": versions("duckdb", "msgspec", "datasets"),
         }
-        words = {name: getattr(self.options, name) for name in ("title", "license", "tag", "date")}
+        names = ("title", "license", "tag", "date", "about", "traces")
+        words = {name: getattr(self.options, name) for name in names}
+        if self.options.about is not None:
+            words["allow_findings"] = self.options.allow_findings
+            words["redact"] = self.options.redact
         return content, {**words, "repo": str(self.repo)}
 
     def _remove(self, *names: str) -> None:
@@ -316,7 +282,7 @@ class _Folder:
     def _place_store(self, kept: Path, target: Path, found: Found) -> None:
         """Put the store in its place, or write it there without what was found."""
         if not self._redacts(found):
-            stage.stage(Store.open(str(kept)), target, all_tables=True)
+            stage.stage(Store.open(str(kept)), target, all_tables=True, link=False)
             return
         if not (target / MANIFEST).exists() or (target / SCRATCH).exists():
             self.progress.note("replacing what was found")
@@ -328,7 +294,9 @@ class _Folder:
     def _messages(self, store: Store) -> Messages:
         noted = self.scratch / "messages.json"
         if noted.exists():
-            return Messages.parse(noted.read_text(encoding="utf-8"))
+            done = Messages.parse(noted.read_text(encoding="utf-8"))
+            if all((self.out / file.path).is_file() for file in done.files):
+                return done
         self.progress.note("writing the rows for training")
         messages = write_messages(
             store, self.out, workers=self.options.workers, progress=self.progress
@@ -337,12 +305,12 @@ class _Folder:
         self._remove(f"{SCRATCH}/{FOLDER}")
         return messages
 
-    def _describe(self, prepared: Prepared) -> list[Sum]:
+    def _describe(self, prepared: Prepared, messages: Messages) -> None:
         """Write the data card, the metadata and the hashes."""
         self.progress.note("writing the data card")
         facts = Facts(
             repo=self.repo,
-            title=_title(self.options.title) or self.repo.name,
+            title=title_line(self.options.title) or self.repo.name,
             tag=self.options.tag,
             date=self.options.date,
             license=self.options.license,
@@ -354,11 +322,17 @@ class _Folder:
             manifest_hash=prepared.manifest_hash,
             losses=prepared.losses,
             left_out=self._left_out(),
+            about=self.about,
+            traces=f"{self.repo}{TRACES}" if self.options.traces else None,
         )
-        data = write_sums(self.out, [STORE, FOLDER], last=False)
+        tables = Store.open(str(self.out / STORE)).manifest.tables.values()
+        # By name: what somebody else put there must not be taken for ours.
+        names = [f"{STORE}/{shard.path}" for table in tables for shard in table]
+        names += [f"{STORE}/{MANIFEST}", *(file.path for file in messages.files)]
+        data = write_sums(self.out, names, last=False)
         write_croissant(self.out / CROISSANT, facts, data)
         write_card(self.out / CARD, facts)
-        return write_sums(self.out, [STORE, FOLDER, CARD, CROISSANT], last=True)
+        write_sums(self.out, [*names, CARD, CROISSANT], last=True)
 
     def _left_out(self) -> list[str]:
         if self.options.all_tables:

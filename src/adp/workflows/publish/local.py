@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from adp.workflows.publish.sums import SUMS, check_names
 from adp_schema.errors import InputError
 from adp_schema.hub import HubFile
 from adp_schema.manifest import RUN
@@ -50,15 +51,25 @@ class LocalFile:
 
 
 def scan(folder: Path) -> dict[str, LocalFile]:
-    """The files of a folder, but for hidden ones and ``run.json``: path in it -> file.
+    """The files of a folder: path in it -> file.
+
+    With a list ``SHA256SUMS`` they are those that it names and itself. Without one, it is all
+    but the hidden ones and ``run.json``.
 
     Raises:
-        InputError: there are none.
+        InputError: there are none, or one is a symbolic link.
+        OutputExistsError: the folder is not what its list says.
     """
     found: dict[str, LocalFile] = {}
+    if (folder / SUMS).is_file():
+        for path in check_names(folder):
+            found[path] = LocalFile(path, folder / path, (folder / path).stat().st_size)
+        return found
     for file in sorted(folder.rglob("*")):
         path = file.relative_to(folder).as_posix()
         hidden = any(part.startswith(".") for part in path.split("/"))
+        if file.is_symlink() and not hidden:
+            raise InputError(f"{folder} holds a symbolic link, {path}; put the file there instead")
         if file.is_file() and not hidden and file.name != RUN:
             found[path] = LocalFile(path, file, file.stat().st_size)
     if not found:

@@ -5,23 +5,24 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from adp.converters.sts.trace import Form
 from adp.core import shards
 from adp.core.progress import Progress, Silent
 from adp.core.staged import versions
+from adp.workflows.publish.card import head_license, shared
+from adp.workflows.publish.check import check
 from adp.workflows.publish.configs import STORE
-from adp.workflows.publish.folder import Prepared, PublishOptions, prepare
-from adp.workflows.publish.repo import RepoId
+from adp.workflows.publish.folder import Prepared, prepare
+from adp.workflows.publish.options import PublishOptions, title_line
+from adp.workflows.publish.repo import TRACES, RepoId
 from adp.workflows.publish.traces import TracesOptions, TracesWritten, write_traces
 from adp.workflows.publish.upload import Uploaded
 from adp.workflows.publish.upload import upload as send
+from adp_schema.hub import check_repo_id
 from adp_schema.ids import digest
-
-TRACES = "-traces"
-"""What the name of the data set of sessions ends with."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +66,30 @@ def default_folder(path: str, repo: RepoId, options: PublishOptions) -> Path:
     return Path(cache) / "adp" / "publish" / name
 
 
+def check_first(
+    path: str, repo: RepoId, options: PublishOptions, upload: UploadOptions | None
+) -> None:
+    """Refuse what can be refused before any work is done.
+
+    Args:
+        path: path or URL of the store.
+        repo: where it goes.
+        options: how to make the folder.
+        upload: how to upload; None only makes the folder, and the Hub is not asked.
+
+    Raises:
+        StoreError: there is no finished store.
+        UsageError: a name is not valid, or a repository is public and must be private.
+        HubError: there is no token, it may not write there, or the Hub cannot be reached.
+    """
+    shards.open_finished(path)
+    beside = [f"{repo}{TRACES}"] * options.traces
+    for name in beside:
+        check_repo_id(name)
+    if upload is not None:
+        check(str(repo), upload.private, options.tag, beside=beside)
+
+
 def publish(
     path: str,
     repo: RepoId,
@@ -74,6 +99,7 @@ def publish(
     upload: UploadOptions | None = None,
     traces: Form | None = None,
     progress: Progress | None = None,
+    checked: bool = False,
 ) -> Published:
     """Make the folder of a store, and upload it.
 
@@ -85,11 +111,15 @@ def publish(
         upload: how to upload; None only makes the folder.
         traces: make and upload the data set of sessions too, in this form: ``sts`` or ``pi``.
         progress: told how far it is.
+        checked: whether `check_first` was called already.
 
     Raises:
-        AdpError: see `prepare` and the upload.
+        AdpError: see `check_first`, `prepare` and the upload.
     """
     options, told = options or PublishOptions(), progress or Silent()
+    options = replace(options, traces=traces is not None)
+    if not checked:
+        check_first(path, repo, options, upload)
     folder = out or default_folder(path, repo, options)
     prepared = prepare(path, repo, folder, options, told)
     beside = folder.with_name(folder.name + TRACES)
@@ -121,8 +151,9 @@ def _write_traces(
     """Write the data set of sessions beside the folder."""
     how = TracesOptions(
         repo_id=str(prepared.repo),
-        license=prepared.assessment.hub_license(),
-        title=options.title or prepared.repo.name,
+        license=head_license(prepared.assessment),
+        title=title_line(options.title) or prepared.repo.name,
+        notes=shared(prepared.assessment, prepared.found, options.license, prepared.redacted),
         form=form,
     )
     return write_traces(str(prepared.folder / STORE), str(out), options=how, progress=told)

@@ -8,6 +8,9 @@ from adp_schema.hub import check_repo_id
 
 HUB = "https://huggingface.co/datasets"
 
+TRACES = "-traces"
+"""What the name of the data set of sessions ends with."""
+
 
 @dataclass(frozen=True)
 class RepoId:

@@ -18,8 +18,8 @@ and those that became no trajectory. Nobody looks at them, and what an edit took
 trajectory is still in its record."""
 
 
-def stage(store: Store, out: Path, *, all_tables: bool) -> None:
-    """Put the files of a store into a folder; local ones are linked, not copied.
+def stage(store: Store, out: Path, *, all_tables: bool, link: bool = True) -> None:
+    """Put the files of a store into a folder.
 
     Without anything to leave out, the copy is the store byte for byte. Else the manifest gets an
     entry in the lineage that says what is not there.
@@ -28,12 +28,14 @@ def stage(store: Store, out: Path, *, all_tables: bool) -> None:
         store: a finished store.
         out: folder for the copy; what is there stays if it has the right size.
         all_tables: leave out no table.
+        link: link local files. Who writes to a link writes to the store, so this is for
+            folders that nobody else opens.
     """
     manifest = store.manifest
     gone = [] if all_tables else [name for name in LEFT_OUT if manifest.rows(name)]
     for name, files in manifest.tables.items():
         for shard in files if name not in gone else ():
-            _place(location.join(store.root, shard.path), out / shard.path, shard.size)
+            _place(location.join(store.root, shard.path), out / shard.path, shard.size, link)
     if not gone:
         write_atomic(out / MANIFEST, location.read_text(location.join(store.root, MANIFEST)))
         return
@@ -61,7 +63,7 @@ def _plain_reasons(reasons: dict[str, int]) -> dict[str, int]:
     return found
 
 
-def _place(address: str, target: Path, size: int) -> None:
+def _place(address: str, target: Path, size: int, link: bool) -> None:
     """Link a file, or copy it, whole or not at all."""
     if target.exists() and target.stat().st_size == size:
         return
@@ -73,9 +75,15 @@ def _place(address: str, target: Path, size: int) -> None:
 
         with fsspec.open(address, "rb") as source, staged.open("wb") as file:
             shutil.copyfileobj(source, file, 1 << 20)
-    else:
-        try:
-            os.link(Path(address).resolve(), staged)
-        except OSError:  # another disk, or a file system without links
-            shutil.copyfile(address, staged)
+    elif not (link and _linked(address, staged)):
+        shutil.copyfile(address, staged)
     staged.replace(target)
+
+
+def _linked(address: str, target: Path) -> bool:
+    """Link a file; False on another disk, or on a file system without links."""
+    try:
+        os.link(Path(address).resolve(), target)
+    except OSError:
+        return False
+    return True

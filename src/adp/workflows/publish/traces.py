@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -13,15 +13,20 @@ from typing import Any
 from adp.converters.sts.keys import HARNESS
 from adp.converters.sts.trace import Form, trace_lines
 from adp.core.filenames import safe_name
+from adp.core.markdown import escape
 from adp.core.progress import Progress, Silent
 from adp.core.shards import open_finished
 from adp.version import __version__
+from adp.workflows.publish.repo import HUB, TRACES
+from adp.workflows.publish.sums import SUMS, check_names, check_sums, write_sums
 from adp_schema.errors import OutputExistsError
 from adp_schema.ids import digest
 from adp_schema.manifest import write_atomic
 from adp_schema.model import Trajectory
 from adp_schema.protocols import Losses
 from adp_schema.store import Store
+
+CARD = "README.md"
 
 FOLDER = "traces"
 """The folder of the sessions."""
@@ -43,6 +48,7 @@ class TracesOptions:
     Attributes:
         repo_id: ``OWNER/NAME`` of the main data set, for the link to it; None leaves it out.
         license: id of the license on the Hub; None leaves it out.
+        notes: what the data card says of licenses and redaction, in Markdown.
         title: name of the data set for people; None takes it from ``repo_id``.
         harness: id of the harness in the header of each session.
         form: ``sts``, or ``pi`` for the form of Pi's sessions; see `adp.converters.sts.trace`.
@@ -51,6 +57,7 @@ class TracesOptions:
     repo_id: str | None = None
     license: str | None = None
     title: str | None = None
+    notes: str = ""
     harness: str = HARNESS
     form: Form = "sts"
 
@@ -85,9 +92,10 @@ def write_traces(
 ) -> TracesWritten:
     """Write every trajectory of a store as a session, and a card for the data set.
 
-    The folder holds ``traces/<data set>/<number>/<id>.jsonl`` and ``README.md``, and ``.run``,
-    which is not uploaded. A run that was stopped goes on where it stopped when it is called in the
-    same way again; one that was done has nothing left to do.
+    The folder holds ``traces/<data set>/<number>/<id>.jsonl``, ``README.md`` and
+    ``SHA256SUMS``, and ``.run``, which is not uploaded. A run that was stopped goes on where it
+    stopped when it is called in the same way again; one that was done has no session left to
+    write, and with other words writes the data card anew.
 
     Args:
         store_path: path or URL of a finished store.
@@ -97,7 +105,8 @@ def write_traces(
 
     Raises:
         StoreError: there is no finished store.
-        OutputExistsError: the folder holds something else, or cannot be written.
+        OutputExistsError: the folder holds something else, its files were changed, or it cannot
+            be written.
     """
     wanted = options or TracesOptions()
     store = open_finished(store_path)
@@ -136,7 +145,8 @@ class _Run:
     def _begin(self) -> None:
         """Make the folder, or go on in that of a run that was stopped."""
         manifest = digest(self._store.manifest.text().encode("utf-8"))
-        key = {"adp": __version__, "store": manifest, "options": asdict(self._options)}
+        key = {"adp": __version__, "store": manifest}
+        key |= {"harness": self._options.harness, "form": self._options.form}
         text = json.dumps(key, sort_keys=True)
         if self._plan.exists():
             if self._plan.read_text(encoding="utf-8") != text:
@@ -148,6 +158,8 @@ class _Run:
             not self._folder.is_dir() or any(self._folder.glob("[!.]*"))
         ):
             raise OutputExistsError(f"{self._folder} is there and not empty; choose another folder")
+        if (self._folder / SUMS).exists():
+            check_sums(self._folder)
         self._scratch.mkdir(parents=True, exist_ok=True)
         write_atomic(self._plan, text)
         if self._note.exists():
@@ -187,9 +199,25 @@ class _Run:
                 f"{written.files:,} files are more than the Hub wants in one data set "
                 f"({MANY_FILES:,}); publish the traces of a part of the store"
             )
-        write_atomic(self._folder / "README.md", card(written, self._options))
         write_atomic(self._note, json.dumps(self._state()))
+        self._list(card(written, self._options))
         return written
+
+    def _list(self, text: str) -> None:
+        """Write the data card and the hashes, if they are not there."""
+        readme, sums = self._folder / CARD, self._folder / SUMS
+        if sums.exists() and readme.read_text(encoding="utf-8") == text:
+            return
+        sums.unlink(missing_ok=True)
+        write_atomic(readme, text)
+        found = write_sums(self._folder, [CARD, FOLDER], last=False)
+        if len(found) != self._written.files + 1:
+            raise OutputExistsError(
+                f"{self._folder / FOLDER} holds files that adp did not write; remove "
+                f"{self._folder}, then call again"
+            )
+        write_sums(self._folder, [CARD, FOLDER], last=True)
+        check_names(self._folder)
 
 
 def _trajectories(store: Store, start: int) -> Iterator[Trajectory]:
@@ -233,19 +261,25 @@ def card(written: TracesWritten, options: TracesOptions) -> str:
             }
         ],
     }
+    if options.license == "other":
+        head |= {"license_name": "mixed"}
+        if options.repo_id is not None:
+            head["license_link"] = f"{HUB}/{options.repo_id}{TRACES}#licenses"
     front = {key: value for key, value in head.items() if value is not None}
     text = yaml.safe_dump(front, sort_keys=False, allow_unicode=True)
     return f"---\n{text}---\n\n{_body(written, options)}"
 
 
 def _body(written: TracesWritten, options: TracesOptions) -> str:
-    rows = "\n".join(f"| {safe_name(name)} | {n:,} |" for name, n in written.datasets.items())
-    main = "the main data set"
+    rows = "\n".join(f"| {escape(name)} | {n:,} |" for name, n in written.datasets.items())
+    main, repo = "the main data set", "OWNER/NAME"
     if options.repo_id is not None:
-        main = f"[{options.repo_id}](https://huggingface.co/datasets/{options.repo_id})"
-    return _CARD.format(
-        files=f"{written.files:,}", main=main, rows=rows, folder=FOLDER, form=_FORMS[options.form]
-    )
+        main, repo = f"[{options.repo_id}]({HUB}/{options.repo_id})", options.repo_id
+    text = _CARD.format(
+        files=f"{written.files:,}", main=main, rows=rows, folder=FOLDER, repo=f"{repo}{TRACES}",
+        form=_FORMS[options.form],
+    )  # fmt: skip
+    return f"{text}\n{options.notes}" if options.notes else text
 
 
 _FORMS = {
@@ -274,6 +308,6 @@ The sessions are under `{folder}/`, in {form}.
 ```python
 from datasets import load_dataset  # needs: pip install datasets teich
 
-sessions = load_dataset("json", data_files="{folder}/**/*.jsonl", split="train")
+sessions = load_dataset("{repo}", split="train")
 ```
 """

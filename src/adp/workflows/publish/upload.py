@@ -22,9 +22,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from adp.core.progress import Progress, Silent
+from adp.workflows.publish.check import check_tag, check_token, is_there
 from adp.workflows.publish.local import LocalFile, groups, scan
 from adp_schema import hub
-from adp_schema.errors import HubError, OutputExistsError, UsageError
+from adp_schema.errors import HubError, OutputExistsError
 from adp_schema.hub import HubFile, HubPath
 from adp_schema.manifest import MANIFEST
 from adp_schema.patience import TRIES, retried, status_of, transient, wait
@@ -130,7 +131,8 @@ def upload(
     there is uploaded or committed twice. Files that people added to the repository stay.
 
     Args:
-        folder: what is uploaded, but for hidden files and ``run.json``.
+        folder: what is uploaded: what its ``SHA256SUMS`` lists. Without such a file all of it,
+            but for hidden files and ``run.json``.
         repo_id: ``OWNER/NAME``.
         private: make the repository private; one that is there keeps what it is.
         tag: a name for the commit. When it is taken, the folder must be what it names.
@@ -140,16 +142,15 @@ def upload(
     Raises:
         UsageError: the name is not valid, or the repository is public and ``private`` was asked.
         InputError: the folder is missing or empty.
-        OutputExistsError: the tag names something else.
+        OutputExistsError: the tag names something else, or the folder holds something that is
+            not in its list.
         HubError: the Hub refuses, or cannot be reached. What is done is kept.
     """
     place = HubPath(hub.check_repo_id(repo_id))
-    if tag is not None and not re.fullmatch(r"[A-Za-z0-9][\w.+-]*", tag):
-        raise UsageError(f"'{tag}' is no name of a tag; write letters, digits, '.', '-' and '_'")
+    check_tag(tag)
     local = scan(Path(folder))
     report = progress or Silent()
-    if not hub.token_there():
-        raise HubError(hub.NO_TOKEN)
+    check_token()
     with hub.quiet(report.note):
         return _Upload(place, local, message or "Publish with adp", report).run(private, tag)
 
@@ -177,8 +178,6 @@ class _Upload:
                 commit = self._complete()
                 if tag:
                     self._tag(tag, commit)
-        if not self._done.commits:
-            self._report.note(f"{self._place.repo_id} has all of it already; no commit was made")
         return Uploaded(
             repo_id=self._place.repo_id,
             url=f"{self._api.endpoint}/datasets/{self._place.repo_id}",
@@ -193,22 +192,12 @@ class _Upload:
 
     def _open(self, private: bool) -> None:
         """Find the repository, or make it."""
-        from huggingface_hub.errors import RepositoryNotFoundError
-
         repo = self._place.repo_id
-        try:
-            found = retried(lambda: self._api.repo_info(repo, repo_type="dataset"))
-        except RepositoryNotFoundError:
+        if not is_there(self._api, repo, private):
             retried(
                 lambda: self._api.create_repo(
                     repo, repo_type="dataset", private=private, exist_ok=True
                 )
-            )
-            return
-        if private and not found.private:
-            raise UsageError(
-                f"{repo} is public already; make it private in its settings, or publish without "
-                "--private"
             )
 
     def _complete(self) -> str:
