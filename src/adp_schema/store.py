@@ -27,6 +27,7 @@ from adp_schema.reader import ShardReader
 from adp_schema.tables import TABLES
 
 if TYPE_CHECKING:
+    import numpy as np
     import polars as pl
 
     from adp_schema.gate import QueryGate
@@ -52,6 +53,11 @@ class Store:
         self._gate: QueryGate | None = None
         self._places: dict[str, tuple[int, int]] | None = None
         self._readers: dict[int, ShardReader] = {}
+        self._every_shard: list[ShardReader] | None = None
+
+    def __repr__(self) -> str:
+        count = self.manifest.counts.trajectories
+        return f"<Store {self.root}: {count:,} {'trajectory' if count == 1 else 'trajectories'}>"
 
     @classmethod
     def open(cls, root: str) -> Store:
@@ -238,6 +244,20 @@ class Store:
         for shard in self.shards():
             for trajectory in shard.trajectories():
                 yield self.resolve(trajectory) if resolve else trajectory
+            shard.close()
+
+    def some(self, seqs: np.ndarray[Any, Any]) -> Iterator[Trajectory]:
+        """Those trajectories of some ``seq``, streamed in the order of the store.
+
+        Only the row groups that hold one are read, one after the other.
+
+        Args:
+            seqs: sorted whole numbers.
+        """
+        if self._every_shard is None:
+            self._every_shard = list(self.shards())
+        for shard in self._every_shard:
+            yield from shard.some(seqs)
             shard.close()
 
     def get(self, trajectory_id: str, *, resolve: bool = False) -> Trajectory:
