@@ -143,7 +143,7 @@ class GrowingStore:
 
         Raises:
             IdTakenError: the store holds another trajectory of this ``trajectory_id``.
-            SchemaError: the store cannot hold it.
+            SchemaError: the store cannot hold it. UsageError: it is no `Trajectory`.
             SealedError: `seal` has ended the store.
             StoreError: it cannot be written, for lack of space for example. Then it is not in the
                 store, and the store can be gone on with.

@@ -255,10 +255,8 @@ def explain(error: BaseException, place: HubPath, *, writing: bool = False) -> s
     if status is not None:
         return _status_sentence(error, status, repo, writing=writing)
     if any(is_network(each) for each in chain(error)) or "LocalEntryNotFoundError" in names:
-        return (
-            f"cannot reach the Hub at {_endpoint()}; check the connection and call again, it goes "
-            "on where it stopped"
-        )
+        after = ", it goes on where it stopped" if writing else " later"
+        return f"cannot reach the Hub at {_endpoint()}; check the connection and call again{after}"
     return None
 
 

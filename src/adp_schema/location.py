@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import IO, Any, cast
 
 import pyarrow.parquet as pq
+
+from adp_schema.errors import StoreError
+
+_PAGE = re.compile(
+    r"https?://(?:www\.)?(?:huggingface\.co|hf\.co)/datasets/(?P<repo>[^/?#]+/[^/?#]+)"
+    r"(?:/(?:tree|blob|resolve)/(?P<rest>[^?#]+))?(?:[/?#].*)?"
+)
 
 
 def is_url(root: str) -> bool:
@@ -16,6 +24,49 @@ def is_url(root: str) -> bool:
 def is_hub(root: str) -> bool:
     """Whether a location is on the Hugging Face Hub."""
     return root.startswith("hf://")
+
+
+def hub_form(url: str) -> str | None:
+    """The ``hf://`` location of the page of a data set on the Hub; None for any other address."""
+    found = _PAGE.fullmatch(url)
+    if found is None:
+        return None
+    revision, _, path = (found["rest"] or "").strip("/").partition("/")
+    if revision == "refs" and path.count("/") >= 1:  # refs/convert/parquet, refs/pr/3
+        kind, number, *below = path.split("/")
+        revision, path = f"refs/{kind}/{number}", "/".join(below)
+    at = f"@{revision}" if revision not in ("", "main") else ""
+    return f"hf://datasets/{found['repo']}{at}{'/' if path else ''}{path}"
+
+
+def check_readable(root: str) -> None:
+    """Check that there is something here that reads the protocol of a location.
+
+    Raises:
+        StoreError: there is not; the message says what to install, or to write.
+    """
+    if not is_url(root) or is_hub(root):
+        return
+    if better := hub_form(root):
+        raise StoreError(f"{root} is a page for people; write {better}")
+    import fsspec
+    from fsspec.registry import known_implementations
+
+    protocol = root.partition("://")[0]
+    try:
+        fsspec.get_filesystem_class(protocol)
+    except ValueError:
+        raise StoreError(
+            f"nothing here reads {protocol}:// addresses; write a local path, or "
+            "hf://datasets/OWNER/NAME for a data set on the Hugging Face Hub"
+        ) from None
+    except ImportError as error:
+        module = known_implementations.get(protocol, {}).get("class", "fsspec").split(".")[0]
+        names = re.findall(r'"([\w.-]+)"', str(error))
+        if module != "fsspec":
+            names = [module.replace("_", "-")]
+        advice = f"install {' and '.join(names)}" if names else f"do this: {error}"
+        raise StoreError(f"to read {protocol}:// addresses, {advice}") from None
 
 
 def file_system(root: str) -> Any:

@@ -92,6 +92,18 @@ class ShardReader:
         rows = self.between("trajectories", seq, seq)
         return next(iter(self._assemble(rows)), None)
 
+    def some(self, seqs: np.ndarray[Any, Any]) -> Iterator[Trajectory]:
+        """The trajectories whose seq is among some sorted ones, in order."""
+        for index, (low, high) in enumerate(self.ranges("trajectories")):
+            first, end = np.searchsorted(seqs, [low, high + 1])
+            if first == end:
+                continue
+            wanted = pa.array(seqs[first:end])
+            rows = _with_seq(self.group("trajectories", index), wanted)
+            bounds = int(seqs[first]), int(seqs[end - 1])
+            children = {name: _with_seq(self.between(name, *bounds), wanted) for name in _CHILDREN}
+            yield from assemble(rows, children, self.media)
+
     def _assemble(self, rows: pa.Table) -> Iterator[Trajectory]:
         if not rows.num_rows:
             return
@@ -104,6 +116,7 @@ class ShardReader:
         for file in self._open.values():
             file.close()
         self._open.clear()
+        self.media.forget()
 
 
 class ShardMedia(Mapping[str, Media]):
@@ -124,6 +137,10 @@ class ShardMedia(Mapping[str, Media]):
                 self._places.update({name: (group, row) for row, name in enumerate(names)})
         return self._places
 
+    def forget(self) -> None:
+        """Let go of the blobs that were read last."""
+        self._cached = None
+
     def __getitem__(self, media_id: str) -> Media:
         group, row = self._index()[media_id]
         if self._cached is None or self._cached[0] != group:
@@ -136,6 +153,10 @@ class ShardMedia(Mapping[str, Media]):
 
     def __len__(self) -> int:
         return len(self._index())
+
+
+def _with_seq(rows: pa.Table, wanted: pa.Array) -> pa.Table:
+    return rows.filter(pc.is_in(rows["seq"], value_set=wanted.cast(rows["seq"].type)))
 
 
 def _seq_ranges(file: pq.ParquetFile) -> list[tuple[int, int]]:

@@ -33,17 +33,21 @@ class Journal:
         lines: what the journals hold.
         manifest: of the shards before; what the journals add to it is added.
         last_append: when something was appended last, in seconds since 1970.
+        size: their bytes on disk.
 
     Attributes:
         files: table -> Parquet file.
         count: number of trajectories.
+        size: bytes of the journals on disk.
         last_append: when something was appended last, in seconds since 1970; None when unknown.
     """
 
-    def __init__(self, lines: list[Line], manifest: Manifest, last_append: float | None) -> None:
+    def __init__(
+        self, lines: list[Line], manifest: Manifest, last_append: float | None, size: int
+    ) -> None:
         self.files: dict[str, str] = {}
         self.count = sum(len(line.entries) for line in lines)
-        self.last_append = last_append
+        self.last_append, self.size = last_append, size
         if not self.count:
             return
         folder = _scratch_folder()
@@ -93,10 +97,10 @@ def open_growing(root: Path) -> tuple[Manifest, Journal]:
             last += 1
         # All but the last one are closed by now, so this reads the store up to one moment.
         try:
-            lines = [
-                line for i in range(first, last + 1) for line in read_journal(journal_path(root, i))
-            ]
-            changed = journal_path(root, last).stat().st_mtime
+            journals = [journal_path(root, index) for index in range(first, last + 1)]
+            lines = [line for journal in journals for line in read_journal(journal)]
+            changed = journals[-1].stat().st_mtime
+            size = sum(journal.stat().st_size for journal in journals)
         except FileNotFoundError:  # it was sealed after the manifest was read
             time.sleep(_PAUSE if attempt > 2 else 0)
             continue
@@ -105,5 +109,5 @@ def open_growing(root: Path) -> tuple[Manifest, Journal]:
                 raise
             time.sleep(_PAUSE)
             continue
-        return manifest, Journal(lines, manifest, changed)
+        return manifest, Journal(lines, manifest, changed, size)
     raise StoreError(f"{root} has no journal {first}; restore the store from a copy")

@@ -27,6 +27,7 @@ from adp_schema.reader import ShardReader
 from adp_schema.tables import TABLES
 
 if TYPE_CHECKING:
+    import numpy as np
     import polars as pl
 
     from adp_schema.gate import QueryGate
@@ -49,19 +50,25 @@ class Store:
         self.manifest = manifest
         self.renamed = column_names(manifest.schema_version)
         self.journal = journal
+        self._name = ""
         self._gate: QueryGate | None = None
         self._places: dict[str, tuple[int, int]] | None = None
         self._readers: dict[int, ShardReader] = {}
+        self._every_shard: list[ShardReader] | None = None
+
+    def __repr__(self) -> str:
+        count = self.manifest.counts.trajectories
+        return f"<Store {self.root}: {count:,} {'trajectory' if count == 1 else 'trajectories'}>"
 
     @classmethod
     def open(cls, root: str) -> Store:
         """Open a store by its local path or its URL.
 
-        On the Hugging Face Hub that is ``hf://datasets/OWNER/NAME[@REVISION][/PATH]``; the store
-        may be in the folder ``store`` there.
+        On the Hugging Face Hub that is ``hf://datasets/OWNER/NAME[@REVISION][/PATH]``. Of a
+        publication, there or in a local folder, the store is in the folder ``store``.
 
         Raises:
-            StoreError: there is no store, or its manifest is damaged.
+            StoreError: there is no store, its manifest is damaged, or nothing reads the URL.
             StoreVersionError: a newer version of this package wrote it.
             HubError: the Hub refuses, or cannot be reached.
         """
@@ -72,10 +79,16 @@ class Store:
             # Pinned to a commit: what is read later must belong to the same manifest.
             root = store_place(root).url()
             return cls(root, _read_manifest(root, location.join(root, MANIFEST)))
+        location.check_readable(root)
         address = location.join(root, MANIFEST)
         if not location.exists(address):
             if location.exists(location.join(root, "growing.json")):
                 return cls._open_growing(root)
+            below = location.join(root, "store")
+            if location.exists(location.join(below, MANIFEST)):
+                store = cls.open(below)
+                store._name = _last_part(root)
+                return store
             raise StoreError(
                 f"{root} is not a store: it has no {MANIFEST}; "
                 "make one with: adp convert SRC -o STORE"
@@ -124,13 +137,13 @@ class Store:
 
     @property
     def name(self) -> str:
-        """Last part of the store's path; of a publication, the name of the repository."""
+        """Last part of the store's path; of a publication, its own or that of the repository."""
         if location.is_hub(self.root):
             from adp_schema.hub import parse
 
             place = parse(self.root)
             return place.path.removesuffix("store").rstrip("/").rsplit("/", 1)[-1] or place.name
-        return self.root.rstrip("/").rsplit("/", 1)[-1]
+        return self._name or _last_part(self.root)
 
     def files(self, table: str) -> list[str]:
         """Addresses of a table's files, in order.
@@ -240,6 +253,20 @@ class Store:
                 yield self.resolve(trajectory) if resolve else trajectory
             shard.close()
 
+    def some(self, seqs: np.ndarray[Any, Any]) -> Iterator[Trajectory]:
+        """Those trajectories of some ``seq``, streamed in the order of the store.
+
+        Only the row groups that hold one are read, one after the other.
+
+        Args:
+            seqs: sorted whole numbers.
+        """
+        if self._every_shard is None:
+            self._every_shard = list(self.shards())
+        for shard in self._every_shard:
+            yield from shard.some(seqs)
+            shard.close()
+
     def get(self, trajectory_id: str, *, resolve: bool = False) -> Trajectory:
         """One trajectory by its id.
 
@@ -286,6 +313,10 @@ class Store:
                 pairs = zip(rows["trajectory_id"].to_pylist(), rows["seq"].to_pylist(), strict=True)
                 self._places.update({name: (index, seq) for name, seq in pairs})
         return self._places
+
+
+def _last_part(root: str) -> str:
+    return root.rstrip("/").rsplit("/", 1)[-1]
 
 
 def _scan_urls(files: list[str]) -> pl.LazyFrame:

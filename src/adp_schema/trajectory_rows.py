@@ -14,7 +14,7 @@ from itertools import chain
 from typing import Any
 
 from adp_schema.arrow import Columns
-from adp_schema.errors import SchemaError
+from adp_schema.errors import SchemaError, UsageError
 from adp_schema.ids import digest
 from adp_schema.model import Observation, Row, Step, Trajectory
 from adp_schema.reader import ShardMedia
@@ -57,8 +57,22 @@ def rows_of(trajectory: Trajectory) -> tuple[Columns, Rows]:
 
 
 def with_branches(trajectories: Iterable[Trajectory]) -> Iterator[Trajectory]:
-    """Trajectories, and after each one its branches and theirs."""
+    """Trajectories, and after each one its branches and theirs.
+
+    Raises:
+        UsageError: they are something else.
+    """
+    if isinstance(trajectories, Trajectory | Mapping):
+        raise UsageError(
+            f"extend takes a list of trajectories, not one {type(trajectories).__name__}; "
+            "give a single trajectory to append"
+        )
     for trajectory in trajectories:
+        if not isinstance(trajectory, Trajectory):
+            raise UsageError(
+                f"a growing store takes objects of adp_schema.Trajectory, not "
+                f"{type(trajectory).__name__}; docs/store.md shows how to make one"
+            )
         yield trajectory
         yield from with_branches(trajectory.branches)
 

@@ -123,3 +123,21 @@ def test_wrong_calls(run, leaky, tmp_path, words, code, said):
     done = run("redact", *[places.get(word, word) for word in words])
     assert done.code == code
     assert said in done.err.splitlines()[-1]
+
+
+def test_the_same_in_one_place_is_listed_once(run, tmp_path):
+    ada = "ada@analytical.io"
+    chat = {"id": "x", "messages": [
+        {"role": "user", "content": f"{ada} or {ada} or {ada}"},
+        {"role": "assistant", "content": f"{ada}"}]}  # fmt: skip
+    (tmp_path / "x.jsonl").write_text(json.dumps(chat))
+    convert([str(tmp_path / "x.jsonl")], str(tmp_path / "s"))
+    done = run("redact", tmp_path / "s", "--dry-run")
+    shown = [line.split("  ")[-1] for line in done.out.splitlines() if line.startswith("  email")]
+    assert shown == ["ada@... (17 characters) (3 times)", "ada@... (17 characters)"]
+    assert "more" not in done.out
+    answer = json.loads(run("redact", tmp_path / "s", "--dry-run", "--json").out)["redact"]
+    assert [place["count"] for place in answer["places"]] == [3, 1]
+    assert answer["total"] == 4
+    done = run("redact", tmp_path / "s", "--dry-run", "--places", 1)
+    assert "  and 1 more\n" in done.out

@@ -68,6 +68,7 @@ def contents(store: Store, wrong: dict[str, str] | None) -> dict[str, Any]:
         last = store.journal.last_append
         answer["growing"] = {
             "journal": store.journal.count,
+            "bytes": store.journal.size,
             "last_append": None if last is None else at(last),
         }
     if wrong is not None:
@@ -94,12 +95,13 @@ def report(store: Store) -> None:
     """Print the contents of a store."""
     manifest = store.manifest
     screen = console()
+    size = stored(manifest) + (store.journal.size if store.journal is not None else 0)
     screen.print(
         pairs(
             [
                 ("store", store.root),
                 ("schema", manifest.schema_version),
-                ("size", human_size(stored(manifest))),
+                ("size", human_size(size)),
             ]
         )
     )
@@ -111,8 +113,8 @@ def report(store: Store) -> None:
     screen.print()
     table = light_table("table", "rows", "files", "size", right=["rows", "files", "size"])
     for name, shards in manifest.tables.items():
-        size = human_size(sum(shard.size for shard in shards))
-        table.add_row(name, f"{manifest.rows(name):,}", str(len(shards)), size)
+        part = human_size(sum(shard.size for shard in shards))
+        table.add_row(name, f"{manifest.rows(name):,}", str(len(shards)), part)
     screen.print(table)
     screen.print()
     table = light_table("data set", "trajectories", right=["trajectories"], fold=["data set"])

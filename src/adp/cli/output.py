@@ -6,10 +6,8 @@ Rows are written as they come, so that a result may be larger than the memory.
 from __future__ import annotations
 
 import base64
-import contextlib
 import json
 import math
-import os
 import re
 import sys
 import time
@@ -24,7 +22,7 @@ import pyarrow as pa
 from rich.console import Console
 from rich.text import Text
 
-from adp.cli.text import console, light_table, one_line
+from adp.cli.text import console, light_table, one_line, whole_file
 from adp_schema.errors import OutputExistsError
 
 CELL = 200
@@ -174,14 +172,8 @@ def write_rows(reader: pa.RecordBatchReader, form: str, out: Path | None) -> int
         return WRITERS[form](schema, batches, sys.stdout.buffer)
     if out.exists():
         raise OutputExistsError(f"{out} is there already; choose another name")
-    part = out.with_name(f"{out.name}.{os.getpid()}.part")
-    try:
-        with part.open("wb") as file:
-            count = WRITERS[form](schema, batches, file)
-        part.replace(out)
-    finally:
-        with contextlib.suppress(FileNotFoundError):
-            part.unlink()
+    with whole_file(out) as part, part.open("wb") as file:
+        count = WRITERS[form](schema, batches, file)
     return count
 
 

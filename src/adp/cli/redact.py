@@ -141,10 +141,10 @@ def show(found: Findings, word: str) -> None:
     for place in found.places:
         where = f"{place.trajectory_id} {place.path}" if place.trajectory_id else place.path
         line = f"  {place.kind}  {visible(where)}"
-        preview = f"  {visible(place.preview)}... ({place.length} characters)"
-        screen.print(Text.assemble((line, "cyan"), preview), soft_wrap=True)
-    if found.places and len(found.places) < found.total:
-        screen.print(f"  and {found.total - len(found.places):,} more", soft_wrap=True)
+        screen.print(Text.assemble((line, "cyan"), f"  {visible(place.shown())}"), soft_wrap=True)
+    more = found.total - sum(place.count for place in found.places)
+    if found.places and more:
+        screen.print(f"  and {more:,} more", soft_wrap=True)
 
 
 def show_kinds(*, as_json: bool) -> None:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
 import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from adp.cli.text import epilog, print_json, visible
+from adp.cli.text import epilog, print_json, visible, whole_file
 from adp.core.composition import Composition, CompositionOptions, composition
 from adp.core.progress import Console
 from adp_schema.errors import OutputExistsError, UsageError
@@ -94,10 +92,5 @@ def _written(found: Composition, form: str) -> str:
 
 def _write(out: Path, text: str) -> None:
     """Write a file that appears only when it is complete."""
-    part = out.with_name(f"{out.name}.{os.getpid()}.part")
-    try:
+    with whole_file(out) as part:
         part.write_text(text, encoding="utf-8")
-        part.replace(out)
-    finally:
-        with contextlib.suppress(FileNotFoundError):
-            part.unlink()

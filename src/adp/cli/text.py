@@ -5,17 +5,20 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Any
 
-from rich.console import Console
+from rich.console import Console as RichConsole
 from rich.table import Table
 from rich.text import Text
 
 from adp.core.transcript import human_size, visible
+from adp_schema.errors import OutputExistsError
 
 __all__ = ["bars", "console", "counted", "epilog", "human_size", "light_table", "one_line", "pairs",
-           "print_json", "share", "visible"]  # fmt: skip
+           "print_json", "share", "visible", "whole_file"]  # fmt: skip
 
 _EXITS = {
     2: "the call is wrong",
@@ -37,6 +40,20 @@ def epilog(example: str, *codes: int) -> str:
     """
     lines = [f"  {code}  {_EXITS[code]}" for code in codes]
     return "\b\nExample:\n  " + example + "\n\n\b\nExit codes:\n  0  done\n" + "\n".join(lines)
+
+
+class Console(RichConsole):
+    """A console that leaves no blanks behind the lines of a table in a pipe or a file."""
+
+    def print(self, *objects: Any, **options: Any) -> None:
+        """Print, as rich does."""
+        if self.is_terminal or not any(isinstance(each, Table) for each in objects):
+            super().print(*objects, **options)
+            return
+        with self.capture() as taken:
+            super().print(*objects, **options)
+        for line in taken.get().splitlines():
+            self.file.write(line.rstrip(" ") + "\n")
 
 
 def console() -> Console:
@@ -117,6 +134,29 @@ def bars(rows: Sequence[tuple[str, int]], width: int) -> list[Text]:
             Text.assemble(f"{label:>{labels}} ", (bar, "cyan"), f"{' ' if bar else ''}{count:,}")
         )
     return lines
+
+
+@contextmanager
+def whole_file(out: Path) -> Iterator[Path]:
+    """A path to write a file to, which gets its name when it is whole; else it is removed.
+
+    Args:
+        out: the file that is to be.
+
+    Raises:
+        OutputExistsError: it cannot be written.
+    """
+    part = out.with_name(f"{out.name}.{os.getpid()}.part")
+    try:
+        yield part
+        part.replace(out)
+    except OSError as error:
+        if error.filename != str(part):
+            raise
+        raise OutputExistsError(f"cannot write {out}: {error.strerror}") from error
+    finally:
+        with suppress(OSError):
+            part.unlink()
 
 
 def print_json(data: Any) -> None:

@@ -9,14 +9,15 @@ are written again beside a file of the same format.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from itertools import chain, groupby, islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from adp.converters import style as styles
 from adp.converters.branches import count, report_parent, with_branches
+from adp.converters.by_file import FileOf, Files
 from adp.converters.files.writing import (
     compression_of,
     open_target,
@@ -82,6 +83,7 @@ def export(
     Raises:
         UsageError: there is no such format or flavour, or it cannot be put into a single file.
         OutputExistsError: the folder holds something, or cannot be written.
+        StoreError: two files of the store would get the same name.
         ConversionLossError: with ``strict``, the format cannot hold something.
     """
     converter = formats.get(to)
@@ -93,18 +95,13 @@ def export(
     report, losses = ExportReport(), Losses()
     told = progress or Silent()
     told.total(store.manifest.rows("trajectories"))
-    written: set[Path] = set()
     sources = _sources(store)
+    files = Files(store, _file_of(single, converter, sources))
+    targets = _targets(files.names, converter, sources, single)
     try:
-        file_of = _file_of(single, converter, sources)
-        for name, trajectories in groupby(store.trajectories(), file_of):
+        for name, trajectories in files:
             source = None if single else sources.get(name)
-            target = folder / _target_name(name, sources.get(name), converter, single)
-            if target in written:
-                raise StoreError(
-                    f"two files of the store would both become {target.name}; use --single FILE"
-                )
-            written.add(target)
+            target = folder / targets[name]
             target.parent.mkdir(parents=True, exist_ok=True)
             same = source is not None and source["source_format"] == converter.name
             scribe = _Scribe(converter, flavour, losses, strict, told, folder if same else None)
@@ -120,18 +117,42 @@ def export(
 
 def _file_of(
     single: str | None, converter: Converter, sources: dict[str, dict[str, Any]]
-) -> Callable[[Trajectory], str]:
-    """The key that tells the trajectories of one output file from those of the next."""
+) -> FileOf:
+    """The key that tells the trajectories of one output file from those of the others."""
 
-    def file_of(trajectory: Trajectory) -> str:
-        name = trajectory.source_file or "trajectories"
+    def file_of(source_file: str | None, dataset: str | None, trajectory_id: str) -> str:
+        name = source_file or "trajectories"
         same = name in sources and sources[name]["source_format"] == converter.name
         if converter.container != "session" or same:
             return name
-        own = (trajectory.trajectory_id or "").removeprefix(f"{trajectory.dataset}/")
+        own = trajectory_id.removeprefix(f"{dataset}/")
         return f"{without_compression(Path(name)).with_suffix('')}/{safe_name(own)}.jsonl"
 
-    return file_of if single is None else lambda trajectory: single
+    return file_of if single is None else lambda *_: single
+
+
+def _targets(
+    names: list[str], converter: Converter, sources: dict[str, dict[str, Any]], single: str | None
+) -> dict[str, str]:
+    """The output file of each input file.
+
+    Raises:
+        StoreError: two would have the same.
+    """
+    targets: dict[str, str] = {}
+    taken: dict[str, str] = {}
+    for name in names:
+        target = _target_name(name, sources.get(name), converter, single)
+        if target in taken:
+            advice = "use --single FILE together with -o"
+            if converter.container == "session":
+                advice = f"choose another format, {converter.name} has one session a file"
+            raise StoreError(
+                f"two files of the store, {taken[target]} and {name}, would both become {target}; "
+                f"{advice}"
+            )
+        targets[name], taken[target] = target, name
+    return targets
 
 
 def _sources(store: Store) -> dict[str, dict[str, Any]]:

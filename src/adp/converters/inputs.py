@@ -28,6 +28,7 @@ from adp.converters.files.walk import (
 )
 from adp_schema.errors import InputError
 from adp_schema.ids import digest_file, numbered
+from adp_schema.location import hub_form, is_url
 
 STDIN = "-"
 
@@ -97,6 +98,7 @@ def collect(sources: list[str], spool: Path | None = None) -> Inputs:
     for source in sources:
         if source == STDIN:
             continue
+        _check_local(source)
         if is_pattern(source):
             given += [(path, False) for path in _matched(source)]
         else:
@@ -158,6 +160,18 @@ def _matched(pattern: str) -> list[Path]:
     if not paths:
         raise InputError(f"no file matches {pattern}; check the pattern")
     return paths
+
+
+def _check_local(source: str) -> None:
+    """Refuse a URL; a location on the Hub was brought here before."""
+    if not is_url(source) or Path(source).exists():
+        return
+    if better := hub_form(source):
+        raise InputError(f"{source} is a page for people; write {better}")
+    raise InputError(
+        f"{source} is not read from afar: bring the files here first; "
+        "of URLs only hf://datasets/OWNER/NAME is read"
+    )
 
 
 def _existing(path: Path) -> Path:

@@ -32,6 +32,7 @@ from adp.core.progress import Progress
 from adp.core.start import skip_pandas
 from adp.version import __version__
 from adp_schema.errors import OutputExistsError
+from adp_schema.journal import GROWING
 from adp_schema.manifest import MANIFEST, RUN, Manifest, Shard, write_atomic
 from adp_schema.tables import TABLES
 from adp_schema.writer import ShardWriter, place, writer_options
@@ -230,6 +231,10 @@ def check_free(folder: Path) -> None:
     if (folder / MANIFEST).exists():
         raise OutputExistsError(
             f"{folder} holds a store already; choose another -o or remove it first"
+        )
+    if (folder / GROWING).exists():
+        raise OutputExistsError(
+            f"{folder} is a growing store, which only adp.grow adds to; choose another -o"
         )
     if folder.exists() and not folder.is_dir():
         raise OutputExistsError(f"{folder} is a file; choose a folder for -o")

@@ -6,6 +6,7 @@ import os
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from adp.converters.run import ConvertOptions, convert
@@ -120,7 +121,10 @@ def _is_store(path: str) -> bool:
     """Whether a path is to be opened as a store; of a URL nothing else can be made."""
     if location.is_url(path):
         return True
-    return any(location.exists(location.join(path, name)) for name in (MANIFEST, GROWING))
+    folder = Path(path)
+    if (folder / "store" / MANIFEST).exists() and (folder / "croissant.json").exists():
+        return True  # a publication
+    return any((folder / name).exists() for name in (MANIFEST, GROWING))
 
 
 def _checked(

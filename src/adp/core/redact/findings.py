@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from adp.core.redact.finder import Found
@@ -21,6 +21,7 @@ class Place:
         path: where it is, such as ``$.steps[3].observations[0].text``.
         preview: its first characters, at most four and at most a quarter of it.
         length: number of its characters.
+        count: how often the same was found there.
     """
 
     kind: str
@@ -28,11 +29,17 @@ class Place:
     path: str
     preview: str
     length: int
+    count: int = 1
 
     def text(self) -> str:
         """In one line: ``github-token  chat/b-1 $.steps[3].text  ghp_... (40 characters)``."""
         where = f"{self.trajectory_id} {self.path}" if self.trajectory_id else self.path
-        return f"{self.kind}  {where}  {self.preview}... ({self.length} characters)"
+        return f"{self.kind}  {where}  {self.shown()}"
+
+    def shown(self) -> str:
+        """What was found: ``ghp_... (40 characters) (8 times)``."""
+        often = f" ({self.count:,} times)" if self.count > 1 else ""
+        return f"{self.preview}... ({self.length} characters){often}"
 
 
 @dataclass
@@ -52,6 +59,15 @@ class Findings:
     trajectories: int = 0
     places: list[Place] = field(default_factory=list)
     kinds: list[str] = field(default_factory=list)
+    _at: dict[Place, int] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _kept: Counter[str] = field(default_factory=Counter, init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        self._index()
+
+    def _index(self) -> None:
+        self._at = {replace(place, count=1): at for at, place in enumerate(self.places)}
+        self._kept = Counter(place.kind for place in self.places)
 
     @property
     def total(self) -> int:
@@ -63,12 +79,18 @@ class Findings:
         self.by_kind.update(other.by_kind)
         self.by_column.update(other.by_column)
         self.trajectories += other.trajectories
-        kept: Counter[str] = Counter()
-        both, self.places = self.places + other.places, []
-        for place in both:
-            kept[place.kind] += 1
-            if kept[place.kind] <= limit:
-                self.places.append(place)
+        for place in other.places:
+            self._keep(place, limit)
+
+    def _keep(self, place: Place, limit: int) -> None:
+        """Count a place that is there already, or add it unless its kind has enough."""
+        key = replace(place, count=1)
+        if (at := self._at.get(key)) is not None:
+            self.places[at] = replace(key, count=self.places[at].count + place.count)
+        elif self._kept[place.kind] < limit:
+            self._kept[place.kind] += 1
+            self._at[key] = len(self.places)
+            self.places.append(place)
 
     def note(self, column: str, where: tuple[str | None, str], found: Found, limit: int) -> None:
         """Count a value.
@@ -81,8 +103,7 @@ class Findings:
         """
         self.by_kind[found.kind] += 1
         self.by_column[column] += 1
-        if self.by_kind[found.kind] <= limit:
-            self.places.append(Place(found.kind, *where, found.preview, found.length))
+        self._keep(Place(found.kind, *where, found.preview, found.length), limit)
 
     def choose(self, limit: int, order: Sequence[str]) -> None:
         """Keep some places: one of each kind, then another one of each, and so on.
@@ -100,6 +121,7 @@ class Findings:
             ranked.append((seen[place.kind], order.index(place.kind), place))
         ranked.sort(key=lambda each: each[:2])
         self.places = [place for *_, place in ranked[:limit]]
+        self._index()
 
     def plain(self) -> dict[str, Any]:
         """For JSON."""

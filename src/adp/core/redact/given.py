@@ -82,11 +82,21 @@ def _try(pattern: str, where: str) -> None:
     try:
         empty = pl.Series([""]).str.contains(pattern)[0]
     except pl.exceptions.PolarsError as error:
-        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-        raise UsageError(f"{where} has a regex that is not valid: {lines[-1]}") from None
+        raise UsageError(
+            f"{where} has a regex that is not valid: {_reason(str(error))}: {pattern}"
+        ) from None
     if empty:
         raise UsageError(f"{where} has a regex that matches an empty text; make it say more")
     from adp.core.redact.rules import placeholder
 
     if pl.Series([placeholder("x")]).str.contains(f"^(?:{pattern})$")[0]:
         raise UsageError(f"{where} has a regex that matches anything; make it say more")
+
+
+def _reason(said: str) -> str:
+    """Why the engine refuses a pattern, without what Polars says around it."""
+    found = re.search(r"^error: (.+)$", said, re.MULTILINE)
+    reason = found[1] if found else said.split("\n", 1)[0].removeprefix("regex error: ")
+    if "look-around" in reason or "backreferences" in reason:
+        return "look-around and back references are not supported"
+    return reason.rstrip(".")

@@ -18,6 +18,7 @@ from adp.workflows.report_data.words import cut_middle, name, percent, short_num
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.ticker import MaxNLocator
 
 INK, MUTED, GRID, MAIN, WARN = "#20262e", "#667080", "#dfe3e8", "#3b6fd4", "#d0593b"
 DARK = {INK: "#e8ebf0", MUTED: "#9aa5b4", GRID: "#323a45", MAIN: "#7aa5ff", WARN: "#ff9070"}
@@ -157,6 +158,7 @@ def _histogram(found: Distribution) -> Plot | None:
         axes.set_ylabel("trajectories", color=MUTED, **_font(10))
         empty = max(0, FEWEST - len(found.bins)) / 2
         axes.set_xlim(-0.6 - empty, len(found.bins) - (0.4 if singles else 0) + empty)
+        axes.set_ylim(0, _whole_ticks().tick_values(0, max(counts))[-1])
         _short_axis(axes.yaxis, whole=True)
 
     alt = (
@@ -228,12 +230,16 @@ def _lying(axes: Axes, labels: Sequence[str]) -> None:
 
 def _short_axis(axis: Any, *, whole: bool = False) -> None:
     if whole:
-        from matplotlib.ticker import MaxNLocator
-
-        axis.set_major_locator(MaxNLocator(nbins=6, integer=True))
+        axis.set_major_locator(_whole_ticks())
     axis.set_major_formatter(lambda value, _: short_number(round(value, 6)))
     for label in axis.get_ticklabels():
         label.set(**_font(10))
+
+
+def _whole_ticks() -> MaxNLocator:
+    from matplotlib.ticker import MaxNLocator
+
+    return MaxNLocator(nbins=6, integer=True)
 
 
 def _font(size: float) -> dict[str, Any]:

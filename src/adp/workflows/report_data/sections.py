@@ -89,7 +89,7 @@ def _datasets(found: Composition) -> Section:
         if recorded
         else "No trajectory records its tokens; they are not estimated."
     )
-    made = table("Data sets", list(cells), rows)
+    made = table("Each data set", list(cells), rows)
     return Section("datasets", "Data sets", (note,), ("datasets",), (made,))
 
 
