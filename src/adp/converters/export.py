@@ -25,7 +25,7 @@ from adp.converters.files.writing import (
     written_whole,
 )
 from adp.converters.registry import formats
-from adp.core.filenames import safe_name
+from adp.core.filenames import session_name
 from adp.core.progress import Progress, Silent
 from adp_schema.errors import (
     ConversionLossError,
@@ -125,8 +125,8 @@ def _file_of(
         same = name in sources and sources[name]["source_format"] == converter.name
         if converter.container != "session" or same:
             return name
-        own = trajectory_id.removeprefix(f"{dataset}/")
-        return f"{without_compression(Path(name)).with_suffix('')}/{safe_name(own)}.jsonl"
+        own = session_name(trajectory_id, dataset)
+        return f"{without_compression(Path(name)).with_suffix('')}/{own}.jsonl"
 
     return file_of if single is None else lambda *_: single
 

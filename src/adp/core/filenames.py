@@ -15,6 +15,20 @@ _LOOKS_HASHED = re.compile(rf".*-[0-9a-f]{{{_HASH_LENGTH}}}")
 _DEVICES = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?", re.IGNORECASE)
 
 
+def session_name(trajectory_id: str, dataset: str | None) -> str:
+    """A file name for a trajectory in the folder of its data set, without a suffix.
+
+    Args:
+        trajectory_id: its id, which usually begins with the data set.
+        dataset: name of the data set.
+    """
+    prefix = f"{dataset}/"
+    if trajectory_id.startswith(prefix):
+        return safe_name(trajectory_id.removeprefix(prefix))
+    # ``run1`` is another trajectory than ``data/run1``.
+    return safe_name(f"\0{trajectory_id}")
+
+
 def safe_name(text: str) -> str:
     """A file name for an id, without a suffix.
 

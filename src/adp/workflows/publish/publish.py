@@ -121,6 +121,8 @@ def publish(
     if not checked:
         check_first(path, repo, options, upload)
     folder = out or default_folder(path, repo, options)
+    if folder.name in ("", ".."):
+        folder = folder.resolve()  # the sessions come beside it
     prepared = prepare(path, repo, folder, options, told)
     beside = folder.with_name(folder.name + TRACES)
     written = _write_traces(prepared, beside, options, traces, told) if traces else None

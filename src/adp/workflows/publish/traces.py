@@ -12,7 +12,7 @@ from typing import Any
 
 from adp.converters.sts.keys import HARNESS
 from adp.converters.sts.trace import Form, trace_lines
-from adp.core.filenames import safe_name
+from adp.core.filenames import safe_name, session_name
 from adp.core.markdown import escape
 from adp.core.progress import Progress, Silent
 from adp.core.shards import open_finished
@@ -178,8 +178,8 @@ class _Run:
         number = self._datasets[dataset] // FILES_A_FOLDER
         folder = self._folder / FOLDER / safe_name(dataset) / f"{number:05d}"
         folder.mkdir(parents=True, exist_ok=True)
-        name = (trajectory.trajectory_id or "").removeprefix(f"{dataset}/")
-        target = folder / f"{safe_name(name)}.jsonl"
+        name = session_name(trajectory.trajectory_id or "", dataset)
+        target = folder / f"{name}.jsonl"
         lines = trace_lines(trajectory, self._losses, self._options.harness, self._options.form)
         data = b"".join(line + b"\n" for line in lines)
         staged = target.with_name(target.name + ".tmp")
