@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -148,6 +149,29 @@ def test_what_to_look_for_is_an_option(home, tmp_path):
         publish(store, REPO, out=tmp_path / "own", options=OPEN)
 
 
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a store ``s`` and what was made of it, ``out`` and ``out-traces``."""
+    folder = tmp_path_factory.mktemp("made")
+    store = write_published(folder / "s")
+    publish(store.root, REPO, out=folder / "out", options=OPEN, traces="sts")
+    return folder
+
+
+@pytest.fixture
+def copy(made: Path, tmp_path: Path) -> Path:
+    """A copy of it."""
+    return shutil.copytree(made, tmp_path / "copy")
+
+
+def send_again(folder: Path, title: str | None) -> None:
+    """Publish what was made, perhaps under another title."""
+    options = PublishOptions(accept_licenses=True, title=title)
+    upload = UploadOptions()
+    publish(str(folder / "s"), REPO, out=folder / "out", options=options, upload=upload,
+            traces="sts")  # fmt: skip
+
+
 def put_file(folder: Path) -> str:
     (folder / "notes.md").write_text("a token")
     return "notes.md"
@@ -178,19 +202,15 @@ def replace_by_link(folder: Path) -> str:
 
 @pytest.mark.parametrize("folder", ["out", "out-traces"])
 @pytest.mark.parametrize("put", [put_file, put_deep, put_link, put_folder, replace_by_link])
-def test_what_adp_did_not_write_stops_the_upload(fake_hub, tmp_path, folder, put):
-    store = write_published(tmp_path / "s")
-    publish(store.root, REPO, out=tmp_path / "out", options=OPEN, traces="sts")
-    name = put(tmp_path / folder)
-    for options in (OPEN, PublishOptions(accept_licenses=True, title="Other")):
-        with pytest.raises(OutputExistsError, match="move it away") as stopped:
-            publish(store.root, REPO, out=tmp_path / "out", options=options,
-                    upload=UploadOptions(), traces="sts")  # fmt: skip
-        assert name in str(stopped.value)
-        assert len(str(stopped.value).splitlines()) == 1
-    assert fake_hub.repos.repos == {}
+def test_what_adp_did_not_write_stops_the_upload(fake_hub, copy, folder, put):
+    name = put(copy / folder)
+    with pytest.raises(OutputExistsError, match="move it away") as stopped:
+        send_again(copy, "Other" if put is put_file else None)
+    assert name in str(stopped.value)
+    assert len(str(stopped.value).splitlines()) == 1
     with pytest.raises(OutputExistsError, match="move it away"):
-        send(tmp_path / folder, "me/travel")
+        send(copy / folder, "me/travel")
+    assert fake_hub.repos.repos == {}
 
 
 def flip(folder: Path, name: str) -> None:
@@ -201,25 +221,24 @@ def flip(folder: Path, name: str) -> None:
     path.write_bytes(data)
 
 
-@pytest.mark.parametrize("gone", [False, True])
-@pytest.mark.parametrize("title", [None, "Other"])
-def test_damage_is_said_whatever_the_words(fake_hub, tmp_path, gone, title):
-    store = write_published(tmp_path / "s")
-    done = publish(store.root, REPO, out=tmp_path / "out", options=OPEN, traces="sts")
-    messages = next(one.path for one in done.prepared.files if one.path.startswith("messages/"))
-    session = next((tmp_path / "out-traces").rglob("*.jsonl")).relative_to(tmp_path / "out-traces")
-    for folder, name in (("out-traces", str(session)), ("out", messages)):
-        if gone:
-            (tmp_path / folder / name).unlink()
-        else:
-            flip(tmp_path / folder, name)
-        with pytest.raises(OutputExistsError) as stopped:
-            publish(store.root, REPO, out=tmp_path / "out", upload=UploadOptions(), traces="sts",
-                    options=PublishOptions(accept_licenses=True, title=title))  # fmt: skip
-        said = str(stopped.value)
-        assert name in said
-        assert ("is missing" if gone else "was changed") in said
-        assert said.endswith("remove the folder, then call again")
+@pytest.mark.parametrize(
+    ("folder", "gone", "title"),
+    [("out", False, "Other"), ("out", False, None), ("out", True, "Other"), ("out", True, None),
+     ("out-traces", False, "Other"), ("out-traces", True, None)],
+)  # fmt: skip
+def test_damage_is_said_whatever_the_words(fake_hub, copy, folder, gone, title):
+    pattern = "messages/*.parquet" if folder == "out" else "traces/**/*.jsonl"
+    name = next((copy / folder).glob(pattern)).relative_to(copy / folder).as_posix()
+    if gone:
+        (copy / folder / name).unlink()
+    else:
+        flip(copy / folder, name)
+    with pytest.raises(OutputExistsError) as stopped:
+        send_again(copy, title)
+    said = str(stopped.value)
+    assert name in said
+    assert ("is missing" if gone else "was changed") in said
+    assert said.endswith("remove the folder, then call again")
     assert fake_hub.repos.repos == {}
 
 
