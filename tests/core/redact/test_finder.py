@@ -242,6 +242,22 @@ def test_hostile_texts_take_linear_time(piece):
     assert seconds(piece, 5_000_000) < 30
 
 
+def test_many_numbers_in_json_take_little_time():
+    """Each hit looks at the tokens that it touches, not at all that follow."""
+    size = 2_000_000
+    texts = [
+        "[" + ",".join(each * (size // 24)) + "]"
+        for each in (['"ab",4539578763621486'], ['"ab",7777777777777777'])
+    ]
+    times = []
+    for text in texts:
+        start = time.process_time()
+        (cleaned,) = FINDER.texts([text], is_json=True)
+        times.append(time.process_time() - start)
+    assert cleaned is None
+    assert times[0] < 20 + 10 * times[1]
+
+
 def test_every_rule_begins_with_its_literals_and_passes_its_gate():
     """A rule that the prefilter does not let through would never be asked."""
     kinds = {rule.kind for rule in RULES if rule.group == "secrets"}

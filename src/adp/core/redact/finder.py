@@ -6,6 +6,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 import pyarrow as pa
 
@@ -180,7 +181,8 @@ def _hits_of(rule: Rule, view: View) -> Iterator[Hit]:
 
 def _values(rule: Rule, text: str) -> Iterator[tuple[int, int]]:
     """Where the values of a rule are that pass its check."""
-    for start, end in _given(rule, text) if rule.group == "given" else _built_in(rule, text):
+    find = rule.find or partial(_given if rule.group == "given" else _built_in, rule)
+    for start, end in find(text):
         if text[start - 1 : start] == "\\" and text[start] in "nrtbfu" and _odd(text, start):
             continue  # it begins inside an escape: the n of a line break
         end -= text[end - 1] == "\\" and _odd(text, end)

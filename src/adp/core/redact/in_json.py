@@ -37,7 +37,7 @@ def json_edits(text: str, hits: list[Hit]) -> list[Edit]:
                 number = keys.setdefault(text[hit.start : hit.end], len(keys) + 1)
             edits.append((hit.start, hit.end, placeholder(hit.kind, number)))
         else:
-            for first, last in _touched(tokens[index:], hit):
+            for first, last in _touched(tokens, index, hit):
                 # The tokens of one value may hold a part of another one.
                 while edits and edits[-1][1] > first:
                     edits.pop()
@@ -45,9 +45,10 @@ def json_edits(text: str, hits: list[Hit]) -> list[Edit]:
     return edits
 
 
-def _touched(tokens: list[tuple[int, int]], hit: Hit) -> Iterator[tuple[int, int]]:
-    for start, end in tokens:
-        if start >= hit.end:
-            return
+def _touched(tokens: list[tuple[int, int]], index: int, hit: Hit) -> Iterator[tuple[int, int]]:
+    # No slice of the tokens: it would copy all that follow, for each hit.
+    while index < len(tokens) and tokens[index][0] < hit.end:
+        start, end = tokens[index]
+        index += 1
         if end > hit.start:
             yield start, end

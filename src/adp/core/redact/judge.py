@@ -107,9 +107,3 @@ def jwt(text: str, start: int, end: int) -> bool:
     except (binascii.Error, ValueError):
         return False
     return isinstance(found, dict) and ("alg" in found or "typ" in found)
-
-
-def private_key(text: str, start: int, end: int) -> bool:
-    """Whether a block holds a key: a few lines of base64, not dots or a word."""
-    lines = re.findall(r"[A-Za-z0-9+/=]{24}", text[start:end])
-    return len(lines) > 1 and len(set("".join(lines))) > 12

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -13,7 +13,7 @@ LEFT = r"(?:(?<![0-9A-Za-z_])|(?<=\\[nrtfb])|(?<=%[0-9A-Fa-f]{2})|(?<=\x1b\[[0-9
 RIGHT = r"(?![0-9A-Za-z_-])"
 """No word goes on after."""
 
-SET_VERSION = "1"
+SET_VERSION = "2"
 """Version of the built-in rules. Raise it whenever a rule is added, removed or changed."""
 
 
@@ -38,6 +38,7 @@ class Rule:
         source: where the format is documented.
         back: a match may begin so many characters before the literal.
         ahead: with ``back``, so many characters are enough to end it.
+        find: finds the values, where a pattern cannot say all; the pattern only documents it.
         weak: it goes by the words around; a match of another rule at the same place wins.
     """
 
@@ -52,6 +53,7 @@ class Rule:
     back: int = 0
     ahead: int = 600
     weak: bool = False
+    find: Callable[[str], Iterator[tuple[int, int]]] | None = field(default=None, compare=False)
 
     @cached_property
     def regex(self) -> re.Pattern[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from adp.core.redact import judge
+from adp.core.redact.private_keys import PRIVATE_KEYS
 from adp.core.redact.rules import LEFT, RIGHT, Rule
 from adp.core.redact.secrets import _A, _W, _key
 
@@ -133,12 +134,7 @@ _ASSIGNED = (
 )
 
 ANY = (
-    Rule("private-key", "secrets", "Private key: PEM, OpenSSH, PGP, PuTTY; GCP service accounts",
-         r"-----BEGIN [A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)?-----"
-         r"(?:[0-9A-Za-z+/=\s\\:,.()]|-(?!-)){40,20000}+"
-         r"(?:-----END [A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)?-----)?",
-         ("-----BEGIN ",), check=judge.private_key,
-         source="https://www.rfc-editor.org/rfc/rfc7468"),
+    *PRIVATE_KEYS,
     Rule("jwt", "secrets", "JSON Web Token",
          rf"{LEFT}ey[IJ]{_W}{{10,2000}}+\.ey{_W}{{10,8000}}+\.{_W}{{10,1200}}",
          ("eyJ", "eyI"), check=judge.jwt, source="https://www.rfc-editor.org/rfc/rfc7519"),
