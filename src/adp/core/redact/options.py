@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from adp.core.redact.own import Own, own_rules, surroundings
 from adp.core.redact.personal import PERSONAL
+from adp.core.redact.platforms import PLATFORMS
 from adp.core.redact.rules import SET_VERSION, Rule
 from adp.core.redact.secrets import CLOUDS, CODE_HOSTS, MODELS
 from adp.core.redact.services import ANY, MESSAGES, SHOPS, WATCH, WORK
@@ -15,7 +16,7 @@ from adp_schema.errors import UsageError, unknown_name
 from adp_schema.ids import digest
 
 RULES: tuple[Rule, ...] = (
-    *CLOUDS, *CODE_HOSTS, *MODELS, *MESSAGES, *SHOPS, *WATCH, *WORK, *ANY, *PERSONAL,
+    *CLOUDS, *CODE_HOSTS, *MODELS, *MESSAGES, *SHOPS, *WATCH, *WORK, *PLATFORMS, *ANY, *PERSONAL,
 )  # fmt: skip
 """All built-in rules."""
 

@@ -7,7 +7,7 @@ import os
 import re
 from pathlib import Path
 
-from adp.core.redact.personal import GENERIC
+from adp.core.redact.homes import GENERIC
 from adp.core.redact.rules import Rule
 
 _BEFORE = r"(?:(?<![0-9A-Za-z])|(?<=\\[nrtfb]))"

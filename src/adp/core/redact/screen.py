@@ -21,8 +21,8 @@ Column: TypeAlias = pa.ChunkedArray | pa.Array | list[str]
 class Screen:
     """Finds the cells that may hold something, and the rules that may find it.
 
-    One pass over a column looks for all literals at once, and one for each rule that has none,
-    with an engine that takes linear time.
+    One pass over a column looks for all literals at once, and one for each gate, with an engine
+    that takes linear time. Rules may share a gate.
 
     Args:
         rules: the rules.
@@ -33,7 +33,10 @@ class Screen:
         for rule in rules:
             for word in () if rule.gate else rule.starts:
                 self._by_word.setdefault(word, []).append(rule)
-        self._gated = [rule for rule in rules if rule.gate]
+        self._gates: dict[str, list[Rule]] = {}
+        for rule in rules:
+            if rule.gate:
+                self._gates.setdefault(rule.gate, []).append(rule)
         self._words = list(self._by_word)
 
     def rows(self, column: Column) -> dict[int, list[Rule]]:
@@ -49,7 +52,7 @@ class Screen:
         import polars as pl
 
         cells = pl.col("cells").str
-        masks = {str(number): cells.contains(rule.gate) for number, rule in enumerate(self._gated)}
+        masks = {str(number): cells.contains(gate) for number, gate in enumerate(self._gates)}
         masks["escaped"] = cells.contains(HIDES)
         if self._words:
             # Faster than `contains_any`, whose automaton is not built for so many literals.
@@ -60,9 +63,9 @@ class Screen:
         out: dict[int, list[Rule]] = {row: [] for row in _true(found["escaped"])}
         if self._words:
             self._add_words(frame["cells"], _true(found["words"]), out)
-        for number, rule in enumerate(self._gated):
+        for number, own in enumerate(self._gates.values()):
             for row in _true(found[str(number)]):
-                out.setdefault(row, []).append(rule)
+                out.setdefault(row, []).extend(own)
         return dict(sorted(out.items()))
 
     def _add_words(self, cells: pl.Series, rows: list[int], out: dict[int, list[Rule]]) -> None:
