@@ -246,7 +246,7 @@ def _seal_one(root: Path, manifest: Manifest, index: int, *, last: bool) -> None
     staged = root / FOLDER / "staged"
     shutil.rmtree(staged, ignore_errors=True)
     part = Part(staged, manifest.counts.trajectories)
-    for item in items_of(read_journal(path)):
+    for item in items_of(read_journal(path, closed=True)):
         part.add(item)
     regular = is_regular(manifest, [entry.size for entry in part.entries], last=last)
     name = shard_name(index) if regular else f"early-{index:05d}.parquet"

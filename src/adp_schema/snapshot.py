@@ -94,7 +94,9 @@ def open_growing(root: Path) -> tuple[Manifest, Journal]:
         # All but the last one are closed by now, so this reads the store up to one moment.
         try:
             lines = [
-                line for i in range(first, last + 1) for line in read_journal(journal_path(root, i))
+                line
+                for i in range(first, last + 1)
+                for line in read_journal(journal_path(root, i), closed=i < last)
             ]
             changed = journal_path(root, last).stat().st_mtime
         except FileNotFoundError:  # it was sealed after the manifest was read

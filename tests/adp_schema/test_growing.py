@@ -416,6 +416,100 @@ class TestSealing:
         assert seal(tmp_path / "s").losses == {"$.a[*]: no place": 3}
 
 
+def flip(path, byte):
+    data = bytearray(path.read_bytes())
+    data[byte] ^= 1
+    path.write_bytes(data)
+
+
+def each_use(root):
+    """What every user of a growing store does: read, append with a new writer, end it."""
+    yield lambda: ids_of(root)
+    yield lambda: GrowingStore(root).append(numbered("new"))
+    yield lambda: seal(root)
+
+
+class TestDamage:
+    @pytest.mark.parametrize("change", ["bit", "end", "cut", "line", "all"])
+    def test_of_a_closed_journal(self, tmp_path, monkeypatch, change):
+        """It is told, though whole lines of the next journal follow; and nothing is removed."""
+        root = tmp_path / "s"
+        with monkeypatch.context() as patch:
+            patch.setattr(GrowingStore, "_seal_left_over", lambda _: None)
+            fill(root, range(5), seal_count=3)
+        path = journal_path(root, 0)
+        data = path.read_bytes()
+        last = data[:-1].rfind(b"\n") + 1
+        damaged = {
+            "bit": data[:-200] + bytes([data[-200] ^ 1]) + data[-199:],
+            "end": data[:-1] + b"\x0b",
+            "cut": data[:-100],
+            "line": data[:last] + bytes(len(data) - last - 1) + b"\n",
+            "all": b"",
+        }[change]
+        path.write_bytes(damaged)
+        line, byte = (1, 0) if change == "all" else (3, last)
+        words = rf"journal-00000.jsonl is damaged: line {line} at byte {byte:,} is"
+        for act in each_use(root):
+            with pytest.raises(StoreError, match=words):
+                act()
+        assert path.read_bytes() == damaged
+        path.write_bytes(data)
+        seal(root)
+        assert ids_of(root) == [f"d/{n}" for n in range(5)]
+
+    @pytest.mark.parametrize("byte", [-200, -2, -1])
+    def test_of_the_last_line(self, tmp_path, byte):
+        root = tmp_path / "s"
+        fill(root, range(3))
+        path = journal_path(root, 0)
+        data = path.read_bytes()
+        flip(path, byte)
+        damaged = path.read_bytes()
+        for act in each_use(root):
+            with pytest.raises(
+                StoreError, match=r"00000.jsonl is damaged: line 3 at byte [\d,]+ is"
+            ):
+                act()
+        assert path.read_bytes() == damaged
+        path.write_bytes(data)
+        assert len(ids_of(root)) == 3
+
+    @settings(max_examples=12, deadline=None)
+    @given(st.integers(0, 2000), st.data())
+    def test_a_line_that_a_power_loss_left_is_no_line(self, tmp_path_factory, size, draw):
+        """Its sectors came to the disk in any order; the size of the file did."""
+        root = tmp_path_factory.mktemp("power") / "s"
+        fill(root, range(2))
+        path = journal_path(root, 0)
+        whole = path.read_bytes()
+        with GrowingStore(root) as store:
+            store.append(numbered("x", size=size))
+        data = bytearray(path.read_bytes())
+        sectors = range(len(whole) // 512, (len(data) - 1) // 512 + 1)
+        lost = draw.draw(st.sets(st.sampled_from(list(sectors)), min_size=1))
+        for sector in lost:
+            start, stop = max(len(whole), sector * 512), min(len(data), sector * 512 + 512)
+            data[start:stop] = bytes(stop - start)
+        path.write_bytes(data)
+        assert ids_of(root) == ["d/0", "d/1"]
+        fill(root, [2])
+        assert ids_of(root) == ["d/0", "d/1", "d/2"]
+        path.write_bytes(path.read_bytes() + bytes(4096))
+        assert ids_of(root) == ["d/0", "d/1", "d/2"]
+        assert seal(root).counts.trajectories == 3
+
+    def test_what_a_kill_left_is_cut_off_before_a_journal_is_closed(self, tmp_path):
+        for name, close in (
+            ("seal", seal), ("journal", lambda root: GrowingStore(root).seal_journal()),
+        ):  # fmt: skip
+            fill(tmp_path / name, range(3))
+            path = journal_path(tmp_path / name, 0)
+            path.write_bytes(path.read_bytes()[:-10])
+            close(tmp_path / name)
+            assert ids_of(tmp_path / name) == ["d/0", "d/1"]
+
+
 class TestFaults:
     def test_a_line_that_was_cut_short_is_no_line(self, tmp_path):
         fill(tmp_path / "s", range(2))
