@@ -24,7 +24,7 @@ from typing import Self
 
 from adp_schema import ids
 from adp_schema.ending import END, seal
-from adp_schema.errors import IdTakenError, SealedError, StoreError
+from adp_schema.errors import IdTakenError, SchemaError, SealedError, StoreError
 from adp_schema.journal import (
     FOLDER,
     GROWING,
@@ -118,7 +118,8 @@ class GrowingStore:
 
         Raises:
             IdTakenError: the store holds another trajectory of this ``trajectory_id``.
-            SchemaError: the store cannot hold it.
+            SchemaError: the store cannot hold it, or no reader could make anything of it: text
+                that is not the JSON of its column, a date beyond the years 1 to 9999.
             SealedError: `seal` has ended the store.
             StoreError: it cannot be written, for lack of space for example. Then it is not in the
                 store, and the store can be gone on with.
@@ -214,7 +215,7 @@ class GrowingStore:
                         self._flush(journal, line)
                         line, size = {}, 0
                         journal = self._next(journal)
-            except IdTakenError as error:
+            except (IdTakenError, SchemaError) as error:
                 waiting.error = error
         self._flush(journal, line)
         for waiting in batch:
@@ -227,6 +228,11 @@ class GrowingStore:
             given = item.given if item.given is not None else ids.numbered(item.base, number)
             there = line[given][0].hash if given in line else self._known.get(given)
             if there is None:
+                if given == item.parent:
+                    raise SchemaError(
+                        f"column trajectories.parent_id: '{given}' is its own parent; "
+                        "name the trajectory that it branches from"
+                    )
                 return item.entry._replace(trajectory_id=given)
             if there == item.entry.hash:
                 return None
@@ -291,17 +297,19 @@ class GrowingStore:
     # ---- sealing --------------------------------------------------------------------------
 
     def _seal_left_over(self) -> None:
-        """Make shards of closed journals, unless another writer is at it.
+        """Make a shard of one closed journal, unless another writer is at it.
 
-        What fails here is tried again when the next journal is closed: all of it is in the
-        journals, and the append has succeeded.
+        An append makes no more than one, so that it returns even if others close journals
+        faster. While some are left, each append of each writer does its share. What fails here
+        is tried again when the next journal is closed: all of it is in the journals, and the
+        append has succeeded.
         """
         if not self._left_over:
             return
         self._left_over = False
         with suppress(OSError, StoreError), locked(self.root, "seal", wait=False) as free:
-            if free:
-                seal_closed(self.root)
+            if not free or seal_closed(self.root, most=1):
+                self._left_over = True
 
     def seal_journal(self) -> None:
         """Turn what the journals hold into shards now.
@@ -317,10 +325,10 @@ class GrowingStore:
                 journal = self._catch_up()
                 self._flush(journal, {})
                 if journal.count:
-                    self._next(journal)
+                    journal = self._next(journal)
             self._left_over = False
             with locked(self.root, "seal"):
-                seal_closed(self.root)
+                seal_closed(self.root, before=journal.index)
         except OSError as error:
             raise cannot_write(self.root, error) from error
 

@@ -35,6 +35,7 @@ from adp_schema.errors import SchemaError, StoreError
 from adp_schema.ids import digest
 from adp_schema.manifest import MANIFEST
 from adp_schema.model import Trajectory
+from adp_schema.readable import check_readable
 from adp_schema.tables import TABLES
 from adp_schema.trajectory_rows import Rows, media_key, rows_of
 
@@ -76,12 +77,14 @@ class Encoded(NamedTuple):
         given: the id that it came with.
         base: the id that it gets without one, before repeats are numbered.
         entry: the facts; the id in it is that of `given` or `base`.
+        parent: id of its parent.
         text: its rows as JSON.
     """
 
     given: str | None
     base: str
     entry: Entry
+    parent: str | None
     text: bytes
 
 
@@ -114,9 +117,10 @@ def encode(trajectory: Trajectory) -> Encoded:
         SchemaError: the store cannot hold it, or not so that it is read back as it is.
     """
     columns, rows = rows_of(trajectory)
-    check_columns("trajectories", [{**columns, "trajectory_id": trajectory.trajectory_id}])
-    for table, found in rows.items():
+    named = {**columns, "trajectory_id": trajectory.trajectory_id}
+    for table, found in {"trajectories": [named], **rows}.items():
         check_columns(table, found)
+        check_readable(table, found)
     plain = {"trajectory": columns, "rows": rows}
     text = json.dumps(
         plain, ensure_ascii=False, separators=(",", ":"), default=_default, check_circular=False
@@ -128,7 +132,7 @@ def encode(trajectory: Trajectory) -> Encoded:
     given = trajectory.trajectory_id
     media = tuple(media_key(row) for row in rows.get("media", ()))
     entry = Entry(base if given is None else given, hashed, len(text), dataset, media)
-    return Encoded(given, base, entry, text)
+    return Encoded(given, base, entry, columns.get("parent_id"), text)
 
 
 def _default(value: Any) -> str:

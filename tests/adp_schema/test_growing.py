@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import adp
 from adp_schema import ending, sealing
 from adp_schema.errors import (
     IdTakenError,
@@ -197,12 +198,58 @@ class TestAppending:
             ({"attempt": 1 << 40}, "attempt"),
             ({"notes": "\ud800"}, "notes"),
             ({"trajectory_id": "\udfff"}, "trajectory_id"),
+            (
+                {"started_at": datetime.max.replace(tzinfo=timezone(-timedelta(hours=1)))},
+                "started_at",
+            ),
+            (
+                {
+                    "steps": [
+                        Step(timestamp=datetime.min.replace(tzinfo=timezone(timedelta(1) / 2)))
+                    ]
+                },
+                "steps.timestamp has no year from 1 to 9999",
+            ),
+            ({"extra": "nope"}, "trajectories.extra is not JSON"),
+            ({"tools": "{not json"}, "trajectories.tools is not JSON"),
+            ({"extra": '{"a":NaN}'}, "extra is not JSON that every reader takes"),
+            ({"extra": "[1]"}, "trajectories.extra is not a JSON object"),
+            ({"extra": '{"$null":1}'}, "trajectories.extra is not a JSON object"),
+            ({"losses": '["x"]'}, "trajectories.losses is not a list of {path, reason}"),
+            ({"extra": '{"a":%s}' % ("[" * 100_000 + "]" * 100_000)}, "trajectories.extra is"),
+            ({"extra": '{"a":%s}' % ("[" * 600 + "]" * 600)}, "JSON of more than 508 levels"),
+            ({"steps": [Step(content='{"x":1}')]}, "steps.content is not a list of content parts"),
+            ({"steps": [Step(content='[{"type":"odd"}]')]}, "unknown type 'odd'"),
+            ({"steps": [Step(content='[{"type":"media"}]')]}, "of type media without media_id"),
+            ({"steps": [Step(content='[{"type":"text","span":[-5,2]}]')]}, "no range"),
+            ({"steps": [Step(calls=[ToolCall(arguments="{bad")])]}, "tool_calls.arguments is not"),
+            ({"early_observations": [Observation(structured="x")]}, "observations.structured is"),
+            ({"task_id": "t", "task": Task(task_id="t", tests='{"a": NaN}')}, "tasks.tests is not"),
+            ({"trajectory_id": "d/1", "parent_id": "d/1"}, "parent_id: 'd/1' is its own parent"),
+            ({"source_id": "1", "parent_id": "d/1"}, "parent_id: 'd/1' is its own parent"),
         ],
     )
     def test_what_could_not_be_read_back_is_refused(self, tmp_path, wrong, words):
         with GrowingStore(tmp_path / "s") as store, pytest.raises(SchemaError, match=words):
             store.append(Trajectory.model_construct(dataset="d", **wrong))
         assert ids_of(tmp_path / "s") == []
+
+    def test_what_a_conversion_makes_is_taken(self, tmp_path):
+        text = f'{{"q":"\\ud83d","n":NaN,"deep":{"[" * 480 + "]" * 480}}}'
+        records = [
+            f'{{"messages":[{{"role":"user","content":"{word}"}},{{"role":"assistant",'
+            f'"content":[{{"type":"odd","value":{text}}}],"more":{text}}}],"extra":{text}}}\n'
+            for word in "ab"
+        ]
+        (tmp_path / "x.jsonl").write_text("".join(records))
+        store = adp.convert(str(tmp_path / "x.jsonl"), tmp_path / "made")
+        wanted = list(store.trajectories())
+        assert len(wanted) == 2
+        with GrowingStore(tmp_path / "s") as grown:
+            assert grown.extend(wanted) == 2
+        assert [plain(t) for t in Store.open(str(tmp_path / "s")).trajectories()] == [
+            plain(t) for t in wanted
+        ]
 
     def test_threads_share_a_store(self, tmp_path):
         root = tmp_path / "s"
@@ -270,7 +317,7 @@ class TestRoundTrip:
         given_ = Trajectory(
             trajectory_id="d/1", dataset="d", task_id="t",
             started_at=datetime(2024, 1, 1, 2, tzinfo=zone),
-            task=Task(task_id="t", tests='{"a": NaN}'), steps=[step], tags=["x"],
+            task=Task(task_id="t", tests='{"a": 1e400}'), steps=[step], tags=["x"],
             extra='{"k":1e5}', reward=float("inf"),
             early_observations=[Observation(text="before")], links=[Link(target_id="d/0")],
             raw=[RawRow(record=1, data=b"\xff\x00")], media={m.media_id: m for m in (blob, page)},
@@ -325,6 +372,36 @@ class TestRoundTrip:
 
 
 class TestSealing:
+    def test_an_append_makes_one_shard_at_most(self, tmp_path, monkeypatch):
+        """Writers that close journals meanwhile cannot keep it from returning."""
+        root = tmp_path / "s"
+        sealed, original = [], sealing._seal_one
+        others = iter(range(100, 190))
+
+        def seal_one(*words, **options):
+            original(*words, **options)
+            sealed.append(words[2])
+            with monkeypatch.context() as patch:  # another process, which closes a journal
+                patch.setattr(GrowingStore, "_seal_left_over", lambda _: None)
+                fill(root, [next(others), next(others)], seal_count=1)
+
+        monkeypatch.setattr(sealing, "_seal_one", seal_one)
+        with GrowingStore(root, seal_count=1) as store:
+            for number in range(4):
+                store.append(numbered(str(number)))
+                assert sealed == list(range(number + 1))
+            store.seal_journal()  # what was closed when it was called
+            assert len(sealed) < 16
+        monkeypatch.setattr(sealing, "_seal_one", original)
+        names = {f"d/{n}" for n in [*range(4), *range(100, next(others))]}
+        assert set(ids_of(root)) == names
+        with GrowingStore(root) as one, GrowingStore(root) as other:
+            for number in range(200, 220):  # now all have time for their share
+                one.append(numbered(str(number)))
+                other.append(numbered(str(number + 100)))
+            assert Store.open(str(root)).journal.count == 40
+        assert seal(root).counts.trajectories == len(names) + 40
+
     def test_it_ends_the_store(self, tmp_path):
         root = tmp_path / "s"
         wanted = [numbered(str(n), blob=n % 3) for n in range(6)]
@@ -562,9 +639,9 @@ class TestFaults:
             patch.setattr(sealing, "write_shard", full)
             fill(tmp_path / "s", range(6), seal_count=2)
         assert Store.open(str(tmp_path / "s")).journal.count == 6
-        fill(tmp_path / "s", [6, 7], seal_count=2)
+        fill(tmp_path / "s", range(6, 12), seal_count=2)
         assert Store.open(str(tmp_path / "s")).journal.count == 0
-        assert ids_of(tmp_path / "s") == [f"d/{n}" for n in range(8)]
+        assert ids_of(tmp_path / "s") == [f"d/{n}" for n in range(12)]
 
     @pytest.mark.parametrize("stop", ["place", "_write_added", "save", "unlink", "manifest"])
     def test_sealing_can_stop_at_every_point(self, tmp_path, monkeypatch, stop):
