@@ -17,8 +17,9 @@ from typing import Any, Protocol
 import pyarrow.parquet as pq
 
 from adp_schema.errors import StoreError
-from adp_schema.journal import FOLDER, GROWING, Entry, journal_path, locked, read_journal
+from adp_schema.journal import FOLDER, GROWING, Entry, journal_path, locked
 from adp_schema.journal import sync_folder as sync
+from adp_schema.journal_file import JournalFile
 from adp_schema.manifest import MANIFEST, Lineage, Manifest, Shard, write_atomic
 from adp_schema.reader import ShardReader
 from adp_schema.sealing import (
@@ -100,8 +101,12 @@ def _stop_writers(folder: Path) -> None:
     index = shard_count(load(folder))
     while journal_path(folder, index + 1).exists():
         index += 1
-    if read_journal(journal_path(folder, index)):
-        journal_path(folder, index + 1).touch()
+    journal = JournalFile(folder, index)
+    try:
+        if journal.read_on() and not journal.begin_next():
+            journal_path(folder, index + 1).touch()  # says why it cannot be made
+    finally:
+        journal.close()
     sync(folder / FOLDER)
 
 

@@ -15,18 +15,16 @@ from __future__ import annotations
 
 import os
 import threading
-import time
 from collections import deque
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from adp_schema import ids
 from adp_schema.ending import END, seal
-from adp_schema.errors import IdTakenError, SealedError, StoreError
+from adp_schema.errors import IdTakenError, SchemaError, SealedError, StoreError
 from adp_schema.journal import (
     FOLDER,
     GROWING,
@@ -42,6 +40,7 @@ from adp_schema.journal_file import JournalFile
 from adp_schema.model import Trajectory
 from adp_schema.sealing import SHARD_BYTES, begin, load, read_added, seal_closed, shard_count
 from adp_schema.trajectory_rows import with_branches
+from adp_schema.waiting import Limits, Waiting, fail
 
 __all__ = ["GROWING", "SEAL_BYTES", "GrowingStore", "journal_path", "load", "seal"]
 
@@ -50,30 +49,6 @@ SEAL_BYTES = SHARD_BYTES
 
 _TOGETHER = 256
 _TOGETHER_BYTES = 8 << 20
-
-
-@dataclass(frozen=True)
-class _Limits:
-    """When a journal is closed."""
-
-    size: int
-    count: int | None
-    seconds: float | None
-
-
-@dataclass
-class _Waiting:
-    """What one thread wants to append, and what became of it."""
-
-    items: list[Encoded]
-    added: int = 0
-    error: Exception | None = None
-    done: bool = False
-
-
-def _fail(batch: list[_Waiting], error: Exception) -> None:
-    for waiting in batch:
-        waiting.error, waiting.done = error, True
 
 
 class GrowingStore:
@@ -102,7 +77,7 @@ class GrowingStore:
         seal_seconds: float | None = None,
     ) -> None:
         self.root = Path(root)
-        self._limits = _Limits(seal_bytes, seal_count, seal_seconds)
+        self._limits = Limits(seal_bytes, seal_count, seal_seconds)
         try:
             begin(self.root)
         except OSError as error:
@@ -112,16 +87,16 @@ class GrowingStore:
     def _reset(self) -> None:
         """Know nothing of the store; in a forked process nothing of the other one is used."""
         self._owner = os.getpid()
-        self._queue: deque[_Waiting] = deque()
+        self._queue: deque[Waiting] = deque()
         self._turn = threading.Lock()
         self._known: dict[str, str] = {}
         self._journal: JournalFile | None = None
         self._left_over = False
 
-    def __getstate__(self) -> tuple[Path, _Limits]:
+    def __getstate__(self) -> tuple[Path, Limits]:
         return self.root, self._limits
 
-    def __setstate__(self, state: tuple[Path, _Limits]) -> None:
+    def __setstate__(self, state: tuple[Path, Limits]) -> None:
         self.root, self._limits = state
         self._reset()
 
@@ -143,7 +118,9 @@ class GrowingStore:
 
         Raises:
             IdTakenError: the store holds another trajectory of this ``trajectory_id``.
-            SchemaError: the store cannot hold it. UsageError: it is no `Trajectory`.
+            SchemaError: the store cannot hold it, or no reader could make anything of it: text
+                that is not the JSON of its column, a date beyond the years 1 to 9999.
+            UsageError: it is no `Trajectory`.
             SealedError: `seal` has ended the store.
             StoreError: it cannot be written, for lack of space for example. Then it is not in the
                 store, and the store can be gone on with.
@@ -180,7 +157,7 @@ class GrowingStore:
         """Let one thread write what all threads wait for: then one flush serves them all."""
         if os.getpid() != self._owner:
             self._reset()
-        waiting = _Waiting(items)
+        waiting = Waiting(items)
         self._queue.append(waiting)
         while not waiting.done:
             with self._turn:
@@ -191,17 +168,17 @@ class GrowingStore:
         self._seal_left_over()
         return waiting.added
 
-    def _serve(self, own: _Waiting) -> None:
-        batch: list[_Waiting] = []
+    def _serve(self, own: Waiting) -> None:
+        batch: list[Waiting] = []
         while self._queue:
             batch.append(self._queue.popleft())
         try:
             with self._appending():
                 self._write(batch)
         except OSError as error:
-            _fail(batch, cannot_write(self.root, error))
+            fail(batch, cannot_write(self.root, error))
         except Exception as error:
-            _fail(batch, error)
+            fail(batch, error)
         except BaseException:  # Ctrl-C stops this thread only; the others write their own
             self._queue.extend(each for each in batch if each is not own and not each.done)
             raise
@@ -220,7 +197,7 @@ class GrowingStore:
                 f"{self.root} was sealed; it takes no more trajectories, append to another store"
             )
 
-    def _write(self, batch: list[_Waiting]) -> None:
+    def _write(self, batch: list[Waiting]) -> None:
         """Append what several threads wait for. The lock is held."""
         journal = self._catch_up()
         line: dict[str, tuple[Entry, bytes]] = {}
@@ -235,11 +212,11 @@ class GrowingStore:
                     line[entry.trajectory_id] = entry, item.text
                     waiting.added += 1
                     size += entry.size
-                    if self._is_full(journal, size, len(line)):
+                    if self._limits.reached(journal, size, len(line)):
                         self._flush(journal, line)
                         line, size = {}, 0
                         journal = self._next(journal)
-            except IdTakenError as error:
+            except (IdTakenError, SchemaError) as error:
                 waiting.error = error
         self._flush(journal, line)
         for waiting in batch:
@@ -252,6 +229,11 @@ class GrowingStore:
             given = item.given if item.given is not None else ids.numbered(item.base, number)
             there = line[given][0].hash if given in line else self._known.get(given)
             if there is None:
+                if given == item.parent:
+                    raise SchemaError(
+                        f"column trajectories.parent_id: '{given}' is its own parent; "
+                        "name the trajectory that it branches from"
+                    )
                 return item.entry._replace(trajectory_id=given)
             if there == item.entry.hash:
                 return None
@@ -261,14 +243,6 @@ class GrowingStore:
                     "give each trajectory an id of its own"
                 )
             number += 1
-
-    def _is_full(self, journal: JournalFile, size: int, count: int) -> bool:
-        limits, age = self._limits, time.monotonic() - journal.since
-        return (
-            journal.size + size >= limits.size
-            or (limits.count is not None and journal.count + count >= limits.count)
-            or (limits.seconds is not None and age >= limits.seconds)
-        )
 
     def _flush(self, journal: JournalFile, line: dict[str, tuple[Entry, bytes]]) -> None:
         journal.write(line.values())
@@ -293,6 +267,7 @@ class GrowingStore:
         else:
             self._know(journal.read_on())
         while journal.is_closed():
+            journal.check_closed()
             journal = self._open(journal.index + 1)
             self._left_over = True
         return journal
@@ -323,17 +298,19 @@ class GrowingStore:
     # ---- sealing --------------------------------------------------------------------------
 
     def _seal_left_over(self) -> None:
-        """Make shards of closed journals, unless another writer is at it.
+        """Make a shard of one closed journal, unless another writer is at it.
 
-        What fails here is tried again when the next journal is closed: all of it is in the
-        journals, and the append has succeeded.
+        An append makes no more than one, so that it returns even if others close journals
+        faster. While some are left, each append of each writer does its share. What fails here
+        is tried again when the next journal is closed: all of it is in the journals, and the
+        append has succeeded.
         """
         if not self._left_over:
             return
         self._left_over = False
         with suppress(OSError, StoreError), locked(self.root, "seal", wait=False) as free:
-            if free:
-                seal_closed(self.root)
+            if not free or seal_closed(self.root, most=1):
+                self._left_over = True
 
     def seal_journal(self) -> None:
         """Turn what the journals hold into shards now.
@@ -349,10 +326,10 @@ class GrowingStore:
                 journal = self._catch_up()
                 self._flush(journal, {})
                 if journal.count:
-                    self._next(journal)
+                    journal = self._next(journal)
             self._left_over = False
             with locked(self.root, "seal"):
-                seal_closed(self.root)
+                seal_closed(self.root, before=journal.index)
         except OSError as error:
             raise cannot_write(self.root, error) from error
 

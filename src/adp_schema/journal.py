@@ -1,7 +1,6 @@
 """The journal of a growing store: how appended trajectories lie in a file until they are sealed.
 
-A line is what one writer added at once: one trajectory, or several. It carries a checksum, so a
-line is whole or it does not count::
+A line is what one writer added at once: one trajectory, or several. It carries a checksum::
 
     {"hash":"<blake2b-128 of the rest>","entries":[[id, hash, size, dataset, blobs], ...],
      "added":[{"trajectory":{...},"rows":{"steps":[...], ...}}, ...]}
@@ -9,6 +8,11 @@ line is whole or it does not count::
 ``entries`` says what is in ``added`` without reading it: the id, the hash and the size of the text
 of each, its data set, and keys of its blobs. Numbers of the input order (``seq``) are not in a
 journal; they follow from the place.
+
+What follows the last whole line of the last journal is one of two things. A line without an end
+was being written when its writer was killed, and a line in which sectors of the disk are zero was
+not on the disk yet when the machine lost its power. Neither was acknowledged, so the next writer
+cuts it off. Anything else is damage, and so is whatever is not whole in a journal that was closed.
 """
 
 from __future__ import annotations
@@ -31,6 +35,7 @@ from adp_schema.errors import SchemaError, StoreError
 from adp_schema.ids import digest
 from adp_schema.manifest import MANIFEST
 from adp_schema.model import Trajectory
+from adp_schema.readable import check_readable
 from adp_schema.tables import TABLES
 from adp_schema.trajectory_rows import Rows, media_key, rows_of
 
@@ -44,6 +49,7 @@ _HEAD = b'{"hash":"'
 _ENTRIES = b'","entries":'
 _ADDED = b',"added":['
 _HASH_END = len(_HEAD) + 32
+_SECTOR = 512
 
 
 class Entry(NamedTuple):
@@ -71,12 +77,14 @@ class Encoded(NamedTuple):
         given: the id that it came with.
         base: the id that it gets without one, before repeats are numbered.
         entry: the facts; the id in it is that of `given` or `base`.
+        parent: id of its parent.
         text: its rows as JSON.
     """
 
     given: str | None
     base: str
     entry: Entry
+    parent: str | None
     text: bytes
 
 
@@ -85,6 +93,16 @@ class Line(NamedTuple):
 
     entries: list[Entry]
     texts: list[bytes]
+
+
+class Place(NamedTuple):
+    """A place in a journal: the bytes and the lines before it."""
+
+    byte: int
+    line: int
+
+
+FIRST = Place(0, 0)
 
 
 def journal_path(root: Path, index: int) -> Path:
@@ -99,9 +117,10 @@ def encode(trajectory: Trajectory) -> Encoded:
         SchemaError: the store cannot hold it, or not so that it is read back as it is.
     """
     columns, rows = rows_of(trajectory)
-    check_columns("trajectories", [{**columns, "trajectory_id": trajectory.trajectory_id}])
-    for table, found in rows.items():
+    named = {**columns, "trajectory_id": trajectory.trajectory_id}
+    for table, found in {"trajectories": [named], **rows}.items():
         check_columns(table, found)
+        check_readable(table, found)
     plain = {"trajectory": columns, "rows": rows}
     text = json.dumps(
         plain, ensure_ascii=False, separators=(",", ":"), default=_default, check_circular=False
@@ -113,7 +132,7 @@ def encode(trajectory: Trajectory) -> Encoded:
     given = trajectory.trajectory_id
     media = tuple(media_key(row) for row in rows.get("media", ()))
     entry = Entry(base if given is None else given, hashed, len(text), dataset, media)
-    return Encoded(given, base, entry, text)
+    return Encoded(given, base, entry, columns.get("parent_id"), text)
 
 
 def _default(value: Any) -> str:
@@ -187,43 +206,89 @@ def _parse(line: bytes) -> Line:
     return Line(entries, texts)
 
 
-def whole_lines(data: bytes) -> tuple[list[Line], int]:
+def whole_lines(path: Path, data: bytes, place: Place = FIRST) -> tuple[list[Line], Place]:
     """The whole lines that some bytes of a journal begin with, and where they end.
 
     What follows is a line that is being written, or that a kill or a crash cut short.
 
+    Args:
+        path: the journal, for errors.
+        data: its bytes from some place on.
+        place: that place.
+
     Raises:
-        StoreError: a whole line follows one that is not: the file is damaged.
+        StoreError: a line is damaged.
     """
     lines: list[Line] = []
     at = 0
-    while (stop := data.find(b"\n", at)) >= 0:
-        line = data[at:stop]
-        if not _is_whole(line):
-            if any(map(_is_whole, data[stop + 1 :].split(b"\n")[:-1])):
-                raise StoreError(f"a line is damaged at byte {at:,}")
-            break
-        lines.append(_parse(line))
+    while (stop := data.find(b"\n", at)) >= 0 and _is_whole(data[at:stop]):
+        lines.append(_parse(data[at:stop]))
         at = stop + 1
-    return lines, at
+    end = Place(place.byte + at, place.line + len(lines))
+    if at < len(data) and not _is_unfinished(data[at:], end.byte):
+        raise damaged(path, end, "is not what was written")
+    return lines, end
 
 
-def read_journal(path: Path) -> list[Line]:
+def _is_unfinished(rest: bytes, start: int) -> bool:
+    """Whether what follows the whole lines was never acknowledged.
+
+    Args:
+        rest: it.
+        start: where it begins in the file.
+    """
+    line, end, after = rest.partition(b"\n")
+    if after:
+        return False
+    if not end and not _is_whole(line[:-1]):  # else its end is damaged
+        return True
+    if b"\0" not in line:
+        return False
+    first = _SECTOR - start % _SECTOR
+    sectors = [rest[:first]]
+    sectors += [rest[at : at + _SECTOR] for at in range(first, len(rest), _SECTOR)]
+    return any(not sector.strip(b"\0") for sector in sectors)
+
+
+def check_closed(path: Path, end: Place, size: int) -> None:
+    """Check that a journal that was closed is whole to its last byte.
+
+    Args:
+        path: the journal.
+        end: where its whole lines end.
+        size: its bytes.
+
+    Raises:
+        StoreError: something of it is missing.
+    """
+    if end.byte < size or not size:
+        raise damaged(path, end, "is cut short")
+
+
+def read_journal(path: Path, *, closed: bool) -> list[Line]:
     """The whole lines of a journal.
+
+    Args:
+        path: the journal.
+        closed: whether the next one was begun.
 
     Raises:
         FileNotFoundError: it is not there.
         StoreError: it is damaged.
     """
-    try:
-        return whole_lines(path.read_bytes())[0]
-    except StoreError as error:
-        raise damaged(path, error) from None
+    data = path.read_bytes()
+    lines, end = whole_lines(path, data)
+    if closed:
+        check_closed(path, end, len(data))
+    return lines
 
 
-def damaged(path: Path, error: StoreError) -> StoreError:
-    """The error for a journal that holds a damaged line before a whole one."""
-    return StoreError(f"{path} is damaged: {error}; restore the store from a copy")
+def damaged(path: Path, place: Place, what: str) -> StoreError:
+    """The error for a journal of which a line is damaged."""
+    return StoreError(
+        f"{path} is damaged: line {place.line + 1} at byte {place.byte:,} {what}; "
+        "restore the store from a copy"
+    )
 
 
 def cannot_write(root: Path, error: OSError) -> StoreError:

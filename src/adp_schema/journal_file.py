@@ -8,8 +8,16 @@ from collections.abc import Collection
 from contextlib import suppress
 from pathlib import Path
 
-from adp_schema.errors import StoreError
-from adp_schema.journal import Entry, damaged, journal_path, line_of, sync_folder, whole_lines
+from adp_schema.journal import (
+    FIRST,
+    Entry,
+    Place,
+    check_closed,
+    journal_path,
+    line_of,
+    sync_folder,
+    whole_lines,
+)
 
 
 class JournalFile:
@@ -35,8 +43,9 @@ class JournalFile:
         self.count = 0
         self.since = time.monotonic()
         self._root = root
-        self._file = journal_path(root, index).open("r+b", buffering=0)
-        self._end = 0
+        self._path = journal_path(root, index)
+        self._file = self._path.open("r+b", buffering=0)
+        self._end = FIRST
         self._torn = False  # something follows the whole lines
         self._synced = True  # False when lines of others may not be safe on the disk yet
 
@@ -46,14 +55,11 @@ class JournalFile:
         Raises:
             StoreError: the file is damaged.
         """
-        self._file.seek(self._end)
+        self._file.seek(self._end.byte)
         data = self._file.read()
-        try:
-            lines, used = whole_lines(data)
-        except StoreError as error:
-            raise damaged(journal_path(self._root, self.index), error) from None
-        self._end += used
-        self._torn = used < len(data)
+        size = self._end.byte + len(data)
+        lines, self._end = whole_lines(self._path, data, self._end)
+        self._torn = self._end.byte < size
         self._synced = self._synced and not lines
         entries = [entry for line in lines for entry in line.entries]
         self._count(entries)
@@ -69,10 +75,8 @@ class JournalFile:
             return
         data = line_of(added) if added else b""
         try:
-            if self._torn:
-                self._file.truncate(self._end)
-                self._torn = False
-            self._file.seek(self._end)
+            self._cut()
+            self._file.seek(self._end.byte)
             left = memoryview(data)
             while left:
                 left = left[self._file.write(left) :]
@@ -80,11 +84,17 @@ class JournalFile:
         except OSError:
             self._torn = True
             with suppress(OSError):
-                self._file.truncate(self._end)
+                self._file.truncate(self._end.byte)
             raise
         self._synced = True
-        self._end += len(data)
+        self._end = Place(self._end.byte + len(data), self._end.line + bool(data))
         self._count([entry for entry, _ in added])
+
+    def _cut(self) -> None:
+        """Cut off the line that a kill or a crash left unfinished."""
+        if self._torn:
+            self._file.truncate(self._end.byte)
+            self._torn = self._synced = False
 
     def _count(self, entries: list[Entry]) -> None:
         self.size += sum(entry.size for entry in entries)
@@ -99,10 +109,23 @@ class JournalFile:
         gone = os.fstat(self._file.fileno()).st_nlink == 0
         return gone or journal_path(self._root, self.index + 1).exists()
 
+    def check_closed(self) -> None:
+        """Check that all of it was read, when the next one was begun.
+
+        Raises:
+            StoreError: it does not end with a whole line.
+        """
+        check_closed(self._path, self._end, os.fstat(self._file.fileno()).st_size)
+
     def begin_next(self) -> bool:
-        """Begin the next journal, which closes this one. Without room for it, nothing is done."""
+        """Begin the next journal, which closes this one. Without room for it, nothing is done.
+
+        From then on this one is whole to its last byte, also after a crash of the machine.
+        """
         path = journal_path(self._root, self.index + 1)
         try:
+            self._cut()
+            self.write([])
             path.open("xb").close()
         except OSError:
             return False

@@ -223,22 +223,35 @@ def is_regular(manifest: Manifest, sizes: Sequence[int], *, last: bool) -> bool:
     return total - sizes[-1] < SHARD_BYTES and (last or total >= SHARD_BYTES)
 
 
-def seal_closed(root: Path, *, last: bool = False) -> None:
+def seal_closed(
+    root: Path, *, last: bool = False, before: int | None = None, most: int | None = None
+) -> bool:
     """Turn the closed journals into shards. Only one process may do it at a time.
+
+    Others may close journals faster than this goes. So who wants to come to an end says where.
 
     Args:
         root: folder of the growing store.
         last: nothing follows the last closed one.
+        before: only the journals before this one.
+        most: only so many.
+
+    Returns:
+        Whether a closed journal is left.
     """
     manifest = load(root)
     index = shard_count(manifest)
     sync_folder(root)  # a kill may have come before the manifest that was read was safe
     for left in range(index):
         journal_path(root, left).unlink(missing_ok=True)
-    while journal_path(root, index + 1).exists():
+    start = index
+    while (before is None or index < before) and journal_path(root, index + 1).exists():
+        if most is not None and index - start >= most:
+            return True
         end = last and not journal_path(root, index + 2).exists()
         _seal_one(root, manifest, index, last=end)
         index += 1
+    return False
 
 
 def _seal_one(root: Path, manifest: Manifest, index: int, *, last: bool) -> None:
@@ -246,7 +259,7 @@ def _seal_one(root: Path, manifest: Manifest, index: int, *, last: bool) -> None
     staged = root / FOLDER / "staged"
     shutil.rmtree(staged, ignore_errors=True)
     part = Part(staged, manifest.counts.trajectories)
-    for item in items_of(read_journal(path)):
+    for item in items_of(read_journal(path, closed=True)):
         part.add(item)
     regular = is_regular(manifest, [entry.size for entry in part.entries], last=last)
     name = shard_name(index) if regular else f"early-{index:05d}.parquet"

@@ -98,7 +98,11 @@ def open_growing(root: Path) -> tuple[Manifest, Journal]:
         # All but the last one are closed by now, so this reads the store up to one moment.
         try:
             journals = [journal_path(root, index) for index in range(first, last + 1)]
-            lines = [line for journal in journals for line in read_journal(journal)]
+            lines = [
+                line
+                for journal in journals
+                for line in read_journal(journal, closed=journal != journals[-1])
+            ]
             changed = journals[-1].stat().st_mtime
             size = sum(journal.stat().st_size for journal in journals)
         except FileNotFoundError:  # it was sealed after the manifest was read

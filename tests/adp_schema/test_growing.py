@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import adp
 from adp_schema import ending, sealing
 from adp_schema.errors import (
     IdTakenError,
@@ -197,12 +198,58 @@ class TestAppending:
             ({"attempt": 1 << 40}, "attempt"),
             ({"notes": "\ud800"}, "notes"),
             ({"trajectory_id": "\udfff"}, "trajectory_id"),
+            (
+                {"started_at": datetime.max.replace(tzinfo=timezone(-timedelta(hours=1)))},
+                "started_at",
+            ),
+            (
+                {
+                    "steps": [
+                        Step(timestamp=datetime.min.replace(tzinfo=timezone(timedelta(1) / 2)))
+                    ]
+                },
+                "steps.timestamp has no year from 1 to 9999",
+            ),
+            ({"extra": "nope"}, "trajectories.extra is not JSON"),
+            ({"tools": "{not json"}, "trajectories.tools is not JSON"),
+            ({"extra": '{"a":NaN}'}, "extra is not JSON that every reader takes"),
+            ({"extra": "[1]"}, "trajectories.extra is not a JSON object"),
+            ({"extra": '{"$null":1}'}, "trajectories.extra is not a JSON object"),
+            ({"losses": '["x"]'}, "trajectories.losses is not a list of {path, reason}"),
+            ({"extra": '{"a":%s}' % ("[" * 100_000 + "]" * 100_000)}, "trajectories.extra is"),
+            ({"extra": '{"a":%s}' % ("[" * 600 + "]" * 600)}, "JSON of more than 508 levels"),
+            ({"steps": [Step(content='{"x":1}')]}, "steps.content is not a list of content parts"),
+            ({"steps": [Step(content='[{"type":"odd"}]')]}, "unknown type 'odd'"),
+            ({"steps": [Step(content='[{"type":"media"}]')]}, "of type media without media_id"),
+            ({"steps": [Step(content='[{"type":"text","span":[-5,2]}]')]}, "no range"),
+            ({"steps": [Step(calls=[ToolCall(arguments="{bad")])]}, "tool_calls.arguments is not"),
+            ({"early_observations": [Observation(structured="x")]}, "observations.structured is"),
+            ({"task_id": "t", "task": Task(task_id="t", tests='{"a": NaN}')}, "tasks.tests is not"),
+            ({"trajectory_id": "d/1", "parent_id": "d/1"}, "parent_id: 'd/1' is its own parent"),
+            ({"source_id": "1", "parent_id": "d/1"}, "parent_id: 'd/1' is its own parent"),
         ],
     )
     def test_what_could_not_be_read_back_is_refused(self, tmp_path, wrong, words):
         with GrowingStore(tmp_path / "s") as store, pytest.raises(SchemaError, match=words):
             store.append(Trajectory.model_construct(dataset="d", **wrong))
         assert ids_of(tmp_path / "s") == []
+
+    def test_what_a_conversion_makes_is_taken(self, tmp_path):
+        text = f'{{"q":"\\ud83d","n":NaN,"deep":{"[" * 480 + "]" * 480}}}'
+        records = [
+            f'{{"messages":[{{"role":"user","content":"{word}"}},{{"role":"assistant",'
+            f'"content":[{{"type":"odd","value":{text}}}],"more":{text}}}],"extra":{text}}}\n'
+            for word in "ab"
+        ]
+        (tmp_path / "x.jsonl").write_text("".join(records))
+        store = adp.convert(str(tmp_path / "x.jsonl"), tmp_path / "made")
+        wanted = list(store.trajectories())
+        assert len(wanted) == 2
+        with GrowingStore(tmp_path / "s") as grown:
+            assert grown.extend(wanted) == 2
+        assert [plain(t) for t in Store.open(str(tmp_path / "s")).trajectories()] == [
+            plain(t) for t in wanted
+        ]
 
     def test_threads_share_a_store(self, tmp_path):
         root = tmp_path / "s"
@@ -270,7 +317,7 @@ class TestRoundTrip:
         given_ = Trajectory(
             trajectory_id="d/1", dataset="d", task_id="t",
             started_at=datetime(2024, 1, 1, 2, tzinfo=zone),
-            task=Task(task_id="t", tests='{"a": NaN}'), steps=[step], tags=["x"],
+            task=Task(task_id="t", tests='{"a": 1e400}'), steps=[step], tags=["x"],
             extra='{"k":1e5}', reward=float("inf"),
             early_observations=[Observation(text="before")], links=[Link(target_id="d/0")],
             raw=[RawRow(record=1, data=b"\xff\x00")], media={m.media_id: m for m in (blob, page)},
@@ -325,6 +372,36 @@ class TestRoundTrip:
 
 
 class TestSealing:
+    def test_an_append_makes_one_shard_at_most(self, tmp_path, monkeypatch):
+        """Writers that close journals meanwhile cannot keep it from returning."""
+        root = tmp_path / "s"
+        sealed, original = [], sealing._seal_one
+        others = iter(range(100, 190))
+
+        def seal_one(*words, **options):
+            original(*words, **options)
+            sealed.append(words[2])
+            with monkeypatch.context() as patch:  # another process, which closes a journal
+                patch.setattr(GrowingStore, "_seal_left_over", lambda _: None)
+                fill(root, [next(others), next(others)], seal_count=1)
+
+        monkeypatch.setattr(sealing, "_seal_one", seal_one)
+        with GrowingStore(root, seal_count=1) as store:
+            for number in range(4):
+                store.append(numbered(str(number)))
+                assert sealed == list(range(number + 1))
+            store.seal_journal()  # what was closed when it was called
+            assert len(sealed) < 16
+        monkeypatch.setattr(sealing, "_seal_one", original)
+        names = {f"d/{n}" for n in [*range(4), *range(100, next(others))]}
+        assert set(ids_of(root)) == names
+        with GrowingStore(root) as one, GrowingStore(root) as other:
+            for number in range(200, 220):  # now all have time for their share
+                one.append(numbered(str(number)))
+                other.append(numbered(str(number + 100)))
+            assert Store.open(str(root)).journal.count == 40
+        assert seal(root).counts.trajectories == len(names) + 40
+
     def test_it_ends_the_store(self, tmp_path):
         root = tmp_path / "s"
         wanted = [numbered(str(n), blob=n % 3) for n in range(6)]
@@ -416,6 +493,100 @@ class TestSealing:
         assert seal(tmp_path / "s").losses == {"$.a[*]: no place": 3}
 
 
+def flip(path, byte):
+    data = bytearray(path.read_bytes())
+    data[byte] ^= 1
+    path.write_bytes(data)
+
+
+def each_use(root):
+    """What every user of a growing store does: read, append with a new writer, end it."""
+    yield lambda: ids_of(root)
+    yield lambda: GrowingStore(root).append(numbered("new"))
+    yield lambda: seal(root)
+
+
+class TestDamage:
+    @pytest.mark.parametrize("change", ["bit", "end", "cut", "line", "all"])
+    def test_of_a_closed_journal(self, tmp_path, monkeypatch, change):
+        """It is told, though whole lines of the next journal follow; and nothing is removed."""
+        root = tmp_path / "s"
+        with monkeypatch.context() as patch:
+            patch.setattr(GrowingStore, "_seal_left_over", lambda _: None)
+            fill(root, range(5), seal_count=3)
+        path = journal_path(root, 0)
+        data = path.read_bytes()
+        last = data[:-1].rfind(b"\n") + 1
+        damaged = {
+            "bit": data[:-200] + bytes([data[-200] ^ 1]) + data[-199:],
+            "end": data[:-1] + b"\x0b",
+            "cut": data[:-100],
+            "line": data[:last] + bytes(len(data) - last - 1) + b"\n",
+            "all": b"",
+        }[change]
+        path.write_bytes(damaged)
+        line, byte = (1, 0) if change == "all" else (3, last)
+        words = rf"journal-00000.jsonl is damaged: line {line} at byte {byte:,} is"
+        for act in each_use(root):
+            with pytest.raises(StoreError, match=words):
+                act()
+        assert path.read_bytes() == damaged
+        path.write_bytes(data)
+        seal(root)
+        assert ids_of(root) == [f"d/{n}" for n in range(5)]
+
+    @pytest.mark.parametrize("byte", [-200, -2, -1])
+    def test_of_the_last_line(self, tmp_path, byte):
+        root = tmp_path / "s"
+        fill(root, range(3))
+        path = journal_path(root, 0)
+        data = path.read_bytes()
+        flip(path, byte)
+        damaged = path.read_bytes()
+        for act in each_use(root):
+            with pytest.raises(
+                StoreError, match=r"00000.jsonl is damaged: line 3 at byte [\d,]+ is"
+            ):
+                act()
+        assert path.read_bytes() == damaged
+        path.write_bytes(data)
+        assert len(ids_of(root)) == 3
+
+    @settings(max_examples=12, deadline=None)
+    @given(st.integers(0, 2000), st.data())
+    def test_a_line_that_a_power_loss_left_is_no_line(self, tmp_path_factory, size, draw):
+        """Its sectors came to the disk in any order; the size of the file did."""
+        root = tmp_path_factory.mktemp("power") / "s"
+        fill(root, range(2))
+        path = journal_path(root, 0)
+        whole = path.read_bytes()
+        with GrowingStore(root) as store:
+            store.append(numbered("x", size=size))
+        data = bytearray(path.read_bytes())
+        sectors = range(len(whole) // 512, (len(data) - 1) // 512 + 1)
+        lost = draw.draw(st.sets(st.sampled_from(list(sectors)), min_size=1))
+        for sector in lost:
+            start, stop = max(len(whole), sector * 512), min(len(data), sector * 512 + 512)
+            data[start:stop] = bytes(stop - start)
+        path.write_bytes(data)
+        assert ids_of(root) == ["d/0", "d/1"]
+        fill(root, [2])
+        assert ids_of(root) == ["d/0", "d/1", "d/2"]
+        path.write_bytes(path.read_bytes() + bytes(4096))
+        assert ids_of(root) == ["d/0", "d/1", "d/2"]
+        assert seal(root).counts.trajectories == 3
+
+    def test_what_a_kill_left_is_cut_off_before_a_journal_is_closed(self, tmp_path):
+        for name, close in (
+            ("seal", seal), ("journal", lambda root: GrowingStore(root).seal_journal()),
+        ):  # fmt: skip
+            fill(tmp_path / name, range(3))
+            path = journal_path(tmp_path / name, 0)
+            path.write_bytes(path.read_bytes()[:-10])
+            close(tmp_path / name)
+            assert ids_of(tmp_path / name) == ["d/0", "d/1"]
+
+
 class TestFaults:
     def test_a_line_that_was_cut_short_is_no_line(self, tmp_path):
         fill(tmp_path / "s", range(2))
@@ -468,9 +639,9 @@ class TestFaults:
             patch.setattr(sealing, "write_shard", full)
             fill(tmp_path / "s", range(6), seal_count=2)
         assert Store.open(str(tmp_path / "s")).journal.count == 6
-        fill(tmp_path / "s", [6, 7], seal_count=2)
+        fill(tmp_path / "s", range(6, 12), seal_count=2)
         assert Store.open(str(tmp_path / "s")).journal.count == 0
-        assert ids_of(tmp_path / "s") == [f"d/{n}" for n in range(8)]
+        assert ids_of(tmp_path / "s") == [f"d/{n}" for n in range(12)]
 
     @pytest.mark.parametrize("stop", ["place", "_write_added", "save", "unlink", "manifest"])
     def test_sealing_can_stop_at_every_point(self, tmp_path, monkeypatch, stop):

@@ -61,7 +61,7 @@ def stop(found: Found) -> FindingsError:
     where = "; ".join(
         place if len(place) < 300 else place[:300] + "…" for place in found.places[:3]
     )
-    more = f"; and {found.total - 3:,} more" if found.total > 3 else ""
+    more = "; and other places" if found.total > 3 else ""
     return FindingsError(
         f"the store holds what must not be published: {kinds}: {where}{more}; "
         "look at each with adp redact STORE --dry-run, then publish with --redact, or with "
