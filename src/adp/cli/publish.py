@@ -153,7 +153,7 @@ def publish(
     check_first(path, name, options, upload)
     if not as_json:
         show_licenses(path, options)
-    with Console("publishing") as progress:
+    with Console("publishing", "") as progress:
         told = Silent() if as_json else progress
         done = run(
             path, name, out=out, options=options, upload=upload, progress=told,

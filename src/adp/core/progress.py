@@ -53,7 +53,7 @@ class Console:
 
     Args:
         what: what is being done, such as ``"converting"``.
-        unit: ``"bytes"`` or the name of the items.
+        unit: ``"bytes"`` or the name of the items; empty when it is not always the same.
     """
 
     _PAUSE = 5.0
@@ -110,4 +110,5 @@ class Console:
         elif time.monotonic() - self._last >= self._PAUSE:
             self._last = time.monotonic()
             share = self._done / self._total if self._total else 0.0
-            print(f"{self._what}: {share:.0%} of {self._total:,} {self._unit}", file=sys.stderr)
+            amount = f" of {self._total:,} {self._unit}" if self._unit else ""
+            print(f"{self._what}: {share:.0%}{amount}", file=sys.stderr)
