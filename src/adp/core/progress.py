@@ -110,5 +110,5 @@ class Console:
         elif time.monotonic() - self._last >= self._PAUSE:
             self._last = time.monotonic()
             share = self._done / self._total if self._total else 0.0
-            amount = f" of {self._total:,} {self._unit}" if self._unit else ""
-            print(f"{self._what}: {share:.0%}{amount}", file=sys.stderr)
+            whole = f" of {self._total:,} {self._unit}" if self._unit else ""
+            print(f"{self._what}: {share:.0%}{whole}", file=sys.stderr)
