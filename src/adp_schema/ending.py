@@ -14,10 +14,11 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Protocol
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from adp_schema.errors import StoreError
-from adp_schema.journal import FOLDER, GROWING, Entry, journal_path, locked
+from adp_schema.journal import FOLDER, GROWING, Entry, journal_path, last_journal, locked, missing
 from adp_schema.journal import sync_folder as sync
 from adp_schema.journal_file import JournalFile
 from adp_schema.manifest import MANIFEST, Lineage, Manifest, Shard, write_atomic
@@ -63,7 +64,7 @@ def seal(root: str | Path, *, progress: Report | None = None) -> Manifest:
         progress: told how far the rewriting of early shards is, in bytes.
 
     Raises:
-        StoreError: the folder is no growing store, or its disk is full.
+        StoreError: the folder is no growing store, it is damaged, or its disk is full.
     """
     folder = Path(root)
     if (folder / MANIFEST).exists():
@@ -77,6 +78,12 @@ def seal(root: str | Path, *, progress: Report | None = None) -> Manifest:
                 _stop_writers(folder)
             seal_closed(folder, last=True)
             return _finish(folder, load(folder), progress)
+    except FileNotFoundError as error:
+        raise missing(Path(error.filename or folder)) from error
+    except pa.ArrowException as error:
+        raise StoreError(
+            f"a shard of {folder} is damaged: {error}; restore the store from a copy"
+        ) from error
     except OSError as error:
         raise StoreError(
             f"cannot write to {folder}: {error.strerror or error}; nothing is lost, "
@@ -98,9 +105,7 @@ def _stop_writers(folder: Path) -> None:
     mark = folder / FOLDER / END
     with mark.open("wb") as file:
         os.fsync(file.fileno())
-    index = shard_count(load(folder))
-    while journal_path(folder, index + 1).exists():
-        index += 1
+    index = last_journal(folder, shard_count(load(folder)))
     journal = JournalFile(folder, index)
     try:
         if journal.read_on() and not journal.begin_next():

@@ -33,12 +33,22 @@ from adp_schema.journal import (
     cannot_write,
     encode,
     journal_path,
+    last_journal,
     locked,
+    missing,
     sync_folder,
 )
 from adp_schema.journal_file import JournalFile
 from adp_schema.model import Trajectory
-from adp_schema.sealing import SHARD_BYTES, begin, load, read_added, seal_closed, shard_count
+from adp_schema.sealing import (
+    SHARD_BYTES,
+    added_path,
+    begin,
+    load,
+    read_added,
+    seal_closed,
+    shard_count,
+)
 from adp_schema.trajectory_rows import with_branches
 from adp_schema.waiting import Limits, Waiting, fail
 
@@ -261,6 +271,7 @@ class GrowingStore:
             # Who made these folders may have been killed before they were safe on the disk.
             sync_folder(self.root)
             index = shard_count(load(self.root))
+            last_journal(self.root, index)
             for shard in range(index):
                 self._know(read_added(self.root, shard))
             journal = self._open(index)
@@ -268,6 +279,8 @@ class GrowingStore:
             self._know(journal.read_on())
         while journal.is_closed():
             journal.check_closed()
+            if journal.is_gone() and not added_path(self.root, journal.index).exists():
+                raise missing(journal_path(self.root, journal.index))
             journal = self._open(journal.index + 1)
             self._left_over = True
         return journal
@@ -279,6 +292,8 @@ class GrowingStore:
                 journal = JournalFile(self.root, index)
                 break
             except FileNotFoundError:
+                if not added_path(self.root, index).exists():
+                    raise missing(journal_path(self.root, index)) from None
                 self._know(read_added(self.root, index))
                 index += 1
         sync_folder(self.root / FOLDER)

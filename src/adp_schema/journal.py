@@ -110,6 +110,26 @@ def journal_path(root: Path, index: int) -> Path:
     return root / FOLDER / f"journal-{index:05d}.jsonl"
 
 
+def last_journal(root: Path, first: int) -> int:
+    """Number of the last journal.
+
+    Args:
+        root: folder of the store.
+        first: number of the first one that is no shard.
+
+    Raises:
+        StoreError: one before it is missing. Without the lock of the writers it may also have
+            become a shard meanwhile.
+    """
+    names = [path.stem.removeprefix("journal-") for path in (root / FOLDER).glob("journal-*.jsonl")]
+    last = first
+    while journal_path(root, last + 1).exists():
+        last += 1
+    if any(name.isdecimal() and int(name) > last for name in names):
+        raise missing(journal_path(root, last + 1))
+    return last
+
+
 def encode(trajectory: Trajectory) -> Encoded:
     """Check a trajectory and write it as JSON.
 
@@ -289,6 +309,11 @@ def damaged(path: Path, place: Place, what: str) -> StoreError:
         f"{path} is damaged: line {place.line + 1} at byte {place.byte:,} {what}; "
         "restore the store from a copy"
     )
+
+
+def missing(path: Path) -> StoreError:
+    """The error for a file of a growing store that somebody removed."""
+    return StoreError(f"{path} is missing; restore the store from a copy")
 
 
 def cannot_write(root: Path, error: OSError) -> StoreError:

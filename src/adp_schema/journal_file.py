@@ -106,8 +106,11 @@ class JournalFile:
         Journals go in their order. So one that is still there while the next one is not is the
         last one.
         """
-        gone = os.fstat(self._file.fileno()).st_nlink == 0
-        return gone or journal_path(self._root, self.index + 1).exists()
+        return self.is_gone() or journal_path(self._root, self.index + 1).exists()
+
+    def is_gone(self) -> bool:
+        """Whether it was removed: it became a shard, or somebody else did it."""
+        return os.fstat(self._file.fileno()).st_nlink == 0
 
     def check_closed(self) -> None:
         """Check that all of it was read, when the next one was begun.

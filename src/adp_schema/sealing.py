@@ -32,6 +32,7 @@ from adp_schema.journal import (
     items_of,
     journal_path,
     locked,
+    missing,
     read_journal,
     sync_folder,
 )
@@ -118,13 +119,12 @@ def load(root: Path) -> Manifest:
     """
     try:
         text = (root / GROWING).read_text(encoding="utf-8")
-    except (FileNotFoundError, NotADirectoryError):
-        raise StoreError(f"{root} is no growing store: it has no {GROWING}") from None
-    try:
         version = str(json.loads(text)["schema_version"])
         column_names(version)
         manifest = Manifest.model_validate_json(text)
-    except (ValueError, KeyError, TypeError) as error:
+    except (FileNotFoundError, NotADirectoryError):
+        raise StoreError(f"{root} is no growing store: it has no {GROWING}") from None
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise StoreError(f"{root / GROWING} is damaged; restore it from a copy") from error
     if version != SCHEMA_VERSION:
         raise StoreError(f"{root} began with schema {version}; seal it with the adp that began it")
@@ -172,12 +172,22 @@ def added_path(root: Path, index: int) -> Path:
 
 
 def read_added(root: Path, index: int) -> list[Entry]:
-    """The trajectories of a shard, in order."""
-    columns = pq.read_table(added_path(root, index), schema=_ADDED).to_pydict().values()
-    return [
-        Entry(name, hashed, size, dataset, tuple(media))
-        for name, hashed, size, dataset, media in zip(*columns, strict=True)
-    ]
+    """The trajectories of a shard, in order.
+
+    Raises:
+        StoreError: the file that lists them is missing or damaged.
+    """
+    path = added_path(root, index)
+    try:
+        columns = pq.read_table(path, schema=_ADDED).to_pydict().values()
+        return [
+            Entry(name, hashed, size, dataset, tuple(media))
+            for name, hashed, size, dataset, media in zip(*columns, strict=True)
+        ]
+    except FileNotFoundError:
+        raise missing(path) from None
+    except (pa.ArrowException, OSError, TypeError) as error:
+        raise StoreError(f"{path} is damaged; restore the store from a copy") from error
 
 
 def _write_added(root: Path, index: int, entries: Sequence[Entry]) -> None:

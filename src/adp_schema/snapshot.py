@@ -15,7 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from adp_schema.errors import StoreError
-from adp_schema.journal import Line, items_of, journal_path, read_journal
+from adp_schema.journal import Line, items_of, journal_path, last_journal, missing, read_journal
 from adp_schema.manifest import Manifest
 from adp_schema.sealing import Part, load, shard_count
 
@@ -92,11 +92,10 @@ def open_growing(root: Path) -> tuple[Manifest, Journal]:
     """
     for attempt in range(_TRIES):
         manifest = load(root)
-        first = last = shard_count(manifest)
-        while journal_path(root, last + 1).exists():
-            last += 1
-        # All but the last one are closed by now, so this reads the store up to one moment.
+        first = shard_count(manifest)
         try:
+            last = last_journal(root, first)
+            # All but the last one are closed by now, so this reads the store up to one moment.
             journals = [journal_path(root, index) for index in range(first, last + 1)]
             lines = [
                 line
@@ -108,10 +107,10 @@ def open_growing(root: Path) -> tuple[Manifest, Journal]:
         except FileNotFoundError:  # it was sealed after the manifest was read
             time.sleep(_PAUSE if attempt > 2 else 0)
             continue
-        except StoreError:  # a writer may have cut off a line while it was read
-            if attempt >= 3:
+        except StoreError:  # a writer cut off a line while it was read, or it was sealed
+            if attempt >= 9:
                 raise
             time.sleep(_PAUSE)
             continue
         return manifest, Journal(lines, manifest, changed, size)
-    raise StoreError(f"{root} has no journal {first}; restore the store from a copy")
+    raise missing(journal_path(root, first))

@@ -576,6 +576,59 @@ class TestDamage:
         assert ids_of(root) == ["d/0", "d/1", "d/2"]
         assert seal(root).counts.trajectories == 3
 
+    @pytest.mark.parametrize("data", [b"\xff\xfe", b"[" * 100_000, b"{}", b"[]"])
+    def test_of_the_manifest(self, tmp_path, data):
+        fill(tmp_path / "s", range(1))
+        (tmp_path / "s/growing.json").write_bytes(data)
+        for act in each_use(tmp_path / "s"):
+            with pytest.raises(
+                StoreError, match=r"growing.json is damaged; restore it from a copy"
+            ):
+                act()
+
+    @pytest.mark.parametrize("name", ["added-00000.parquet", "journal-00002.jsonl"])
+    def test_of_a_file_that_is_missing(self, tmp_path, name):
+        root = tmp_path / "s"
+        fill(root, range(5), seal_count=2)
+        (root / "growing" / name).unlink()
+        assert len(ids_of(root)) == 5 if "added" in name else True
+        for act in list(each_use(root))[1 if "added" in name else 0 :]:
+            with pytest.raises(StoreError, match=rf"{name} is missing; restore the store"):
+                act()
+
+    @pytest.mark.parametrize("number", [0, 1])
+    def test_of_a_journal_between_others_that_is_missing(self, tmp_path, monkeypatch, number):
+        root = tmp_path / "s"
+        with monkeypatch.context() as patch:
+            patch.setattr(GrowingStore, "_seal_left_over", lambda _: None)
+            fill(root, range(5), seal_count=2)
+        journal_path(root, number).unlink()
+        for act in each_use(root):
+            with pytest.raises(
+                StoreError, match=rf"journal-0000{number}.jsonl is missing; restore"
+            ):
+                act()
+
+    def test_of_a_journal_that_is_removed_under_a_writer(self, tmp_path):
+        with GrowingStore(tmp_path / "s") as store:
+            store.append(numbered("1"))
+            journal_path(tmp_path / "s", 0).unlink()
+            with pytest.raises(StoreError, match=r"journal-00000.jsonl is missing; restore"):
+                store.append(numbered("2"))
+
+    def test_of_the_list_of_a_shard(self, tmp_path):
+        fill(tmp_path / "s", range(5), seal_count=2)
+        (tmp_path / "s/growing/added-00000.parquet").write_bytes(b"junk")
+        for act in list(each_use(tmp_path / "s"))[1:]:
+            with pytest.raises(StoreError, match=r"added-00000.parquet is damaged; restore"):
+                act()
+
+    def test_of_an_early_shard(self, tmp_path):
+        fill(tmp_path / "s", range(5), seal_count=2)
+        (tmp_path / "s/steps/early-00000.parquet").write_bytes(b"junk" * 10)
+        with pytest.raises(StoreError, match=r"shard of .* is damaged: .*; restore"):
+            seal(tmp_path / "s")
+
     def test_what_a_kill_left_is_cut_off_before_a_journal_is_closed(self, tmp_path):
         for name, close in (
             ("seal", seal), ("journal", lambda root: GrowingStore(root).seal_journal()),
