@@ -39,6 +39,7 @@ from adp_schema.journal import (
     sync_folder,
 )
 from adp_schema.journal_file import JournalFile
+from adp_schema.manifest import MANIFEST
 from adp_schema.model import Trajectory
 from adp_schema.sealing import (
     SHARD_BYTES,
@@ -202,7 +203,12 @@ class GrowingStore:
             yield
 
     def _check_open(self) -> None:
-        if (self.root / FOLDER / END).exists() or not (self.root / GROWING).exists():
+        ended = (self.root / FOLDER / END).exists()
+        if not ended and not (self.root / GROWING).exists():
+            if not (self.root / MANIFEST).exists():
+                raise missing(self.root / GROWING)
+            ended = True
+        if ended:
             raise SealedError(
                 f"{self.root} was sealed; it takes no more trajectories, append to another store"
             )

@@ -66,10 +66,10 @@ def check_readable(table: str, rows: list[Columns]) -> None:
 
 
 def _json_fault(name: str, text: str) -> str | None:
-    if not jsontext.is_valid(text):
-        return "is not JSON that every reader takes; give it as json.dumps writes it, without NaN"
     if text.count("[") + text.count("{") > _DEEPEST and jsontext.depth(text.encode()) > _DEEPEST:
         return f"is JSON of more than {_DEEPEST} levels; flatten it"
+    if not jsontext.is_valid(text):
+        return "is not JSON that every reader takes; give it as json.dumps writes it, without NaN"
     if name not in _FORMS:
         return None
     decoder, form = _FORMS[name]

@@ -216,7 +216,7 @@ class TestAppending:
             ({"extra": "[1]"}, "trajectories.extra is not a JSON object"),
             ({"extra": '{"$null":1}'}, "trajectories.extra is not a JSON object"),
             ({"losses": '["x"]'}, "trajectories.losses is not a list of {path, reason}"),
-            ({"extra": '{"a":%s}' % ("[" * 100_000 + "]" * 100_000)}, "trajectories.extra is"),
+            ({"extra": '{"a":%s}' % ("[" * 100_000 + "]" * 100_000)}, "more than 508 levels"),
             ({"extra": '{"a":%s}' % ("[" * 600 + "]" * 600)}, "JSON of more than 508 levels"),
             ({"steps": [Step(content='{"x":1}')]}, "steps.content is not a list of content parts"),
             ({"steps": [Step(content='[{"type":"odd"}]')]}, "unknown type 'odd'"),
@@ -614,6 +614,9 @@ class TestDamage:
             store.append(numbered("1"))
             journal_path(tmp_path / "s", 0).unlink()
             with pytest.raises(StoreError, match=r"journal-00000.jsonl is missing; restore"):
+                store.append(numbered("2"))
+            (tmp_path / "s/growing.json").unlink()
+            with pytest.raises(StoreError, match=r"growing.json is missing; restore"):
                 store.append(numbered("2"))
 
     def test_of_the_list_of_a_shard(self, tmp_path):
