@@ -24,7 +24,7 @@ def _keys(seed: int) -> list[tuple[str, str]]:
 
     def d(size: int, letters: str = ALNUM) -> str:
         # What ends in a dash is cut there by the words after it.
-        return "".join(draw.choices(letters, k=size - 2)) + "".join(draw.choices("k7Zq4", k=2))
+        return "".join(draw.choices(letters, k=size - 2)) + "".join(draw.choices("k7q4", k=2))
 
     def h(size: int) -> str:
         return "".join(draw.choices(HEX, k=size - 2)) + "a7"
