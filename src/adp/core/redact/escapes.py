@@ -14,10 +14,13 @@ from dataclasses import dataclass
 LAYERS = 4
 """How often JSON text inside JSON text is decoded."""
 
-_ESCAPED = re.compile(r"\\[u/]")
+_DEEP = r"\\{3}\"|\\{4}[0-9A-Za-z]"
+"""A quote or a backslash in JSON inside JSON inside JSON. Rules know of fewer layers."""
+
+_ESCAPED = re.compile(rf"\\[u/]|{_DEEP}")
 """Escapes that hide a letter or a slash. Others do not: rules know of ``\\n`` before a key."""
 
-HIDES = r"\\u00[2-7][0-9a-fA-F]|\\/"
+HIDES = rf"\\u00[2-7][0-9a-fA-F]|\\/|{_DEEP}"
 """What hides a character that keys are made of; no look-around, for prefilters."""
 
 _ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))", re.DOTALL)

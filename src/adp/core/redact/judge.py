@@ -48,12 +48,16 @@ _CODE = re.compile(
 )
 
 
+_NAME = re.compile(r"^[a-z]\w*\.[A-Z][A-Z0-9_]*$|^(?:self|this)\.")
+"""Names in code: ``settings.API_KEY_2``."""
+
+
 def assigned(text: str, start: int, end: int) -> bool:
     """Whether what a text assigns to a password or a key is one, not a name or code."""
     value = text[start:end]
     if _FILLER.search(value) or _CODE.search(value) or len(set(value)) < 6:
         return False
-    if text[end : end + 1] in ("(", "["):
+    if text[end : end + 1] in ("(", "[") or _NAME.search(value):
         return False  # a call, as in base64.b16encode(x)
     kinds = sum(
         (any(c.islower() for c in value), any(c.isupper() for c in value),
@@ -80,15 +84,84 @@ def aws_secret(text: str, start: int, end: int) -> bool:
     )
 
 
+_DOCUMENTED = re.compile(
+    r"(?i)example|placeholder|your[_-]|your(?:api|key|token|secret|pass)|change[_-]?me|dummy|redacted"
+    r"|censored|removed|hidden|x{5}|\*{3}|\.{3}|_{4}|<[^<>]*>|0{12}|^<"
+    r"|\$\{|\$\(|^\$\w+$|^%\w+%$|^\$env:|\{\{.*\}\}|^\{\{|%\(|\{[a-z_][\w.!:'\[\]()]*\}"
+)
+"""Words, variables and templates in the place of a password."""
+
+_NAMED = r"(?:[a-z]+|[A-Z]+|[A-Z]?[a-z]+(?:[A-Z][a-z]+)+|[A-Z][a-z]+|v?\d{1,2})"
+_NO_VALUE = re.compile(
+    rf"^{_NAMED}\d{{0,2}}(?:[_/-]{_NAMED}\d{{0,2}})*(?:\.{_NAMED}\d{{0,2}}(?:_{_NAMED}\d{{0,2}})*)+$"
+    r"|^[A-Za-z_.-]+$|^[\d.:/-]+$|^https?:|^(?:~|\.{1,2})/|^/[\w.-]*/"
+    r"|^[A-Za-z_][\w.]*[(\[]|^x:\d+:|^[#.](?:[a-z]|$)|^[:&*-]\w+$|::|=>|->"
+    r"|\(\?|\[\^?[a-z]-z|\[0-9\]|\\[dwsS]|\.[*{+]|\b(?:required|min|max|nullable|string|confirmed)[:|]"
+)
+"""Names and calls in code, paths, numbers, selectors, expressions and rules of forms."""
+
+
+def password(value: str, *, quoted: bool) -> bool:
+    """Whether what is assigned to a password is one, not a name, code, or prose.
+
+    Args:
+        value: the value.
+        quoted: it stands between quotes or tags, so that it may hold what code is made of.
+    """
+    if len(set(value)) < 5 or len(value) < 6 or _DOCUMENTED.search(value) is not None:
+        return False
+    if _NO_VALUE.search(value) and not (quoted and _is_drawn(value)):
+        return False
+    lower, upper = any(c.islower() for c in value), any(c.isupper() for c in value)
+    digit, sign = any(c.isdigit() for c in value), any(not c.isalnum() for c in value)
+    if not quoted and re.search(r"[()\[\]{}]", value) and not (upper and lower and digit):
+        return False
+    if any(c.isspace() for c in value):
+        return (
+            upper and lower and all(re.search(r"[A-Za-z]\d|\d[A-Za-z]", w) for w in value.split())
+        )
+    if digit:
+        kinds = lower + upper + digit + sign
+        return kinds >= (2 if len(value) >= 8 else 3) and entropy(value) >= 2.5
+    return (
+        quoted
+        and (lower and upper and re.search(r"[!@#$%^&*+=?]", value[1:-1]) is not None)
+        and len(value) >= 12
+        and re.search(r"(?i)pass|pwd|[a-z]\?$", value) is None
+    )
+
+
+def _is_drawn(value: str) -> bool:
+    """Whether letters and digits alternate more than in names: ``aB3.kd9.Zz7rW``, ``/aB3kd9``."""
+    turns = sum(
+        a.isdigit() != b.isdigit() for a, b in pairwise(value) if a.isalnum() == b.isalnum()
+    )
+    return turns >= 4 and value.count("/") < 2 and re.search(r"[A-Z]", value) is not None
+
+
 _NO_PASSWORD = re.compile(
     r"(?i)^(?:my[_-]?)?(?:pass(?:word|wd)?|pwd|user(?:name)?|secret|token|port|\*+|x+|root|postgres|admin|test"
     r"|guest|\$.*|%.*|:.*|\d{1,5}|[a-z_-]{1,4}|.{0,3}\{.*)$"
 )
 
 
+def _is_mixed_case(value: str) -> bool:
+    """Whether a value with a slash can be a password: no path that begins with a port."""
+    return (
+        re.match(r"\d{1,5}/", value) is None
+        and re.search("[a-z]", value) is not None
+        and re.search("[A-Z]", value) is not None
+        and re.search("[0-9]", value) is not None
+    )
+
+
 def url_password(text: str, start: int, end: int) -> bool:
     """Whether the password in an address is one, not the word that stands for it."""
     value = text[start:end]
+    if "/" in value and not (value.partition("/")[0] and _is_mixed_case(value)):
+        return False  # a port and a path, as in http://host:80/a@b
+    if value.startswith("'") or "'+" in value or "' " in value:
+        return False  # code that joins pieces
     return _NO_PASSWORD.match(value) is None and _FILLER.search(value) is None and len(value) > 2
 
 

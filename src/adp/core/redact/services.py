@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from adp.core.redact import judge
+from adp.core.redact.passwords import PASSWORDS
 from adp.core.redact.private_keys import PRIVATE_KEYS
 from adp.core.redact.rules import LEFT, RIGHT, Rule
 from adp.core.redact.secrets import _A, _W, _key
@@ -120,13 +121,11 @@ WORK = (
 )  # fmt: skip
 
 _SEP = r"""(?:["'\\ \t]{0,4}(?::|=>?|:=)["'\\ \t]{0,4}|["'\\]{0,3},\s{0,2}["'\\]{1,3})"""
-_VALUE = r"""(?P<v>[!#$%*+\-./0-9:=?@A-Z^_a-z~]{8,200})"""
 
 _BEARER = (
     rf"(?i:bearer|authorization{_SEP}(?:basic|token))(?: |%20)"
     r"(?P<v>[0-9A-Za-z._~+/-]{16,2000}={0,2})"
 )
-_PASSWORD = rf"(?i:passw(?:or)?d|passphrase|pwd){_SEP}{_VALUE}"
 _ASSIGNED = (
     r"(?i:api[_ -]?key|(?:secret|access|encryption|signing)[_ -]?key|client[_ -]?secret"
     r"|(?:api|access|auth|refresh|private)[_ -]?token)"
@@ -139,15 +138,14 @@ ANY = (
          rf"{LEFT}ey[IJ]{_W}{{10,2000}}+\.ey{_W}{{10,8000}}+\.{_W}{{10,1200}}",
          ("eyJ", "eyI"), check=judge.jwt, source="https://www.rfc-editor.org/rfc/rfc7519"),
     Rule("url-password", "secrets", "Password in an address: scheme://user:password@host",
-         r"(?<=[0-9A-Za-z]):\\?/\\?/[^\s/@:\"'\\<>]{0,80}:(?P<v>[!#$%&(-.0-9;=?A-Z\[\]^_a-z{|}~]{3,200})"
+         r"(?<=[0-9A-Za-z]):\\?/\\?/[^\s/@:\"'\\<>]{0,80}:(?P<v>[!#$%&'(-9;=?A-Z\[\]^_a-z{|}~]{3,200})"
          r"@[0-9A-Za-z\[]", ("://", ":\\/\\/"),
-         gate=r":\\?/\\?/[^\s/@:]{0,80}:[^\s/@:]{3,200}@", check=judge.url_password,
+         gate=r":\\?/\\?/[^\s/@:]{0,80}:[^\s@:]{3,200}@", check=judge.url_password,
          source="https://www.rfc-editor.org/rfc/rfc3986#section-3.2.1", weak=True),
     Rule("authorization", "secrets", "Token in an Authorization header: Bearer, Basic, Token",
          _BEARER, gate=_BEARER, check=judge.long_assigned,
          source="https://www.rfc-editor.org/rfc/rfc6750", weak=True),
-    Rule("password", "secrets", "What is assigned to a password", _PASSWORD, gate=_PASSWORD,
-         check=judge.assigned, weak=True),
+    *PASSWORDS,
     Rule("assigned-key", "secrets", "What is assigned to an API key, a token or a secret",
          _ASSIGNED, gate=rf"(?i:key|secret|token){_SEP}[0-9A-Za-z_.~+/=:@$!%^*-]{{16}}",
          check=judge.long_assigned, weak=True),
