@@ -123,6 +123,10 @@ def test_passwords_in_addresses(value):
 
 
 NONE = [
+    "'ssh2_auth_password',\n    'ssh2_connect'",
+    "['auth_password', 'ssh2_auth_agent']",
+    "password='password1'",
+    '"md5", "password", "scram-sha-256"',
     "password=self.password_2",
     "api_key=settings.API_KEY_V2",
     "pwd: ~/work/a1-b2",

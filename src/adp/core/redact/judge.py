@@ -88,6 +88,7 @@ _DOCUMENTED = re.compile(
     r"(?i)example|placeholder|your[_-]|your(?:api|key|token|secret|pass)|change[_-]?me|dummy|redacted"
     r"|censored|removed|hidden|x{5}|\*{3}|\.{3}|_{4}|<[^<>]*>|0{12}|^<"
     r"|\$\{|\$\(|^\$\w+$|^%\w+%$|^\$env:|\{\{.*\}\}|^\{\{|%\(|\{[a-z_][\w.!:'\[\]()]*\}"
+    r"|^(?:my_?)?pass(?:word|wd)?\d{0,3}$|^(?:scram-)?sha-?\d+$"
 )
 """Words, variables and templates in the place of a password."""
 

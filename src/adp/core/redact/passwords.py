@@ -30,6 +30,9 @@ _PLAIN = re.compile(r"""[^\s"'`<>\\]{6,200}""")
 _ENDS = {"?": "[&#]", "&": "[&#]", ";": ";"} | dict.fromkeys(",([{", r"[,)\]};]")
 """What ends a value, by the sign before its name."""
 
+_MIXED = re.compile("[A-Z].*[0-9]|[0-9].*[A-Z]")
+"""What the entry after a name in a list must hold, as most are names themselves."""
+
 _AGAIN = re.compile(r"(?i)(?:passw(?:or)?d|pwd|pass)[=:]")
 
 _OPENS = {")": "(", "]": "[", "}": "{"}
@@ -80,7 +83,9 @@ def _value(text: str, place: int, before: str, sign: str) -> Iterator[tuple[int,
     if quoted is not None:
         start, end = quoted.span(quoted.lastgroup or 0)
         end = start + len(text[start:end].rstrip("\\"))
-        if judge.password(text[start:end], quoted=True):
+        value = text[start:end]
+        listed = sign == "," and not (_MIXED.search(value) and "\n" not in text[place - 14 : place])
+        if judge.password(value, quoted=True) and not listed:
             yield start, end
         return
     cut = re.compile(r"""\\{0,31}["'`][^\s"'`<>\\]{6,200}$""").match(text, place)
