@@ -126,11 +126,6 @@ _BEARER = (
     r"(?P<v>[0-9A-Za-z._~+/-]{16,2000}={0,2})"
 )
 _PASSWORD = rf"(?i:passw(?:or)?d|passphrase|pwd){_SEP}{_VALUE}"
-_ASSIGNED = (
-    r"(?i:api[_ -]?key|(?:secret|access|encryption|signing)[_ -]?key|client[_ -]?secret"
-    r"|(?:api|access|auth|refresh|private)[_ -]?token)"
-    rf"{_SEP}(?P<v>[0-9A-Za-z_.~+/=:@$!%^*-]{{16,250}})"
-)
 
 ANY = (
     Rule("private-key", "secrets", "Private key: PEM, OpenSSH, PGP, PuTTY; GCP service accounts",
@@ -152,7 +147,4 @@ ANY = (
          source="https://www.rfc-editor.org/rfc/rfc6750", weak=True),
     Rule("password", "secrets", "What is assigned to a password", _PASSWORD, gate=_PASSWORD,
          check=judge.assigned, weak=True),
-    Rule("assigned-key", "secrets", "What is assigned to an API key, a token or a secret",
-         _ASSIGNED, gate=rf"(?i:key|secret|token){_SEP}[0-9A-Za-z_.~+/=:@$!%^*-]{{16}}",
-         check=judge.long_assigned, weak=True),
 )  # fmt: skip
