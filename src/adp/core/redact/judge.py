@@ -69,7 +69,20 @@ def assigned(text: str, start: int, end: int) -> bool:
 def long_assigned(text: str, start: int, end: int) -> bool:
     """The same where the name of what is assigned says less: longer and more random."""
     value = text[start:end]
-    return assigned(text, start, end) and mixed(value) and entropy(value) >= 3.4
+    if is_words(value) or not assigned(text, start, end):
+        return False
+    return mixed(value) and entropy(value) >= 3.2
+
+
+_WORDS = re.compile(
+    r"[A-Z]?[a-z]+\d{0,4}|[A-Z]{2,}\d{0,4}|[A-Za-z]?\d{1,4}|(?:[A-Z]?[a-z]{2,}){2,6}\d{0,4}|[A-Z]"
+)
+"""A word, some of them without a space between, or a short number."""
+
+
+def is_words(value: str) -> bool:
+    """Whether a value is made of words, as names in code and examples are."""
+    return all(_WORDS.fullmatch(part) for part in re.split(r"[^0-9A-Za-z]+", value) if part)
 
 
 def aws_secret(text: str, start: int, end: int) -> bool:

@@ -73,6 +73,6 @@ EMAIL = Rule(
     "email", "personal", "E-mail address; not of example.com and the like, not noreply",
     r"(?:(?<![\w.%+\\-])|(?<=\\[nrtfb]))(?P<v>[\w.%+-]{1,64}"
     rf"{_AT}(?:[^\W_](?:[\w-]{{0,62}})\.){{1,8}}(?i:{_TOP}))(?![\w-])",
-    ("@", "%40", "&#64;"), gate=rf"[^\s@]{_AT}[^\s@]{{1,64}}\.[A-Za-z]{{2}}", check=_email,
+    ("@", "%40", "&#64;"), gate=rf"{_AT}[^\s@]{{1,64}}\.[A-Za-z]{{2}}", check=_email,
     source="https://www.rfc-editor.org/rfc/rfc5322#section-3.4.1", back=64,
 )  # fmt: skip

@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from adp.core.redact.context import CONTEXT
 from adp.core.redact.own import Own, own_rules, surroundings
 from adp.core.redact.personal import PERSONAL
 from adp.core.redact.platforms import PLATFORMS
@@ -16,7 +17,8 @@ from adp_schema.errors import UsageError, unknown_name
 from adp_schema.ids import digest
 
 RULES: tuple[Rule, ...] = (
-    *CLOUDS, *CODE_HOSTS, *MODELS, *MESSAGES, *SHOPS, *WATCH, *WORK, *PLATFORMS, *ANY, *PERSONAL,
+    *CLOUDS, *CODE_HOSTS, *MODELS, *MESSAGES, *SHOPS, *WATCH, *WORK, *PLATFORMS, *ANY,
+    *CONTEXT, *PERSONAL,
 )  # fmt: skip
 """All built-in rules."""
 

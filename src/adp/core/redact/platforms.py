@@ -129,7 +129,7 @@ _ADDRESSES = (
          rf"{RIGHT}", ("alchemy.com",), check=judge.random_token,
          source="https://www.alchemy.com/docs/create-an-api-key"),
     Rule("azure-devops-token", "secrets", "Azure DevOps personal access token",
-         rf"{LEFT}{_A}{{70,80}}AZDO{_A}{{4}}{RIGHT}", ("AZDO",), back=81,
+         rf"{LEFT}{_A}{{76}}AZDO{_A}{{4}}{RIGHT}", ("AZDO",), back=81,
          check=judge.random_token,
          source="https://learn.microsoft.com/azure/devops/organizations/accounts/"
          "use-personal-access-tokens-to-authenticate"),

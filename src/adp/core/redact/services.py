@@ -126,11 +126,6 @@ _BEARER = (
     rf"(?i:bearer|authorization{_SEP}(?:basic|token))(?: |%20)"
     r"(?P<v>[0-9A-Za-z._~+/-]{16,2000}={0,2})"
 )
-_ASSIGNED = (
-    r"(?i:api[_ -]?key|(?:secret|access|encryption|signing)[_ -]?key|client[_ -]?secret"
-    r"|(?:api|access|auth|refresh|private)[_ -]?token)"
-    rf"{_SEP}(?P<v>[0-9A-Za-z_.~+/=:@$!%^*-]{{16,250}})"
-)
 
 ANY = (
     *PRIVATE_KEYS,
@@ -146,7 +141,4 @@ ANY = (
          _BEARER, gate=_BEARER, check=judge.long_assigned,
          source="https://www.rfc-editor.org/rfc/rfc6750", weak=True),
     *PASSWORDS,
-    Rule("assigned-key", "secrets", "What is assigned to an API key, a token or a secret",
-         _ASSIGNED, gate=rf"(?i:key|secret|token){_SEP}[0-9A-Za-z_.~+/=:@$!%^*-]{{16}}",
-         check=judge.long_assigned, weak=True),
 )  # fmt: skip
