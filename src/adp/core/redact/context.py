@@ -70,15 +70,32 @@ _GATE = (
 """What all of these rules have in common, so that a text is looked through once for them."""
 
 
-def _rule(what: str, pattern: str, *, query: bool = False, kind: str = "assigned-key") -> Rule:
+_KEY_WORDS = ("secret", "token", "credential", "apikey", "pat", "key")
+"""One of these is in each name, not far from its beginning."""
+
+_COOKIE_WORDS = ("cookie", "sessid", "sessionid", "connect.sid")
+
+
+def _rule(
+    what: str,
+    pattern: str,
+    *,
+    query: bool = False,
+    kind: str = "assigned-key",
+    near: tuple[str, ...] = (),
+) -> Rule:
     check = _queried if query else _named
-    return Rule(kind, "secrets", what, pattern, gate=_GATE, check=check, weak=True)
+    return Rule(
+        kind, "secrets", what, pattern, gate=_GATE, check=check, weak=True,
+        near=near, back=20 if near else 0, ahead=1100,
+    )  # fmt: skip
 
 
 CONTEXT = (
-    _rule("What is assigned to an API key, a token or a secret", rf"{_NAME}{_IS}{_V}"),
+    _rule("What is assigned to an API key, a token or a secret", rf"{_NAME}{_IS}{_V}",
+          near=_KEY_WORDS),
     _rule("A value beside the name of a key: {name: API_KEY, value: ...}",
-          rf"{_NAME}{_VALUE_OF}{_V}"),
+          rf"{_NAME}{_VALUE_OF}{_V}", near=_KEY_WORDS),
     _rule("A key in a command: --api-key ..., ENV API_KEY ..., setx API_KEY ...",
           rf"(?:--[A-Za-z-]{{0,24}}|\b(?:setx|SETX|ENV|set -g?U?x) {{1,4}}\w{{0,40}}){_NAME}"
           rf"[ \t]{{1,4}}{_Q}{_V}"),
@@ -86,7 +103,8 @@ CONTEXT = (
           rf"{_QUERY}(?P<v>(?:[0-9A-Za-z_.~+/=:-]|%[0-9A-Fa-f]{{2}}){{16,500}})", query=True),
     _rule("Value of an Authorization header",
           rf"(?i:authorization){_IS}(?:(?i:apikey|api-key|key) )?{_V}", kind="authorization"),
-    _rule("Cookie of a session", rf"{_COOKIE}{_V}", kind="session-cookie"),
+    _rule("Cookie of a session", rf"{_COOKIE}{_V}", kind="session-cookie",
+          near=_COOKIE_WORDS),
     Rule("kaggle-key", "secrets", "Kaggle API key in kaggle.json",
          r"username[\"'\\]{1,4}\s?:\s?[\"'\\]{1,4}[\w.-]{1,64}[\"'\\]{1,4},\s{0,8}[\"'\\]{1,4}key"
          rf"[\"'\\]{{1,4}}\s?:\s?[\"'\\]{{1,4}}(?P<v>[0-9a-f]{{32}}){RIGHT}",

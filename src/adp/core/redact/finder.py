@@ -219,21 +219,29 @@ def _given(rule: Rule, text: str) -> Iterator[tuple[int, int]]:
 
 def _matches(rule: Rule, text: str) -> Iterator[re.Match[str]]:
     """Matches of a rule. Where literals stand is found much faster than the patterns are tried."""
-    if not rule.starts:
+    words, where = rule.starts, text
+    if rule.near and len(low := text.lower()) == len(text):
+        words, where = rule.near, low
+    if not words:
         yield from rule.regex.finditer(text)
         return
-    for word in rule.starts:
+    for word in words:
         done = 0
-        place = text.find(word)
+        place = where.find(word)
         while place >= 0:
-            if rule.back:
+            if rule.near:
+                # A search would go on behind the word; the next word has its own turn.
+                begins = range(max(done, place - rule.back), place + 1)
+                tried = (rule.regex.match(text, start) for start in begins)
+                match = next((one for one in tried if one is not None), None)
+            elif rule.back:
                 match = rule.regex.search(text, max(done, place - rule.back), place + rule.ahead)
             else:
                 match = rule.regex.match(text, place)
             if match is not None and match.start() <= place:
                 yield match
                 done = match.end()
-            place = text.find(word, max(place + len(word), done))
+            place = where.find(word, max(place + len(word), done))
 
 
 def _apart(found: list[Hit], text: str) -> list[Hit]:

@@ -42,6 +42,7 @@ _COMMAND = re.compile(
     r"""|\bdocker login\b[^\n|;&"]{0,100}? -p |(?i:\bidentified by )(?=\\{0,31}['"])"""
     r"""|\blogin[ \t]{1,4}[^\s"]{1,64}[ \t]{1,4}password[ \t]{1,4}|\bPASSWORD (?=')"""
 )
+_COMMANDS = ("mysql", "sshpass", "docker login", "identified by ", "login", "password ")
 _CURL = re.compile(
     r"""\bcurl\b[^\n|;&]{0,160}? (?:-u ?|--user[ =])\\{0,31}(?P<q>["']?)[^\s:"'\\]{1,64}:"""
     r"""(?P<v>[^\s"'\\]{1,200})"""
@@ -51,18 +52,32 @@ _BEGINS = r"(?i:passw|passphrase|pwd|pass[0-9]?[\\\"'`*\])!?]{0,40}[ \t]{0,4}[:=
 
 def find_passwords(text: str) -> Iterator[tuple[int, int]]:
     """What is assigned to a password, or given to a command as one."""
-    for word in _WORD.finditer(text):
+    for word in _at(text, ("pass", "pwd"), _WORD):
         between = _SEPARATOR.match(text, word.end())
         head = text[max(0, word.start() - 40) : word.start()]
         if between is not None:
             yield from _value(text, between.end(), _sign(head), between["sign"])
         elif text[word.end() : word.end() + 1] == " " and _OPTION.search(head):
             yield from _value(text, word.end() + 1, "", " ")
-    for command in _COMMAND.finditer(text):
+    for command in _at(text, _COMMANDS, _COMMAND):
         yield from _value(text, command.end(), "", " ")
-    for command in _CURL.finditer(text):
+    for command in _at(text, ("curl",), _CURL):
         if judge.password(command["v"], quoted=bool(command["q"])):
             yield command.span("v")
+
+
+def _at(text: str, words: tuple[str, ...], pattern: re.Pattern[str]) -> Iterator[re.Match[str]]:
+    """Matches that begin with one of some words, whatever its case; much faster than a search."""
+    low = text.lower()
+    if len(low) != len(text):
+        yield from pattern.finditer(text)
+        return
+    for word in words:
+        place = low.find(word)
+        while place >= 0:
+            if (match := pattern.match(text, place)) is not None:
+                yield match
+            place = low.find(word, place + len(word))
 
 
 def _sign(head: str) -> str:

@@ -39,6 +39,8 @@ class Rule:
         back: a match may begin so many characters before the literal.
         ahead: with ``back``, so many characters are enough to end it.
         find: finds the values, where a pattern cannot say all; the pattern only documents it.
+        near: words in small letters; one of them stands within the first ``back`` characters of
+            every match, whatever its case. The pattern is tried around them only.
         weak: it goes by the words around; a match of another rule at the same place wins.
     """
 
@@ -53,6 +55,7 @@ class Rule:
     back: int = 0
     ahead: int = 600
     weak: bool = False
+    near: tuple[str, ...] = ()
     find: Callable[[str], Iterator[tuple[int, int]]] | None = field(default=None, compare=False)
 
     @cached_property
