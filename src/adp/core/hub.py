@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from queue import SimpleQueue
 from threading import Thread
+from time import monotonic
 
 from adp_schema import hub
 from adp_schema.hub import HubFile, HubPath, parse, resolve
@@ -18,8 +19,8 @@ __all__ = ["HubFile", "HubPath", "fetch", "fetch_all", "is_hub", "parse", "resol
 THREADS = 4
 """Files that are brought here at the same time."""
 
-PATIENCE = 60.0
-"""Seconds to wait for the others when one of them fails."""
+PATIENCE = 20.0
+"""Seconds to wait for all the others when one of them fails."""
 
 
 def fetch(place: HubPath, folder: Path | None = None, *, anew: bool = False) -> Path:
@@ -96,8 +97,10 @@ def fetch_all(
             done(path, found)
     except Exception:
         waiting.clear()
+        until = monotonic() + PATIENCE
         for thread in threads:
-            thread.join(PATIENCE)  # files that are on their way are kept for the next call
+            # Files that are on their way are kept for the next call.
+            thread.join(max(0.0, until - monotonic()))
         raise
     finally:
         waiting.clear()

@@ -108,7 +108,7 @@ NEAR = [
     "call 555-0123 or (212) 555-0199, 2024-01-02 12:30:45, 1.2.3, version 10.15.7.1",
     "4111 1111 1111 1111 4242 4242 4242 4242 1234567890123456",
     "127.0.0.1 192.168.1.10 10.0.0.1 8.8.8.8 ::1 fe80::1 12:34:56",
-    "/home/user/x /root/y /home/ubuntu /Users/runner/work example.com/home/page /usr/home",
+    "/home/user/x /home/runner/y /home/ubuntu /Users/runner/work example.com/home/page /usr/home",
     "123-45-6789 000-12-3456 2024-01-0215",
     "smb://me:my_password@host https://{user}:{password}@host/x ssh://a1b2@ssh.host.org",
     "join(pwd, './data/mt19937-testset-1.csv') password = base64.b16encode(data) PWD=../x1y2z3/ab",
