@@ -3,6 +3,7 @@
     AdpError                    base; ``exit_code`` is what the command line returns
     |-- NothingNewError         all inputs are in an earlier store; no fault (0)
     |-- UsageError              the call itself is wrong: unknown name, bad option (2)
+    |   `-- RecipeError         a recipe cannot be carried out as it is written (2)
     |-- MissingExtraError       an optional package is not installed (2)
     |-- InputError              an input cannot be read at all: missing, empty, not text (3)
     |   `-- AmbiguousFormatError   two formats claim the input, or none does (3)
@@ -16,6 +17,7 @@
     |-- QueryError              SQL that the gate refuses or that the engine rejects (6)
     |-- SchemaError             a row does not fit the schema: a bug in a converter (7)
     |-- FindingsError           checks found what the call said to fail on (8)
+    |-- EmptyResultError        a recipe leaves nothing; nothing was written (10)
     `-- HubError                the Hugging Face Hub refuses, or cannot be reached (9)
 
 A message is one sentence that says what is wrong and what to do about it. Errors about a
@@ -45,6 +47,10 @@ class UsageError(AdpError):
     """The call is wrong: an unknown name, a missing argument, options that exclude each other."""
 
     exit_code = 2
+
+
+class RecipeError(UsageError):
+    """A recipe of curation is wrong, or asks for what its inputs do not have."""
 
 
 class MissingExtraError(AdpError):
@@ -132,6 +138,12 @@ class FindingsError(AdpError):
     """Something was found that the call said to fail on, or that must not be published."""
 
     exit_code = 8
+
+
+class EmptyResultError(AdpError):
+    """What was asked for is empty, so nothing was written."""
+
+    exit_code = 10
 
 
 class HubError(AdpError):

@@ -13,22 +13,25 @@ The paths of the shards are no secret: DuckDB's own catalogue shows them to a qu
 
 from __future__ import annotations
 
-import os
-import re
 import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import pyarrow as pa
 
-from adp_schema import location
-from adp_schema.errors import HubError, QueryError, StoreError, unknown_name
+from adp_schema.errors import QueryError
+from adp_schema.gate_files import (
+    NONE_RENAMED,
+    ExtraView,
+    Renamed,
+    StoreFiles,
+    Tables,
+    hub_error,
+    open_files,
+)
 from adp_schema.statement import Checked, check, plain, sentence
-from adp_schema.tables import TABLES, Table
-from adp_schema.views import SEQ_SHIFT, VIEWS, View, quote_name, quote_text, shards_sql
 
 if TYPE_CHECKING:
     import duckdb
@@ -42,32 +45,8 @@ CHECKED_LIMIT = 256
 BATCH_ROWS = 4096
 """Rows a batch. A column of a batch holds 2 GiB of text at most, so long texts need few rows."""
 
-Tables = Mapping[str, Sequence[str]]
-"""Table -> its Parquet files: local paths or URLs that fsspec can open."""
-
-Renamed = Mapping[str, Mapping[str, str]]
-"""Table -> {column in the files: column now}, for files of an older schema version."""
-
 Parameters = Sequence[object] | Mapping[str, object]
 """Values of ``?`` in order, or of ``$name`` by name."""
-
-_NONE: Renamed = MappingProxyType({})
-
-
-class StoreFiles(NamedTuple):
-    """The files of one of several stores.
-
-    Attributes:
-        name: name of the store, which the column ``store`` shows.
-        tables: its files.
-        renamed: how columns are called in them.
-        held: what must live as long as the gate, such as the owner of scratch files.
-    """
-
-    name: str
-    tables: Tables
-    renamed: Renamed = _NONE
-    held: object = None
 
 
 class QueryGate:
@@ -87,6 +66,7 @@ class QueryGate:
         temp_directory: an existing folder for what does not fit in memory; the gate makes a
             folder of its own in it and removes that when closed. With None, a query that needs
             more than the memory fails.
+        extra: further views, in the order in which they are to be created.
 
     Attributes:
         held: what must live as long as the gate, such as the owner of scratch files.
@@ -100,10 +80,11 @@ class QueryGate:
         self,
         tables: Tables | Sequence[StoreFiles | tuple[str, Tables]],
         *,
-        renamed: Renamed = _NONE,
+        renamed: Renamed = NONE_RENAMED,
         threads: int | None = None,
         memory_limit: str = MEMORY_LIMIT,
         temp_directory: str | None = None,
+        extra: Sequence[ExtraView] = (),
     ) -> None:
         named = not isinstance(tables, Mapping)
         stores = (
@@ -116,10 +97,11 @@ class QueryGate:
         self._checked: dict[str, Checked] = {}
         self._con: duckdb.DuckDBPyConnection | None = None
         self.held: object = [store.held for store in stores]
+        self._extra: dict[str, list[str]] = {}
         self._spill = _spill_folder(temp_directory)
         try:
             self._con = _connect(threads, memory_limit, self._spill.name if self._spill else "")
-            _open(self._con, stores, named=named)
+            self._extra = open_files(self._con, stores, extra, named=named)
         except BaseException:
             self.close()
             raise
@@ -218,10 +200,14 @@ class QueryGate:
             return QueryError("the query was interrupted")
         # What fails while batches are made comes out of Arrow as OSError; text that has no UTF-8
         # form, or a parameter of a wrong kind, as ValueError, TypeError or RuntimeError.
-        if said := _hub_error(error):
+        if said := hub_error(error):
             return said
         kinds = (duckdb.Error, pa.ArrowException, OSError, ValueError, TypeError, RuntimeError)
-        return QueryError(sentence(str(error), sql, tables)) if isinstance(error, kinds) else error
+        return (
+            QueryError(sentence(str(error), sql, tables, self._extra))
+            if isinstance(error, kinds)
+            else error
+        )
 
 
 class _Engine:
@@ -282,114 +268,3 @@ def _connect(threads: int | None, memory_limit: str, spill: str) -> duckdb.DuckD
         return duckdb.connect(":memory:", config=config)
     except duckdb.Error as error:
         raise QueryError(f"the query engine does not start: {plain(str(error))}") from None
-
-
-def _open(con: duckdb.DuckDBPyConnection, given: Sequence[StoreFiles], *, named: bool) -> None:
-    """Let the engine read exactly the shards, create the views, and lock the configuration."""
-    unknown = next((name for store in given for name in store.tables if name not in TABLES), None)
-    if unknown is not None:
-        raise StoreError(unknown_name("table", unknown, TABLES))
-    address = _Addresses(con)
-    stores = [
-        store._replace(
-            tables={name: [address(path) for path in paths] for name, paths in store.tables.items()}
-        )
-        for store in given
-    ]
-    paths = [path for store in stores for files in store.tables.values() for path in files]
-    # DuckDB checks both what a query names, which is a pattern, and the file that it finds.
-    allowed = sorted({form for path in paths for form in (path, _as_pattern(path))})
-    con.execute(
-        # GLOBAL, or the cursors of the single queries would not have it.
-        "SET GLOBAL TimeZone = 'UTC'; SET GLOBAL parquet_metadata_cache = true; "
-        f"SET allowed_paths = [{', '.join(map(quote_text, allowed))}]; "
-        "SET enable_external_access = false"
-    )
-    for view in VIEWS.values():
-        if view.table is None:
-            con.execute(f"CREATE VIEW {quote_name(view.name)} AS {view.sql}")
-        else:
-            _create_table_view(con, view, TABLES[view.table], stores, named=named)
-    con.execute("SET lock_configuration = true")
-
-
-def _create_table_view(
-    con: duckdb.DuckDBPyConnection,
-    view: View,
-    table: Table,
-    stores: Sequence[StoreFiles],
-    *,
-    named: bool,
-) -> None:
-    """Create the view over one table of all stores."""
-    import duckdb
-
-    def create(*, look: bool) -> None:
-        selects = []
-        for index, store in enumerate(stores):
-            files = [_as_pattern(path) for path in store.tables.get(table.name, ())]
-            renamed = store.renamed.get(table.name, {})
-            select = shards_sql(
-                table,
-                files,
-                seq_shift=index << SEQ_SHIFT,
-                store=store.name if named and table.name == "trajectories" else None,
-                stored=_stored_columns(con, table, files, renamed) if look and files else None,
-            )
-            selects.append(select)
-        con.execute(f"CREATE VIEW {quote_name(view.name)} AS {' UNION ALL '.join(selects)}")
-
-    try:
-        try:
-            create(look=any(table.name in store.renamed for store in stores))
-        except duckdb.BinderException:
-            # Shards of an older version lack columns. Looking for that first would cost time.
-            create(look=True)
-    except duckdb.Error as error:
-        if said := _hub_error(error):
-            raise said from None
-        raise StoreError(f"cannot read the table '{table.name}': {plain(str(error))}") from None
-
-
-def _hub_error(error: Exception) -> HubError | None:
-    """The Hub's refusal that an error of the engine is about: a traceback stands in its text."""
-    found = re.findall(r"^(?:[\w.]+\.)?HubError: (.+)$", str(error), re.MULTILINE)
-    return HubError(found[-1]) if found else None
-
-
-def _stored_columns(
-    con: duckdb.DuckDBPyConnection, table: Table, files: Sequence[str], renamed: Mapping[str, str]
-) -> dict[str, str | None]:
-    """What each column of a table is called in its files; None for one that they lack."""
-    sql = f"SELECT * FROM read_parquet([{quote_text(files[0])}], hive_partitioning = false) LIMIT 0"
-    present = {column[0] for column in con.execute(sql).description}
-    earlier = {now: then for then, now in renamed.items() if then in present}
-    return {name: name if name in present else earlier.get(name) for name in table.schema.names}
-
-
-class _Addresses:
-    """Spells the addresses of files as the engine does, and gives it their file systems."""
-
-    def __init__(self, con: duckdb.DuckDBPyConnection) -> None:
-        self._con = con
-        self._known: dict[str, Any] = {}
-
-    def __call__(self, path: str) -> str:
-        local = path.removeprefix("file://")
-        if "://" not in local:
-            # Path.resolve would follow links, and errors name files that nobody has heard of.
-            return os.path.abspath(local)  # noqa: PTH100
-        protocol = path.split("://")[0]
-        try:
-            if protocol not in self._known:
-                self._known[protocol] = location.file_system(path)
-                self._con.register_filesystem(self._known[protocol])
-            found = self._known[protocol]
-            return str(found.unstrip_protocol(found._strip_protocol(path)))
-        except (ImportError, ValueError, OSError) as error:
-            raise StoreError(f"cannot open {path}: {plain(str(error))}") from None
-
-
-def _as_pattern(path: str) -> str:
-    """The glob pattern that matches exactly one local path: a folder's name may hold ``*``."""
-    return path if "://" in path else re.sub(r"([\[*?])", r"[\1]", path)

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from adp_schema.errors import QueryError, unknown_name
@@ -42,6 +43,9 @@ _QUERY_NODES = frozenset({"SELECT_NODE", "SET_OPERATION_NODE", "RECURSIVE_CTE_NO
 _ALLOWED = "a query is one SELECT, DESCRIBE, SHOW, SUMMARIZE or EXPLAIN of a SELECT"
 _SKIP = r"(?:\s|--[^\n]*(?:\n|$)|/\*.*?\*/)"
 _EXPLAIN = re.compile(rf"{_SKIP}*explain\b({_SKIP}+analyze\b)?", re.IGNORECASE | re.DOTALL)
+
+
+_NO_VIEWS: Mapping[str, Collection[str]] = MappingProxyType({})
 
 
 class Checked(NamedTuple):
@@ -141,7 +145,12 @@ _UNKNOWN_COLUMN = re.compile(
 _UNKNOWN_TABLE = re.compile(r'Table with name "?(.+?)"? does not exist')
 
 
-def sentence(text: str, sql: str, tables: Collection[str]) -> str:
+def sentence(
+    text: str,
+    sql: str,
+    tables: Collection[str],
+    extra: Mapping[str, Collection[str]] = _NO_VIEWS,
+) -> str:
     """Turn a message of the engine into one sentence.
 
     An unknown table or column comes with the nearest names, an error in the syntax with its
@@ -151,13 +160,15 @@ def sentence(text: str, sql: str, tables: Collection[str]) -> str:
         text: message of the engine.
         sql: the statement.
         tables: the tables that the statement names.
+        extra: columns of the views besides those of the stores.
     """
     message = plain(text)
+    views = {**{name: view.columns for name, view in VIEWS.items()}, **extra}
     if found := _UNKNOWN_TABLE.match(message):
-        return unknown_name("table", found[1], VIEWS)
+        return unknown_name("table", found[1], views)
     if found := _UNKNOWN_COLUMN.match(message):
-        views = [VIEWS[name] for name in tables if name in VIEWS]
-        known = {column for view in views or VIEWS.values() for column in view.columns}
+        named = [views[name] for name in tables if name in views]
+        known = {column for columns in named or views.values() for column in columns}
         return unknown_name("column", found[1] or found[2] or found[3], known)
     return message + _position(text, sql)
 

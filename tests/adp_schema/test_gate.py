@@ -17,7 +17,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from adp_schema.errors import QueryError, StoreError
-from adp_schema.gate import QueryGate, StoreFiles
+from adp_schema.gate import QueryGate
+from adp_schema.gate_files import StoreFiles
 from tests.shards import write_shards
 
 

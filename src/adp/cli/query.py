@@ -14,7 +14,8 @@ from rich.text import Text
 
 from adp.cli.text import console, counted, epilog, light_table, visible
 from adp_schema.errors import AdpError, InputError, UsageError, unknown_name
-from adp_schema.gate import MEMORY_LIMIT, QueryGate, StoreFiles
+from adp_schema.gate import MEMORY_LIMIT, QueryGate
+from adp_schema.gate_files import StoreFiles
 from adp_schema.store import Store
 from adp_schema.views import STORE_COLUMN, VIEWS
 

@@ -67,6 +67,8 @@ class Result(Protocol):
 
 AnyJob = TypeVar("AnyJob", bound=Job)
 AnyResult = TypeVar("AnyResult", bound=Result)
+Given = TypeVar("Given")
+Made = TypeVar("Made")
 
 
 @dataclass
@@ -167,7 +169,7 @@ class StagedRun:
                 todo.append(job)
         sizes = {job.index: job.size for job in todo}
         workers = min(self._workers or os.cpu_count() or 1, len(todo)) if total > _SMALL else 1
-        for written in _work(todo, work, workers):
+        for written in processes(work, todo, workers):
             write_atomic(self._note(written.index), written.text())
             done[written.index] = written
             report.advance(sizes[written.index])
@@ -282,21 +284,28 @@ def do_jobs(
     report.total(total)
     count = min(workers or os.cpu_count() or 1, len(jobs)) if total > _SMALL else 1
     done: dict[int, AnyResult] = {}
-    for result in _work(jobs, work, count):
+    for result in processes(work, jobs, count):
         done[result.index] = result
         report.advance(sizes[result.index])
     return [done[index] for index in sorted(done)]
 
 
-def _work(
-    jobs: Sequence[AnyJob], work: Callable[[AnyJob], AnyResult], workers: int
-) -> Iterator[AnyResult]:
-    """Do jobs in this process, or in spawned ones."""
-    if workers <= 1:
+def processes(
+    work: Callable[[Given], Made], jobs: Sequence[Given], workers: int | None
+) -> Iterator[Made]:
+    """Do jobs in this process, or in spawned ones; what is done first comes first.
+
+    Args:
+        work: does a job; a function of a module.
+        jobs: its arguments.
+        workers: number of processes; None takes one a core.
+    """
+    count = min(workers or os.cpu_count() or 1, len(jobs))
+    if count <= 1:
         yield from map(work, jobs)
         return
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(workers, mp_context=context, initializer=_begin_worker) as pool:
+    with ProcessPoolExecutor(count, mp_context=context, initializer=_begin_worker) as pool:
         futures = [pool.submit(work, job) for job in jobs]
         try:
             for future in as_completed(futures):

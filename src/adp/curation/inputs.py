@@ -1,0 +1,53 @@
+"""The stores that a recipe reads."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from adp.core import shards
+from adp_schema.store import Store
+from adp_schema.views import SEQ_SHIFT
+
+
+@dataclass
+class Input:
+    """One store.
+
+    Attributes:
+        name: its name in the recipe.
+        store: the store.
+        index: its number, from 0.
+        reserve: its trajectories are out until an op admits them, as from a replay buffer.
+        hash: hash of its manifest.
+        renamed: id in the store -> id in the pool, where an earlier input has the same id.
+    """
+
+    name: str
+    store: Store
+    index: int
+    reserve: bool = False
+    hash: str = ""
+    renamed: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def shift(self) -> int:
+        """What is added to ``seq``, so that it is unique over all inputs."""
+        return self.index << SEQ_SHIFT
+
+
+def open_inputs(paths: Mapping[str, str], reserve: Sequence[str] = ()) -> list[Input]:
+    """Open the stores of a recipe.
+
+    Args:
+        paths: name -> path or URL, in order.
+        reserve: names of those whose trajectories are out at first.
+
+    Raises:
+        StoreError: one of them is no finished store.
+    """
+    found = []
+    for index, (name, path) in enumerate(paths.items()):
+        store = shards.open_finished(path)
+        found.append(Input(name, store, index, name in reserve, shards.manifest_hash(store)))
+    return found

@@ -1,0 +1,160 @@
+"""Loading a pool: the trajectories of the inputs, their tasks, their sizes and their branches."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from adp.core.progress import Progress
+from adp.curation.inputs import Input
+from adp.curation.partitions import trajectory_sizes
+from adp.curation.pool import COLUMNS, Pool
+from adp_schema import ids
+
+if TYPE_CHECKING:
+    import polars as pl
+
+TASK_WORDS = 400
+"""Characters of the first message of the user that name a task without an id."""
+
+
+@dataclass
+class Loaded:
+    """What the inputs hold.
+
+    Attributes:
+        inputs: the stores.
+        rows: the columns of `pool.COLUMNS` of all main lines, sorted by ``seq``.
+        branches: see `Pool.branches`.
+    """
+
+    inputs: list[Input]
+    rows: pl.DataFrame
+    branches: pl.DataFrame
+
+    def pool(
+        self,
+        scratch: Path,
+        *,
+        seed: int = 0,
+        workers: int | None = None,
+        progress: Progress | None = None,
+    ) -> Pool:
+        """A pool of all that is not in reserve."""
+        import polars as pl
+
+        reserve = [source.name for source in self.inputs if source.reserve]
+        out = pl.col("input").is_in(reserve)
+        members = self.rows.filter(~out)
+        pool = Pool(self.inputs, members, scratch, seed=seed, workers=workers, progress=progress)
+        pool.waiting = self.rows.filter(out)
+        pool.branches = self.branches
+        return pool
+
+
+def load(inputs: Sequence[Input]) -> Loaded:
+    """Read what every pool needs: ids, tasks, outcomes and sizes.
+
+    Ids that an earlier input has too get the next number (``#2``, ``#3``).
+    """
+    import polars as pl
+
+    frames = []
+    taken: set[str] = set()
+    for source in inputs:
+        rows = _rows(source)
+        names = rows["trajectory_id"].to_list()
+        source.renamed = _renamed(names, taken)
+        taken.update(source.renamed.get(name, name) for name in names)
+        if source.renamed:
+            new = pl.Series([source.renamed.get(name, name) for name in names], dtype=pl.String)
+            rows = rows.with_columns(new.alias("trajectory_id"))
+        frames.append(rows)
+    everything = pl.concat(frames)
+    main = everything.filter(pl.col("parent_id").is_null())
+    return Loaded(list(inputs), main.select(*COLUMNS), _branches(everything, inputs))
+
+
+def _rows(source: Input) -> pl.DataFrame:
+    import polars as pl
+
+    own = [
+        *("seq", "trajectory_id", "source_id", "dataset", "split", "task_id", "attempt"),
+        *("agent_model", "success", "reward", "parent_id", "parent_step", "branch_kind"),
+    ]
+    rows = (
+        source.store.scan("trajectories")
+        .select(own)
+        .with_columns(pl.col("seq") + source.shift, pl.lit(source.name).alias("input"))
+        .collect()
+        .sort("seq")
+    )
+    rows = rows.join(trajectory_sizes(source), on="seq", how="left", maintain_order="left")
+    rows = rows.with_columns(pl.col("size", "rows").fill_null(0))
+    named = pl.concat_str(pl.col("dataset").fill_null(""), pl.lit("/"), pl.col("task_id"))
+    words = _first_words(source)
+    rows = rows.join(words, on="seq", how="left", maintain_order="left")
+    return rows.with_columns(pl.coalesce(named, pl.col("words")).alias("task"))
+
+
+def _first_words(source: Input) -> pl.DataFrame:
+    """``seq`` and a key of the user's first words, of trajectories without a task id."""
+    import polars as pl
+
+    without = source.store.scan("trajectories").filter(pl.col("task_id").is_null()).select("seq")
+    first = (
+        source.store.scan("steps")
+        .filter((pl.col("source") == "user") & pl.col("text").is_not_null())
+        .select("seq", "step", pl.col("text").str.slice(0, 4 * TASK_WORDS).alias("text"))
+        .join(without, on="seq", how="semi")
+        .sort("seq", "step")
+        .unique(subset="seq", keep="first", maintain_order=True)
+        .collect()
+    )
+    plain = (
+        first["text"].str.to_lowercase().str.replace_all(r"\s+", " ").str.strip_chars()
+        .str.slice(0, TASK_WORDS)
+    )  # fmt: skip
+    keys = ["words:" + ids.digest(text.encode("utf-8")) for text in plain]
+    return pl.DataFrame(
+        {"seq": first["seq"] + source.shift, "words": pl.Series(keys, dtype=pl.String)}
+    )
+
+
+def _renamed(names: Sequence[str], taken: set[str]) -> dict[str, str]:
+    """New ids for those that an earlier input has."""
+    found: dict[str, str] = {}
+    own = set(names)
+    for name in names:
+        if name in taken:
+            number = 2
+            while (new := ids.numbered(name, number)) in taken or new in own:
+                number += 1
+            found[name] = new
+            own.add(new)
+    return found
+
+
+def _branches(rows: pl.DataFrame, inputs: Sequence[Input]) -> pl.DataFrame:
+    """The branches, with the ``seq`` of the trajectory that each starts from."""
+    import polars as pl
+
+    own = rows.filter(pl.col("parent_id").is_not_null())
+    parents = [
+        {"input": source.name, "parent_id": old, "renamed": new}
+        for source in inputs
+        for old, new in source.renamed.items()
+    ]
+    schema = {"input": pl.String, "parent_id": pl.String, "renamed": pl.String}
+    own = own.join(
+        pl.DataFrame(parents, schema=schema),
+        on=["input", "parent_id"],
+        how="left",
+        maintain_order="left",
+    ).with_columns(pl.coalesce("renamed", "parent_id").alias("parent_id"))
+    known = rows.select("input", pl.col("trajectory_id").alias("parent_id"), parent_seq="seq")
+    return own.join(known, on=["input", "parent_id"], how="left", maintain_order="left").select(
+        "seq", "trajectory_id", "parent_seq", "parent_step", "branch_kind"
+    )

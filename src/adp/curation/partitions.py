@@ -1,0 +1,149 @@
+"""Partitions: runs of trajectories that one worker reads at a time.
+
+They are cut by what the trajectories hold, never by how the stores are cut into files, so the
+same trajectories give the same partitions.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from adp.curation.inputs import Input
+from adp_schema.store import Store
+from adp_schema.views import SEQ_SHIFT
+
+if TYPE_CHECKING:
+    import polars as pl
+
+PARTITION_BYTES = 32 << 20
+"""Text of a partition, in bytes. A single trajectory may be larger."""
+
+_TEXTS = {
+    "steps": ("text", "content", "reasoning"),
+    "tool_calls": ("arguments", "arguments_raw"),
+    "observations": ("text", "content", "structured", "html", "axtree"),
+}
+"""Columns that make up nearly all of the size of a trajectory."""
+
+_ROW_BYTES = 64
+"""What a row counts besides its texts."""
+
+
+@dataclass(frozen=True)
+class Partition:
+    """A run of trajectories of one input.
+
+    Attributes:
+        index: its number.
+        root: path or URL of the store.
+        shift: what is added to ``seq``.
+        first: first ``seq``, in the pool's numbers.
+        last: last ``seq``.
+        size: bytes of text.
+        members: file of the ``seq`` that are still in.
+    """
+
+    index: int
+    root: str
+    shift: int
+    first: int
+    last: int
+    size: int
+    members: str
+
+    def seqs(self) -> pl.DataFrame:
+        """``seq`` of the trajectories of the partition that are still in, sorted."""
+        import polars as pl
+
+        found = pl.scan_parquet(self.members).filter(
+            pl.col("seq").is_between(self.first, self.last)
+        )
+        return found.select("seq").collect()
+
+    def read(self, table: str, columns: Sequence[str]) -> pl.DataFrame:
+        """Rows of a table of the trajectories that are still in, in the order of the table.
+
+        Args:
+            table: a table that has ``seq``, such as ``"steps"``.
+            columns: what to read besides ``seq``.
+
+        Returns:
+            ``seq`` (the pool's) and the columns.
+        """
+        import polars as pl
+
+        rows = (
+            _open(self.root)
+            .scan(table)
+            .filter(pl.col("seq").is_between(self.first - self.shift, self.last - self.shift))
+            .select((pl.col("seq") + self.shift).alias("seq"), *columns)
+            .collect()
+        )
+        wanted = self.seqs()["seq"]
+        return rows.filter(pl.col("seq").is_in(wanted.implode()))
+
+
+@functools.lru_cache(maxsize=8)
+def _open(root: str) -> Store:
+    return Store.open(root)
+
+
+def trajectory_sizes(source: Input) -> pl.DataFrame:
+    """Size of every trajectory that has rows: ``seq``, ``size`` (bytes of text), ``rows``."""
+    import polars as pl
+
+    parts = []
+    for table, columns in _TEXTS.items():
+        size = pl.sum_horizontal(
+            pl.col(name).str.len_bytes().fill_null(0).cast(pl.Int64) for name in columns
+        )
+        parts.append(
+            source.store.scan(table)
+            .select(pl.col("seq"), size.alias("size"))
+            .group_by("seq")
+            .agg(pl.col("size").sum(), pl.len().cast(pl.Int64).alias("rows"))
+            .collect(engine="streaming")
+        )
+    return (
+        pl.concat(parts)
+        .group_by("seq")
+        .agg(pl.col("size").sum(), pl.col("rows").sum())
+        .select(
+            (pl.col("seq") + source.shift).alias("seq"),
+            (pl.col("size") + _ROW_BYTES * pl.col("rows")).alias("size"),
+            "rows",
+        )
+        .sort("seq")
+    )
+
+
+def cut(sizes: pl.DataFrame, inputs: Sequence[Input], members: str) -> list[Partition]:
+    """Cut the trajectories into partitions.
+
+    Args:
+        sizes: ``seq`` and ``size`` of each, sorted by ``seq``.
+        inputs: the stores.
+        members: file of the ``seq`` that are still in.
+    """
+    found: list[Partition] = []
+    start: int | None = None
+    last = total = 0
+
+    def close() -> None:
+        if start is not None:
+            source = inputs[start >> SEQ_SHIFT]
+            found.append(
+                Partition(len(found), source.store.root, source.shift, start, last, total, members)
+            )
+
+    for seq, size in sizes.select("seq", "size").iter_rows():
+        other = start is not None and seq >> SEQ_SHIFT != start >> SEQ_SHIFT
+        if start is None or other or total + size > PARTITION_BYTES:
+            close()
+            start, total = seq, 0
+        last, total = seq, total + size
+    close()
+    return found

@@ -1,0 +1,250 @@
+"""The pool: the trajectories that a recipe works on, as an op sees them."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from adp.core.condition import check_condition, own_lines
+from adp.core.progress import Progress, Silent
+from adp.core.staged import processes
+from adp.curation.inputs import Input
+from adp.curation.partitions import Partition, cut
+from adp_schema.errors import QueryError
+from adp_schema.gate import QueryGate
+from adp_schema.gate_files import ExtraView, StoreFiles
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from adp_schema.gate import Parameters
+
+COLUMNS: Mapping[str, str] = {
+    "seq": "Key of the trajectory: over several inputs that of the gate, else that of the store.",
+    "input": "Name of the input.",
+    "trajectory_id": "Its id; made unique where two inputs have the same.",
+    "source_id": "The id that the source gave.",
+    "dataset": "Data set.",
+    "split": "Split of the data set.",
+    "task_id": "Task, as the source names it.",
+    "task": "Key of the task: data set and task_id, else a hash of the first words of the user.",
+    "attempt": "Number of the attempt.",
+    "agent_model": "Model behind the agent.",
+    "success": "Whether the task was solved; null when unknown.",
+    "reward": "Reward of the run.",
+    "size": "Text of the trajectory, in bytes.",
+    "rows": "Its steps, calls and observations.",
+}
+"""Columns that every pool has."""
+
+MEMORY = "1GB"
+"""Memory of the query engine."""
+
+_SMALL = 16 << 20
+"""Less text than this is read by one process: starting others would take longer."""
+
+
+class Pool:
+    """Trajectories that are still in, with what earlier ops said about them.
+
+    Only main lines are members; a branch goes where its parent goes (see `branches`).
+
+    Args:
+        inputs: the stores.
+        members: `COLUMNS` and the columns of earlier ops, one row a trajectory, sorted by ``seq``.
+        scratch: an existing folder for files of this op.
+        seed: seed of this op.
+        workers: number of processes; None takes one a core.
+        progress: told how far `map` is.
+
+    Attributes:
+        inputs: the stores.
+        members: see above.
+        steps: ``seq``, ``step`` and the step columns of earlier ops; None when there are none.
+        weights: ``seq``, ``step``, ``loss_weight`` of earlier ops; None when there are none.
+        waiting: the same columns for trajectories of reserve inputs that are not in yet.
+        branches: ``seq``, ``trajectory_id``, ``parent_seq``, ``parent_step``, ``branch_kind`` of
+            the branches of all inputs.
+        seed: seed of this op.
+        scratch: folder for files of this op.
+        folder: folder of the recipe, to which the paths in options are relative.
+    """
+
+    def __init__(
+        self,
+        inputs: Sequence[Input],
+        members: pl.DataFrame,
+        scratch: Path,
+        *,
+        seed: int = 0,
+        workers: int | None = None,
+        progress: Progress | None = None,
+    ) -> None:
+        self.inputs = list(inputs)
+        self.members = members
+        self.scratch = scratch
+        self.seed = seed
+        self.workers = workers
+        self.progress: Progress = progress or Silent()
+        self.steps: pl.DataFrame | None = None
+        self.weights: pl.DataFrame | None = None
+        self.waiting: pl.DataFrame = members.clear()
+        self.branches: pl.DataFrame = _no_branches()
+        self.folder = Path()
+        self._gate: QueryGate | None = None
+
+    def __len__(self) -> int:
+        return self.members.height
+
+    # ---- reading ---------------------------------------------------------------------------
+
+    @functools.cached_property
+    def partitions(self) -> list[Partition]:
+        """The partitions that hold a member, in order."""
+        path = self.scratch / "members.parquet"
+        self.members.select("seq").write_parquet(path)
+        return cut(self.members.select("seq", "size"), self.inputs, str(path))
+
+    def map(
+        self, work: Callable[[Partition, Any], pl.DataFrame], options: Any = None, name: str = "map"
+    ) -> pl.DataFrame:
+        """Call a function for each partition, in several processes, and stack what it returns.
+
+        What is done is kept, so a stopped run goes on where it was.
+
+        Args:
+            work: a function of a module; it must depend on nothing but its arguments. It returns
+                frames of one schema.
+            options: its second argument; it must be picklable.
+            name: tells several calls of one op apart.
+
+        Returns:
+            The frames of all partitions, in order.
+        """
+        import polars as pl
+
+        paths = [
+            self.scratch / f"{name}-{partition.index:05d}.parquet" for partition in self.partitions
+        ]
+        total = sum(partition.size for partition in self.partitions)
+        self.progress.total(total)
+        todo = []
+        for partition, path in zip(self.partitions, paths, strict=True):
+            if path.exists():
+                self.progress.advance(partition.size)
+            else:
+                todo.append((work, partition, options, path))
+        workers = self.workers if total > _SMALL else 1
+        for size in processes(_work, todo, workers):
+            self.progress.advance(size)
+        return pl.concat([pl.read_parquet(path) for path in paths]) if paths else pl.DataFrame()
+
+    def query(self, sql: str, parameters: Parameters | None = None) -> pl.DataFrame:
+        """Answer one SELECT through the query gate.
+
+        Besides the views of ``docs/schema.md``, over all inputs and with ``seq`` as in the pool,
+        there are ``pool``, all columns of the trajectories and of `members`, with one row a
+        member; ``step_columns``; and ``members`` (``seq``) to join with.
+
+        Raises:
+            QueryError: the statement is not allowed, not valid, or fails.
+        """
+        import polars as pl
+
+        found = pl.from_arrow(self.gate().query(sql, parameters))
+        assert isinstance(found, pl.DataFrame)
+        return found
+
+    def where(self, condition: str, columns: str = "seq") -> pl.DataFrame:
+        """The members for which a condition over the view ``pool`` is true, sorted by ``seq``.
+
+        Args:
+            condition: what a user writes after WHERE.
+            columns: what to select.
+
+        Raises:
+            QueryError: it is not one valid condition.
+        """
+        check_condition(condition)
+        try:
+            return self.query(f"SELECT {columns} FROM pool WHERE (\n{condition}\n) ORDER BY seq")
+        except QueryError as error:
+            raise QueryError(own_lines(str(error))) from None
+
+    def gate(self) -> QueryGate:
+        """The query gate over the inputs and the pool; it is opened once and used again."""
+        if self._gate is None:
+            self.members.write_parquet(self.scratch / "pool.parquet")
+            own = [name for name in self.members.columns if name not in _OF_TABLE]
+            steps = self.steps if self.steps is not None else _no_steps()
+            steps.write_parquet(self.scratch / "step_columns.parquet")
+            columns = ", ".join(f'm."{name}"' for name in own)
+            pool_sql = (
+                "SELECT t.* REPLACE (m.trajectory_id AS trajectory_id, m.split AS split), "
+                f"{columns} FROM all_trajectories t JOIN members m USING (seq)"
+            )
+            files = [
+                StoreFiles(source.name, source.store.tables_files(), source.store.renamed)
+                for source in self.inputs
+            ]
+            self._gate = QueryGate(
+                files if len(files) > 1 else files[0].tables,
+                renamed=files[0].renamed if len(files) == 1 else {},
+                threads=self.workers,
+                memory_limit=MEMORY,
+                temp_directory=str(self.scratch),
+                extra=[
+                    ExtraView("members", str(self.scratch / "pool.parquet")),
+                    ExtraView("step_columns", str(self.scratch / "step_columns.parquet")),
+                    ExtraView("pool", sql=pool_sql),
+                ],
+            )
+        return self._gate
+
+    def close(self) -> None:
+        """Close the gate."""
+        if self._gate is not None:
+            self._gate.close()
+            self._gate = None
+
+
+_OF_TABLE = frozenset(
+    {
+        *("seq", "trajectory_id", "source_id", "dataset", "split", "task_id", "attempt"),
+        *("agent_model", "success", "reward"),
+    }
+)
+"""Columns of `COLUMNS` that the table of trajectories has too."""
+
+
+def _work(
+    job: tuple[Callable[[Partition, Any], pl.DataFrame], Partition, Any, Path],
+) -> int:
+    """Do one partition; return its size."""
+    work, partition, options, path = job
+    staged = path.with_suffix(".tmp")
+    work(partition, options).write_parquet(staged)
+    staged.replace(path)
+    return partition.size
+
+
+def _no_branches() -> pl.DataFrame:
+    import polars as pl
+
+    return pl.DataFrame(
+        schema={
+            "seq": pl.Int64,
+            "trajectory_id": pl.String,
+            "parent_seq": pl.Int64,
+            "parent_step": pl.Int32,
+            "branch_kind": pl.String,
+        }
+    )
+
+
+def _no_steps() -> pl.DataFrame:
+    import polars as pl
+
+    return pl.DataFrame(schema={"seq": pl.Int64, "step": pl.Int32})

@@ -1,0 +1,17 @@
+"""The ops of curation."""
+
+from __future__ import annotations
+
+from adp.core.registry import Registry
+from adp.curation.op import Op
+
+OPS: Registry[Op] = Registry(
+    "op",
+    "adp.ops",
+    {
+        name: f"adp.curation.ops.{name}:OP"
+        for name in (
+            "annotate",
+        )
+    },
+)  # fmt: skip

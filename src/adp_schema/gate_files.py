@@ -1,0 +1,188 @@
+"""The files behind a query gate: which ones its engine may read, and the views over them."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from adp_schema import location
+from adp_schema.errors import HubError, StoreError, unknown_name
+from adp_schema.statement import plain
+from adp_schema.tables import TABLES, Table
+from adp_schema.views import SEQ_SHIFT, VIEWS, View, quote_name, quote_text, shards_sql
+
+if TYPE_CHECKING:
+    import duckdb
+
+Tables = Mapping[str, Sequence[str]]
+"""Table -> its Parquet files: local paths or URLs that fsspec can open."""
+
+Renamed = Mapping[str, Mapping[str, str]]
+"""Table -> {column in the files: column now}, for files of an older schema version."""
+
+NONE_RENAMED: Renamed = MappingProxyType({})
+
+
+class StoreFiles(NamedTuple):
+    """The files of one of several stores.
+
+    Attributes:
+        name: name of the store, which the column ``store`` shows.
+        tables: its files.
+        renamed: how columns are called in them.
+        held: what must live as long as the gate, such as the owner of scratch files.
+    """
+
+    name: str
+    tables: Tables
+    renamed: Renamed = NONE_RENAMED
+    held: object = None
+
+
+class ExtraView(NamedTuple):
+    """A view besides those of the stores.
+
+    Attributes:
+        name: its name in SQL.
+        path: the local Parquet file that it shows; None when it reads other views.
+        sql: the SELECT behind it, which is trusted; None when it shows a file.
+    """
+
+    name: str
+    path: str | None = None
+    sql: str | None = None
+
+
+def open_files(
+    con: duckdb.DuckDBPyConnection,
+    given: Sequence[StoreFiles],
+    extra: Sequence[ExtraView],
+    *,
+    named: bool,
+) -> dict[str, list[str]]:
+    """Let the engine read exactly the shards, create the views, and lock the configuration.
+
+    Returns:
+        The columns of the further views.
+    """
+    unknown = next((name for store in given for name in store.tables if name not in TABLES), None)
+    if unknown is not None:
+        raise StoreError(unknown_name("table", unknown, TABLES))
+    address = _Addresses(con)
+    stores = [
+        store._replace(
+            tables={name: [address(path) for path in paths] for name, paths in store.tables.items()}
+        )
+        for store in given
+    ]
+    paths = [path for store in stores for files in store.tables.values() for path in files]
+    paths += [address(view.path) for view in extra if view.path is not None]
+    # DuckDB checks both what a query names, which is a pattern, and the file that it finds.
+    allowed = sorted({form for path in paths for form in (path, _as_pattern(path))})
+    con.execute(
+        # GLOBAL, or the cursors of the single queries would not have it.
+        "SET GLOBAL TimeZone = 'UTC'; SET GLOBAL parquet_metadata_cache = true; "
+        f"SET allowed_paths = [{', '.join(map(quote_text, allowed))}]; "
+        "SET enable_external_access = false"
+    )
+    for view in VIEWS.values():
+        if view.table is None:
+            con.execute(f"CREATE VIEW {quote_name(view.name)} AS {view.sql}")
+        else:
+            _create_table_view(con, view, TABLES[view.table], stores, named=named)
+    columns = {}
+    for more in extra:
+        sql = more.sql
+        if more.path is not None:
+            file = quote_text(_as_pattern(address(more.path)))
+            sql = f"SELECT * FROM read_parquet([{file}], hive_partitioning = false)"
+        con.execute(f"CREATE OR REPLACE VIEW {quote_name(more.name)} AS {sql}")
+        found = con.execute(f"SELECT * FROM {quote_name(more.name)} LIMIT 0").description
+        columns[more.name] = [column[0] for column in found]
+    con.execute("SET lock_configuration = true")
+    return columns
+
+
+def _create_table_view(
+    con: duckdb.DuckDBPyConnection,
+    view: View,
+    table: Table,
+    stores: Sequence[StoreFiles],
+    *,
+    named: bool,
+) -> None:
+    """Create the view over one table of all stores."""
+    import duckdb
+
+    def create(*, look: bool) -> None:
+        selects = []
+        for index, store in enumerate(stores):
+            files = [_as_pattern(path) for path in store.tables.get(table.name, ())]
+            renamed = store.renamed.get(table.name, {})
+            select = shards_sql(
+                table,
+                files,
+                seq_shift=index << SEQ_SHIFT,
+                store=store.name if named and table.name == "trajectories" else None,
+                stored=_stored_columns(con, table, files, renamed) if look and files else None,
+            )
+            selects.append(select)
+        con.execute(f"CREATE VIEW {quote_name(view.name)} AS {' UNION ALL '.join(selects)}")
+
+    try:
+        try:
+            create(look=any(table.name in store.renamed for store in stores))
+        except duckdb.BinderException:
+            # Shards of an older version lack columns. Looking for that first would cost time.
+            create(look=True)
+    except duckdb.Error as error:
+        if said := hub_error(error):
+            raise said from None
+        raise StoreError(f"cannot read the table '{table.name}': {plain(str(error))}") from None
+
+
+def hub_error(error: Exception) -> HubError | None:
+    """The Hub's refusal that an error of the engine is about: a traceback stands in its text."""
+    found = re.findall(r"^(?:[\w.]+\.)?HubError: (.+)$", str(error), re.MULTILINE)
+    return HubError(found[-1]) if found else None
+
+
+def _stored_columns(
+    con: duckdb.DuckDBPyConnection, table: Table, files: Sequence[str], renamed: Mapping[str, str]
+) -> dict[str, str | None]:
+    """What each column of a table is called in its files; None for one that they lack."""
+    sql = f"SELECT * FROM read_parquet([{quote_text(files[0])}], hive_partitioning = false) LIMIT 0"
+    present = {column[0] for column in con.execute(sql).description}
+    earlier = {now: then for then, now in renamed.items() if then in present}
+    return {name: name if name in present else earlier.get(name) for name in table.schema.names}
+
+
+class _Addresses:
+    """Spells the addresses of files as the engine does, and gives it their file systems."""
+
+    def __init__(self, con: duckdb.DuckDBPyConnection) -> None:
+        self._con = con
+        self._known: dict[str, Any] = {}
+
+    def __call__(self, path: str) -> str:
+        local = path.removeprefix("file://")
+        if "://" not in local:
+            # Path.resolve would follow links, and errors name files that nobody has heard of.
+            return os.path.abspath(local)  # noqa: PTH100
+        protocol = path.split("://")[0]
+        try:
+            if protocol not in self._known:
+                self._known[protocol] = location.file_system(path)
+                self._con.register_filesystem(self._known[protocol])
+            found = self._known[protocol]
+            return str(found.unstrip_protocol(found._strip_protocol(path)))
+        except (ImportError, ValueError, OSError) as error:
+            raise StoreError(f"cannot open {path}: {plain(str(error))}") from None
+
+
+def _as_pattern(path: str) -> str:
+    """The glob pattern that matches exactly one local path: a folder's name may hold ``*``."""
+    return path if "://" in path else re.sub(r"([\[*?])", r"[\1]", path)
