@@ -12,6 +12,8 @@ OPS: Registry[Op] = Registry(
         name: f"adp.curation.ops.{name}:OP"
         for name in (
             "annotate",
+            "dedup_exact",
+            "dedup_near",
         )
     },
 )  # fmt: skip
