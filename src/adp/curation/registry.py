@@ -13,6 +13,9 @@ OPS: Registry[Op] = Registry(
         for name in (
             "annotate",
             "coreset",
+            "dedup_exact",
+            "dedup_near",
+            "dedup_semantic",
         )
     },
 )  # fmt: skip
