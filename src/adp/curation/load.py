@@ -16,6 +16,11 @@ from adp_schema import ids
 if TYPE_CHECKING:
     import polars as pl
 
+BRANCH_COLUMNS = (
+    "seq", "trajectory_id", "parent_seq", "parent_step", "branch_kind", "input", "size", "rows",
+)  # fmt: skip
+"""Columns of `Loaded.branches`."""
+
 TASK_WORDS = 400
 """Characters of the first message of the user that name a task without an id."""
 
@@ -156,5 +161,5 @@ def _branches(rows: pl.DataFrame, inputs: Sequence[Input]) -> pl.DataFrame:
     ).with_columns(pl.coalesce("renamed", "parent_id").alias("parent_id"))
     known = rows.select("input", pl.col("trajectory_id").alias("parent_id"), parent_seq="seq")
     return own.join(known, on=["input", "parent_id"], how="left", maintain_order="left").select(
-        "seq", "trajectory_id", "parent_seq", "parent_step", "branch_kind"
+        BRANCH_COLUMNS
     )
