@@ -69,29 +69,31 @@ def curate(
     adp query OUT -c "SELECT * FROM ledger". The inputs are not touched. A stopped run goes on
     when it is called again.
     """
-    from adp.curation.recipe import json_schema
     from adp.curation.recipe_file import read_recipe
 
     if schema:
-        print_json(json_schema())
-        return
+        return _print_schema()
     if path is None:
         raise UsageError("name a recipe: adp curate recipe.yaml -o OUT")
     if Path(path).is_dir():
-        _materialise(path, out, inputs or [], workers, as_json=as_json)
-        return
+        return _materialise(path, out, inputs or [], workers, as_json=as_json)
     if inputs:
         raise UsageError("--input is for linked folders; in a recipe use --set inputs.NAME=STORE")
-    recipe = read_recipe(path, settings or [])
     if explain:
-        _explain(recipe, as_json=as_json)
-        return
+        return _explain(read_recipe(path, settings or []), as_json=as_json)
     if out is None and not dry_run:
         raise UsageError("say where the data set goes: -o OUT; or only look: --dry-run")
     from adp.curation.run import CurateOptions
 
+    recipe = read_recipe(path, settings or [])
     options = CurateOptions(Path(path).parent, workers, link, allow_python)
     _run(recipe, None if dry_run else out, options, as_json=as_json)
+
+
+def _print_schema() -> None:
+    from adp.curation.recipe import json_schema
+
+    print_json(json_schema())
 
 
 def _run(recipe: Recipe, out: str | None, options: CurateOptions, *, as_json: bool) -> None:

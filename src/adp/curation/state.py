@@ -59,7 +59,7 @@ class State:
 
         reserve = [source.name for source in loaded.inputs if source.reserve]
         inside = loaded.rows.select(~pl.col("input").is_in(reserve)).to_series()
-        return cls(list(loaded.inputs), loaded.rows, inside, loaded.branches)
+        return cls(list(loaded.inputs), loaded.rows, inside, loaded.branches, pairs=loaded.pairs)
 
     def pool(
         self, scratch: Path, folder: Path, seed: int, workers: int | None, progress: Progress
