@@ -131,6 +131,9 @@ class Recipe(_Strict):
     def _short_inputs(cls, value: Any) -> Any:
         if not isinstance(value, dict):
             return value
+        for name, given in value.items():
+            if not isinstance(given, str | dict | InputSpec):
+                raise ValueError(f"{name} takes the path of a store, not {given!r}")
         return {k: {"store": v} if isinstance(v, str) else v for k, v in value.items()}
 
     @field_validator("outputs", mode="before")

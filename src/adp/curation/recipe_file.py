@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import os
 from collections.abc import Hashable, Sequence
 from pathlib import Path
 from typing import Any
@@ -27,11 +29,13 @@ class _Loader(yaml.SafeLoader):  # type: ignore[misc]
         return found
 
 
-def read_recipe(path: str | Path, settings: Sequence[str] = ()) -> Recipe:
+def read_recipe(
+    path: str | os.PathLike[str] | dict[str, Any], settings: Sequence[str] = ()
+) -> Recipe:
     """Read and check a recipe.
 
     Args:
-        path: the YAML file.
+        path: the YAML file, or what stands in one; then paths are relative to the working folder.
         settings: changes, each ``path=value`` with the value as YAML: ``seed=5``,
             ``inputs.runs=other_store``, ``ops.filter.sql=...`` (an op by its name, its ``as`` or
             its number from 0).
@@ -39,10 +43,13 @@ def read_recipe(path: str | Path, settings: Sequence[str] = ()) -> Recipe:
     Raises:
         RecipeError: it cannot be read, or something in it is wrong.
     """
-    plain = _load(Path(path), ())
+    if isinstance(path, dict):
+        plain, name = copy.deepcopy(path), "the recipe"
+    else:
+        plain, name = _load(Path(path), ()), Path(path).name
     for setting in settings:
         _set(plain, setting)
-    return check(plain, Path(path).name)
+    return check(plain, name)
 
 
 def check(plain: Any, name: str) -> Recipe:
