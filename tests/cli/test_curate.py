@@ -34,11 +34,8 @@ def test_it_prints_the_stages_and_what_is_next(run, folder):
     assert "next: adp why out ID" in done.out
     assert run("info", "out").code == 0
     assert "0 errors" in run("validate", "out").out
-    rows = run(
-        "query", "out", "-c", "SELECT trajectory_id, n FROM annotations WHERE n > 0", "--json"
-    )
-    assert rows.code == 0
-    assert len(json.loads(rows.out)) == 4
+    rows = run("query", "out", "-c", "SELECT trajectory_id, n FROM annotations WHERE n > 0")
+    assert "4 rows" in rows.out
 
 
 def test_json_is_the_report(run, folder):
