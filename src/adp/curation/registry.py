@@ -12,7 +12,9 @@ OPS: Registry[Op] = Registry(
         name: f"adp.curation.ops.{name}:OP"
         for name in (
             "annotate",
+            "dedup_exact",
+            "dedup_near",
             "python",
         )
     },
-)  # fmt: skip
+)

@@ -1,0 +1,128 @@
+"""Trajectories that say nearly the same: of each group one stays.
+
+What is compared are the words of the agent and its calls, not system prompts and tool schemas
+(option ``views``). From them come shingles: five words in a row within one message. Shingles of
+more than one in a hundred documents are left out, over all inputs, for boilerplate would make
+everything alike. MinHash signatures find candidates, and the exact Jaccard similarity of what is
+left of their shingles decides about each pair. Clusters are stars around an anchor, which is the
+one that stays.
+
+A document with few shingles of its own is never called near: it only goes when its whole text,
+task included, is equal to another one's. Attempts at one task, by the task ids of the source, are
+not compared with each other. When a cluster or the loss of a data set is suspiciously big, the op
+stops instead of emptying the data: see ``alarm``.
+
+Each pair exactly at the threshold is found with a probability of at least 99.5 %, those above it
+sooner: the number of bands follows from the threshold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Literal
+
+from pydantic import Field, field_validator, model_validator
+
+from adp.curation.op import Op, OpOptions, Outcome
+from adp.curation.survivors import DEFAULT_KEEP, KEEP_TEXT, check_keep, keep_columns
+from adp.curation.views import Kind, check_kinds
+
+if TYPE_CHECKING:
+    from adp.curation.pool import Pool
+
+
+class DedupNear(OpOptions):
+    """Options of `dedup_near`."""
+
+    views: tuple[Kind, ...] = Field(
+        ("agent", "actions"),
+        description="Texts that are compared: some of system, task, user, agent, actions, "
+        "observations, patch, all.",
+    )
+    threshold: float = Field(
+        0.8, ge=0.3, le=1, description="Least Jaccard similarity of a near duplicate."
+    )
+    words: int = Field(5, ge=1, le=32, description="Words of a shingle.")
+    common: float = Field(
+        0.01, gt=0, le=1, description="Shingles of more than this share of documents are left out."
+    )
+    common_least: int = Field(
+        10, ge=1, description="But none that so few documents or fewer have, as in small sets."
+    )
+    least_shingles: int = Field(
+        8, ge=1, description="Documents with fewer shingles left are only compared as whole texts."
+    )
+    permutations: int = Field(128, ge=16, le=1024, description="Numbers of a MinHash signature.")
+    bands: int | None = Field(None, ge=1, description="Bands; null chooses by the threshold.")
+    rows: int | None = Field(None, ge=1, description="Numbers of a band; given with bands.")
+    attempts: Literal["separate", "together"] = Field(
+        "separate",
+        description="separate: two trajectories with the same task_id of the same data set are "
+        "never duplicates; together: they may be.",
+    )
+    keep: tuple[str, ...] = Field(DEFAULT_KEEP, description=KEEP_TEXT)
+    drop: bool = Field(
+        True, description="Leave out all but the anchors; false only adds the columns."
+    )
+    alarm: Literal["stop", "warn"] = Field(
+        "stop", description="What happens when too much would go: stop the recipe, or say so."
+    )
+    alarm_cluster: float = Field(
+        0.05, gt=0, le=1, description="Share of all trajectories that one cluster may hold."
+    )
+    alarm_loss: float = Field(
+        0.5, gt=0, le=1, description="Share of a data set that may go; fewer than 20 always may."
+    )
+
+    @field_validator("keep")
+    @classmethod
+    def _keep(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(check_keep(value))
+
+    @field_validator("views")
+    @classmethod
+    def _views(cls, value: tuple[Kind, ...]) -> tuple[Kind, ...]:
+        check_kinds(value)
+        return value
+
+    @model_validator(mode="after")
+    def _bands(self) -> DedupNear:
+        if (self.bands is None) != (self.rows is None):
+            raise ValueError("give both bands and rows, or neither")
+        if self.bands and self.rows and self.bands * self.rows > self.permutations:
+            raise ValueError("bands times rows is more than permutations; raise permutations")
+        return self
+
+
+def run(pool: Pool, options: DedupNear) -> Outcome:
+    """Find the clusters, and of each the one that stays."""
+    from adp.curation.ops.dedup_near.work import find
+
+    return find(pool, options)
+
+
+def _needs(options: DedupNear) -> Iterable[str]:
+    return keep_columns(options.keep)
+
+
+def _columns(options: DedupNear) -> Mapping[str, str]:
+    return {
+        "near_cluster": "trajectory_id of the anchor of the cluster, the one that stays.",
+        "near_cluster_size": "Trajectories of the cluster, itself included.",
+        "near_jaccard": "Jaccard similarity to the anchor; null for anchors.",
+    }
+
+
+OP = Op(
+    name="dedup_near",
+    title="Of trajectories in which the agent says and does nearly the same, keep one.",
+    options=DedupNear,
+    run=run,
+    cost="Reads the compared texts once, and writes 8 bytes a word for the time of the run; memory "
+    "for about 400 bytes a trajectory.",
+    source='MinHash and banding: Broder 1997, "On the resemblance and containment of documents"; '
+    "Leskovec, Rajaraman and Ullman, Mining of Massive Datasets, chapter 3. Anchored clusters "
+    "with verified pairs instead of connected components.",
+    needs=_needs,
+    columns=_columns,
+)

@@ -1,0 +1,231 @@
+"""From bands to clusters: candidates, their exact similarity, and stars around anchors.
+
+A cluster is a star: an anchor and documents that are near the anchor itself. Documents that are
+only near another member do not belong to it, so no chain of small differences ties unlike ones
+together, as connected components do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from adp.curation.ops.dedup_near.shelf import Shelf
+from adp.curation.shingles import BITS
+
+Numbers = np.ndarray[Any, Any]
+
+MOST_PAIRS = 8_000_000
+"""With more candidates than this they are not listed all at once."""
+
+_CHUNK = 1 << 17
+"""Shingles of pairs that are compared together."""
+
+_PAIRS = 1 << (64 - BITS)
+"""Pairs that are compared together at most."""
+
+
+@dataclass
+class Documents:
+    """The documents that are compared, in the order in which they would stay.
+
+    Attributes:
+        place: number of each on the shelf.
+        sketch: lower bytes of its signature.
+        task: number of its task; -1 when it may be compared with all.
+        shelf: their shingles.
+        threshold: least Jaccard similarity of a near duplicate.
+    """
+
+    place: Numbers
+    sketch: Numbers
+    task: Numbers
+    shelf: Shelf
+    threshold: float
+
+    def may_match(self, left: Numbers, right: Numbers) -> Numbers:
+        """Which pairs are worth comparing: no attempts at one task, and signatures alike enough.
+
+        A number of equal values that a pair at the threshold has in all but one of a million
+        cases is asked for (five standard deviations).
+        """
+        size = self.sketch.shape[1]
+        spread = (size * self.threshold * (1 - self.threshold)) ** 0.5
+        least = size * self.threshold - 5 * spread
+        good: Numbers = (self.task[left] < 0) | (self.task[left] != self.task[right])
+        rest = np.flatnonzero(good)
+        for part in np.array_split(rest, len(rest) // 100_000 + 1):
+            same = (self.sketch[left[part]] == self.sketch[right[part]]).sum(1)
+            good[part] = same >= least
+        return good
+
+    def jaccard(self, left: Numbers, right: Numbers) -> Numbers:
+        """Exact Jaccard similarity of the shingles of pairs."""
+        found = np.zeros(len(left), np.float64)
+        sizes = self.shelf.sizes[self.place]
+        both = sizes[left] + sizes[right]
+        ends = np.cumsum(both)
+        place = 0
+        while place < len(left):
+            before = ends[place] - both[place]
+            stop = int(np.searchsorted(ends, before + _CHUNK, side="right"))
+            stop = min(max(stop, place + 1), place + _PAIRS)
+            shared = self._shared(left[place:stop], right[place:stop])
+            found[place:stop] = shared / (both[place:stop] - shared)
+            place = stop
+        return found
+
+    def _shared(self, left: Numbers, right: Numbers) -> Numbers:
+        """How many shingles the two of each pair share."""
+        pieces = []
+        known: dict[int, Numbers] = {}
+        for number, pair in enumerate(zip(left.tolist(), right.tolist(), strict=True)):
+            mark = np.uint64(number << BITS)
+            for document in pair:
+                if document not in known:
+                    known[document] = self.shelf.read(int(self.place[document]))
+                pieces.append(known[document] | mark)
+        keys = np.concatenate(pieces)
+        keys.sort()
+        twice = keys[1:][keys[1:] == keys[:-1]] >> np.uint64(BITS)
+        return np.bincount(twice.astype(np.int64), minlength=len(left))
+
+
+@dataclass
+class Stars:
+    """The clusters.
+
+    Attributes:
+        anchor: of each document the anchor of its cluster; an anchor has itself.
+        jaccard: similarity to the anchor; 1 for an anchor.
+        candidates: pairs that were compared.
+    """
+
+    anchor: Numbers
+    jaccard: Numbers
+    candidates: int = 0
+
+
+@dataclass
+class Buckets:
+    """Documents with an equal band, in one array after another.
+
+    Attributes:
+        members: documents, those of each bucket in order.
+        sizes: members of each bucket, 2 or more.
+    """
+
+    members: Numbers
+    sizes: Numbers
+
+    @property
+    def pairs(self) -> int:
+        """Pairs within buckets; a pair counts once for each bucket that it shares."""
+        return int((self.sizes * (self.sizes - 1) // 2).sum())
+
+
+def buckets(bands: Numbers) -> Buckets:
+    """Find the documents that share a band.
+
+    Args:
+        bands: hashes, bands by documents.
+    """
+    documents = bands.shape[1]
+    bits = np.uint64(max(documents - 1, 1).bit_length())
+    number = np.arange(documents, dtype=np.uint64)
+    members, sizes = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
+    for band in bands:
+        # The lower bits give way to the number of the document: one sort does for both.
+        keys = band >> bits << bits | number
+        keys.sort()
+        group = keys >> bits
+        edge = np.flatnonzero(np.concatenate([[True], group[1:] != group[:-1], [True]]))
+        size = np.diff(edge)
+        several = np.repeat(size > 1, size)
+        members.append((keys[several] & ((np.uint64(1) << bits) - np.uint64(1))).astype(np.int64))
+        sizes.append(size[size > 1])
+    return Buckets(np.concatenate(members), np.concatenate(sizes))
+
+
+def stars(documents: Documents, found: Buckets, most: int = MOST_PAIRS) -> Stars:
+    """Go through the documents in order; each that is free takes what is near it and free.
+
+    Args:
+        documents: what is compared.
+        found: candidates.
+        most: with more pairs than this they are looked at document by document. The clusters are
+            the same.
+    """
+    total = len(documents.place)
+    result = Stars(np.arange(total), np.ones(total))
+    take = _all_pairs if found.pairs <= most else _one_by_one
+    free = np.ones(total, bool)
+    for anchor, others, jaccard in take(documents, found, free, result):
+        open_ = free[others]
+        if not free[anchor] or not open_.any():
+            continue
+        taken = others[open_]
+        result.anchor[taken] = anchor
+        result.jaccard[taken] = jaccard[open_]
+        free[taken] = False
+    return result
+
+
+Near = Iterator[tuple[int, Numbers, Numbers]]
+
+
+def _all_pairs(documents: Documents, found: Buckets, free: Numbers, result: Stars) -> Near:
+    """All documents with those near them that come after; every pair is compared beforehand."""
+    left, right = _list_pairs(found, len(documents.place))
+    good = documents.may_match(left, right)
+    left, right = left[good], right[good]
+    result.candidates = len(left)
+    jaccard = documents.jaccard(left, right)
+    near = jaccard >= documents.threshold
+    left, right, jaccard = left[near], right[near], jaccard[near]
+    cuts = np.flatnonzero(left[1:] != left[:-1]) + 1
+    for start, end in zip([0, *cuts.tolist()], [*cuts.tolist(), len(left)], strict=True):
+        if start < end:
+            yield int(left[start]), right[start:end], jaccard[start:end]
+
+
+def _list_pairs(found: Buckets, total: int) -> tuple[Numbers, Numbers]:
+    """The different pairs of all buckets, sorted, the earlier document first."""
+    ends = np.repeat(np.cumsum(found.sizes), found.sizes)
+    members = found.members
+    keys = [np.zeros(0, np.int64)]
+    first, distance = np.arange(len(members)), 1
+    while len(first):
+        first = first[first + distance < ends[first]]
+        keys.append(members[first] * total + members[first + distance])
+        distance += 1
+    pairs = np.unique(np.concatenate(keys))
+    return np.divmod(pairs, max(total, 1))
+
+
+def _one_by_one(documents: Documents, found: Buckets, free: Numbers, result: Stars) -> Near:
+    """The same for big buckets: only free documents are compared, when their turn comes."""
+    starts = np.cumsum(found.sizes) - found.sizes
+    ends = starts + found.sizes
+    bucket = np.repeat(np.arange(len(found.sizes)), found.sizes)
+    by_document = np.argsort(found.members, kind="stable")
+    sorted_members = found.members[by_document]
+    cuts = np.flatnonzero(np.diff(sorted_members, prepend=-1, append=-1))
+    for begin, end in zip(cuts[:-1].tolist(), cuts[1:].tolist(), strict=True):
+        anchor = int(sorted_members[begin])
+        if not free[anchor]:
+            continue
+        shared = bucket[by_document[begin:end]]
+        others = np.unique(
+            np.concatenate([found.members[starts[one] : ends[one]] for one in shared])
+        )
+        others = others[(others > anchor) & free[others]]
+        alike = np.full(len(others), anchor)
+        others = others[documents.may_match(alike, others)]
+        result.candidates += len(others)
+        jaccard = documents.jaccard(alike[: len(others)], others)
+        near = jaccard >= documents.threshold
+        yield anchor, others[near], jaccard[near]

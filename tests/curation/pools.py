@@ -1,0 +1,24 @@
+"""A pool over stores, as the ops get it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from adp.curation.inputs import open_inputs
+from adp.curation.load import load
+from adp.curation.pool import Pool
+from adp_schema.store import Store
+
+
+@contextmanager
+def open_pool(scratch: Path, *stores: Store, seed: int = 0) -> Iterator[Pool]:
+    """A pool of one process over some stores."""
+    scratch.mkdir(parents=True, exist_ok=True)
+    named = {f"s{index}": store.root for index, store in enumerate(stores)}
+    pool = load(open_inputs(named)).pool(scratch, seed=seed, workers=1)
+    try:
+        yield pool
+    finally:
+        pool.close()
