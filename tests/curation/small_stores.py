@@ -11,9 +11,22 @@ from adp_schema.store import Store
 from tests.stores import write_store
 
 
-def run(name: str, *, text: str | None = "hello", calls: int = 0, **columns: Any) -> dict[str, Any]:
-    """A run of one turn: the user says ``text``, the agent makes ``calls`` calls."""
-    return {"name": name, "text": text, "calls": calls, "columns": columns}
+def run(
+    name: str,
+    *,
+    text: str | None = "hello",
+    calls: int = 0,
+    requestor: str | None = None,
+    **columns: Any,
+) -> dict[str, Any]:
+    """A run of one turn: the user says ``text``, ``requestor`` makes ``calls`` calls."""
+    return {
+        "name": name,
+        "text": text,
+        "calls": calls,
+        "requestor": requestor,
+        "columns": columns,
+    }
 
 
 def write_runs(folder: Path, runs: Iterable[dict[str, Any]], shards: int = 1) -> Store:
@@ -37,7 +50,14 @@ def _add(builder: RowBuilder, seq: int, one: dict[str, Any]) -> None:
     if one["calls"]:
         builder.step({"source": "agent", "kind": "llm_turn", "text": "so"})
         for number in range(one["calls"]):
-            builder.call({"kind": "function", "name": f"tool{number}", "arguments": "{}"})
+            builder.call(
+                {
+                    "kind": "function",
+                    "name": f"tool{number}",
+                    "arguments": "{}",
+                    "requestor": one["requestor"],
+                }
+            )
     builder.finish()
 
 

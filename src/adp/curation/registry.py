@@ -13,6 +13,8 @@ OPS: Registry[Op] = Registry(
         for name in (
             "annotate",
             "mix",
+            "pareto",
+            "replay",
         )
     },
 )  # fmt: skip

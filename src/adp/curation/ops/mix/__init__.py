@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from adp.core.condition import check_condition, own_lines
+from adp.curation.grouping import group_names
 from adp.curation.op import Op, Outcome
 from adp.curation.ops.mix.allocate import allocate
 from adp.curation.ops.mix.options import Mix, Stage
@@ -33,7 +33,7 @@ from adp.curation.ops.mix.sage import sage_counts
 from adp.curation.ops.mix.take import Numbers, Shelf
 from adp.curation.pool import COLUMNS
 from adp.curation.stable import draws
-from adp_schema.errors import QueryError, RecipeError
+from adp_schema.errors import RecipeError
 
 if TYPE_CHECKING:
     import polars as pl
@@ -106,18 +106,7 @@ def _groups(pool: Pool, options: Mix) -> pl.Series:
     """The name of the group of each member, after a check of the groups that are named."""
     import polars as pl
 
-    if options.by in pool.members.columns:
-        values = pool.members[options.by]
-    else:
-        check_condition(options.by)
-        try:
-            found = pool.query(f"SELECT seq, (\n{options.by}\n) AS found FROM pool")
-        except QueryError as error:
-            raise QueryError(f"the groups of mix: {own_lines(str(error))}") from None
-        values = pool.members.join(found, on="seq", how="left", maintain_order="left")["found"]
-    if values.dtype.is_nested():
-        raise RecipeError(f"mix cannot group by {options.by}: it is no plain value but a list")
-    groups = values.cast(pl.String).fill_null("null").alias("group")
+    groups = group_names(pool, options.by, "mix").fill_null("null")
     if options.compat == "sage":
         return groups
     check_groups(options, groups.unique().sort().to_list())
