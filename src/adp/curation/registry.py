@@ -14,7 +14,10 @@ OPS: Registry[Op] = Registry(
             "annotate",
             "dedup_exact",
             "dedup_near",
+            "mix",
+            "pareto",
             "python",
+            "replay",
         )
     },
 )
