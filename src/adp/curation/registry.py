@@ -18,7 +18,6 @@ OPS: Registry[Op] = Registry(
             "mix",
             "pareto",
             "python",
-            "replay",
         )
     },
 )
