@@ -1,0 +1,72 @@
+"""How well a selection covers all trajectories."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from adp.curation.vectors import squares
+
+Array = np.ndarray[Any, Any]
+
+_ROWS = 2048
+_CENTERS = 2048
+
+
+@dataclass
+class Coverage:
+    """How near every row is to a selection.
+
+    Attributes:
+        nearest: for each row the place, in the selection, of the selected row nearest to it.
+        distance: its distance to that.
+        facility: sum over the rows of the highest cosine with a selected row, at least 0: the
+            facility-location objective.
+    """
+
+    nearest: Array
+    distance: Array
+    facility: float
+
+    def figures(self) -> dict[str, float]:
+        """Radius, mean distance and objective, rounded for people."""
+        return {
+            "radius": round(float(self.distance.max(initial=0)), 6),
+            "mean_distance": round(float(self.distance.mean()) if len(self.distance) else 0.0, 6),
+            "facility_location": round(self.facility, 4),
+        }
+
+
+def coverage(matrix: Array, selected: Array, rows: Array | None = None) -> Coverage:
+    """Measure a selection, exactly.
+
+    Args:
+        matrix: n x d, as `adp.curation.vectors.unit` makes them.
+        selected: numbers of the selected rows, at least one.
+        rows: numbers of the rows to look at; None for all.
+
+    Returns:
+        The coverage of those rows, in their order.
+    """
+    length = squares(matrix)
+    places = np.arange(len(matrix)) if rows is None else rows
+    nearest = np.zeros(len(places), np.int64)
+    gaps = np.full(len(places), np.inf)
+    cosines = np.zeros(len(places))
+    for first in range(0, len(selected), _CENTERS):
+        part = selected[first : first + _CENTERS]
+        centers = matrix[part].astype(np.float64).T
+        for start in range(0, len(places), _ROWS):
+            at = slice(start, start + _ROWS)
+            gap = matrix[places[at]].astype(np.float64) @ centers
+            np.maximum(cosines[at], gap.max(axis=1), out=cosines[at])
+            gap *= -2
+            gap += length[part]
+            best = gap.argmin(axis=1)
+            found = gap[np.arange(len(best)), best] + length[places[at]]
+            closer = found < gaps[at]
+            gaps[at][closer] = found[closer]
+            nearest[at][closer] = first + best[closer]
+    return Coverage(nearest, np.sqrt(np.maximum(gaps, 0)), float(cosines.sum()))

@@ -1,0 +1,235 @@
+"""Greedy selection by distance: k-center, and maximal marginal relevance.
+
+Both take, again and again, the row with the highest score, and a row's score only falls when more
+is selected. So an old score is an upper bound, and most rows need no new one: a pass brings the 512
+rows with the highest bounds up to date, and takes rows from them for as long as the best of them
+is above the bounds of all others. What is selected is exactly what plain greedy selects, ties
+included; the products are those of blocks of rows instead of single ones, and many are never made.
+(The idea of Minoux, 1978, for submodular functions.)
+
+- k-center: Gonzalez, 1985, "Clustering to minimize the maximum intercluster distance": the row
+  that is farthest from all that are selected. Its radius is at most twice the best one.
+- MMR: Carbonell and Goldstein, 1998, "The use of MMR".
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from adp.curation.vectors import BLOCK, GRID, one_thread, squares
+
+Array = np.ndarray[Any, Any]
+
+BATCH = 512
+"""Rows that a pass looks at."""
+
+_GROUP = 128
+"""Rows of a pass that are multiplied at a time; those that lack the same centers go together."""
+
+
+@dataclass
+class Selection:
+    """What was selected.
+
+    Attributes:
+        rows: numbers of the rows, in the order of selection.
+        gains: what each added, in the measure of the method; NaN where there is no such thing.
+    """
+
+    rows: Array
+    gains: Array
+
+
+def k_center(matrix: Array, size: int, given: Array | None = None) -> Selection:
+    """Select the rows that are farthest from all selected before them.
+
+    The first is the row nearest to the mean, unless rows are given. Ties go to the lower row.
+
+    Args:
+        matrix: n x d, as `adp.curation.vectors.unit` makes them.
+        size: how many to select, besides the given ones; at most as many as there are.
+        given: rows that are selected already.
+
+    Returns:
+        The rows; their gain is the distance from all before, NaN for the first of all.
+    """
+    size = min(size, len(matrix) - (0 if given is None else len(given)))
+    start = np.zeros(0, np.int64) if given is None else given
+    if not len(start) and size > 0:
+        start = np.array([_central(matrix)])
+    length = squares(matrix)
+    search = _Search(matrix, length, factor=2.0, near=np.full(len(matrix), np.inf))
+    search.select(start)
+    first = [int(start[0])] if given is None or not len(given) else []
+    rows, scores = search.run(size - len(first) if size > 0 else 0)
+    gains = np.sqrt(np.maximum(scores, 0))
+    if size > 0 and first:
+        rows, gains = np.append(first, rows), np.append(np.nan, gains)
+    return Selection(rows.astype(np.int64), gains)
+
+
+def mmr(matrix: Array, size: int, relevance: Array, weight: float) -> Selection:
+    """Select rows that are relevant and unlike those selected before.
+
+    The score is ``weight * relevance - (1 - weight) * s``, where s is the highest cosine with a
+    selected row, at least 0. Ties go to the lower row.
+
+    Args:
+        matrix: n x d, as `adp.curation.vectors.unit` makes them.
+        size: how many to select; at most as many as there are.
+        relevance: a number from 0 to 1 for each row.
+        weight: from 0 (only unlike) to 1 (only relevant).
+
+    Returns:
+        The rows; their gain is the score.
+    """
+    count = len(matrix)
+    search = _Search(
+        matrix,
+        np.full(count, 0.5),
+        factor=1.0,
+        near=np.ones(count),
+        bonus=weight * relevance,
+        weight=1 - weight,
+    )
+    rows, scores = search.run(min(size, count))
+    return Selection(rows, scores - (1 - weight))
+
+
+def _central(matrix: Array) -> int:
+    """The row nearest to the mean; the mean is rounded to the grid, so that this is exact too."""
+    total = np.zeros(matrix.shape[1])
+    for start in range(0, len(matrix), BLOCK):
+        total += matrix[start : start + BLOCK].sum(axis=0, dtype=np.float64)
+    length = float(np.sqrt((total * total).sum()))
+    mean = np.rint(total / (length or 1.0) * GRID) / GRID
+    best, found = -np.inf, 0
+    for start in range(0, len(matrix), BLOCK):
+        products = matrix[start : start + BLOCK].astype(np.float64) @ mean
+        place = int(products.argmax())
+        if products[place] > best:
+            best, found = float(products[place]), start + place
+    return found
+
+
+class _Search:
+    """The state of a selection.
+
+    The distance of two rows is ``offset + offset - factor * product``: with the squared lengths
+    and 2 the squared distance, with 0.5 and 1 one less the cosine. ``near`` is the smallest
+    distance to a selected row, of those that the row has seen; the score is ``bonus + weight *
+    near``. Selected rows have the score -inf.
+    """
+
+    def __init__(
+        self,
+        matrix: Array,
+        offset: Array,
+        *,
+        factor: float,
+        near: Array,
+        bonus: Array | None = None,
+        weight: float = 1.0,
+    ) -> None:
+        self.matrix = matrix
+        self.offset = offset
+        self.factor = factor
+        self.near = near
+        self.bonus = np.zeros(len(matrix)) if bonus is None else bonus
+        self.weight = weight
+        self.score = self.bonus + weight * near
+        self.seen = np.zeros(len(matrix), np.int64)
+        self.centers = np.empty((64, matrix.shape[1]))
+        self.center_offsets = np.empty(64)
+        self.count = 0
+
+    def select(self, rows: Array) -> None:
+        """Take rows, and bring all rows up to date."""
+        for row in rows.tolist():
+            self._take(row, self.matrix[row].astype(np.float64))
+        if not len(rows):
+            return
+        for start in range(0, len(self.matrix), BLOCK):
+            places = np.arange(start, min(start + BLOCK, len(self.matrix)))
+            self._update(places, self.matrix[places].astype(np.float64))
+        self.score = self.bonus + self.weight * self.near
+        self.score[rows] = -np.inf
+
+    def run(self, size: int) -> tuple[Array, Array]:
+        """Select more rows.
+
+        Returns:
+            The rows and the scores that they were selected for.
+        """
+        with one_thread():
+            return self._run(size)
+
+    def _run(self, size: int) -> tuple[Array, Array]:
+        rows: list[int] = []
+        scores: list[float] = []
+        while len(rows) < size:
+            places, bound, rival = self._highest()
+            own = self.matrix[places].astype(np.float64)
+            self._update(places, own)
+            near, offsets = self.near[places], self.offset[places]
+            bonus, live = self.bonus[places], np.isfinite(self.score[places])
+            score = np.where(live, bonus + self.weight * near, -np.inf)
+            while len(rows) < size:
+                best = int(score.argmax())
+                if (score[best], -places[best]) < (bound, -rival):
+                    break
+                rows.append(int(places[best]))
+                scores.append(float(score[best]))
+                self._take(rows[-1], own[best])
+                product = own @ own[best]
+                np.minimum(near, offsets[best] - self.factor * product + offsets, out=near)
+                live[best] = False
+                score = np.where(live, bonus + self.weight * near, -np.inf)
+            self.near[places], self.score[places] = near, score
+            self.seen[places] = self.count
+        return np.array(rows, np.int64), np.array(scores)
+
+    def _take(self, row: int, vector: Array) -> None:
+        if self.count == len(self.centers):
+            self.centers = np.concatenate([self.centers, np.empty_like(self.centers)])
+            self.center_offsets = np.concatenate([self.center_offsets, self.center_offsets])
+        self.centers[self.count] = vector
+        self.center_offsets[self.count] = self.offset[row]
+        self.count += 1
+
+    def _highest(self) -> tuple[Array, float, int]:
+        """The rows with the highest scores, sorted; and the score and number of the next one."""
+        score = self.score
+        if len(score) <= BATCH:
+            return np.arange(len(score)), -np.inf, len(score)
+        bound = np.partition(score, len(score) - BATCH)[len(score) - BATCH]
+        above = np.flatnonzero(score > bound)
+        equal = np.flatnonzero(score == bound)
+        room = BATCH - len(above)
+        places = np.sort(np.append(above, equal[:room]))
+        if len(equal) > room:
+            return places, float(bound), int(equal[room])
+        below = np.where(score < bound, score, -np.inf)
+        rival = int(below.argmax())
+        return places, float(below[rival]), rival
+
+    def _update(self, places: Array, own: Array) -> None:
+        """Compare rows with the selected ones that they have not seen."""
+        seen = self.seen[places]
+        order = np.argsort(seen, kind="stable")
+        group = _GROUP if len(places) <= BATCH else len(places)
+        for start in range(0, len(places), group):
+            part = order[start : start + group]
+            first = int(seen[part[0]])
+            while first < self.count:
+                last = min(first + BLOCK, self.count)
+                gap = own[part] @ self.centers[first:last].T
+                gap *= -self.factor
+                gap += self.center_offsets[first:last]
+                at = places[part]
+                self.near[at] = np.minimum(self.near[at], gap.min(axis=1) + self.offset[at])
+                first = last
+        self.seen[places] = self.count
