@@ -26,6 +26,15 @@ WISHES = (
     "we are six people and want to sit together at one table",
     "I would like to see the mountains, so please no night train",
 )
+MORE = (
+    "please leave an hour between trains, because I am slow on stairs",
+    "a seat by the window would be lovely, the landscape is said to be great there",
+    "my dog comes along, so tell me what the rules for animals are",
+    "I pay with the card that I gave you last year in the autumn",
+    "do not choose the first train of the day, I never get up that early",
+    "if it snows in the hills I would rather stay at home and read",
+    "there should be a place where I can buy something to eat on the way",
+)
 NAMES = ("search_trains", "get_weather", "book_seat")
 TOOLS = [
     {
@@ -63,7 +72,8 @@ def question(task: int) -> str:
     start, end = CITIES[task % 8], CITIES[(task * 3 + 1) % 8]
     return (
         f"Please find me a train from {start} to {end} on {task % 27 + 1} May and book a seat; "
-        f"{WISHES[task % 6]}. Booking number of my last journey: QX-{1000 + 37 * task}."
+        f"{WISHES[task % 6]}, and {MORE[(3 * task + task // 6) % 7]}. "
+        f"Booking number of my last journey: QX-{1000 + 37 * task}."
     )
 
 
