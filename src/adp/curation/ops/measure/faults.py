@@ -147,7 +147,7 @@ FAULTS = (
         r"|command not found|modulenotfound|no module named|importerror|nameerror|attributeerror"
         r"|is not defined|has no attribute|no such (?:table|column|element)|is not a directory"
         r"|invalid path|collectionnamenotfound|keyerror|indexerror|\b404\b.*?not found",
-        "bash: pyhton: command not found",
+        "bash: rgrep: command not found",
         "the file was found in the attic",
     ),
     Fault(
