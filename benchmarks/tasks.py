@@ -273,6 +273,36 @@ def redact(store: str, out: str, kinds: str) -> dict[str, Any]:
     return answer | {"found": dict(found.by_kind)}
 
 
+def curate(recipe: dict[str, Any], folder: str, out: str, workers: int) -> dict[str, Any]:
+    """Run a recipe of curation; say how long each stage took."""
+    from pathlib import Path
+
+    from adp.core.progress import Silent
+    from adp.curation.recipe_file import check
+    from adp.curation.run import CurateOptions, run
+
+    class Notes(Silent):
+        """Takes the time at which each part begins."""
+
+        def __init__(self) -> None:
+            self.begun = [("loading", time.perf_counter(), cpu_seconds())]
+
+        def note(self, message: str) -> None:
+            self.begun.append((message, time.perf_counter(), cpu_seconds()))
+
+    answer: dict[str, Any] = {}
+    notes = Notes()
+    with work(answer):
+        options = CurateOptions(Path(folder), workers)
+        done = run(check(recipe, "recipe"), out, options=options, progress=notes)
+    notes.note("end")
+    parts = [
+        {"part": name, "wall": round(later[1] - wall, 2), "cpu": round(later[2] - cpu, 2)}
+        for (name, wall, cpu), later in zip(notes.begun, notes.begun[1:], strict=False)
+    ]
+    return answer | {"parts": parts, "report": done.report}
+
+
 def redact_plain(store: str, megabytes: float, kinds: str) -> dict[str, Any]:
     """The baseline: each rule as an expression of Python over each cell, without a prefilter."""
     import re
@@ -309,7 +339,7 @@ def redact_plain(store: str, megabytes: float, kinds: str) -> dict[str, Any]:
 
 TASKS = {
     task.__name__: task
-    for task in (convert, convert_parts, load_dataset, bare_loop, stream, redact, redact_plain)
+    for task in (convert, convert_parts, load_dataset, bare_loop, stream, redact, curate, redact_plain)
 }
 
 
