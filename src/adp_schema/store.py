@@ -201,8 +201,11 @@ class Store:
         """The query gate over this store; it is opened once and used again."""
         if self._gate is None:
             from adp_schema.gate import QueryGate
+            from adp_schema.gate_files import record_views
 
-            self._gate = QueryGate(self.tables_files(), renamed=self.renamed)
+            self._gate = QueryGate(
+                self.tables_files(), renamed=self.renamed, extra=record_views(self.root)
+            )
             self._gate.held = self.journal
         return self._gate
 

@@ -15,7 +15,7 @@ from rich.text import Text
 from adp.cli.text import console, counted, epilog, light_table, visible
 from adp_schema.errors import AdpError, InputError, UsageError, unknown_name
 from adp_schema.gate import MEMORY_LIMIT, QueryGate
-from adp_schema.gate_files import StoreFiles
+from adp_schema.gate_files import StoreFiles, record_views
 from adp_schema.store import Store
 from adp_schema.views import STORE_COLUMN, VIEWS
 
@@ -89,7 +89,9 @@ def query(
             raise InputError(f"{file} is not UTF-8 text") from None
         except OSError as error:
             raise InputError(f"cannot read {file}: {error.strerror}") from None
-    with QueryGate(store_files(stores), memory_limit=memory, temp_directory=temp) as gate:
+    extra = record_views(stores[0]) if len(stores) == 1 else []
+    files = store_files(stores)
+    with QueryGate(files, memory_limit=memory, temp_directory=temp, extra=extra) as gate:
         if command is not None:
             run(gate, command, output)
         elif out is not None:

@@ -109,6 +109,8 @@ class StagedRun:
     Attributes:
         folder: folder of the new store.
         scratch: folder for files that only the run needs.
+        key: what was given.
+        workers: what was given.
         finished: the manifest, when the run was stopped after all its work was done.
 
     Raises:
@@ -119,8 +121,9 @@ class StagedRun:
         self.folder = Path(out)
         self.scratch = self.folder / ".run"
         self.finished: Manifest | None = None
+        self.key = key
         self._plan = self.scratch / "plan.json"
-        self._workers = workers
+        self.workers = workers
         self._started = time.time()
         text = json.dumps(key, sort_keys=True)
         noted = self._plan.read_text(encoding="utf-8") if self._plan.exists() else None
@@ -168,7 +171,7 @@ class StagedRun:
             else:
                 todo.append(job)
         sizes = {job.index: job.size for job in todo}
-        workers = min(self._workers or os.cpu_count() or 1, len(todo)) if total > _SMALL else 1
+        workers = min(self.workers or os.cpu_count() or 1, len(todo)) if total > _SMALL else 1
         for written in processes(work, todo, workers):
             write_atomic(self._note(written.index), written.text())
             done[written.index] = written
@@ -210,7 +213,7 @@ class StagedRun:
             "seconds": round(time.time() - self._started, 3),
             "host": platform.node(),
             "python": sys.version.split()[0],
-            "workers": self._workers,
+            "workers": self.workers,
         }
         write_atomic(self.folder / RUN, json.dumps(facts, indent=2) + "\n")
         # Before the manifest: a store that counts as finished must not keep the lookups, which

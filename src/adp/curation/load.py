@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from adp.core.merge import REFERENCES
 from adp.core.progress import Progress
 from adp.curation.inputs import Input
 from adp.curation.partitions import trajectory_sizes
@@ -15,6 +16,11 @@ from adp_schema import ids
 
 if TYPE_CHECKING:
     import polars as pl
+
+BRANCH_COLUMNS = (
+    "seq", "trajectory_id", "parent_seq", "parent_step", "branch_kind", "input", "size", "rows",
+)  # fmt: skip
+"""Columns of `Loaded.branches`."""
 
 TASK_WORDS = 400
 """Characters of the first message of the user that name a task without an id."""
@@ -28,11 +34,13 @@ class Loaded:
         inputs: the stores.
         rows: the columns of `pool.COLUMNS` of all main lines, sorted by ``seq``.
         branches: see `Pool.branches`.
+        pairs: the pairs of the inputs whose trajectories are there; None when there are none.
     """
 
     inputs: list[Input]
     rows: pl.DataFrame
     branches: pl.DataFrame
+    pairs: pl.DataFrame | None = None
 
     def pool(
         self,
@@ -74,7 +82,8 @@ def load(inputs: Sequence[Input]) -> Loaded:
         frames.append(rows)
     everything = pl.concat(frames)
     main = everything.filter(pl.col("parent_id").is_null())
-    return Loaded(list(inputs), main.select(*COLUMNS), _branches(everything, inputs))
+    pairs = _pairs(inputs, everything["trajectory_id"])
+    return Loaded(list(inputs), main.select(*COLUMNS), _branches(everything, inputs), pairs)
 
 
 def _rows(source: Input) -> pl.DataFrame:
@@ -156,5 +165,25 @@ def _branches(rows: pl.DataFrame, inputs: Sequence[Input]) -> pl.DataFrame:
     ).with_columns(pl.coalesce("renamed", "parent_id").alias("parent_id"))
     known = rows.select("input", pl.col("trajectory_id").alias("parent_id"), parent_seq="seq")
     return own.join(known, on=["input", "parent_id"], how="left", maintain_order="left").select(
-        "seq", "trajectory_id", "parent_seq", "parent_step", "branch_kind"
+        BRANCH_COLUMNS
+    )
+
+
+def _pairs(inputs: Sequence[Input], names: pl.Series) -> pl.DataFrame | None:
+    """The pairs of all inputs; those that name a trajectory that is not there are no use."""
+    import polars as pl
+
+    frames = []
+    for source in inputs:
+        if not source.store.manifest.rows("pairs"):
+            continue
+        rows = source.store.scan("pairs").collect()
+        for side in REFERENCES["pairs"]:
+            if source.renamed:
+                rows = rows.with_columns(pl.col(side).replace(source.renamed))
+            there = pl.col(side).is_null() | pl.col(side).is_in(names.implode())
+            rows = rows.filter(there)
+        frames.append(rows)
+    return (
+        pl.concat(frames).unique("pair_id", keep="first", maintain_order=True) if frames else None
     )

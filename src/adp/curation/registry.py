@@ -14,6 +14,7 @@ OPS: Registry[Op] = Registry(
             "annotate",
             "mix",
             "pareto",
+            "python",
             "replay",
         )
     },

@@ -1,0 +1,176 @@
+"""Reading a recipe: YAML, the files that it includes, what the command line sets."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+from pydantic import ValidationError
+
+from adp.curation.recipe import Recipe
+from adp.curation.wrong_options import names, sentence
+from adp_schema.errors import RecipeError
+
+
+class _Loader(yaml.SafeLoader):  # type: ignore[misc]
+    """YAML that refuses a key given twice."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
+        keys = [self.construct_object(key, deep=True) for key, _ in node.value]
+        for number, key in enumerate(keys):
+            if key in keys[:number]:
+                line = node.value[number][0].start_mark.line + 1
+                raise RecipeError(f"line {line}: the key {key!r} is given twice")
+        found: dict[Hashable, Any] = super().construct_mapping(node, deep=deep)
+        return found
+
+
+def read_recipe(path: str | Path, settings: Sequence[str] = ()) -> Recipe:
+    """Read and check a recipe.
+
+    Args:
+        path: the YAML file.
+        settings: changes, each ``path=value`` with the value as YAML: ``seed=5``,
+            ``inputs.runs=other_store``, ``ops.filter.sql=...`` (an op by its name, its ``as`` or
+            its number from 0).
+
+    Raises:
+        RecipeError: it cannot be read, or something in it is wrong.
+    """
+    plain = _load(Path(path), ())
+    for setting in settings:
+        _set(plain, setting)
+    return check(plain, Path(path).name)
+
+
+def check(plain: Any, name: str) -> Recipe:
+    """Check a recipe.
+
+    Args:
+        plain: its keys and values.
+        name: what errors call it.
+
+    Raises:
+        RecipeError: something in it is wrong; the message names the place.
+    """
+    try:
+        return Recipe.model_validate(plain)
+    except ValidationError as error:
+        known = [*names(Recipe), "include"]
+        raise RecipeError(f"{name}: {sentence(error, known)}") from None
+    except RecipeError as error:
+        raise RecipeError(f"{name}: {error}") from None
+
+
+def _load(path: Path, above: tuple[Path, ...]) -> dict[str, Any]:
+    """Read a file and what it includes. Paths of stores become relative to nothing."""
+    where = path.resolve()
+    if where in above:
+        raise RecipeError(f"{path.name} includes itself; remove the include")
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        said = error.strerror if isinstance(error, OSError) else "it is no UTF-8 text"
+        raise RecipeError(f"cannot read the recipe {path}: {said}") from None
+    try:
+        plain = yaml.load(text, _Loader)
+    except RecipeError as error:
+        raise RecipeError(f"{path.name}: {error}") from None
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        line = f" at line {mark.line + 1}" if mark else ""
+        problem = getattr(error, "problem", None) or "it cannot be parsed"
+        raise RecipeError(f"{path.name} is not valid YAML{line}: {problem}") from None
+    if not isinstance(plain, dict):
+        raise RecipeError(f"{path.name} is no recipe: it has to begin with keys such as inputs:")
+    included = plain.pop("include", [])
+    names = [included] if isinstance(included, str) else included
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise RecipeError(f"{path.name}: include takes the name of a file, or a list of them")
+    _anchor(plain, path.parent)
+    whole: dict[str, Any] = {}
+    for name in names:
+        whole = _merged(whole, _load(path.parent / name, (*above, where)))
+    return _merged(whole, plain)
+
+
+def _anchor(plain: dict[str, Any], folder: Path) -> None:
+    """Make local paths of inputs independent of the folder of the recipe."""
+    inputs: Any = plain.get("inputs")
+    for name, spec in list(inputs.items()) if isinstance(inputs, dict) else ():
+        if isinstance(spec, str):
+            inputs[name] = _joined(folder, spec)
+        elif isinstance(spec, dict) and isinstance(spec.get("store"), str):
+            spec["store"] = _joined(folder, spec["store"])
+
+
+def _joined(folder: Path, path: str) -> str:
+    return path if "://" in path else str(folder / path)
+
+
+def _merged(base: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:
+    """Put a recipe on top of an included one: its ops come after, its other words win."""
+    found = {**base, **own}
+    for name in ("inputs", "outputs"):
+        if isinstance(base.get(name), dict) and isinstance(own.get(name), dict):
+            found[name] = {**base[name], **own[name]}
+    if isinstance(base.get("ops"), list) and isinstance(own.get("ops"), list):
+        found["ops"] = [*base["ops"], *own["ops"]]
+    return found
+
+
+def _set(plain: dict[str, Any], setting: str) -> None:
+    path, equals, text = setting.partition("=")
+    if not equals or not path:
+        raise RecipeError(f"--set takes path=value, such as seed=5, not {setting!r}")
+    try:
+        value = yaml.load(text, _Loader)
+    except yaml.YAMLError:
+        raise RecipeError(f"--set {path}: {text!r} is not a valid YAML value") from None
+    *way, last = path.split(".")
+    place: Any = plain
+    for name in way:
+        place = _step(place, name, path)
+    if isinstance(place, list):
+        place[_place(place, last, path)] = value
+    elif isinstance(place, dict):
+        place[last] = value
+    else:
+        raise RecipeError(f"--set {path}: there is nothing to set {last} in")
+
+
+def _step(place: Any, name: str, path: str) -> Any:
+    """Go one part of a ``--set`` path further down."""
+    if isinstance(place, list):
+        number = _place(place, name, path)
+        if isinstance(place[number], str):
+            place[number] = {place[number]: {}}
+        stage: dict[str, Any] = place[number]
+        own = [key for key in stage if key not in ("as", "where")]
+        if name in own or name == stage.get("as"):
+            key = own[0]
+            stage[key] = stage[key] or {}
+            return stage[key]
+        return stage
+    if isinstance(place, dict):
+        if isinstance(place.get(name), str):  # an input in its short form
+            place[name] = {"store": place[name]}
+        return place.setdefault(name, {})
+    raise RecipeError(f"--set {path}: there is no {name}")
+
+
+def _place(stages: list[Any], name: str, path: str) -> int:
+    """The number of the stage that a name stands for."""
+    if name.isdigit() and int(name) < len(stages):
+        return int(name)
+    found = [
+        number
+        for number, stage in enumerate(stages)
+        if stage == name or (isinstance(stage, dict) and (name in stage or stage.get("as") == name))
+    ]
+    if len(found) != 1:
+        many = f"{len(found)} stages are called" if found else "there is no stage called"
+        raise RecipeError(f"--set {path}: {many} {name}; use its number, from 0")
+    return found[0]
