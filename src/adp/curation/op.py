@@ -43,7 +43,7 @@ class Outcome:
         weights: ``seq``, ``step``, ``loss_weight``: weights in the training loss. A step that
             several ops weigh gets the lowest.
         copies: ``seq``, ``copies`` (1 or more), ``stage`` (from 0): how often, and in which stage
-            of a curriculum, a trajectory is to be in the data.
+            of a curriculum, a trajectory is to be in the data; a row for each stage that it is in.
         admitted: ``seq`` of trajectories of reserve inputs that come in, such as replayed ones.
         buffer: ``seq`` of the trajectories that a replay buffer holds from now on.
         pairs: rows of the table ``pairs``; a side is named by its trajectory's id in the pool.

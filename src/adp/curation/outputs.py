@@ -61,7 +61,7 @@ def choose(recipe: Recipe, state: State, pool: Pool) -> list[Chosen]:
     """
     found = [_output(name, spec, state, pool) for name, spec in recipe.outputs.items()]
     if state.buffer is not None:
-        entries = _entries(state, _main(state, state.buffer), branches=True)
+        entries = _entries(state, _once(_main(state, state.buffer)), branches=True)
         found.append(Chosen(BUFFER, entries, None, state.buffer_facts))
     for each in found:
         if not each.entries.height:
@@ -98,7 +98,7 @@ def _output(name: str, spec: Output, state: State, pool: Pool) -> Chosen:
 
 
 def _main(state: State, seqs: pl.DataFrame | None) -> pl.DataFrame:
-    """Main lines as candidates, with their copies and stage."""
+    """Main lines as candidates, with their copies and stage; one row for each stage."""
     import polars as pl
 
     rows = state.rows.select("seq", "trajectory_id", "split", "size", "rows")
@@ -108,8 +108,18 @@ def _main(state: State, seqs: pl.DataFrame | None) -> pl.DataFrame:
         return rows.with_columns(
             pl.lit(1, dtype=pl.Int32).alias("copies"), pl.lit(0, dtype=pl.Int32).alias("stage")
         )
-    rows = rows.join(state.copies, on="seq", how="left", maintain_order="left")
+    rows = rows.join(state.copies, on="seq", how="left", maintain_order="left_right")
     return rows.with_columns(pl.col("copies").fill_null(1), pl.col("stage").fill_null(0))
+
+
+def _once(rows: pl.DataFrame) -> pl.DataFrame:
+    """The same main lines, each once."""
+    import polars as pl
+
+    rows = rows.unique("seq", keep="first", maintain_order=True)
+    return rows.with_columns(
+        pl.lit(1, dtype=pl.Int32).alias("copies"), pl.lit(0, dtype=pl.Int32).alias("stage")
+    )
 
 
 def _named(state: State, pairs: pl.DataFrame) -> pl.DataFrame:
@@ -143,7 +153,7 @@ def _with_parents(state: State, seqs: pl.DataFrame) -> pl.DataFrame:
             break
         known = pl.concat([known, more])
     # A copy would double the pair's context, so pairs are taken once.
-    main = _main(state, known).with_columns(pl.lit(1, dtype=pl.Int32).alias("copies"))
+    main = _once(_main(state, known))
     own = state.branches.join(known, on="seq", how="semi", maintain_order="left")
     branches = own.select(
         "seq",
@@ -162,17 +172,22 @@ def _entries(state: State, chosen: pl.DataFrame, *, branches: bool) -> pl.DataFr
     import polars as pl
 
     main = pl.col("seq").is_in(state.rows["seq"].implode())
-    rows = chosen.with_columns(main.alias("main"), pl.lit(0, dtype=pl.Int32).alias("copy"))
+    # Copies are counted over the stages, so that each has a number, and an id, of its own.
+    before = pl.col("copies").cum_sum().over("seq") - pl.col("copies")
+    rows = chosen.with_columns(main.alias("main"), before.cast(pl.Int32).alias("copy"))
     frames = [rows]
     if branches:
-        level = rows
+        level = rows.filter(pl.col("copy") == 0)
         while level.height:
             below = _children(state, level)
             frames.append(below)
             level = below
     often = rows.filter(pl.col("copies") > 1)
     if often.height:
-        more = often.with_columns(pl.int_ranges(1, "copies", dtype=pl.Int32).alias("copy"))
+        numbers = pl.int_ranges(
+            pl.col("copy") + 1, pl.col("copy") + pl.col("copies"), dtype=pl.Int32
+        )
+        more = often.with_columns(numbers.alias("copy"))
         frames.append(more.explode("copy", empty_as_null=True, keep_nulls=True))
     entries = pl.concat(frames).sort("stage", "copy", "seq")
     entries = _named_copies(entries, state)

@@ -22,6 +22,7 @@ OPS: Registry[Op] = Registry(
             "mix",
             "pareto",
             "python",
+            "replay",
         )
     },
 )

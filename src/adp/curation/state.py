@@ -29,7 +29,7 @@ class State:
         branches: see `Pool.branches`.
         steps: step columns of the stages; None when there are none.
         weights: ``seq``, ``step``, ``loss_weight``.
-        copies: ``seq``, ``copies``, ``stage``.
+        copies: ``seq``, ``copies``, ``stage``; a row for each stage that a trajectory is in.
         edits: ``seq``, ``step``, ``text``, ``made_by``.
         pairs: preference pairs; None when no stage made any.
         buffer: ``seq`` of a replay buffer; None when no stage keeps one.
@@ -265,8 +265,8 @@ def _over(old: pl.DataFrame | None, new: pl.DataFrame) -> pl.DataFrame:
 
     new = new.with_columns(pl.col("copies", "stage").cast(pl.Int32))
     if old is None:
-        return new.sort("seq")
-    return pl.concat([old.join(new, on="seq", how="anti"), new]).sort("seq")
+        return new.sort("seq", "stage")
+    return pl.concat([old.join(new, on="seq", how="anti"), new]).sort("seq", "stage")
 
 
 def _stacked(old: pl.DataFrame | None, new: pl.DataFrame) -> pl.DataFrame:

@@ -17,6 +17,8 @@ from adp.curation.load import load
 from adp.curation.op import Op
 from adp.curation.ops.mix import BEYOND, OP, Mix
 from adp_schema.errors import QueryError, RecipeError
+from adp_schema.store import Store
+from tests.curation.recipes import balanced, curate
 from tests.curation.small_stores import groups, run, write_runs
 
 SIZES = {"a": 30, "b": 12, "c": 3}
@@ -252,9 +254,9 @@ IMPOSSIBLE = {
     "no weight for the group 'b' and 1 more": {"weights": {"a": 1}},
     "needs weights": {"method": "weighted"},
     "need one for the group other": {"weights": {"a": 1}, "unknown": "other"},
-    "weights.a: Input should be greater than or equal to 0": {"weights": {"a": -1}},
-    "weights.a: Input should be a finite number": {"weights": {"a": float("nan")}},
-    "total: Input should be greater than 0": {"method": "balanced", "total": 0},
+    "weights.a: input should be greater than or equal to 0": {"weights": {"a": -1}},
+    "weights.a: input should be a finite number": {"weights": {"a": float("nan")}},
+    "total: input should be greater than 0": {"method": "balanced", "total": 0},
     "smaller than the smallest": {"method": "balanced", "tokens": 3},
     "total or tokens, not both": {"method": "balanced", "tokens": 3, "total": 3},
     "more than its budget of 20": {"method": "balanced", "min_per_group": 9, "total": 20},
@@ -363,3 +365,38 @@ def test_sage_on_its_own_dialogs(tmp_path):
 def test_the_op_describes_itself():
     assert isinstance(OP, Op)
     assert set(OP.columns(Mix(method="balanced"))) == {"mix_group"}
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"method": "balanced", "total": 60, "epochs": {"c": 9}},
+        {"compat": "sage", "method": "curriculum", "stages": [{"weights": {"a": 1, "c": 1}}] * 3},
+        {
+            "method": "curriculum",
+            "epochs": 3,
+            "stages": [
+                {"weights": {"a": 1, "b": 0, "c": 1}, "total": 16},
+                {"weights": {"c": 2, "b": 1}, "total": 9},
+            ],
+        },
+    ],
+)
+def test_repeats_and_stages_are_in_the_store(store, tmp_path, options):
+    done = curate({"s": store.root}, tmp_path / "out", {"mix": options})
+    balanced(done)
+    made = Store.open(str(tmp_path / "out"))
+    rows = made.scan("trajectories").select("seq", "trajectory_id", "source_id").collect()
+    assert rows["trajectory_id"].is_unique().all()
+    wanted = done.state.copies.join(done.state.rows.select("seq", "source_id"), on="seq")
+    wanted = wanted.sort("stage", "seq")
+    listed = [row["source_id"] for row in wanted.to_dicts() for _ in range(row["copies"])]
+    assert sorted(rows["source_id"]) == sorted(listed)
+    start = 0
+    for stage in wanted.partition_by("stage", maintain_order=True):  # stage after stage
+        count = stage["copies"].sum()
+        own = rows.sort("seq")[start : start + count]["source_id"]
+        assert set(own) == set(stage["source_id"])
+        start += count
+    texts = made.scan("steps").select("seq", "text").collect()
+    assert texts["seq"].n_unique() == rows.height

@@ -193,7 +193,7 @@ IMPOSSIBLE = {
     "needs the column alas": {"objectives": [{"column": "alas"}]},
     "needs numbers, and dataset is none": {"correctness": "dataset"},
     "the same; leave one out": {"objectives": [{"column": "rows"}] * 2},
-    "count: Input should be greater": {"count": 0},
+    "count: input should be greater": {"count": 0},
 }
 
 
