@@ -14,7 +14,7 @@ from pathlib import Path
 
 from measure import Goal
 
-NAMES = ("start", "query", "redact", "convert", "framing", "growing", "pareto")
+NAMES = ("start", "query", "redact", "convert", "framing", "growing", "pareto", "curate")
 
 
 def run_one(name: str, data: Path, *, small: bool) -> list[Goal]:

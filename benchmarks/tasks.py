@@ -339,7 +339,16 @@ def redact_plain(store: str, megabytes: float, kinds: str) -> dict[str, Any]:
 
 TASKS = {
     task.__name__: task
-    for task in (convert, convert_parts, load_dataset, bare_loop, stream, redact, curate, redact_plain)
+    for task in (
+        convert,
+        convert_parts,
+        load_dataset,
+        bare_loop,
+        stream,
+        redact,
+        curate,
+        redact_plain,
+    )
 }
 
 
