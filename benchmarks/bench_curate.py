@@ -60,6 +60,7 @@ def runs(count: int) -> Iterator[dict[str, Any]]:
             task = row["messages"][1]["content"]
         if index % 25 == 7:  # the run before it once more, with a word changed or without
             row = {**copy.deepcopy(before), "id": row["id"]}
+            row["columns"]["task_id"] = f"again-{index}"
             if index % 2:
                 row["messages"][-1]["content"] += " indeed"
         else:
