@@ -157,7 +157,8 @@ def text_index(texts: Sequence[Sequence[str]], n: int, min_words: int) -> Index:
         whole = lengths[words.text]
         for size in sorted({min(int(one), n) for one in np.unique(whole) if one >= min_words}):
             hashes, start = grams(words, size)
-            own = (whole[start] == size) if size < n else (whole[start] >= n)
+            length = whole[start]
+            own = (length == size) if size < n else (length >= max(n, min_words))
             hashes, start = hashes[own], start[own]
             if len(hashes):
                 sizes.add(size)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from adp.curation.ops.decontaminate.items import Item
 from adp.curation.ops.decontaminate.scan import TASK_VIEWS, texts
+from adp.curation.tasks import tasks_of
 
 if TYPE_CHECKING:
     import polars as pl
@@ -28,7 +29,7 @@ COMMIT_CHARACTERS = 12
 
 _ID_CHARACTERS = 8
 _COLUMNS = ("task_id", "source_id", "extra")
-_TASK_COLUMNS = ("task_id", "environment", "environment_config", "extra")
+_TASK_COLUMNS = ("environment", "environment_config", "extra")
 
 
 @dataclass(frozen=True)
@@ -129,14 +130,13 @@ def _by_text(partition: Partition, names: Names) -> Iterator[Row]:
     if not names.patterns:
         return
     nowhere = pl.lit(None, pl.Int32).alias("step")
+    runs = partition.read("trajectories", _COLUMNS)
+    tasks = tasks_of(partition, _TASK_COLUMNS)
     parts = [
-        partition.read(table, [column]).select(
-            "seq", nowhere, pl.lit(f"{prefix}{column}").alias("kind"), pl.col(column).alias("text")
+        table.select(
+            "seq", nowhere, pl.lit(prefix + column).alias("kind"), pl.col(column).alias("text")
         )
-        for table, prefix, columns in (
-            ("trajectories", "", _COLUMNS),
-            ("tasks", "tasks.", _TASK_COLUMNS),
-        )
+        for table, prefix, columns in ((runs, "", _COLUMNS), (tasks, "tasks.", _TASK_COLUMNS))
         for column in columns
     ]
     parts.append(texts(partition, TASK_VIEWS))

@@ -5,7 +5,9 @@ from __future__ import annotations
 import csv
 import gzip
 import io
+import json
 import re
+import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -125,7 +127,7 @@ def _file_rows(path: Path, shown: str) -> Iterable[Any]:
         data = path.read_bytes()
         data = gzip.decompress(data) if path.name.endswith(".gz") else data
         return reader(data)
-    except (OSError, EOFError, ValueError, msgspec.MsgspecError, csv.Error) as error:
+    except (OSError, EOFError, ValueError, RecursionError, zlib.error, csv.Error) as error:
         raise RecipeError(f"decontaminate cannot read {shown}: {error}") from None
 
 
@@ -134,15 +136,23 @@ def _json_lines(data: bytes) -> Iterable[Any]:
     for line in data.removeprefix(b"\xef\xbb\xbf").splitlines():
         if line.strip():
             try:
-                rows.append(msgspec.json.decode(line))
-            except (msgspec.MsgspecError, RecursionError):
+                rows.append(_decoded(line))
+            except (ValueError, RecursionError):
                 rows.append(None)
     return rows
 
 
+def _decoded(data: bytes) -> Any:
+    """JSON; also what is nearly JSON, with NaN or half a surrogate pair."""
+    try:
+        return msgspec.json.decode(data)
+    except msgspec.MsgspecError:
+        return json.loads(data)
+
+
 def _json(data: bytes) -> Iterable[Any]:
     """A list of items, an object of lists (``{"data": [...]}``), or one of items by their id."""
-    value = msgspec.json.decode(data.removeprefix(b"\xef\xbb\xbf"))
+    value = _decoded(data.removeprefix(b"\xef\xbb\xbf"))
     if isinstance(value, Mapping):
         lists = [one for one in value.values() if isinstance(one, list)]
         if len(lists) == 1:
@@ -202,8 +212,9 @@ def _store_rows(root: str) -> Iterator[dict[str, Any]]:
     )  # fmt: skip
     told = (
         store.scan("tasks").filter(pl.col("instruction").is_not_null())
-        .select("seq", "instruction").collect()
-        .group_by("seq", maintain_order=True).agg(pl.col("instruction"))
+        .select(pl.col("task_id").alias("id"), "instruction").collect()
+        .unique("id", keep="first", maintain_order=True)
+        .with_columns(pl.concat_list("instruction"))
     )  # fmt: skip
     steps = store.scan("steps").select("seq", "step", "source", "text").collect()
     first = steps.filter(pl.col("source") == "agent").group_by("seq").agg(pl.col("step").min())
@@ -213,7 +224,7 @@ def _store_rows(root: str) -> Iterator[dict[str, Any]]:
         .filter(pl.col("first").is_null() | (pl.col("step") < pl.col("first")))
         .sort("seq", "step").group_by("seq", maintain_order=True).agg(pl.col("text"))
     )  # fmt: skip
-    rows = runs.join(told, on="seq", how="left").join(asked, on="seq", how="left").sort("seq")
+    rows = runs.join(told, on="id", how="left").join(asked, on="seq", how="left").sort("seq")
     rows = rows.with_columns(pl.coalesce("instruction", "text").alias("text"))
     known: set[tuple[Any, ...]] = set()
     for name, texts in rows.select("id", "text").iter_rows():
@@ -254,11 +265,16 @@ def _fields(against: Against, rows: Sequence[Mapping[str, Any]]) -> dict[str, tu
 def _guessed(
     part: str, guesses: Sequence[str], rows: Sequence[Mapping[str, Any]]
 ) -> tuple[str, ...]:
-    reader = texts_of if part in ("text", "patch") else _plain
     for name in guesses:
-        if any(reader(row.get(name)) for row in rows):
+        if any(_is_filled(part, row.get(name)) for row in rows):
             return (name,)
     return ()
+
+
+def _is_filled(part: str, value: Any) -> bool:
+    if part in ("text", "patch"):
+        return bool(texts_of(value))
+    return bool(_answers(value)) if part == "answer" else _plain(value) is not None
 
 
 def _value(row: Mapping[str, Any], name: str) -> Any:
@@ -295,7 +311,8 @@ def texts_of(value: Any, depth: int = 0) -> list[str]:
 def _plain(value: Any) -> str | None:
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         return None
-    return str(value).strip() or None
+    # Half a surrogate pair is no text that can be stored.
+    return str(value).strip().encode("utf-8", "replace").decode("utf-8") or None
 
 
 def _answers(value: Any) -> list[str]:

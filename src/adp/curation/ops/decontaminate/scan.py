@@ -19,6 +19,7 @@ from adp.curation.ops.decontaminate.shares import (
     held,
     item_counts,
 )
+from adp.curation.tasks import tasks_of
 from adp.curation.views import views
 from adp.curation.words import I64
 
@@ -61,7 +62,7 @@ def texts(partition: Partition, kinds: Sequence[str]) -> pl.DataFrame:
     said = views(partition, kinds).select("seq", pl.col("step").cast(pl.Int32), "kind", "text")
     if "task" not in kinds:
         return said
-    told = partition.read("tasks", ["instruction"]).filter(pl.col("instruction").is_not_null())
+    told = tasks_of(partition, ["instruction"]).filter(pl.col("instruction").is_not_null())
     nowhere = pl.lit(None, pl.Int32).alias("step")
     own = told.select(
         "seq", nowhere, pl.lit("task").alias("kind"), pl.col("instruction").alias("text")
