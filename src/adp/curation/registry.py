@@ -12,6 +12,7 @@ OPS: Registry[Op] = Registry(
         name: f"adp.curation.ops.{name}:OP"
         for name in (
             "annotate",
+            "pairs",
         )
     },
 )  # fmt: skip
