@@ -20,6 +20,7 @@ OPS: Registry[Op] = Registry(
             "mask",
             "measure",
             "mix",
+            "pairs",
             "pareto",
             "python",
             "replay",

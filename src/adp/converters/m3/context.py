@@ -114,7 +114,7 @@ def _edit(context: Context, common: int, wanted: list[Seen], builder: RowBuilder
 def _message(raw: Raw, seen: Seen, builder: RowBuilder, path: str, losses: Losses) -> int:
     """Add a message of the input as a step."""
     columns: Columns = {"source": "environment", "kind": "message"}
-    if isinstance(seen, tuple):
+    if isinstance(seen, tuple) and not jsontext.has_mark(seen[0]):
         role = seen[0]
         columns["source"] = k.SOURCES.get(role, "environment")
         columns["text"] = builder.text(seen[1])
@@ -122,7 +122,7 @@ def _message(raw: Raw, seen: Seen, builder: RowBuilder, path: str, losses: Losse
         columns["extra"] = shape.pack(None, shape=form)
         return builder.step(columns)
     message = Source(raw, path, losses) if jsontext.first_byte(raw) == BRACE else None
-    if message is not None and all(message.first(key) == QUOTE for key in k.MESSAGE):
+    if message is not None and _is_message(message):
         role, text = message.text("role") or "", message.text("content") or ""
         columns["source"] = k.SOURCES.get(role, "environment")
         columns["text"] = builder.text(text)
@@ -136,3 +136,9 @@ def _message(raw: Raw, seen: Seen, builder: RowBuilder, path: str, losses: Losse
     columns |= {"kind": "event", **parts.columns()}
     columns["extra"] = shape.pack(None, shape={"message": None})
     return builder.step(columns)
+
+
+def _is_message(message: Source) -> bool:
+    """Whether an object has a role that can be stored, and a text."""
+    texts = all(message.first(key) == QUOTE for key in k.MESSAGE)
+    return texts and not jsontext.has_mark(bytes(message.values["role"]).decode("utf-8"))

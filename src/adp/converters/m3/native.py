@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from adp.converters.atif.form import members
 from adp.converters.m3 import keys as k
 from adp.converters.m3.pen import Item, Pen
 from adp.converters.m3.said import arguments_of, plain_text, take_apart, with_thought
@@ -42,7 +43,12 @@ class Written:
 
 
 def native_turn(
-    pen: Pen, step: Step, path: str, rows: Rows, known: Item, query: str | None
+    pen: Pen,
+    step: Step,
+    path: str,
+    rows: Rows,
+    known: Item | None = None,
+    query: str | None = None,
 ) -> Written:
     """Write a turn.
 
@@ -51,7 +57,7 @@ def native_turn(
         step: the step.
         path: where it is.
         rows: what came back.
-        known: ``input`` and ``alternate_trace``; empty for an alternate.
+        known: ``input`` and ``alternate_trace``, if they are there; None for an alternate.
         query: the next query of the user.
     """
     extra = pen.extra(step)
@@ -81,12 +87,12 @@ def native_turn(
         meta["observation"] = _string(seen)
     role = form.get("role", usual_role(bool(step.calls)))
     out: Item = {"role": _string(role), "content": _string(text)}
+    order = k.ALTERNATE if known is None else k.INTERACTION
     known = {
-        **known,
+        **(known or {}),
         "actor": _string(original(step, "actor", extra)),
         "reward": pen.judged(step, path, extra),
     }
-    order = k.INTERACTION if "input" in known or "alternate_trace" in known else k.ALTERNATE
     return Written(
         item=pen.turn(known, meta, out, extra, order),
         message=None if role is None or text is None else out,
@@ -121,8 +127,7 @@ def _arguments(step: Step, said: Any, extra: Extra, pen: Pen) -> Any:
     if alone:
         written = [_object(call) for call in alone]
         return written[0] if len(written) == 1 else written
-    inner = extra.fields.get("metadata")
-    if inner is not None and "action_arguments" in jsontext.decode_exact(inner):
+    if "action_arguments" in (members(extra.fields.get("metadata")) or {}):
         return None
     if said is None:
         return None

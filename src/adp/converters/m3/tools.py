@@ -18,7 +18,7 @@ def offered(raw: Raw) -> str | None:
     A tool has the properties of its parameters alone; without a word on which are required, all
     are.
     """
-    if jsontext.first_byte(raw) != _BRACKET:
+    if jsontext.first_byte(raw) != _BRACKET or jsontext.has_mark(bytes(raw).decode("utf-8")):
         return None
     found: list[Any] = []
     for item in jsontext.decode_array(raw):

@@ -59,7 +59,9 @@ def read_turn(raw: Raw, path: str, losses: Losses) -> Turn:
     meta = source.inner("metadata", losses)
     written = source.inner("output", losses)
     if written is not None:
-        out.role, out.said = written.text("role"), written.text("content")
+        out.said = written.text("content")
+        if not jsontext.has_mark(bytes(written.values.get("role", b"")).decode("utf-8")):
+            out.role = written.text("role")
     thought = meta.text("thought") if meta is not None else None
     _read_said(out, meta, thought)
     if meta is not None:
@@ -68,14 +70,22 @@ def read_turn(raw: Raw, path: str, losses: Losses) -> Turn:
     if written is not None:
         source.close("output", written, k.OUTPUT)
     out.columns["actor"] = source.text("actor")
-    if source.first("reward") == QUOTE:
-        labels, regular = labels_of(jsontext.decode_value(source.take("reward")))
-        out.columns["labels"] = labels
-        if not regular:
-            out.form["reward"] = "whole"
-    else:
-        out.columns["reward"] = source.number("reward")
+    _read_reward(out)
     return out
+
+
+def _read_reward(out: Turn) -> None:
+    """The categories of the reward as labels, or the reward when it is a number."""
+    if out.source.first("reward") != QUOTE:
+        out.columns["reward"] = out.source.number("reward")
+        return
+    text = jsontext.decode_value(out.source.values["reward"])
+    if jsontext.has_mark(text):
+        return
+    out.source.take("reward")
+    out.columns["labels"], regular = labels_of(text)
+    if not regular:
+        out.form["reward"] = "whole"
 
 
 def _read_said(out: Turn, meta: Source | None, thought: str | None) -> None:

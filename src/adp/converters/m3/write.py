@@ -223,7 +223,7 @@ class Writer:
             return []
         rows = [(f"$.steps[0].observations[{n}]", row) for n, row in enumerate(first.observations)]
         if pen.native:
-            found = [native_turn(pen, first, "$.steps[0]", rows, {}, None)]
+            found = [native_turn(pen, first, "$.steps[0]", rows)]
         else:
             found = foreign_turns(pen, first, "$.steps[0]", rows)
         if len(branch.steps) > 1 or len(found) > 1 or branch.branches or branch.early_observations:
