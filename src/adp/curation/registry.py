@@ -13,6 +13,7 @@ OPS: Registry[Op] = Registry(
         for name in (
             "annotate",
             "decontaminate",
+            "split",
         )
     },
 )  # fmt: skip
