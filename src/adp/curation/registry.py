@@ -24,6 +24,7 @@ OPS: Registry[Op] = Registry(
             "pareto",
             "python",
             "replay",
+            "split",
         )
     },
 )

@@ -85,50 +85,48 @@ def _levels(outcome: Outcome) -> list[str | None]:
 # ---- ids ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("run", "level"),
-    [
-        ({"columns": {"task_id": "acme__rocket-1234"}}, "instance"),
-        ({"columns": {"task_id": "ACME__Rocket-1234_17"}}, "instance"),
-        ({"columns": {"source_id": "swe/acme__rocket-1234.traj"}}, "instance"),
-        ({"columns": {"task_id": "acme__rocket-12345"}}, "repository"),
-        ({"columns": {"task_id": "acme__rocket-123"}}, "repository"),
-        ({"columns": {"task_id": "acme__rocket.1a2b3c"}}, "repository"),
-        ({"columns": {"task_id": "bigacme__rocket-1234"}}, None),
-        ({"columns": {"task_id": "acme__rocketry-1234"}}, None),
-        ({"columns": {"task_id": None}}, None),
-        ({"columns": {"extra": '{"image": "sweb.acme_1776_rocket-1234:latest"}'}}, "instance"),
-        (
-            {
-                "columns": {"task_id": "t"},
-                "task": {"environment_config": '{"commit": "0123456789abcdef"}'},
-            },
-            "instance",
-        ),
-        ({"columns": {"task_id": "t"}, "task": {"environment": "x0123456789abcdef"}}, None),
-        ({"user": ["Fix https://github.com/Acme/rocket/issues/1234 please"]}, "instance"),
-        ({"user": ["Fix acme/rocket#1234."]}, "instance"),
-        ({"user": ["Fix acme/rocket#12345."]}, "repository"),
-        ({"user": ["Clone https://github.com/acme/rocket.git now"]}, "repository"),
-        ({"user": ["Clone git@github.com:acme/rocket and go"]}, "repository"),
-        ({"user": ["See https://github.com/acme/rocket/blob/main/x.py"]}, "repository"),
-        ({"user": ["The repository acme/rocket."]}, "repository"),
-        ({"user": ["It is in /src/acme/rocket/x.py or acme/rocket/x.py"]}, None),
-        ({"user": ["acme/rocket-ui"]}, None),
-        ({"user": ["git checkout 0123456789abcdef0123456789abcdef01234567"]}, "instance"),
-        ({"agent": ["acme__rocket-1234"]}, None),
-    ],
-)
-def test_ids_issues_commits_and_repositories(
-    tmp_path: Path, run: dict[str, Any], level: str | None
-) -> None:
+NAMED: list[tuple[dict[str, Any], str | None]] = [
+    ({"columns": {"task_id": "acme__rocket-1234"}}, "instance"),
+    ({"columns": {"task_id": "ACME__Rocket-1234_17"}}, "instance"),
+    ({"columns": {"source_id": "swe/acme__rocket-1234.traj"}}, "instance"),
+    ({"columns": {"task_id": "acme__rocket-12345"}}, "repository"),
+    ({"columns": {"task_id": "acme__rocket-123"}}, "repository"),
+    ({"columns": {"task_id": "acme__rocket.1a2b3c"}}, "repository"),
+    ({"columns": {"task_id": "bigacme__rocket-1234"}}, None),
+    ({"columns": {"task_id": "acme__rocketry-1234"}}, None),
+    ({"columns": {"task_id": None}}, None),
+    ({"columns": {"extra": '{"image": "sweb.acme_1776_rocket-1234:latest"}'}}, "instance"),
+    (
+        {
+            "columns": {"task_id": "t"},
+            "task": {"environment_config": '{"commit": "0123456789abcdef"}'},
+        },
+        "instance",
+    ),
+    ({"columns": {"task_id": "u"}, "task": {"environment": "x0123456789abcdef"}}, None),
+    ({"user": ["Fix https://github.com/Acme/rocket/issues/1234 please"]}, "instance"),
+    ({"user": ["Fix acme/rocket#1234."]}, "instance"),
+    ({"user": ["Fix acme/rocket#12345."]}, "repository"),
+    ({"user": ["Clone https://github.com/acme/rocket.git now"]}, "repository"),
+    ({"user": ["Clone git@github.com:acme/rocket and go"]}, "repository"),
+    ({"user": ["See https://github.com/acme/rocket/blob/main/x.py"]}, "repository"),
+    ({"user": ["The repository acme/rocket."]}, "repository"),
+    ({"user": ["It is in /src/acme/rocket/x.py or acme/rocket/x.py"]}, None),
+    ({"user": ["acme/rocket-ui"]}, None),
+    ({"user": ["git checkout 0123456789abcdef0123456789abcdef01234567"]}, "instance"),
+    ({"agent": ["acme__rocket-1234"]}, None),
+]
+
+
+def test_ids_issues_commits_and_repositories(tmp_path: Path) -> None:
     row = {name: SWE[name] for name in ("instance_id", "repo", "base_commit")}
-    outcome = _run(tmp_path, [row], run)
-    assert _levels(outcome) == [level]
+    outcome = _run(tmp_path, [row], *(run for run, _ in NAMED))
+    found = list(zip([run for run, _ in NAMED], _levels(outcome), strict=True))
+    assert found == NAMED
     assert outcome.dropped is not None
     assert outcome.events is not None
-    assert outcome.dropped.height == (level == "instance")
-    assert outcome.events.height == (level == "repository")
+    for frame, level in ((outcome.dropped, "instance"), (outcome.events, "repository")):
+        assert frame["seq"].to_list() == [n for n, (_, one) in enumerate(NAMED) if one == level]
 
 
 def test_the_place_of_an_id_is_told(tmp_path: Path) -> None:
@@ -224,29 +222,27 @@ def test_tiny_items_are_reported_as_not_compared(
 LINES = [line[1:] for line in PATCH.splitlines() if line[0] == "+" and line[:3] != "+++"][:4]
 
 
-@pytest.mark.parametrize(
-    ("call", "share"),
-    [
-        ({"arguments": json.dumps({"path": "x", "new_str": "\n".join(LINES)})}, 1.0),
-        ({"arguments": json.dumps({"path": "x", "new_str": "\n".join(LINES[1:3])})}, 0.5),
-        ({"arguments": json.dumps({"path": "x", "new_str": LINES[0]})}, 0.25),
-        ({"arguments": json.dumps({"cmd": "cat <<X\n  " + "\n".join(LINES) + "\nX"})}, 1.0),
-        ({"arguments": json.dumps({"patch": PATCH})}, 1.0),
-        ({"arguments": json.dumps({"old_str": "return old_value(first, second)"})}, 0.0),
-        ({"arguments_raw": '{"new_str": ' + "\n".join(LINES), "arguments_kind": "invalid"}, 0.75),
-        ({}, 0.0),
-    ],
-)
-def test_the_lines_of_a_patch_are_found_in_edits_and_commands(
-    tmp_path: Path, call: dict[str, Any], share: float
-) -> None:
-    outcome = _run(tmp_path, [SWE], {"calls": [call]})
+EDITS: list[tuple[dict[str, Any], float]] = [
+    ({"arguments": json.dumps({"path": "x", "new_str": "\n".join(LINES)})}, 1.0),
+    ({"arguments": json.dumps({"path": "x", "new_str": "\n".join(LINES[1:3])})}, 0.5),
+    ({"arguments": json.dumps({"path": "x", "new_str": LINES[0]})}, 0.25),
+    ({"arguments": json.dumps({"cmd": "cat <<X\n  " + "\n".join(LINES) + "\nX"})}, 1.0),
+    ({"arguments": json.dumps({"patch": PATCH})}, 1.0),
+    ({"arguments": json.dumps({"old_str": "return old_value(first, second)"})}, 0.0),
+    ({"arguments_raw": '{"new_str": ' + "\n".join(LINES), "arguments_kind": "invalid"}, 0.75),
+    ({}, 0.0),
+]
+
+
+def test_the_lines_of_a_patch_are_found_in_edits_and_commands(tmp_path: Path) -> None:
+    outcome = _run(tmp_path, [SWE], *({"calls": [call]} for call, _ in EDITS))
     assert outcome.columns is not None
-    assert outcome.columns["contamination"].to_list() == [share]
-    assert _levels(outcome) == ["patch" if share >= 0.5 else None]
     assert outcome.dropped is not None
-    if share >= 0.5:
-        evidence = json.loads(outcome.dropped["evidence"][0])
+    shares = [share for _, share in EDITS]
+    assert outcome.columns["contamination"].to_list() == shares
+    assert _levels(outcome) == ["patch" if share >= 0.5 else None for share in shares]
+    for text in outcome.dropped["evidence"]:
+        evidence = json.loads(text)
         assert evidence["spans"][0]["step"] == 0
         assert "if total" in evidence["spans"][0]["text"]
 
@@ -348,7 +344,7 @@ def test_named_fields_and_fields_in_fields(tmp_path: Path) -> None:
         ({"file": "broken.parquet"}, "cannot read broken.parquet"),
         ({"file": "broken.jsonl.gz"}, "cannot read broken.jsonl.gz"),
         ({"file": "odd.jsonl"}, "cannot tell which field of odd.jsonl holds the task"),
-        ({"file": "b.jsonl", "text": "qestion"}, "the field qestion is in no item of b.jsonl"),
+        ({"file": "b.jsonl", "text": "questions"}, "the field questions is in no item of b.jsonl"),
         ({"file": "b.jsonl", "fields": "x"}, "Extra inputs are not permitted"),
     ],
 )

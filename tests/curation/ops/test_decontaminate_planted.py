@@ -45,14 +45,15 @@ def _flagged(folder: Path, prompt: str) -> set[int]:
 
 def accept(planted: Planted, folder: Path) -> None:
     """What must hold, with and without a prompt that all documents share."""
-    flagged = {prompt: _flagged(folder, prompt) for prompt in PROMPTS}
     truth = {seq for seq, one in enumerate(planted.documents) if one.share >= 0.5}
-    for found in flagged.values():
+    without = _flagged(folder, "none")
+    for prompt in PROMPTS:
+        found = without if prompt == "none" else _flagged(folder, prompt)
         assert len(found & truth) >= 0.95 * len(found), "precision"
         assert len(found & truth) >= 0.9 * len(truth), "recall"
-    assert flagged["none"] == flagged["message"] == flagged["prefix"], "shared prompt"
+        assert found == without, "shared prompt"
     turns = {seq for seq, one in enumerate(planted.documents) if one.why == "turns"}
-    assert not flagged["none"] & turns, "message boundary"
+    assert not without & turns, "message boundary"
 
 
 def test_precision_and_recall_with_and_without_a_shared_prompt(

@@ -150,7 +150,7 @@ def pools(draw: st.DrawFn) -> tuple[list[list[str]], list[list[str]]]:
     return documents, [[" ".join(message) for message in item] for item in items]
 
 
-@settings(max_examples=50)
+@settings(max_examples=30)
 @given(
     pool=pools(),
     n=st.integers(2, 4),
