@@ -16,6 +16,7 @@ OPS: Registry[Op] = Registry(
             "decontaminate",
             "dedup_exact",
             "dedup_near",
+            "dedup_semantic",
             "filter",
             "mask",
             "measure",

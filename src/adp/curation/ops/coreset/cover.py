@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from adp.curation.vectors import squares
+from adp.curation.vectors import in_threads, squares
 
 Array = np.ndarray[Any, Any]
 
-_ROWS = 2048
-_CENTERS = 2048
+_ROWS = 1024
+_CENTERS = 1024
 
 
 @dataclass
@@ -52,21 +52,34 @@ def coverage(matrix: Array, selected: Array, rows: Array | None = None) -> Cover
     """
     length = squares(matrix)
     places = np.arange(len(matrix)) if rows is None else rows
+
+    def part(start: int) -> tuple[Array, Array, Array]:
+        return _nearest(matrix, length, selected, places[start : start + _ROWS])
+
+    parts = list(in_threads(part, range(0, len(places), _ROWS)))
+    if not parts:
+        return Coverage(np.zeros(0, np.int64), np.zeros(0), 0.0)
+    nearest, gaps, cosines = (np.concatenate(part) for part in zip(*parts, strict=True))
+    return Coverage(nearest, np.sqrt(np.maximum(gaps, 0)), float(cosines.sum()))
+
+
+def _nearest(
+    matrix: Array, length: Array, selected: Array, places: Array
+) -> tuple[Array, Array, Array]:
+    """Of some rows the nearest selected row, its squared distance, and the highest cosine."""
     nearest = np.zeros(len(places), np.int64)
     gaps = np.full(len(places), np.inf)
     cosines = np.zeros(len(places))
+    own = matrix[places].astype(np.float64)
     for first in range(0, len(selected), _CENTERS):
         part = selected[first : first + _CENTERS]
-        centers = matrix[part].astype(np.float64).T
-        for start in range(0, len(places), _ROWS):
-            at = slice(start, start + _ROWS)
-            gap = matrix[places[at]].astype(np.float64) @ centers
-            np.maximum(cosines[at], gap.max(axis=1), out=cosines[at])
-            gap *= -2
-            gap += length[part]
-            best = gap.argmin(axis=1)
-            found = gap[np.arange(len(best)), best] + length[places[at]]
-            closer = found < gaps[at]
-            gaps[at][closer] = found[closer]
-            nearest[at][closer] = first + best[closer]
-    return Coverage(nearest, np.sqrt(np.maximum(gaps, 0)), float(cosines.sum()))
+        gap = own @ matrix[part].astype(np.float64).T
+        np.maximum(cosines, gap.max(axis=1), out=cosines)
+        gap *= -2
+        gap += length[part]
+        best = gap.argmin(axis=1)
+        found = gap[np.arange(len(best)), best] + length[places]
+        closer = found < gaps
+        gaps[closer] = found[closer]
+        nearest[closer] = first + best[closer]
+    return nearest, gaps, cosines

@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 
 from adp.curation.ops.coreset.greedy import Selection
-from adp.curation.vectors import one_thread
+from adp.curation.vectors import in_threads, one_thread
 
 Array = np.ndarray[Any, Any]
 
@@ -44,7 +44,7 @@ _COARSE = 4000
 """Numbers of a vector are multiples of 1 / 4000: products of two vectors are below 2**24, in
 multiples of 1 / 4000**2."""
 
-_BLOCK = 512
+_BLOCK = 256
 _CHANGED = 32
 _SPAN = 64
 """Columns of which the search for neighbours first takes the maximum."""
@@ -187,8 +187,8 @@ class Near:
 def neighbours(matrix: Array, most: int) -> Near:
     """For each row find its most similar rows; of equal ones the lower."""
     numbers = coarse(matrix)
-    found: list[tuple[Array, Array, Array]] = []
-    for start in range(0, len(matrix), _BLOCK):
+
+    def part(start: int) -> tuple[Array, Array, Array]:
         products = numbers[start : start + _BLOCK] @ numbers.T
         row, column = np.nonzero(products >= _limits(products, most)[:, None])
         value = products[row, column]
@@ -196,7 +196,9 @@ def neighbours(matrix: Array, most: int) -> Near:
         row, column, value = row[order], column[order], value[order]
         rank = np.arange(len(row)) - np.searchsorted(row, row)
         keep = (rank < most) & (value > 0)
-        found.append(((row[keep] + start).astype(np.int32), column[keep], value[keep]))
+        return (row[keep] + start).astype(np.int32), column[keep], value[keep]
+
+    found = in_threads(part, range(0, len(matrix), _BLOCK))
     rows, columns, values = (np.concatenate(parts) for parts in zip(*found, strict=True))
     order = np.argsort(columns, kind="stable")
     starts = np.searchsorted(columns[order], np.arange(len(matrix) + 1))

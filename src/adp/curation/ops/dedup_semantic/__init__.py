@@ -1,0 +1,235 @@
+"""Trajectories that mean nearly the same: of each group one stays.
+
+Trajectories are compared by the cosine of their vectors: a column of the pool, such as the
+embeddings of a model, or vectors of the words of their texts. The threshold belongs to the vectors:
+0.95 suits those that are made here; look at the least similar pairs in the report before you trust
+another one.
+
+Clusters are stars around an anchor, which is the one that stays: the trajectories are gone through
+in the order of ``keep``, and each that is free takes all free ones that are near it. Attempts at
+one task, by the task ids of the source, are not compared with each other. A trajectory whose vector
+is zeros is like no other. When a cluster or the loss of a data set is suspiciously big, the op
+stops instead of emptying the data: see ``alarm``.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from pydantic import Field, field_validator
+
+from adp.curation.op import Op, Outcome
+from adp.curation.ops.dedup_semantic.planes import banded_stars
+from adp.curation.ops.dedup_semantic.stars import Rows, exact_stars
+from adp.curation.pool import COLUMNS
+from adp.curation.survivors import DEFAULT_KEEP, KEEP_TEXT, check_keep, in_order, keep_columns
+from adp.curation.vectors import VectorOptions, vectors_of
+from adp_schema.errors import RecipeError
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from adp.curation.pool import Pool
+
+REASON = "semantic duplicate"
+
+_FEW = 20
+"""Fewer than this many are no reason for an alarm."""
+
+_SHOWN = 5
+
+
+class DedupSemantic(VectorOptions):
+    """Options of `dedup_semantic`."""
+
+    threshold: float = Field(0.95, gt=0, le=1, description="Least cosine of a duplicate.")
+    attempts: Literal["separate", "together"] = Field(
+        "separate",
+        description="separate: two trajectories with the same task_id of the same data set are "
+        "never duplicates; together: they may be.",
+    )
+    keep: tuple[str, ...] = Field(DEFAULT_KEEP, description=KEEP_TEXT)
+    drop: bool = Field(
+        True, description="Leave out all but the anchors; false only adds the columns."
+    )
+    exact_up_to: int = Field(
+        200_000,
+        ge=0,
+        description="With more trajectories than this, candidates come from random planes, which "
+        "miss up to 5 in 1,000 of the pairs at the threshold; else no pair is missed.",
+    )
+    alarm: Literal["stop", "warn"] = Field(
+        "stop", description="What happens when too much would go: stop the recipe, or say so."
+    )
+    alarm_cluster: float = Field(
+        0.05, gt=0, le=1, description="Share of all trajectories that one cluster may hold."
+    )
+    alarm_loss: float = Field(
+        0.5, gt=0, le=1, description="Share of a data set that may go; fewer than 20 always may."
+    )
+
+    @field_validator("keep")
+    @classmethod
+    def _keep(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(check_keep(value))
+
+
+def run(pool: Pool, options: DedupSemantic) -> Outcome:
+    """Find the clusters, and of each the one that stays."""
+    import polars as pl
+
+    ordered = in_order(pool.members, options.keep)
+    vectors = vectors_of(pool, options)
+    places = np.searchsorted(pool.members["seq"].to_numpy(), ordered["seq"].to_numpy())
+    known = np.flatnonzero(vectors.matrix[places].any(axis=1))
+    rows = Rows(vectors.matrix[places[known]], _tasks(ordered, options)[known], options.threshold)
+    exact = len(known) <= options.exact_up_to
+    stars = exact_stars(rows) if exact else banded_stars(rows)
+    anchor, cosine = np.arange(len(places)), np.ones(len(places))
+    anchor[known], cosine[known] = known[stars.anchor], stars.cosine
+    gone = anchor != np.arange(len(anchor))
+    names = ordered["trajectory_id"]
+    columns = pl.DataFrame(
+        {
+            "seq": ordered["seq"],
+            "trajectory_id": names,
+            "dataset": ordered["dataset"],
+            "semantic_cluster": names.gather(anchor),
+            "semantic_cluster_size": np.bincount(anchor, minlength=len(anchor))[anchor],
+            "semantic_similarity": pl.Series(np.where(gone, cosine, np.nan), nan_to_null=True),
+            "gone": gone,
+        }
+    ).sort("seq")
+    alarms = _alarms(columns, options)
+    if alarms and options.alarm == "stop":
+        raise RecipeError(
+            f"dedup_semantic: {alarms[0]}, which looks like a threshold that is too low or texts "
+            "that are mostly boilerplate; look at the cluster (drop: false with alarm: warn), "
+            "raise the threshold, or set alarm: warn"
+        )
+    summary = {
+        "vectors": {"from": vectors.origin, "zeros": vectors.zeros},
+        "search": "exact" if exact else "random planes",
+        "compared": len(known),
+        "not_compared": len(pool) - len(known),
+        "clusters": int((np.bincount(anchor[gone]) > 0).sum()) if gone.any() else 0,
+        "duplicates": int(gone.sum()),
+        "largest_cluster": int(columns["semantic_cluster_size"].max() or 0),  # type: ignore[arg-type]
+        "least_similar": _least_similar(columns),
+        "alarms": alarms,
+    }
+    return Outcome(
+        columns=columns.drop("trajectory_id", "dataset", "gone"),
+        dropped=_dropped(columns) if options.drop else None,
+        summary=summary,
+        lines=_lines(summary, options),
+    )
+
+
+def _tasks(ordered: pl.DataFrame, options: DedupSemantic) -> np.ndarray[Any, Any]:
+    """A number for each task that the source names; -1 for trajectories that may match all."""
+    import polars as pl
+
+    if options.attempts == "together":
+        return np.full(ordered.height, -1)
+    number = pl.struct(pl.col("dataset").fill_null(""), "task_id").rank("dense").cast(pl.Int64)
+    named = pl.when(pl.col("task_id").is_not_null()).then(number).otherwise(-1)
+    return ordered.select(named.alias("task"))["task"].to_numpy()
+
+
+def _alarms(columns: pl.DataFrame, options: DedupSemantic) -> list[str]:
+    """What is suspicious, one phrase each."""
+    import polars as pl
+
+    found = []
+    largest = columns.sort("semantic_cluster_size", "seq", descending=[True, False]).head(1)
+    for size, name in largest.select("semantic_cluster_size", "semantic_cluster").iter_rows():
+        if size > max(options.alarm_cluster * columns.height, _FEW):
+            found.append(f"the cluster of {name} has {size:,} of {columns.height:,} trajectories")
+    losses = (
+        columns.group_by(pl.col("dataset").fill_null(""))
+        .agg(pl.col("gone").sum().alias("lost"), pl.len().alias("had"))
+        .sort("dataset")
+    )
+    for name, lost, had in losses.iter_rows():
+        if lost > options.alarm_loss * had and lost >= _FEW:
+            found.append(f"the data set {name} would lose {lost:,} of {had:,} trajectories")
+    return found
+
+
+def _least_similar(columns: pl.DataFrame) -> list[dict[str, Any]]:
+    """The duplicates that are least like their anchors: where a threshold shows its faults."""
+    rows = columns.filter(columns["gone"]).sort("semantic_similarity", "seq").head(_SHOWN)
+    return [
+        {"anchor": anchor, "trajectory_id": name, "similarity": round(similarity, 4)}
+        for anchor, name, similarity in rows.select(
+            "semantic_cluster", "trajectory_id", "semantic_similarity"
+        ).iter_rows()
+    ]
+
+
+def _dropped(columns: pl.DataFrame) -> pl.DataFrame:
+    import polars as pl
+
+    gone = columns.filter(columns["gone"])
+    evidence = [
+        json.dumps(
+            {"anchor": anchor, "similarity": round(similarity, 4)},
+            ensure_ascii=False,
+            sort_keys=True,
+        )
+        for anchor, similarity in gone.select("semantic_cluster", "semantic_similarity").iter_rows()
+    ]
+    return gone.select(
+        "seq", pl.lit(REASON).alias("reason"), pl.Series("evidence", evidence, dtype=pl.String)
+    )
+
+
+def _lines(summary: dict[str, Any], options: DedupSemantic) -> list[str]:
+    lines = [
+        f"{summary['duplicates']:,} trajectories have a cosine of at least {options.threshold:g} "
+        f"with another one, in {summary['clusters']:,} clusters; the largest has "
+        f"{summary['largest_cluster']:,}"
+    ]
+    if summary["least_similar"]:
+        pairs = (
+            f"{one['trajectory_id']} and {one['anchor']} ({one['similarity']:.3f})"
+            for one in summary["least_similar"]
+        )
+        lines.append("the least similar: " + ", ".join(pairs))
+    if summary["vectors"]["zeros"]:
+        lines.append(
+            f"{summary['vectors']['zeros']:,} have no words or a vector of zeros and were not "
+            "compared"
+        )
+    return [*lines, *(f"alarm: {alarm}" for alarm in summary["alarms"])]
+
+
+def _needs(options: DedupSemantic) -> Iterable[str]:
+    wanted = [*keep_columns(options.keep), *([options.embedding] if options.embedding else [])]
+    return [name for name in wanted if name not in COLUMNS]
+
+
+def _columns(options: DedupSemantic) -> Mapping[str, str]:
+    return {
+        "semantic_cluster": "trajectory_id of the anchor of the cluster, the one that stays.",
+        "semantic_cluster_size": "Trajectories of the cluster, itself included.",
+        "semantic_similarity": "Cosine with the anchor; null for anchors.",
+    }
+
+
+OP = Op(
+    name="dedup_semantic",
+    title="Of trajectories whose vectors are nearly the same, keep one.",
+    options=DedupSemantic,
+    run=run,
+    cost="50,000 vectors of 384 dimensions take a few seconds, exactly; twice as many take four "
+    "times as long. Memory for 6 bytes a dimension of each.",
+    source='Abbas and others, 2023, "SemDeDup", with stars around an anchor instead of k-means; '
+    "random planes after Charikar, 2002.",
+    needs=_needs,
+    columns=_columns,
+)
