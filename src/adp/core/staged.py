@@ -11,15 +11,12 @@ from __future__ import annotations
 import contextlib
 import functools
 import json
-import multiprocessing
 import os
 import platform
 import shutil
 import sys
-import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
@@ -29,7 +26,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from adp.core.progress import Progress
-from adp.core.start import skip_pandas
+from adp.core.workers import processes
 from adp.version import __version__
 from adp_schema.errors import OutputExistsError
 from adp_schema.journal import GROWING
@@ -67,8 +64,6 @@ class Result(Protocol):
 
 AnyJob = TypeVar("AnyJob", bound=Job)
 AnyResult = TypeVar("AnyResult", bound=Result)
-Given = TypeVar("Given")
-Made = TypeVar("Made")
 
 
 @dataclass
@@ -291,41 +286,3 @@ def do_jobs(
         done[result.index] = result
         report.advance(sizes[result.index])
     return [done[index] for index in sorted(done)]
-
-
-def processes(
-    work: Callable[[Given], Made], jobs: Sequence[Given], workers: int | None
-) -> Iterator[Made]:
-    """Do jobs in this process, or in spawned ones; what is done first comes first.
-
-    Args:
-        work: does a job; a function of a module.
-        jobs: its arguments.
-        workers: number of processes; None takes one a core.
-    """
-    count = min(workers or os.cpu_count() or 1, len(jobs))
-    if count <= 1:
-        yield from map(work, jobs)
-        return
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(count, mp_context=context, initializer=_begin_worker) as pool:
-        futures = [pool.submit(work, job) for job in jobs]
-        try:
-            for future in as_completed(futures):
-                yield future.result()
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
-
-
-def _begin_worker() -> None:
-    """Prepare a worker. When its run is killed it ends too, or it would wait for ever."""
-    skip_pandas()
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-
-
-def _end_with_parent() -> None:
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        parent.join()
-        os._exit(1)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from adp.core.condition import check_condition, own_lines
 from adp.core.progress import Progress, Silent
-from adp.core.staged import processes
+from adp.core.workers import processes
 from adp.curation.inputs import Input
 from adp.curation.partitions import Partition, cut
 from adp_schema.errors import QueryError

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from adp.core import shards
 from adp.core.progress import Progress, Silent
 from adp.core.staged import StagedRun, versions
+from adp.core.workers import shared
 from adp.curation import stage_files
 from adp.curation.check_plan import check_columns, check_plan
 from adp.curation.inputs import Input
@@ -96,10 +97,22 @@ def run(
     check_plan(recipe, allow_python=options.allow_python)
     inputs = open_recipe_inputs(recipe)
     if out is None:
-        with tempfile.TemporaryDirectory(prefix="adp-curate-") as scratch:
+        with tempfile.TemporaryDirectory(prefix="adp-curate-") as scratch, shared():
             return _decide(recipe, inputs, Path(scratch), options, report)[0]
     key = _key(recipe, inputs, options)
     staged = StagedRun(out, key, options.workers)
+    with shared():
+        return _run(recipe, inputs, staged, options, report)
+
+
+def _run(
+    recipe: Recipe,
+    inputs: list[Input],
+    staged: StagedRun,
+    options: CurateOptions,
+    report: Progress,
+) -> Curated:
+    """Decide, and write."""
     try:
         curated, chosen = _decide(recipe, inputs, staged.scratch / "curate", options, report)
     except AdpError:
