@@ -172,7 +172,8 @@ def _report(done: Curated, out: str | None, *, link: bool) -> None:
         )
     screen.print(table)
     for stage in done.report["stages"]:
-        said = [f"{count:,} {reason}" for reason, count in stage["reasons"].items()]
+        told = " ".join(stage["lines"])
+        said = [f"{n:,} {reason}" for reason, n in stage["reasons"].items() if reason not in told]
         for line in [*stage["lines"], *said]:
             screen.print(Text(f"{stage['stage']} {stage['name']}: {visible(line)}"), soft_wrap=True)
     _outputs(done.report["outputs"])

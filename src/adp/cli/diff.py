@@ -37,8 +37,8 @@ def diff(
         return
     screen = console()
     screen.print(f"{found.same:,} the same, {found.changed:,} changed")
-    table = light_table("count", f"in {visible(a)}", f"in {visible(b)}", "such as", right=["count"],
-                        fold=["such as"])  # fmt: skip
+    heads = (f"in {visible(a)}", f"in {visible(b)}", "such as")
+    table = light_table("count", *heads, right=["count"], fold=heads)
     for cell in found.cells:
         words = (cell["a"], cell["b"], ", ".join(cell["examples"]))
         table.add_row(f"{cell['count']:,}", *(Text(visible(word)) for word in words))
