@@ -14,7 +14,17 @@ from pathlib import Path
 
 from measure import Goal
 
-NAMES = ("start", "query", "redact", "convert", "framing", "growing", "pareto", "curate")
+NAMES = (
+    "start",
+    "query",
+    "redact",
+    "convert",
+    "framing",
+    "growing",
+    "decontaminate",
+    "pareto",
+    "curate",
+)
 
 
 def run_one(name: str, data: Path, *, small: bool) -> list[Goal]:

@@ -155,7 +155,8 @@ def text_index(texts: Sequence[Sequence[str]], n: int, min_words: int) -> Index:
         item_of = np.array(owner, np.int64)[words.text]
         place = _places(item_of, before)
         whole = lengths[words.text]
-        for size in sorted({min(int(one), n) for one in np.unique(whole) if one >= min_words}):
+        present = np.flatnonzero(np.bincount(lengths))
+        for size in sorted({min(one, n) for one in present.tolist() if one >= max(min_words, 1)}):
             hashes, start = grams(words, size)
             length = whole[start]
             own = (length == size) if size < n else (length >= max(n, min_words))
