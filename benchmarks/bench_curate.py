@@ -30,7 +30,7 @@ RECIPE: dict[str, Any] = {
     "seed": 17,
     "ops": [
         {"measure": {}},
-        {"pairs": {"rule": "attempts", "per_task": 1}},
+        {"pairs": {"rule": "attempts", "max_per_task": 1}},
         {"filter": {"sql": "success", "max": {"tokens": 20_000}}},
         {"decontaminate": {"against": [{"file": "benchmark.jsonl", "name": "made up"}]}},
         {"dedup_exact": {}},
