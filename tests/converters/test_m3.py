@@ -246,6 +246,18 @@ def test_a_finished_turn_is_a_context_edit():
     assert [one.steps[0].actor for one in branches] == ["expert", "agent"]
 
 
+def test_the_next_query_is_a_step_of_the_user_also_without_an_edit():
+    record = trees()
+    turns = record["interactions"]
+    asked = {"role": "user", "content": turns["2"]["metadata"]["observation"]}
+    turns["3"]["input"] = [*turns["2"]["input"], turns["2"]["output"], asked]
+    del turns["4"]
+    assert round_trip(record) == record
+    main, *_ = read_one(CONVERTER, json.dumps(record).encode())
+    assert [step.source for step in main.steps[4:]] == ["agent", "user", "agent"]
+    assert main.steps[4].observations == []
+
+
 def test_calls_reasoning_and_prose():
     main, other, _ = read_one(CONVERTER, TREES.read_bytes())
     step = main.steps[2]
