@@ -1,13 +1,14 @@
 """ET-Agent's validators on the trajectories of a store.
 
 The text of a trajectory is put together from the steps of the agent, in order, and what came back
-after each. A text that holds tags stands as it is; so one step with the whole trajectory, and steps
-with observations between them, both give ET-Agent's own text. What a store keeps apart is put
-between tags: reasoning in ``<think>``; calls of Python and of searches, which are recognised by
-kind and name, in ``<python>`` and ``<search>``, other calls in the name of their tool; results in
-``<result>``; the last text of the agent, or else the final answer, in ``<answer>``.
+after each. Where a text of the agent holds tags, all its texts stand as they are; so one step with
+the whole trajectory, and steps with observations between them, both give ET-Agent's own text. What
+a store keeps apart is put between tags: reasoning in ``<think>``; calls of Python and of searches,
+which are recognised by kind and name, in ``<python>`` and ``<search>``, other calls in the name of
+their tool; results in ``<result>``; and where no text has tags, the last text of the agent, or else
+the final answer, in ``<answer>``.
 
-The repair changes texts of steps that hold tags, and nothing else.
+The repair changes texts of the agent in trajectories whose texts hold tags, and nothing else.
 """
 
 from __future__ import annotations
@@ -105,12 +106,13 @@ def _pieces(rows: Rows) -> dict[int, list[Piece]]:
     found: dict[int, list[Piece]] = {seq: [] for seq in rows.seqs["seq"]}
     agent = rows.steps.filter(rows.steps["agent"]).select("seq", "step", "text", "reasoning")
     last = {seq: step for seq, step, *_ in agent.iter_rows()}
+    tagged = {seq for seq, _, text, _ in agent.iter_rows() if text and tags.TAGS.search(text)}
     for seq, step, text, reasoning in agent.iter_rows():
         own = found[seq]
         text = text or ""
         if reasoning and "<think>" not in text:
             own.append(Piece(f"<think>{reasoning}</think>"))
-        if tags.TAGS.search(text):
+        if seq in tagged:
             own.append(Piece(text, step))
         elif text.strip():
             ends = step == last[seq] and not calls[seq, step]
@@ -118,8 +120,7 @@ def _pieces(rows: Rows) -> dict[int, list[Piece]]:
         own += [Piece(one) for one in calls[seq, step] + results[seq, step]]
     for seq, own in found.items():
         answer = answers.get(seq)
-        tagged = any("<answer>" in piece.text or piece.step is not None for piece in own)
-        if answer and not tagged:
+        if answer and seq not in tagged and not any("<answer>" in piece.text for piece in own):
             own.append(Piece(f"<answer>{answer}</answer>"))
         found[seq] = _apart(own)
     return found

@@ -1,7 +1,29 @@
-"""Numbers about each trajectory: sizes, errors, loops, retries, ends, faults, cheats.
+"""Numbers about each trajectory. Nothing is dropped: a recipe decides what they mean.
 
-Nothing is dropped. What the numbers mean, and where they come from, is said where they are made:
-`sizes`, `errors`, `loops`, `ends`, `malformed`, `usage` and `cheats`.
+**Results.** In many data sets a result stands in a step of the user or of the environment, right
+behind the step that called; it counts as the result of the step's last call.
+
+**Tokens** are counted by a tokenizer, or estimated: each byte counts by what it is (a small letter
+0.15, a capital 0.42, a digit 1.3, a space 0.34, a line end 0.4, another ASCII character 0.6, a byte
+beyond ASCII 0.3), each text 0.7 more. On 53 data sets, each left out of the fit in turn, the tokens
+of a trajectory come out wrong by 5 % in the median, by less than 11 % in nine of ten, by 24 % at
+worst; a quarter of the bytes is wrong by 14 %, 28 % and 68 %.
+
+**Errors.** A result failed when the source marks it as an error, gives it an error type, or an exit
+status other than 0. A failed result says nothing about a trajectory by itself. What the text blames
+is told apart: the surroundings (infrastructure) or the agent; see ``faults.py``.
+
+**Loops.** Two calls are the same when tool and arguments are, as JSON with sorted keys. A loop is a
+longest stretch in which a block of one, two or three calls is there ``loop_rounds`` times or more
+without a break, as in OpenHands' detector of stuck agents. **Retries**: a call behind a failed one
+of the same tool, in the next step that calls, with arguments whose bags of words have a Dice
+coefficient of 0.6 or more.
+
+**Unused results.** The words of a result that are new to the trajectory (numbers of two digits and
+more, names of six letters and more); it is unused when no later text or call of the agent has one.
+A cheap sign: the true number is higher, and what a call did may matter although its words do not.
+
+**Cheats** are signs, not verdicts. Each span is noted in the ledger as ``flagged``.
 """
 
 from __future__ import annotations
@@ -169,7 +191,7 @@ OP = Op(
     run=run,
     cost="One pass over all text; usage costs about as much as all other groups together.",
     source="Checks of trajectory pipelines (Data-Juicer's agent recipes, OpenHands' detector of "
-    "stuck agents); each formula is written beside its code.",
+    "stuck agents); formulas of our own are written above.",
     columns=columns,
     step_columns=step_columns,
 )

@@ -167,7 +167,7 @@ def _strings(value: Any) -> Iterator[str]:
                 pending.extend(reversed(one))
 
 
-class _Run:
+class Run:
     """The signs in one trajectory, call by call."""
 
     def __init__(self, package: str | None) -> None:
@@ -231,12 +231,12 @@ def find(rows: Rows) -> pl.DataFrame:
     ids = {seq: (task, source) for seq, task, source in rows.trajectories.select(
         "seq", "task_id", "source_id").iter_rows()}  # fmt: skip
     found = []
-    last, run = None, _Run(None)
+    last, run = None, Run(None)
     for seq, step, call, name, arguments, raw in calls.select(
         "seq", "step", "call", "name", "arguments", "arguments_raw"
     ).iter_rows():
         if seq != last:
-            last, run = seq, _Run(package_of(*ids[seq]))
+            last, run = seq, Run(package_of(*ids[seq]))
         text, fields = said(arguments, raw)
         for column, span in run.signs(name, text, fields):
             found.append((seq, step, call, column, name, span[:WIDTH]))

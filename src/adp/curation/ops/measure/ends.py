@@ -39,11 +39,10 @@ def measure(rows: Rows) -> pl.DataFrame:
         reason.str.contains(LENGTH).sum().cast(pl.Int64).alias("cut_steps"),
         reason.str.contains(LENGTH).sort_by("step").last().alias("cut_last"),
     )
-    text = pl.col("text").fill_null("")
-    marked = text.str.contains_any(_CUT_WORDS, ascii_case_insensitive=True)
-    results = rows.results.with_columns(marked=marked)
+    results = rows.results
     # The expression is slow, and few texts hold one of its words.
-    found = results.filter("marked").filter(text.str.contains(f"(?i){_CUT}"))
+    words = pl.col("text").str.contains_any(_CUT_WORDS, ascii_case_insensitive=True)
+    found = results.filter(words).filter(is_cut(pl.col("text")))
     said = results.filter(pl.col("truncated").fill_null(value=False))
     places = pl.concat([one.select("seq", "step", "order") for one in (found, said)]).unique()
     cut = places.group_by("seq").agg(pl.len().cast(pl.Int64).alias("cut_results"))
@@ -64,6 +63,11 @@ def measure(rows: Rows) -> pl.DataFrame:
             _any_known("empty", "no_answer").alias("empty_final"),
         )
     )
+
+
+def is_cut(text: pl.Expr) -> pl.Expr:
+    """Whether a text says that it was cut."""
+    return text.str.contains(f"(?i){_CUT}")
 
 
 def _any_known(*names: str) -> pl.Expr:

@@ -75,7 +75,7 @@ FAULTS = (
     Fault(
         "server error",
         INFRA,
-        r"\b50[0234]\b.*?(?:internal|server|bad gateway|unavailable|gateway)"
+        r"\b50[0234]\b[ :-]*(?:internal|server error|bad gateway|service|gateway)"
         r"|internal server error|bad gateway|service (?:temporarily )?unavailable|gateway time-?out"
         r"|(?:server|model|service|api) (?:is )?overloaded|overloaded_?error|http (?:error )?5\d\d",
         "HTTP 503: Service Unavailable",
@@ -194,7 +194,7 @@ _FAILED = (
 """How a text begins, or ends, that reports a failure."""
 
 
-def _compiled(pattern: str) -> str:
+def compiled(pattern: str) -> str:
     """The pattern for letters of any case; its classes are those of ASCII, which is faster."""
     for short, spelt in _CLASSES.items():
         pattern = pattern.replace(short, spelt)
@@ -217,7 +217,7 @@ def looks_failed(text: pl.Expr, rows: int) -> pl.Expr:
 
     if not rows:
         return pl.lit(None, pl.Boolean)
-    return _ends(text).str.contains(_compiled(_FAILED)).fill_null(value=False)
+    return _ends(text).str.contains(compiled(_FAILED)).fill_null(value=False)
 
 
 def side(text: pl.Expr) -> pl.Expr:
@@ -230,8 +230,8 @@ def side(text: pl.Expr) -> pl.Expr:
         for one in (INFRA, MODEL)
     }
     return (
-        pl.when(ends.str.contains(_compiled(sides[INFRA]))).then(pl.lit(INFRA))
-        .when(ends.str.contains(_compiled(sides[MODEL]))).then(pl.lit(MODEL))
+        pl.when(ends.str.contains(compiled(sides[INFRA]))).then(pl.lit(INFRA))
+        .when(ends.str.contains(compiled(sides[MODEL]))).then(pl.lit(MODEL))
         .otherwise(pl.lit("other"))
     )  # fmt: skip
 

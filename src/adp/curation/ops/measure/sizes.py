@@ -129,12 +129,11 @@ def estimate_tokens(texts: pl.Series) -> np.ndarray[Any, Any]:
         data = memoryview(piece.buffers()[2] or b"")[ends[0] : ends[-1]]
         hundredths = np.frombuffer(bytes(data).translate(table), np.uint8)
         if len(hundredths):
-            # reduceat gives the element itself where a text is empty, so those are set to nothing.
-            starts = np.minimum(ends[:-1] - ends[0], len(hundredths) - 1)
-            sums = np.add.reduceat(hundredths, starts, dtype=np.uint64).astype(np.float64)
-            sums[np.diff(ends) == 0] = 0
-            total[start : start + len(piece)] = sums / 100 + TEXT_WEIGHT
-    return total
+            # Not the empty ones: of those reduceat gives the first byte of the next text.
+            full = np.flatnonzero(np.diff(ends))
+            starts = (ends[:-1] - ends[0])[full]
+            total[start + full] = np.add.reduceat(hundredths, starts, dtype=np.uint64) / 100
+    return total + TEXT_WEIGHT
 
 
 def count_tokens(texts: pl.Series, path: str) -> np.ndarray[Any, Any]:
