@@ -14,7 +14,7 @@ from pathlib import Path
 
 from measure import Goal
 
-NAMES = ("start", "query", "redact", "convert", "framing", "growing")
+NAMES = ("start", "query", "redact", "convert", "framing", "growing", "dedup")
 
 
 def run_one(name: str, data: Path, *, small: bool) -> list[Goal]:
