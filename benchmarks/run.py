@@ -21,6 +21,7 @@ NAMES = (
     "convert",
     "framing",
     "growing",
+    "dedup",
     "decontaminate",
     "pareto",
     "curate",
