@@ -14,6 +14,7 @@ texts give the same vectors in every version of every library.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -296,6 +297,7 @@ class Projection:
     dimensions: int
 
 
+@functools.lru_cache(maxsize=1)
 def projection(dimensions: int) -> Projection:
     """The matrix for a number of dimensions; it is always the same."""
     random = np.random.default_rng(_SEED)

@@ -67,6 +67,9 @@ PAIRS = 2_000_000_000
 
 _STRATA = "SELECT seq, CAST(({}\n) AS VARCHAR) AS stratum FROM pool ORDER BY seq"
 _NAMES = {"loss_topk": "top", "diversity": "k_center"}
+_SHOWN = 100
+"""Strata that the summary shows."""
+
 _BY_VECTORS = ("k_center", "facility_location", "hybrid", "mmr")
 
 
@@ -74,6 +77,7 @@ def run(pool: Pool, options: Coreset) -> Outcome:
     """Select."""
     size = _size(len(pool), options)
     vectors = None
+    summary: dict[str, Any] = {"method": options.method, "of": len(pool)}
     everything = size >= len(pool) or (options.compat is not None and size < 1)
     if everything:
         chosen = Selection(np.arange(len(pool)), np.full(len(pool), np.nan))
@@ -81,15 +85,11 @@ def run(pool: Pool, options: Coreset) -> Outcome:
         method = _NAMES.get(options.method, options.method)
         if options.coverage or (options.compat is None and method in _BY_VECTORS):
             vectors = vectors_of(pool, options)
-        chosen = _select(pool, options, size, vectors)
+        chosen = _select(pool, options, size, vectors, summary)
     outcome = Outcome(
         columns=_columns(pool, chosen),
         dropped=_dropped(pool, chosen),
-        summary={
-            "method": options.method,
-            "of": len(pool),
-            "kept": len(chosen.rows),
-        },
+        summary={**summary, "kept": len(chosen.rows)},
         lines=[f"{len(chosen.rows):,} of {len(pool):,} trajectories kept by {options.method}"],
     )
     if everything:
@@ -112,7 +112,9 @@ def _size(count: int, options: Coreset) -> int:
     return options.size if options.size is not None else count
 
 
-def _select(pool: Pool, options: Coreset, size: int, vectors: Vectors | None) -> Selection:
+def _select(
+    pool: Pool, options: Coreset, size: int, vectors: Vectors | None, summary: dict[str, Any]
+) -> Selection:
     if options.compat == "sage":
         return sage.select(pool, options.method, size, options.score, options.random_seed)
     random = np.random.default_rng(pool.seed).permutation(len(pool))
@@ -121,7 +123,7 @@ def _select(pool: Pool, options: Coreset, size: int, vectors: Vectors | None) ->
         rows = np.argsort(random)[:size]
         return Selection(rows, np.full(size, np.nan))
     if method == "stratified":
-        return _stratified(pool, options, size, random)
+        return _stratified(pool, options, size, random, summary)
     scores = _scores(pool, options) if options.score is not None else np.zeros(0)
     if method == "top":
         return _top(scores, size, options.descending)
@@ -172,7 +174,10 @@ def _relevance(scores: Array, descending: bool) -> Array:
     return np.where(np.isnan(scores), 0.0, found if descending else 1 - found)
 
 
-def _stratified(pool: Pool, options: Coreset, size: int, random: Array) -> Selection:
+def _stratified(
+    pool: Pool, options: Coreset, size: int, random: Array, summary: dict[str, Any]
+) -> Selection:
+    """Select within each stratum; the summary says how many of which."""
     try:
         found = pool.query(_STRATA.format(options.strata))
     except QueryError as error:
@@ -182,6 +187,11 @@ def _stratified(pool: Pool, options: Coreset, size: int, random: Array) -> Selec
     stratum = found["stratum"].rank("dense").fill_null(0).to_numpy()
     groups = [np.flatnonzero(stratum == value) for value in np.unique(stratum)]
     shares = allot([len(rows) for rows in groups], size, equal=options.allocation == "equal")
+    names = found["stratum"].gather([int(rows[0]) for rows in groups]).to_list()
+    summary["strata"] = [
+        {"stratum": name, "of": len(rows), "kept": share}
+        for name, rows, share in zip(names, groups, shares, strict=True)
+    ][:_SHOWN]
     scores = _scores(pool, options) if options.inner == "top" else None
     rows, gains = [], []
     for group, share in zip(groups, shares, strict=True):

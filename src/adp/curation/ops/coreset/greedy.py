@@ -56,19 +56,20 @@ def k_center(matrix: Array, size: int, given: Array | None = None) -> Selection:
     Returns:
         The rows; their gain is the distance from all before, NaN for the first of all.
     """
-    size = min(size, len(matrix) - (0 if given is None else len(given)))
     start = np.zeros(0, np.int64) if given is None else given
-    if not len(start) and size > 0:
-        start = np.array([_central(matrix)])
-    length = squares(matrix)
-    search = _Search(matrix, length, factor=2.0, near=np.full(len(matrix), np.inf))
-    search.select(start)
-    first = [int(start[0])] if given is None or not len(given) else []
-    rows, scores = search.run(size - len(first) if size > 0 else 0)
-    gains = np.sqrt(np.maximum(scores, 0))
-    if size > 0 and first:
-        rows, gains = np.append(first, rows), np.append(np.nan, gains)
-    return Selection(rows.astype(np.int64), gains)
+    size = min(size, len(matrix) - len(start))
+    if size <= 0:
+        return Selection(np.zeros(0, np.int64), np.zeros(0))
+    search = _Search(matrix, squares(matrix), factor=2.0, near=np.full(len(matrix), np.inf))
+    if len(start):
+        search.select(start)
+        rows, scores = search.run(size)
+        return Selection(rows, np.sqrt(np.maximum(scores, 0)))
+    first = np.array([_central(matrix)])
+    search.select(first)
+    rows, scores = search.run(size - 1)
+    gains = np.append(np.nan, np.sqrt(np.maximum(scores, 0)))
+    return Selection(np.append(first, rows), gains)
 
 
 def mmr(matrix: Array, size: int, relevance: Array, weight: float) -> Selection:

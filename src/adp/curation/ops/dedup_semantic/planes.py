@@ -33,6 +33,8 @@ _BLOCK = 65_536
 def banded_stars(rows: Rows) -> Stars:
     """Find the clusters; a pair of similar rows may be missed."""
     count, dimensions = rows.matrix.shape
+    if count < 2:
+        return Stars.alone(count)
     planes, bands = shape(count, rows.threshold)
     search = Search(rows)
     random = np.random.default_rng(_SEED)
@@ -45,7 +47,7 @@ def banded_stars(rows: Rows) -> Stars:
     keys = pairs[0].astype(np.int64) * count + pairs[1].astype(np.int64)
     keys, first = np.unique(keys, return_index=True)
     stars = Stars.alone(count)
-    link(stars, *np.divmod(keys, max(count, 1)), pairs[2][first])
+    link(stars, *np.divmod(keys, count), pairs[2][first])
     return stars
 
 
@@ -71,7 +73,7 @@ def _same_bucket(sides: Array) -> tuple[Array, Array]:
     """Pairs of rows with the same number, the first before the second."""
     order = np.argsort(sides, kind="stable")
     ordered = sides[order]
-    starts = np.flatnonzero(np.diff(ordered, prepend=ordered[0] - 1)) if len(order) else order
+    starts = np.flatnonzero(np.diff(ordered, prepend=-1))
     ends = np.append(starts[1:], len(order))
     place = np.arange(len(order))
     end = np.repeat(ends, ends - starts)
