@@ -347,6 +347,12 @@ def test_sage_has_the_written_arithmetic(tmp_path, total):
     outcome = compare_with_sage(store, sizes, total)
     seqs = outcome.copies["seq"]
     assert seqs.n_unique() < len(seqs)  # its stages draw again from all
+    first, second = (
+        set(outcome.copies.filter(pl.col("stage") == stage).join(outcome.columns, on="seq")
+            .filter(pl.col("mix_group") == "tool_selection")["seq"])
+        for stage in (0, 1)
+    )  # fmt: skip
+    assert total > 60 or (first - second and second - first)  # each on its own
 
 
 @pytest.mark.skipif(not DIALOGS.exists(), reason="the shared samples are not beside the checkout")
@@ -400,3 +406,24 @@ def test_repeats_and_stages_are_in_the_store(store, tmp_path, options):
         start += count
     texts = made.scan("steps").select("seq", "text").collect()
     assert texts["seq"].n_unique() == rows.height
+
+
+def test_branches_come_once_with_what_is_repeated(tmp_path):
+    branch = {"parent_id": "d/a", "parent_step": 0, "branch_kind": "fork"}
+    store = write_runs(tmp_path / "s", [run("a"), run("b"), run("f", **branch)])
+    stages = [{"weights": {"d": 1}, "total": 2}] * 2
+    mix = {"mix": {"method": "curriculum", "epochs": 2, "stages": stages}}
+    curate({"s": store.root}, tmp_path / "out", mix)
+    made = Store.open(str(tmp_path / "out")).scan("trajectories").collect()
+    assert sorted(made["trajectory_id"]) == ["d/a", "d/a#2", "d/b", "d/b#2", "d/f"]
+
+
+def test_what_small_groups_leave_is_given_out(tmp_path):
+    """Each of many groups alone has a budget too small for a trajectory."""
+    runs = [run(f"r{n}", dataset=f"d{n}", text="x" * (100 + n)) for n in range(40)]
+    store = write_runs(tmp_path / "s", runs)
+    sizes = load(open_inputs({"s": store.root})).rows["size"]
+    outcome = apply("mix", store, method="balanced", tokens=sizes.sum() // 8)
+    smallest = -(-sizes.min() // 4)
+    assert outcome.copies["copies"].max() == 1
+    assert sizes.sum() // 8 - smallest < outcome.summary["tokens"] <= sizes.sum() // 8

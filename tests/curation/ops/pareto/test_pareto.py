@@ -174,6 +174,14 @@ def test_other_objectives_and_groups(tmp_path):
     assert (column.columns["group_mean_tool_calls"] > 0).all()
 
 
+def test_what_has_no_group_is_a_group_of_its_own(tmp_path):
+    models = [None, "m", None, "m"]
+    runs = [run(f"r{n}", agent_model=model, reward=1.0) for n, model in enumerate(models)]
+    outcome = apply("pareto", write_runs(tmp_path / "s", runs), by="agent_model", contrast="none")
+    assert outcome.columns["group_size"].to_list() == [1, 2, 1, 2]
+    assert outcome.summary["single"] == 2
+
+
 def test_calls_of_the_user_do_not_count(tmp_path):
     runs = [run("a", calls=3, reward=1.0), run("b", calls=3, requestor="user"), run("c")]
     outcome = apply("pareto", write_runs(tmp_path / "s", runs), contrast="none")

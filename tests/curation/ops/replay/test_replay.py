@@ -174,6 +174,16 @@ def test_nothing_new_and_nothing_wanted(tmp_path):
     assert apply("replay", given, reserve=["buffer"], ratio=0).admitted.height == 0
 
 
+def test_the_buffer_has_each_once(tmp_path):
+    store = write_runs(tmp_path / "n", batch(0, 6))
+    stages = [{"mix": {"method": "balanced", "total": 11, "epochs": 2}}, {"replay": {}}]
+    curate({"new": store.root}, tmp_path / "out", *stages, outputs={"data": {}})
+    assert len(names(Store.open(str(tmp_path / "out" / "data")))) == 11
+    assert sorted(names(Store.open(str(tmp_path / "out" / "buffer")))) == [
+        f"r{n}" for n in range(6)
+    ]
+
+
 def test_columns_say_what_is_replayed(tmp_path):
     given = {
         "new": write_runs(tmp_path / "n", batch(6, 30)),
@@ -200,12 +210,11 @@ def test_the_highest_scores_stay_over_rounds(tmp_path):
         }
         out = tmp_path / f"o{number}"
         stages = [
-            {"annotate": {"expressions": {"loss": "length(source_id) * 100 - seq % 70"}}},
+            {"annotate": {"expressions": {"loss": "CAST(source_id[2:] AS INTEGER) * 37 % 101"}}},
             {"replay": {"size": 5, "policy": "coreset", "select": "top", "score": "loss"}},
         ]
         curate(inputs, out, *stages, outputs={"data": {}})
-        scores = [(len(one["name"]) * 100 - place * 10 % 70, one["name"])
-                  for place, one in enumerate(runs)]  # fmt: skip
+        scores = [(int(one["name"][1:]) * 37 % 101, one["name"]) for one in runs]
         best = sorted(best + scores, key=lambda item: -item[0])[:5]
         kept = Store.open(str(out / "buffer"))
         assert sorted(names(kept)) == sorted(name for _, name in best)

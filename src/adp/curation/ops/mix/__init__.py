@@ -10,8 +10,10 @@ each stage; agenttuning: AgentTuning trains on J = eta E[D_agent] + (1 - eta) E[
 agent groups together have the share eta (0.2 in the paper) and the others 1 - eta, each within
 its side in proportion to its size.
 
-With a budget in tokens each group gets a budget in tokens; its trajectories are taken in order
-while they fit, so a group stays below its budget by less than one trajectory.
+With a budget in tokens each group gets a budget in tokens, and its trajectories are taken in order
+while they fit. What all groups leave goes, one trajectory each, to those with the largest
+remainders: what is left of the budget, over the size of the next trajectory. So the mixture never
+has more tokens than asked for.
 """
 
 from __future__ import annotations
@@ -30,7 +32,7 @@ from adp.curation.ops.mix.options import Mix, Stage
 from adp.curation.ops.mix.plan import OTHER, Part, check_groups, named_groups, parts
 from adp.curation.ops.mix.report import Row, lines, summary
 from adp.curation.ops.mix.sage import sage_counts
-from adp.curation.ops.mix.take import Numbers, Shelf
+from adp.curation.ops.mix.take import Numbers, Shelf, fill
 from adp.curation.pool import COLUMNS
 from adp.curation.stable import draws
 from adp_schema.errors import RecipeError
@@ -138,8 +140,11 @@ def _mixed(options: Mix, rows: pl.DataFrame) -> tuple[list[Numbers], list[Row]]:
     for number, part in enumerate(stages):
         counts = np.zeros(len(rows), dtype=np.int64)
         budgets = _budgets(options, part, shelves)
+        given = {name: shelves[name].take(budgets[name]) for name in shelves}
+        if in_tokens:
+            fill(shelves, budgets, given)
         for name, (start, end) in spans.items():
-            counts[start:end] = own = shelves[name].take(budgets[name])
+            counts[start:end] = own = given[name]
             table.append(
                 Row(
                     number, name, end - start, part.share(name), budgets[name],

@@ -21,16 +21,17 @@ class Part:
 
     Attributes:
         weights: group -> weight.
+        whole: their sum.
         budget: in the unit of the budget.
     """
 
     weights: Mapping[str, Fraction]
+    whole: Fraction
     budget: int
 
     def share(self, group: str) -> float:
         """The share of a group that was asked for."""
-        whole = sum(self.weights.values(), Fraction())
-        return float(self.weights.get(group, Fraction()) / whole)
+        return float(self.weights.get(group, Fraction()) / self.whole)
 
 
 def named_groups(options: Mix) -> list[str] | None:
@@ -106,8 +107,9 @@ def parts(options: Mix, supply: Mapping[str, int], most: Mapping[str, int]) -> l
         whole = options.total or options.tokens or _whole(weighings, shares, most)
         budgets = allocate(whole, shares, [whole] * len(shares))
     return [
-        Part(weights, budget) for weights, budget in zip(weighings, budgets, strict=True)
-    ]  # fmt: skip
+        Part(weights, sum(weights.values(), Fraction()), budget)
+        for weights, budget in zip(weighings, budgets, strict=True)
+    ]
 
 
 def _weights(options: Mix, supply: Mapping[str, int]) -> dict[str, Fraction]:
@@ -145,9 +147,8 @@ def _whole(
     """The largest budget with which no group that there is runs out."""
     use: dict[str, Fraction] = {}
     for weights, share in zip(weighings, shares, strict=True):
-        whole = sum(weights.values(), Fraction())
+        one = share / sum(shares, Fraction()) / sum(weights.values(), Fraction())
         for name, weight in weights.items():
-            part = weight / whole * share / sum(shares, Fraction())
-            use[name] = use.get(name, Fraction()) + part
+            use[name] = use.get(name, Fraction()) + weight * one
     bounds = [most[name] / part for name, part in use.items() if part and most.get(name)]
     return max(math.floor(min(bounds)), 1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,11 @@ class Shelf:
         """What can still be taken, in units of the budget."""
         return int((self.units * (self.epochs - self.used)).sum())
 
+    def next(self) -> int | None:
+        """The trajectory that comes next; None when all were taken as often as they may be."""
+        least = int(self.used.min(initial=self.epochs))
+        return int(np.argmax(self.used == least)) if least < self.epochs else None
+
     def take(self, budget: int) -> Numbers:
         """Take the next ones, up to a budget.
 
@@ -54,3 +60,31 @@ class Shelf:
             if count < len(at):
                 break
         return taken
+
+
+def fill(
+    shelves: Mapping[str, Shelf], budgets: Mapping[str, int], taken: Mapping[str, Numbers]
+) -> None:
+    """Give what the groups left of their budgets to those that lack most, one trajectory each.
+
+    That is again by largest remainder: what a group has left, over the size of its next trajectory.
+    Equal ones go by name. A trajectory that does not fit into what is left of all is passed over.
+
+    Args:
+        shelves: group -> its trajectories.
+        budgets: group -> its budget.
+        taken: group -> how often each was taken; it is added to.
+    """
+    used = {name: int((shelves[name].units * counts).sum()) for name, counts in taken.items()}
+    rest = sum(budgets[name] - used[name] for name in taken)
+    wanting = []
+    for name in taken:
+        place = shelves[name].next()
+        if place is not None and budgets[name] > used[name]:
+            size = int(shelves[name].units[place])
+            wanting.append(((used[name] - budgets[name]) / size, name, place, size))
+    for _, name, place, size in sorted(wanting):
+        if size <= rest:
+            rest -= size
+            shelves[name].used[place] += 1
+            taken[name][place] += 1
