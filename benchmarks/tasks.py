@@ -421,19 +421,8 @@ def near_datasketch(store: str, documents: int, hashed: bool) -> dict[str, Any]:
 TASKS = {
     task.__name__: task
     for task in (
-<<<<<<< HEAD
-        convert,
-        convert_parts,
-        load_dataset,
-        bare_loop,
-        stream,
-        redact,
-        curate,
-        redact_plain,
-=======
-        *(convert, convert_parts, load_dataset, bare_loop, stream, redact, redact_plain),
+        *(convert, convert_parts, load_dataset, bare_loop, stream, redact, redact_plain, curate),
         *(dedup_near, near_candidates, near_datasketch),
->>>>>>> dedup
     )
 }
 
