@@ -6,11 +6,10 @@ import math
 import re
 from collections import Counter
 
-import polars as pl
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adp.curation.ops.replay.coreset import diverse, features, highest
+from adp.curation.ops.replay.coreset import highest
 
 
 class Selector:
@@ -27,7 +26,7 @@ class Selector:
 
     def features(self, text):
         words = [word for word in re.findall(r"[a-zA-Z0-9_]+", text.lower()) if len(word) > 2]
-        return {word: count / len(words) for word, count in sorted(Counter(words).items())}
+        return {word: count / len(words) for word, count in Counter(words).items()}
 
     def diversity(self, samples, size):
         if not samples:
@@ -52,26 +51,6 @@ class Selector:
             chosen.append(max(left, key=distance))
             left = [sample for sample in left if sample is not chosen[-1]]
         return chosen
-
-
-def word_rows(texts):
-    rows = []
-    for seq, text in enumerate(texts):
-        words = re.findall(r"[a-zA-Z0-9_]+", text.lower())
-        rows += [(seq, w, n) for w, n in sorted(Counter(w for w in words if len(w) > 2).items())]
-    schema = {"seq": pl.Int64, "word": pl.String, "count": pl.Int64}
-    return pl.DataFrame(rows, schema=schema, orient="row")
-
-
-words = st.sampled_from(["the", "The", "plan", "call", "ox", "tool_1", "näive", "12345"])
-texts = st.lists(st.lists(words, max_size=6).map(" ".join), min_size=1, max_size=9)
-
-
-@given(texts, st.integers(1, 10))
-def test_the_most_diverse_are_chosen(given_texts, count):
-    samples = [(place, text, 0.0) for place, text in enumerate(given_texts)]
-    found = diverse(features(word_rows(given_texts), range(len(samples))), count)
-    assert found == [sample[0] for sample in Selector().diversity(samples, count)]
 
 
 @given(st.lists(st.sampled_from([0.0, 1.0, -1.0, 2.5]), max_size=9), st.integers(0, 9))

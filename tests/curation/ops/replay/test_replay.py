@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 
 from adp.curation.apply import apply
+from adp.curation.ops.coreset.sage import default_loss
 from adp.curation.ops.replay import OP, Replay
 from adp_schema.errors import RecipeError
 from adp_schema.store import Store
@@ -276,6 +277,16 @@ def test_sage_on_its_own_dialogs(tmp_path, size):
         text = "\n".join(turn["content"] for turn in dialog["turns"])
         runs.append(run(dialog["dialog_id"], text=text, reward=(number * 7 % 13) / 13))
     compare_with_sage(tmp_path, runs[:25], runs[25:], size, 0.3)
+
+
+def test_sage_without_a_score_takes_its_own_loss(tmp_path):
+    texts = ["a b c d e f", "a a a", "plan the search and call it", "b"]
+    store = write_runs(tmp_path / "s", [run(f"r{n}", text=text) for n, text in enumerate(texts)])
+    options = {"policy": "coreset", "compat": "sage", "select": "top", "size": 2}
+    kept = apply("replay", store, **options).buffer
+    scores = [default_loss(text) for text in texts]
+    best = sorted(range(4), key=lambda place: -scores[place])[:2]
+    assert kept["seq"].to_list() == sorted(place * 10 for place in best)
 
 
 IMPOSSIBLE = {

@@ -12,7 +12,8 @@ each trajectory that was ever offered is in it with the same chance; how many we
 the lineage of the buffer. A trajectory that the buffer has already is not offered again. coreset:
 when buffer and new ones together are too many, those with the highest scores are kept, or
 (``select: hybrid``) 60 % by score and the rest by diversity of words. Scores of earlier rounds
-are read from the record of the curation beside the buffer, else they count as 0.
+are read from the record of the curation beside the buffer, else they count as 0. Texts, words and
+distances are those of the op coreset with ``compat: sage``.
 
 ``compat: sage`` is SAGE's OnlineContinualLearner: as coreset, but the replayed ones are drawn from
 the buffer as it is afterwards, by Python's ``random.Random(17).sample``; and without new ones all
@@ -29,7 +30,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import Field, model_validator
 
 from adp.curation.op import Op, OpOptions, Outcome
-from adp.curation.ops.replay.coreset import highest, hybrid
+from adp.curation.ops.replay.coreset import highest, hybrid, texts_of
 from adp.curation.ops.replay.reservoir import reservoir
 from adp.curation.pool import COLUMNS
 from adp.curation.stable import draws
@@ -64,7 +65,9 @@ class Replay(OpOptions):
         "reservoir", description="Which trajectories the buffer keeps."
     )
     score: str | None = Field(
-        None, description="Column that says what is worth keeping, such as a loss, for coreset."
+        None,
+        description="For coreset: column that says what is worth keeping, such as a loss. With "
+        "compat: sage it may be missing; then SAGE's stand-in for a loss is taken from the text.",
     )
     select: Literal["hybrid", "top"] = Field(
         "hybrid",
@@ -77,7 +80,7 @@ class Replay(OpOptions):
 
     @model_validator(mode="after")
     def _possible(self) -> Replay:
-        if self.policy == "coreset" and self.score is None:
+        if self.policy == "coreset" and self.score is None and self.compat is None:
             raise ValueError("policy: coreset needs score: a column such as a loss")
         own = {"score", "select", "compat"} & self.model_fields_set
         if self.policy == "reservoir" and own:
@@ -185,16 +188,23 @@ def _coreset(
     """The buffer of a policy by scores, in the order in which it is chosen."""
     import polars as pl
 
-    assert scores is not None
     rows = pl.concat([begun.held.select("seq", "size"), begun.new.select("seq", "size")])
     if not begun.new.height or rows.height <= options.size:
         return rows["seq"].to_list()
-    values = rows.join(scores, on="seq", how="left", maintain_order="left")["replay_score"]
-    listed = values.fill_null(0.0).to_list()
-    if options.select == "top":
-        places = highest(listed, options.size)
+    texts = None
+    if scores is None or options.select == "hybrid":
+        texts = texts_of(pool, rows, tokens=options.select == "hybrid")
+    if scores is None:
+        assert texts is not None
+        values = texts["loss"].to_list()
     else:
-        places = hybrid(pool, rows, listed, options.size)
+        joined = rows.join(scores, on="seq", how="left", maintain_order="left")
+        values = joined["replay_score"].fill_null(0.0).to_list()
+    if options.select == "top":
+        places = highest(values, options.size)
+    else:
+        assert texts is not None
+        places = hybrid(texts, values, options.size)
     return rows["seq"].gather(places).to_list()
 
 
