@@ -23,6 +23,7 @@ NAMES = (
     "growing",
     "dedup",
     "decontaminate",
+    "coreset",
     "pareto",
     "curate",
 )

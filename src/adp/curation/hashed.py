@@ -39,10 +39,10 @@ _BLOCKS = 4
 _SEED = 20140119
 """Of the projection. It is no option: vectors of two runs can be compared."""
 
-_PIECE = 1 << 20
+_PIECE = 1 << 18
 """A longer text is cut, so that memory is bounded; n-grams over the cut are lost."""
 
-_CHUNK = 2 << 20
+_CHUNK = 1 << 18
 """Bytes of text that are hashed at a time."""
 
 _KEYS = 1 << 23
@@ -217,8 +217,12 @@ def _word_bytes() -> Array:
 _IN_WORD = _word_bytes()
 
 
-def _powers(base: int, count: int) -> Array:
-    return np.multiply.accumulate(np.full(count, base, np.uint64)) if count else np.zeros(0)
+@functools.lru_cache(maxsize=1)
+def _powers(count: int) -> tuple[Array, Array]:
+    """Powers of the base modulo 2**64, and of what it is multiplied with to get 1."""
+    back = pow(int(_BASE), -1, 1 << 64)
+    ahead, behind = (np.full(count, base, np.uint64) for base in (int(_BASE), back))
+    return np.multiply.accumulate(ahead), np.multiply.accumulate(behind)
 
 
 def _chunk_keys(data: Array, starts: Array, numbers: Array) -> Array:
@@ -233,10 +237,9 @@ def _chunk_keys(data: Array, starts: Array, numbers: Array) -> Array:
     begin, end = np.flatnonzero(edges == 1), np.flatnonzero(edges == -1)
     if not len(begin):
         return np.zeros(0, np.uint64)
-    base = int(_BASE)
+    ahead, back = _powers(max(len(data), _CHUNK + _PIECE + 1))
     sums = np.zeros(len(data) + 1, np.uint64)
-    np.cumsum((data + np.uint64(1)) * _powers(base, len(data)), out=sums[1:])
-    back = _powers(pow(base, -1, 1 << 64), len(data))
+    np.cumsum((data + np.uint64(1)) * ahead[: len(data)], out=sums[1:])
     words = _mixed((sums[end] - sums[begin]) * back[begin])
     text = np.searchsorted(starts, begin, side="right") - 1
     owner = numbers[text] << np.uint64(BITS)
@@ -287,7 +290,7 @@ class Projection:
     """A sparse random matrix.
 
     Attributes:
-        places: for each bucket its dimensions, one in each block; buckets x blocks.
+        places: for each bucket its dimensions, one in each block; blocks x buckets.
         signs: -1 or 1 for each.
         dimensions: number of dimensions.
     """
@@ -303,9 +306,9 @@ def projection(dimensions: int) -> Projection:
     random = np.random.default_rng(_SEED)
     blocks = min(_BLOCKS, dimensions)
     edges = np.linspace(0, dimensions, blocks + 1).astype(np.int64)
-    draws = random.random((1 << BITS, blocks))
-    places = edges[:-1] + (draws * np.diff(edges)).astype(np.int64)
-    signs = np.where(random.random((1 << BITS, blocks)) < 0.5, -1.0, 1.0)
+    draws = random.random((blocks, 1 << BITS))
+    places = edges[:-1, None] + (draws * np.diff(edges)[:, None]).astype(np.int64)
+    signs = np.where(random.random((blocks, 1 << BITS)) < 0.5, -1.0, 1.0)
     return Projection(places, signs, dimensions)
 
 
@@ -324,7 +327,7 @@ def projected(row: Array, bucket: Array, value: Array, rows: int, table: Project
     """
     size = rows * table.dimensions
     found = np.zeros(size)
-    for block in range(table.places.shape[1]):
-        at = row * table.dimensions + table.places[bucket, block]
-        found += np.bincount(at, value * table.signs[bucket, block], size)
+    start = row * table.dimensions
+    for places, signs in zip(table.places, table.signs, strict=True):
+        found += np.bincount(start + places[bucket], value * signs[bucket], size)
     return found.reshape(rows, table.dimensions)

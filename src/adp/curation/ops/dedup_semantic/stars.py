@@ -30,7 +30,7 @@ _PAIRS = 8192
 _MARGIN = 1e-4
 """Far above the error of float32 here: the coarse search must not miss a pair."""
 
-_SAMPLE = 2048
+_SAMPLE = 512
 _WIDTHS = (16, 32, 64, 128, 256)
 _FULL = 15_000
 """What a pair computed in full costs, in coordinates of the coarse search."""
@@ -104,7 +104,8 @@ def exact_stars(rows: Rows) -> Stars:
     """Find the clusters by looking at all pairs."""
     count = len(rows.matrix)
     stars = Stars.alone(count)
-    search = Search(rows)
+    with one_thread():
+        search = Search(rows)
     everything = np.arange(count)
 
     def free(start: int, size: int) -> Array:
