@@ -85,12 +85,18 @@ def _generate(data: Path, documents: int) -> tuple[Path, Path, set[int]]:
 
 
 def ours(store: str, items: str, workers: int) -> dict[str, Any]:
-    """The op; ``flagged`` are the numbers of the documents."""
-    from adp.curation.apply import apply
+    """The op on a pool; ``flagged`` are the numbers of the documents."""
+    from adp.curation.inputs import open_inputs
+    from adp.curation.load import load
+    from adp.curation.registry import OPS
 
+    op = OPS.get("decontaminate")
+    options = op.options.model_validate({"against": [items]})
     answer: dict[str, Any] = {}
-    with work(answer):
-        outcome = apply("decontaminate", store, workers=workers, against=[items])
+    with tempfile.TemporaryDirectory() as scratch:
+        pool = load(open_inputs({"made": store})).pool(Path(scratch), workers=workers)
+        with work(answer):
+            outcome = op.run(pool, options)
     assert outcome.columns is not None
     flagged = outcome.columns["contaminated"].to_list()
     return answer | {

@@ -26,6 +26,9 @@ RATIO = 4.0
 SPEED = 15_000
 MEMORY_LIMIT = 2_000
 
+_LARGE = ("work", "pairs")
+"""What of an answer is not noted in the results."""
+
 Numbers = np.ndarray[Any, Any]
 
 
@@ -107,7 +110,7 @@ def _speeds(store: Path, documents: int) -> tuple[dict[str, list[float]], dict[s
             answer = run_task(task, {"store": str(store), **more}).answer
             count = answer.get("documents", documents)
             speeds[name].append(count / answer["work"]["cpu"])
-            found[name] = answer.get("summary") or answer.get("candidates") or answer["buckets"]
+            found[name] = {key: value for key, value in answer.items() if key not in _LARGE}
     return speeds, found
 
 

@@ -122,6 +122,12 @@ def mixed(values: U64) -> U64:
     return values ^ (values >> np.uint64(31))
 
 
+def distinct(values: I64) -> I64:
+    """The different numbers, sorted; for many numbers faster than `numpy.unique`."""
+    values = np.sort(values)
+    return values[np.flatnonzero(np.diff(values, prepend=values[:1] - 1))]
+
+
 # ---- words --------------------------------------------------------------------------------------
 
 

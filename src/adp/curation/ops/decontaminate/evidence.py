@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -65,14 +65,14 @@ def locate(partition: Partition, wanted: Wanted) -> pl.DataFrame:
     if not pairs.height:
         return pl.DataFrame(schema=schema)
     index = Index.load(Path(wanted.index))
-    rows = texts(partition, wanted.views)
-    rows = rows.join(pairs.select("seq"), on="seq", how="semi", maintain_order="left")
-    grouped = _by_seq(rows)
-    said = _by_seq(_said(partition, pairs, wanted))
+    only = replace(partition, members=wanted.pairs)
+    grouped = _by_seq(texts(only, wanted.views))
+    said = _by_seq(texts(only, _SAID)) if wanted.answers else {}
     found = []
     for seq, item in pairs.select("seq", "item").iter_rows():
         own = grouped.get(seq, [])
-        parts = np.unique(index.part[index.item == item])
+        first, last = np.searchsorted(index.item, (item, item + 1))
+        parts = kernel.distinct(index.part[first:last])
         pieces = _pieces(own, index, parts)
         pieces.sort(key=lambda piece: (piece["start"] - piece["end"], piece["place"]))
         shown = [{k: v for k, v in piece.items() if k != "place"} for piece in pieces[:SPANS]]
@@ -92,11 +92,6 @@ def _by_seq(rows: pl.DataFrame) -> dict[int, list[Message]]:
     for seq, step, kind, text in rows.select("seq", "step", "kind", "text").iter_rows():
         found.setdefault(seq, []).append((step, kind, text))
     return found
-
-
-def _said(partition: Partition, pairs: pl.DataFrame, wanted: Wanted) -> pl.DataFrame:
-    rows = texts(partition, _SAID) if wanted.answers else texts(partition, ()).clear()
-    return rows.join(pairs.select("seq"), on="seq", how="semi", maintain_order="left")
 
 
 def _pieces(messages: Sequence[Message], index: Index, parts: I64) -> list[dict[str, Any]]:

@@ -44,11 +44,13 @@ class Scan:
         index: file of an `Index`.
         views: kinds of texts, see `adp.curation.views`.
         found: the files that it writes, with ``{}`` for the number of the partition.
+        keyed: return the keys of the task texts too.
     """
 
     index: str
     views: tuple[str, ...]
     found: str
+    keyed: bool
 
 
 def texts(partition: Partition, kinds: Sequence[str]) -> pl.DataFrame:
@@ -64,13 +66,15 @@ def texts(partition: Partition, kinds: Sequence[str]) -> pl.DataFrame:
         return said
     told = tasks_of(partition, ["instruction"]).filter(pl.col("instruction").is_not_null())
     nowhere = pl.lit(None, pl.Int32).alias("step")
+    if not told.height:
+        return said
     own = told.select(
         "seq", nowhere, pl.lit("task").alias("kind"), pl.col("instruction").alias("text")
     )
     return pl.concat([said, own]).sort("seq", maintain_order=True)
 
 
-def keys(partition: Partition, _: None) -> pl.DataFrame:
+def keys(partition: Partition, rows: pl.DataFrame) -> pl.DataFrame:
     """``seq`` and a key of the task text of each trajectory; equal texts have equal keys.
 
     One without a task text has a key of its own.
@@ -78,7 +82,7 @@ def keys(partition: Partition, _: None) -> pl.DataFrame:
     import polars as pl
 
     hashers = {}
-    rows = texts(partition, TASK_VIEWS)
+    rows = rows.filter(pl.col("kind").is_in(TASK_VIEWS))
     for seq, text in zip(rows["seq"].to_list(), rows["text"].to_list(), strict=True):
         if seq not in hashers:
             hashers[seq] = hashlib.blake2b(digest_size=8)
@@ -92,7 +96,7 @@ def keys(partition: Partition, _: None) -> pl.DataFrame:
 
 
 def scan(partition: Partition, options: Scan) -> pl.DataFrame:
-    """Note which parts each trajectory holds, in a file; return how many it is.
+    """Note in a file which parts each trajectory holds; return the keys, when they are wanted.
 
     The file has ``seq``; ``at``: number of the part's first word among those of the partition;
     and ``part``.
@@ -101,7 +105,14 @@ def scan(partition: Partition, options: Scan) -> pl.DataFrame:
 
     index = Index.load(Path(options.index))
     finder = index.finder()
-    rows = texts(partition, options.views)
+    kinds = {*options.views, *TASK_VIEWS} if options.keyed else options.views
+    rows = texts(partition, sorted(kinds))
+    found_keys = (
+        keys(partition, rows)
+        if options.keyed
+        else pl.DataFrame(schema={"seq": pl.Int64, "key": pl.UInt64})
+    )
+    rows = rows.filter(pl.col("kind").is_in(options.views))
     seqs = rows["seq"].to_numpy()
     frames = []
     before = 0
@@ -116,7 +127,7 @@ def scan(partition: Partition, options: Scan) -> pl.DataFrame:
     schema = {"seq": pl.Int64, "at": pl.Int64, "part": pl.Int64}
     found = pl.concat([pl.DataFrame(schema=schema), *frames])
     found.write_parquet(options.found.format(partition.index))
-    return pl.DataFrame({"partition": [partition.index], "hits": [found.height]})
+    return found_keys
 
 
 @dataclass(frozen=True)
@@ -162,14 +173,7 @@ class Scanner:
 
     def __init__(self, pool: Pool) -> None:
         self._pool = pool
-        keyed = pool.map(keys, name="keys")
-        first = keyed.group_by("key").agg(_min_seq()) if keyed.height else keyed
-        self._first = np.sort(first["seq"].to_numpy()) if keyed.height else np.empty(0, np.int64)
-
-    @property
-    def documents(self) -> int:
-        """Number of different tasks, by their texts."""
-        return len(self._first)
+        self._first: I64 | None = None
 
     def run(self, name: str, index: Index, kinds: Sequence[str], same: I64, rule: Rule) -> Found:
         """Look for the parts of an index.
@@ -184,31 +188,33 @@ class Scanner:
         path = self._pool.scratch / f"{name}-index.npz"
         index.save(path)
         files = str(self._pool.scratch / f"{name}-found-{{:05d}}.parquet")
-        done = self._pool.map(scan, Scan(str(path), tuple(kinds), files), name)
-        numbers = done["partition"].to_list() if done.height else []
-        paths = [Path(files.format(number)) for number in numbers]
+        options = Scan(str(path), tuple(kinds), files, keyed=self._first is None)
+        keyed = self._pool.map(scan, options, name)
+        if self._first is None:
+            self._first = _first_of(keyed)
+        paths = [Path(files.format(partition.index)) for partition in self._pool.partitions]
         counts = np.zeros(len(index.hashes), np.int64)
         for hits in _read(paths):
             documents = _once(hits.document, hits.part, len(counts))
             first = np.isin(documents[0], self._first)
             counts += np.bincount(documents[1][first], minlength=len(counts))
-        frequent = self._frequent(index, counts, same, rule)
+        frequent = np.union1d(
+            frequent_parts(counts, len(self._first), rule.frequent, rule.at_least),
+            frequent_parts(
+                item_counts(index, same), len(np.unique(same)), rule.frequent, rule.at_least
+            ),
+        )
         shares = Shares(index, frequent, rule.least, rule.count)
         best, over = _best(paths, shares, rule)
         return Found(shares.index, frequent, best, over, shares.lost)
 
-    def _frequent(self, index: Index, counts: I64, same: I64, rule: Rule) -> I64:
-        kinds = len(np.unique(same))
-        return np.union1d(
-            frequent_parts(counts, self.documents, rule.frequent, rule.at_least),
-            frequent_parts(item_counts(index, same), kinds, rule.frequent, rule.at_least),
-        )
 
-
-def _min_seq() -> pl.Expr:
-    import polars as pl
-
-    return pl.col("seq").min()
+def _first_of(keyed: pl.DataFrame) -> I64:
+    """``seq`` of the first trajectory of each different task text, sorted."""
+    if not keyed.height:
+        return np.empty(0, np.int64)
+    _, first = np.unique(keyed["key"].to_numpy(), return_index=True)
+    return np.sort(keyed["seq"].to_numpy()[first])
 
 
 def _read(paths: Sequence[Path]) -> Iterator[Hits]:
@@ -222,7 +228,7 @@ def _read(paths: Sequence[Path]) -> Iterator[Hits]:
 def _once(documents: I64, parts: I64, several: int) -> tuple[I64, I64]:
     """Each pair of a document and a part once."""
     names, number = np.unique(documents, return_inverse=True)
-    pairs = np.unique(number * max(several, 1) + parts)
+    pairs = kernel.distinct(number * max(several, 1) + parts)
     return names[pairs // max(several, 1)], pairs % max(several, 1)
 
 

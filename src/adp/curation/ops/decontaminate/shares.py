@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from adp.curation.ops.decontaminate.index import Index
-from adp.curation.words import I64
+from adp.curation.words import I64, distinct
 
 Mask = np.ndarray[Any, np.dtype[np.bool_]]
 Floats = np.ndarray[Any, np.dtype[np.float64]]
@@ -28,7 +28,7 @@ def frequent_parts(counts: I64, total: int, share: float, at_least: int) -> I64:
 
 def item_counts(index: Index, same: I64) -> I64:
     """In how many different items each part occurs; ``same`` gives equal items one number."""
-    pairs = np.unique(index.part * index.items + same[index.item])
+    pairs = distinct(index.part * index.items + same[index.item])
     return np.bincount(pairs // max(index.items, 1), minlength=len(index.hashes))
 
 

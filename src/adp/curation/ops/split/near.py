@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from adp.curation.words import I64, U64, mixed
+from adp.curation.words import I64, U64, distinct, mixed
 
 Floats = np.ndarray[Any, np.dtype[np.float64]]
 Chunks = Callable[[], Iterator[tuple[I64, U64]]]
@@ -166,7 +166,7 @@ def _candidates(number: I64, hashes: U64, sizes: I64, threshold: float) -> tuple
         small = np.minimum(sizes[left], sizes[right])
         large = np.maximum(sizes[left], sizes[right])
         fits = small >= threshold * large - _SLACK
-        pairs = np.unique(np.concatenate([pairs, left[fits] * total + right[fits]]))
+        pairs = distinct(np.concatenate([pairs, left[fits] * total + right[fits]]))
         done = upto
     return pairs // max(total, 1), pairs % max(total, 1)
 
