@@ -345,7 +345,7 @@ def test_named_fields_and_fields_in_fields(tmp_path: Path) -> None:
         ({"file": "broken.jsonl.gz"}, "cannot read broken.jsonl.gz"),
         ({"file": "odd.jsonl"}, "cannot tell which field of odd.jsonl holds the task"),
         ({"file": "b.jsonl", "text": "questions"}, "the field questions is in no item of b.jsonl"),
-        ({"file": "b.jsonl", "fields": "x"}, "Extra inputs are not permitted"),
+        ({"file": "b.jsonl", "fields": "x"}, "fields is not known"),
     ],
 )
 def test_a_wrong_benchmark_is_one_sentence(

@@ -246,7 +246,7 @@ def test_gaps_and_ties():
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ({"rule": "best"}, "Input should be"),
+        ({"rule": "best"}, "input should be"),
         ({}, "rule"),
         ({"rule": "m3_step", "min_gap": 1}, "m3_step does not take min_gap; it takes no options"),
         ({"rule": "ranked", "prefer": "actor"}, "it takes max_per_task, min_gap, score"),
