@@ -77,11 +77,13 @@ def test_the_bytes_do_not_depend_on_the_workers(runs, tmp_path, monkeypatch):
     from adp.curation import partitions, pool, write
 
     # So small that this little store has several partitions and shards.
-    monkeypatch.setattr(partitions, "PARTITION_BYTES", 6_000)
-    monkeypatch.setattr(write, "SHARD_BYTES", 6_000)
+    monkeypatch.setattr(partitions, "PARTITION_BYTES", 15_000)
+    monkeypatch.setattr(write, "SHARD_BYTES", 15_000)
     monkeypatch.setattr(pool, "_SMALL", 0)
     monkeypatch.setattr(staged, "_SMALL", 0)
-    ops = [op for op in OPS if "coreset" not in op and "pareto" not in op and "filter" not in op]
+    names = ("measure", "dedup_near", "decontaminate", "mask", "split")
+    ops = [op for op in OPS if any(name in op for name in names)]
+    ops += [{"pairs": {"rule": "attempts"}}, {"mix": {"by": "agent_model", "epochs": 2}}]
     found = []
     for workers in (1, 2, 4):
         out = tmp_path / f"out{workers}"
