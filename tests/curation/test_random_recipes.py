@@ -83,7 +83,8 @@ def test_the_bytes_do_not_depend_on_the_workers(runs, tmp_path, monkeypatch):
     monkeypatch.setattr(staged, "_SMALL", 0)
     names = ("measure", "dedup_near", "decontaminate", "mask", "split")
     ops = [op for op in OPS if any(name in op for name in names)]
-    ops += [{"pairs": {"rule": "attempts"}}, {"mix": {"by": "agent_model", "epochs": 2}}]
+    mix = {"by": "agent_model", "method": "balanced", "epochs": 2, "total": 20}
+    ops += [{"pairs": {"rule": "attempts"}}, {"mix": mix}]
     found = []
     for workers in (1, 2, 4):
         out = tmp_path / f"out{workers}"
