@@ -123,10 +123,11 @@ TESTS = Sign(
     rf"|\bopen\(\s*['\"]/?(?P<opened>{_TEST})['\"],\s*(?:mode=)?['\"][wa]",
     ("test", "spec"),
     ("sed -i 's/1/2/' tests/test_a.py", "*** Update File: pkg/tests/test_a.py\n",
-     "rm -f src/test_x.py", "edit_file_by_replace(\n  '/w/r/test/browser.js',\n  to_replace='a')",
+     "rm -f src/test_x.py",
+     "edit_file_by_replace(\n  '/w/r/test/browser.js',\n  to_replace='a')",
      "open('tests/test_a.py', 'w')"),
-    ("python -m pytest tests/test_a.py", "cat tests/test_a.py", "sed -n '1,5p' tests/test_a.py", "open('tests/test_a.py')",
-     "sed -i 's/latest/x/' a.py"),
+    ("python -m pytest tests/test_a.py", "cat tests/test_a.py",
+     "sed -n '1,5p' tests/test_a.py", "open('tests/test_a.py')", "sed -i 's/latest/x/' a.py"),
 )  # fmt: skip
 
 SIGNS = (HISTORY, TESTS, SOLUTION, ANSWER, BENCHMARK)
