@@ -10,7 +10,7 @@ from typing import Any
 
 import polars as pl
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import HealthCheck, Phase, example, given, settings
 from hypothesis import strategies as st
 
 from adp.curation.apply import apply
@@ -177,6 +177,13 @@ CODE = {
 DOC = {**CODE, "min_reward": 0.5, "min_steps": 0, "min_tool_usage": 0}
 
 
+FINISHED = {
+    "steps": [user(), agent("x", call("finish", "{}"), call("a", "{}"))],
+    "success": True,
+    "reward": 1.0,
+}
+
+
 @own
 @given(
     described=several,
@@ -190,7 +197,11 @@ DOC = {**CODE, "min_reward": 0.5, "min_steps": 0, "min_tool_usage": 0}
         },
     ),
 )  # fmt: skip
+@example(described=[], preset="sage", given_={"min_tool_usage": 2})
+@example(described=[], preset="sage", given_={"exclude_actions": ("finish",)})
+@example(described=[], preset="sage_doc", given_={})
 def test_sage(tmp_path, described, preset, given_):
+    described = [*described, FINISHED]
     rules = {**(CODE if preset == "sage" else DOC), **given_}
     found = reasons(tmp_path / "s", described, preset=preset, **given_)
     assert [place not in found for place in range(len(described))] == [
@@ -243,6 +254,8 @@ PLANTED = [
     {"steps": [agent("wow" + "!" * 12)]},
     {"steps": [agent("wow" + "!" * 11)]},
     {"steps": [user(), agent("x", call("a", "{}", result("Not Found"))), user(), agent("")]},
+    {"steps": [user(), agent("x", call("a", "{}", result("good"))), user(seen=[result("failed")]),
+               agent("done")]},
     {"steps": [user(), agent("x", call("a", "{}", result("good"))), user(),
                agent("x", call("a", "{}", result("it failed")))]},
 ]  # fmt: skip

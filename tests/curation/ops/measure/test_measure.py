@@ -136,7 +136,7 @@ def test_the_estimate_is_near_a_real_count():
     }
     estimates = sizes.estimate_tokens(pl.Series(list(counts)))
     for estimate, count in zip(estimates, counts.values(), strict=True):
-        assert 0.6 < estimate / count < 1.6
+        assert 0.6 < estimate / count < 1.7
 
 
 needs_tokenizers = pytest.mark.skipif(

@@ -177,9 +177,7 @@ def _mend_thought(pieces: Pieces, start: int, end: int) -> None:
     opened, closed = inner.count("<think>"), inner.count("</think>")
     if not inner:
         return
-    closing = opened <= 1 and not closed
-    opening = not opened and closed <= 1
-    if closing:
+    if not closed:
         pieces.insert(start + len(thought.rstrip(_BLANK)), "</think>")
-    if opening:
+    if not opened:
         pieces.insert(start + len(thought) - len(thought.lstrip(_BLANK)), "<think>")

@@ -59,7 +59,6 @@ class Verdicts:
         reasons = Counter(reason for _, reason, _ in rows)
         total, out = len(self.pool), len(rows)
         lines = [f"{total - out:,} of {total:,} trajectories stay"]
-        lines += [f"{count:,} go: {reason}" for reason, count in reasons.most_common()]
         return Outcome(
             dropped=_frame(rows, {"seq": int, "reason": str, "evidence": str}),
             events=_frame(

@@ -118,12 +118,16 @@ TESTS = Sign(
     rf"\b(?:sed[ \t]+(?:-\w+[ \t]+)*-i|perl[ \t]+-\w*i|rm[ \t]|mv[ \t]|truncate[ \t]"
     rf"|git[ \t]+(?:rm|mv|restore|apply)[ \t])\S*{_ARGS}?(?<![\w.-])(?P<path>{_TEST})"
     rf"|^\*\*\* (?:Update|Delete) File: (?P<patched>{_TEST})"
-    rf"|^--- (?:a/)?(?P<old>{_TEST})[ \t]*$",
+    rf"|^--- (?:a/)?(?P<old>{_TEST})[ \t]*$"
+    rf"|\b(?:edit_file\w*|insert_content\w*|append_file)\(\s*(?:\w+=)?['\"]/?(?P<edited>{_TEST})"
+    rf"|\bopen\(\s*['\"]/?(?P<opened>{_TEST})['\"],\s*(?:mode=)?['\"][wa]",
     ("test", "spec"),
     ("sed -i 's/1/2/' tests/test_a.py", "*** Update File: pkg/tests/test_a.py\n",
-     "rm -f src/test_x.py"),
-    ("python -m pytest tests/test_a.py", "cat tests/test_a.py", "sed -n '1,5p' tests/test_a.py",
-     "sed -i 's/latest/x/' a.py"),
+     "rm -f src/test_x.py",
+     "edit_file_by_replace(\n  '/w/r/test/browser.js',\n  to_replace='a')",
+     "open('tests/test_a.py', 'w')"),
+    ("python -m pytest tests/test_a.py", "cat tests/test_a.py",
+     "sed -n '1,5p' tests/test_a.py", "open('tests/test_a.py')", "sed -i 's/latest/x/' a.py"),
 )  # fmt: skip
 
 SIGNS = (HISTORY, TESTS, SOLUTION, ANSWER, BENCHMARK)

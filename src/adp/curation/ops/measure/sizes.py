@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 
 BYTE_WEIGHTS = {
     "lower": 0.15, "upper": 0.42, "digit": 1.3, "space": 0.34, "line": 0.4, "other": 0.6,
-    "beyond": 0.3,
+    "beyond": 0.2,
 }  # fmt: skip
 """Tokens that a byte counts: of a small or capital ASCII letter, a digit, a space, a line end or
-tab, another ASCII character, a character beyond ASCII."""
+tab, another ASCII character, and a byte of a character beyond ASCII."""
 
 TEXT_WEIGHT = 0.7
 """Tokens that each text counts besides."""
