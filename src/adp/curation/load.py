@@ -23,7 +23,13 @@ BRANCH_COLUMNS = (
 """Columns of `Loaded.branches`."""
 
 TASK_WORDS = 400
-"""Characters of the first message of the user that name a task without an id."""
+"""Twice so many characters of the begin and of the end of what the user asks for name a task."""
+
+_LOOKED_AT = 6
+"""Messages of user and agent in which the task must stand."""
+
+_UNDERSTOOD = r"(?i)^\W*(?:ok|okay|sure|understood|got it|yes|alright|all right)\b"
+"""How an agent answers to a preamble."""
 
 
 @dataclass
@@ -109,26 +115,48 @@ def _rows(source: Input) -> pl.DataFrame:
 
 
 def _first_words(source: Input) -> pl.DataFrame:
-    """``seq`` and a key of the user's first words, of trajectories without a task id."""
+    """``seq`` and a key of what the user asks for, of trajectories without a task id.
+
+    That is the first message of the user; where the agent only says that it understood, the
+    second one too, as the first is a preamble then. Of long messages the begin and the end count,
+    for a preamble that tasks share may be long.
+    """
     import polars as pl
 
     without = source.store.scan("trajectories").filter(pl.col("task_id").is_null()).select("seq")
-    first = (
+    text = pl.col("text")
+    ends = (
+        pl.when(text.str.len_chars() > 4 * TASK_WORDS)
+        .then(pl.concat_str(text.str.head(2 * TASK_WORDS), text.str.tail(2 * TASK_WORDS)))
+        .otherwise(text)
+    )
+    steps = (
         source.store.scan("steps")
-        .filter((pl.col("source") == "user") & pl.col("text").is_not_null())
-        .select("seq", "step", pl.col("text").str.slice(0, 4 * TASK_WORDS).alias("text"))
+        .filter(pl.col("source").is_in(["user", "agent"]) & text.is_not_null())
+        .select("seq", "step", "source", ends.alias("text"), text.str.head(200).alias("head"))
         .join(without, on="seq", how="semi")
         .sort("seq", "step")
-        .unique(subset="seq", keep="first", maintain_order=True)
+        .with_columns(pl.int_range(pl.len()).over("seq").alias("place"))
+        .filter(pl.col("place") < _LOOKED_AT)
         .collect()
     )
-    plain = (
-        first["text"].str.to_lowercase().str.replace_all(r"\s+", " ").str.strip_chars()
-        .str.slice(0, TASK_WORDS)
-    )  # fmt: skip
-    keys = ["words:" + ids.digest(text.encode("utf-8")) for text in plain]
+    understood = (
+        steps.filter((pl.col("source") == "agent") & pl.col("head").str.contains(_UNDERSTOOD))
+        .unique("seq", keep="first", maintain_order=True)
+        .select("seq", pl.col("place").alias("answer"))
+    )
+    asked = (
+        steps.filter(pl.col("source") == "user")
+        .with_columns(pl.int_range(pl.len()).over("seq").alias("message"))
+        .join(understood, on="seq", how="left", maintain_order="left")
+    )
+    second = (pl.col("message") == 1) & (pl.col("place") == pl.col("answer") + 1)
+    asked = asked.filter((pl.col("message") == 0) | second)
+    plain = pl.col("text").str.to_lowercase().str.replace_all(r"\s+", " ").str.strip_chars()
+    whole = asked.group_by("seq", maintain_order=True).agg(plain.str.join("\n"))
+    keys = ["words:" + ids.digest(found.encode("utf-8")) for found in whole["text"]]
     return pl.DataFrame(
-        {"seq": first["seq"] + source.shift, "words": pl.Series(keys, dtype=pl.String)}
+        {"seq": whole["seq"] + source.shift, "words": pl.Series(keys, dtype=pl.String)}
     )
 
 
