@@ -55,10 +55,40 @@ def test_explain_reads_no_data(run, folder):
     assert plan[0]["columns"] == {"n": "The expression rows"}
 
 
+def test_the_record_of_several_outputs_can_be_asked(run, folder):
+    both = "outputs={a: {where: source_id = 'r1'}, b: {where: source_id <> 'r1'}}"
+    assert run("curate", "recipe.yaml", "-o", "out", "--set", both).code == 0
+    for place, runs in (("out", 4), ("out/a", 1)):
+        sql = "SELECT (SELECT count(*) FROM trajectories), (SELECT count(*) FROM ledger)"
+        done = run("query", place, "-c", sql, "--format", "csv")
+        assert done.out.splitlines()[1] == f"{runs},4"
+
+
+def test_why_there_are_no_pairs(run, folder):
+    says = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}]
+    Path("chats.jsonl").write_text(4 * (json.dumps({"messages": says}) + "\n"))
+    assert run("convert", "chats.jsonl", "-o", "chats").code == 0
+    alone = ["--set", "ops=[{pairs: {rule: attempts}}]", "--set", "outputs={p: {take: pairs}}"]
+    alone += ["--set", "inputs.runs=chats"]
+    done = run("curate", "recipe.yaml", "--dry-run", *alone)
+    assert done.code == 10
+    assert "no pairs were made; 4 attempts not paired: " in done.err
+
+
+def test_the_stage_of_wrong_sql_is_named(run, folder):
+    ops = ["--set", "ops=[{filter: {sql: nothing > 1}, as: mine}]"]
+    done = run("curate", "recipe.yaml", "--dry-run", *ops)
+    assert "stage mine: unknown column 'nothing'" in done.err
+
+
 def test_a_dry_run_and_a_link(run, folder):
     assert "nothing was written" in run("curate", "recipe.yaml", "--dry-run").out
     assert not (folder / "out").exists()
-    assert run("curate", "recipe.yaml", "-o", "linked", "--link").code == 0
+    linked = run("curate", "recipe.yaml", "-o", "linked", "--link")
+    assert "next: adp curate linked -o NEW --input runs=STORE" in linked.out
+    assert "--input runs=STORE" in run("curate", "linked", "-o", "out").err
+    wrong = run("curate", "linked", "-o", "out", "--input", "runs=runs", "--input", "rns=runs")
+    assert "unknown input 'rns'; did you mean runs?" in wrong.err
     done = run("curate", "linked", "-o", "out", "--input", "runs=runs")
     assert done.code == 0
     assert "next: adp info out" in done.out

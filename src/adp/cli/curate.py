@@ -159,7 +159,10 @@ def _report(done: Curated, out: str | None, *, link: bool) -> None:
     for source in done.report["inputs"]:
         kind = " in reserve" if source["reserve"] else ""
         count = counted(source["trajectories"], "trajectory", "trajectories")
-        screen.print(Text(f"{source['name']}: {count}{kind}"), soft_wrap=True)
+        more = (
+            f", {counted(source['branches'], 'branch', 'branches')}" if source["branches"] else ""
+        )
+        screen.print(Text(f"{source['name']}: {count}{more}{kind}"), soft_wrap=True)
     table = light_table("", "stage", "in", "dropped", "out", right=["in", "dropped", "out"])
     for stage in done.report["stages"]:
         more = f" +{stage['admitted']:,}" if stage["admitted"] else ""
@@ -180,7 +183,9 @@ def _report(done: Curated, out: str | None, *, link: bool) -> None:
     if out is None:
         screen.print("dry run: nothing was written")
     elif link:
-        screen.print(f"next: adp curate {visible(out)} -o STORE", soft_wrap=True)
+        names = [source["name"] for source in done.report["inputs"]]
+        places = " ".join(f"--input {name}=STORE" for name in names)
+        screen.print(f"next: adp curate {visible(out)} -o NEW {places}", soft_wrap=True)
     else:
         screen.print(f"next: adp why {visible(out)} ID", soft_wrap=True)
 

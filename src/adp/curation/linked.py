@@ -14,7 +14,7 @@ from adp.curation.inputs import Input
 from adp.curation.outputs import BUFFER, Chosen
 from adp.curation.record import LINKED
 from adp.curation.write import Making, write_stores
-from adp_schema.errors import RecipeError, StoreError
+from adp_schema.errors import RecipeError, StoreError, unknown_name
 from adp_schema.gate_files import RECORD
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def materialise(
         The report of the recipe.
 
     Raises:
-        RecipeError: the folder is none of that kind, or an input is not named.
+        RecipeError: the folder is none of that kind, or an input is not named, or not known.
         StoreError: an input is no store, or not the one that was selected from.
         OutputExistsError: the output holds something.
     """
@@ -51,6 +51,12 @@ def materialise(
         raise RecipeError(f"{folder} was not made with adp curate --link; name a recipe instead")
     linked = json.loads((record / LINKED).read_text(encoding="utf-8"))
     report = json.loads((record / "report.json").read_text(encoding="utf-8"))
+    names = [spec["name"] for spec in linked["inputs"] if not spec["made"]]
+    if unknown := sorted(set(places) - set(names)):
+        raise RecipeError(unknown_name("input", unknown[0], names))
+    if missing := [name for name in names if name not in places]:
+        wanted = " ".join(f"--input {name}=STORE" for name in missing)
+        raise RecipeError(f"say where the inputs lie: {wanted}")
     inputs = [_open(record, index, spec, places) for index, spec in enumerate(linked["inputs"])]
     check_free(Path(out))
     run = StagedRun(out, {**linked["key"], "link": False}, workers)
@@ -80,12 +86,7 @@ def _copy_record(record: Path, target: Path) -> None:
 
 def _open(record: Path, index: int, spec: dict[str, Any], places: Mapping[str, str]) -> Input:
     name = spec["name"]
-    if spec["made"]:
-        path = str(record / name)
-    elif name in places:
-        path = places[name]
-    else:
-        raise RecipeError(f"say where the input {name} lies: --input {name}=STORE")
+    path = str(record / name) if spec["made"] else places[name]
     store = shards.open_finished(path)
     if not spec["made"] and shards.manifest_hash(store) != spec["hash"]:
         raise StoreError(f"{path} is not the store that {name} was; name the one it was made from")

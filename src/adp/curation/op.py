@@ -28,6 +28,18 @@ class OpOptions(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
+    def given(self) -> frozenset[str]:
+        """Names of the options that differ from their defaults.
+
+        The recipe of a record spells out every option. So what is written and what is asked for
+        are two things, and ``model_fields_set`` says the wrong one.
+        """
+        return frozenset(
+            name
+            for name, spec in type(self).model_fields.items()
+            if getattr(self, name) != spec.get_default(call_default_factory=True)
+        )
+
 
 @dataclass
 class Outcome:

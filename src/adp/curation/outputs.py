@@ -66,9 +66,18 @@ def choose(recipe: Recipe, state: State, pool: Pool) -> list[Chosen]:
     for each in found:
         if not each.entries.height:
             which = f"the output {each.name}" if each.name else "the recipe"
-            why = "no pairs were made" if _takes_pairs(recipe, each.name) else "its where fits none"
+            why = _no_pairs(state) if _takes_pairs(recipe, each.name) else "its where fits none"
             raise EmptyResultError(f"{which} takes no trajectory: {why}; nothing was written")
     return found
+
+
+def _no_pairs(state: State) -> str:
+    """That there are no pairs, and what the ops that look for them said."""
+    looked = [stage for stage in state.report if stage["op"] == "pairs"]
+    if not looked:
+        return "no pairs were made; add the op pairs"
+    said = [line for stage in looked for line in stage["lines"][1:]]
+    return "; ".join(["no pairs were made", *said])
 
 
 def _takes_pairs(recipe: Recipe, name: str) -> bool:

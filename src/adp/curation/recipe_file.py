@@ -12,8 +12,9 @@ import yaml
 from pydantic import ValidationError
 
 from adp.curation.recipe import Recipe
+from adp.curation.registry import OPS
 from adp.curation.wrong_options import names, sentence
-from adp_schema.errors import RecipeError
+from adp_schema.errors import RecipeError, unknown_name
 
 
 class _Loader(yaml.SafeLoader):  # type: ignore[misc]
@@ -141,11 +142,20 @@ def _set(plain: dict[str, Any], setting: str) -> None:
     for name in way:
         place = _step(place, name, path)
     if isinstance(place, list):
-        place[_place(place, last, path)] = value
+        _set_stage(place, _place(place, last, path), value)
     elif isinstance(place, dict):
         place[last] = value
     else:
         raise RecipeError(f"--set {path}: there is nothing to set {last} in")
+
+
+def _set_stage(stages: list[Any], number: int, value: Any) -> None:
+    """Put another stage in the place of one; or only other options, where no op is named."""
+    stage = stages[number]
+    op = stage if isinstance(stage, str) else _op(stage)
+    if isinstance(value, dict) and op is not None and not set(value) & set(OPS):
+        value = {**(stage if isinstance(stage, dict) else {}), op: value}
+    stages[number] = value
 
 
 def _step(place: Any, name: str, path: str) -> Any:
@@ -178,6 +188,21 @@ def _place(stages: list[Any], name: str, path: str) -> int:
         if stage == name or (isinstance(stage, dict) and (name in stage or stage.get("as") == name))
     ]
     if len(found) != 1:
-        many = f"{len(found)} stages are called" if found else "there is no stage called"
-        raise RecipeError(f"--set {path}: {many} {name}; use its number, from 0")
+        if found:
+            said = f"{len(found)} stages are called {name}; use its number, from 0"
+        else:
+            known = [stage if isinstance(stage, str) else _called(stage) for stage in stages]
+            said = unknown_name("stage", name, known)
+        raise RecipeError(f"--set {path}: {said}")
     return found[0]
+
+
+def _called(stage: Any) -> str:
+    """What a stage is called: its label, else its op."""
+    return str((isinstance(stage, dict) and stage.get("as")) or _op(stage) or stage)
+
+
+def _op(stage: Any) -> str | None:
+    """The op that a stage names."""
+    plain = stage if isinstance(stage, dict) else {}
+    return next((str(key) for key in plain if key not in ("as", "where")), None)

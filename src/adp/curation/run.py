@@ -28,7 +28,7 @@ from adp.curation.registry import OPS
 from adp.curation.state import State
 from adp.curation.write import Making, write_stores
 from adp_schema import location
-from adp_schema.errors import AdpError, EmptyResultError, RecipeError
+from adp_schema.errors import AdpError, EmptyResultError, QueryError, RecipeError
 from adp_schema.ids import digest, digest_file
 
 if TYPE_CHECKING:
@@ -216,7 +216,8 @@ def _decide(
                 "name": source.name,
                 "hash": source.hash,
                 "reserve": source.reserve,
-                "trajectories": source.store.manifest.rows("trajectories"),
+                "trajectories": _count(state.rows, source.name),
+                "branches": _count(state.branches, source.name),
             }
             for source in inputs
         ],
@@ -224,6 +225,10 @@ def _decide(
         "outputs": [each.facts() for each in chosen],
     }
     return Curated(report, whole_ledger(state, chosen), state), chosen
+
+
+def _count(rows: pl.DataFrame, name: str) -> int:
+    return int((rows["input"] == name).sum())
 
 
 def _stage(
@@ -246,6 +251,8 @@ def _stage(
         pool = state.pool(work, options.folder, seed, options.workers, progress)
         try:
             outcome, seen = _call(stage, pool)
+        except QueryError as error:
+            raise QueryError(f"stage {stage.name}: {error}") from None
         finally:
             pool.close()
         stage_files.save(outcome, seen, folder)

@@ -7,6 +7,13 @@ from collections.abc import Iterable
 
 from pydantic import BaseModel, ValidationError
 
+_FORMS = {
+    "tuple_type": "input should be a list, such as [a, b]",
+    "list_type": "input should be a list, such as [a, b]",
+    "dict_type": "input should be names with values, such as {a: 1}",
+}
+"""Kinds of faults for which pydantic has words of Python."""
+
 _INNER = ("function-after", "function-before", "function-wrap", "tagged-union")
 
 
@@ -30,6 +37,7 @@ def sentence(error: ValidationError, known: Iterable[str]) -> str:
     said = first["msg"].removeprefix("Value error, ")
     if kind == "value_error":
         return f"{where}: {said}" if where else said
+    said = _FORMS.get(kind, said)
     shown = f", not {given!r}" if isinstance(given, str | int | float | bool | None) else ""
     return f"{where}: {said[:1].lower()}{said[1:]}{shown}"
 

@@ -249,7 +249,7 @@ def test_gaps_and_ties():
         ({"rule": "best"}, "input should be"),
         ({}, "rule"),
         ({"rule": "m3_step", "min_gap": 1}, "m3_step does not take min_gap; it takes no options"),
-        ({"rule": "ranked", "prefer": "actor"}, "it takes max_per_task, min_gap, score"),
+        ({"rule": "ranked", "prefer": "reward"}, "it takes max_per_task, min_gap, score"),
         ({"rule": "alternates", "prefer": "label"}, "needs labels, the best one first"),
         ({"rule": "m3_trajectory", "chosen": "true"}, "give both chosen and rejected"),
         ({"rule": "ranked", "score": "beauty"}, "needs the column beauty"),

@@ -95,7 +95,7 @@ class Filter(OpOptions):
 
     @model_validator(mode="after")
     def _fit(self) -> Filter:
-        given = self.model_fields_set
+        given = self.given()
         if not given & {"sql", "min", "max", "preset", "per_task_cap"}:
             raise ValueError("filter needs at least one of sql, min, max, preset, per_task_cap")
         allowed = TAKES[self.preset]

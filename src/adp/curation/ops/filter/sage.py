@@ -49,7 +49,7 @@ _NO_TOOLS = frozenset({"finish", "error"})
 def judge(pool: Pool, options: Filter, found: Verdicts) -> None:
     """Apply the rules, in the order of the options."""
     assert options.preset is not None
-    given = {name: getattr(options, name) for name in options.model_fields_set}
+    given = {name: getattr(options, name) for name in options.given()}
     rules = {name: given.get(name, value) for name, value in DEFAULTS[options.preset].items()}
     passed = successful = rewarded = 0
     rows = pool.query(_SQL)

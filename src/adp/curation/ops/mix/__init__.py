@@ -229,7 +229,7 @@ def _dropped(rows: pl.DataFrame, counts: Numbers) -> pl.DataFrame:
 
 def _needs(options: Mix) -> Iterable[str]:
     wanted = [options.order] if options.order is not None else []
-    if "token_column" in options.model_fields_set:
+    if "token_column" in options.given():
         wanted.append(options.token_column)
     return [name for name in wanted if name not in COLUMNS]
 

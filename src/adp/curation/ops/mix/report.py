@@ -14,6 +14,9 @@ MOST = 500
 READ = 20
 """Groups in the lines."""
 
+UNUSED = 0.01
+"""Share of a budget in tokens from which on it is said that it is not used up."""
+
 
 @dataclass(frozen=True)
 class Row:
@@ -79,6 +82,11 @@ def summary(options: Mix, rows: Sequence[Row]) -> dict[str, Any]:
     }
 
 
+def _taken(row: Row) -> str:
+    of = f"{row.distinct:,} of {row.supply:,} trajectories"
+    return of if row.distinct == row.trajectories else f"{of}, {row.trajectories:,} with repeats"
+
+
 def lines(options: Mix, rows: Sequence[Row]) -> list[str]:
     """The sums, and a line a group."""
     realised = _realised(options, rows)
@@ -89,15 +97,19 @@ def lines(options: Mix, rows: Sequence[Row]) -> list[str]:
         found.append(f"that is less than the {options.total:,} trajectories that were asked for")
     if options.tokens is not None and sum(row.requested for row in rows) < options.tokens:
         found.append(f"that is less than the {options.tokens:,} tokens that were asked for")
+    elif options.tokens is not None and tokens < (1 - UNUSED) * options.tokens:
+        found.append(
+            f"{options.tokens - tokens:,} of the {options.tokens:,} tokens that were asked for are "
+            "not used: a trajectory that goes beyond the budget of its group is not taken"
+        )
     for place in _largest(rows, READ):
         row = rows[place]
         if not row.share and not row.trajectories:
             continue
         where = f"stage {row.stage}, {row.group}" if staged else row.group
-        repeats = f", {row.distinct:,} different" if row.distinct < row.trajectories else ""
         found.append(
             f"{where}: asked for {row.share:.1%}, got {realised[place]:.1%} "
-            f"({row.trajectories:,} of {row.supply:,} trajectories{repeats}, {row.tokens:,} tokens)"
+            f"({_taken(row)}, {row.tokens:,} tokens)"
         )
     if len(rows) > READ:
         found.append(f"and {len(rows) - READ:,} more groups")

@@ -118,7 +118,7 @@ class Pairs(OpOptions):
     @model_validator(mode="after")
     def _fits(self) -> Pairs:
         takes = TAKES[self.rule]
-        if wrong := sorted(self.model_fields_set - takes - {"rule"}):
+        if wrong := sorted(self.given() - takes - {"rule"}):
             known = ", ".join(sorted(takes)) or "no options"
             raise ValueError(f"the rule {self.rule} does not take {wrong[0]}; it takes {known}")
         if self.rule == "alternates" and self.prefer == "label" and not self.labels:

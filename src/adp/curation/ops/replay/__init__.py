@@ -82,7 +82,7 @@ class Replay(OpOptions):
     def _possible(self) -> Replay:
         if self.policy == "coreset" and self.score is None and self.compat is None:
             raise ValueError("policy: coreset needs score: a column such as a loss")
-        own = {"score", "select", "compat"} & self.model_fields_set
+        own = {"score", "select", "compat"} & self.given()
         if self.policy == "reservoir" and own:
             raise ValueError(f"{min(own)} belongs to policy: coreset")
         return self
