@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 
 import jsonschema
@@ -108,6 +109,20 @@ WRONG = {
     "recipe: 1\ninputs: {a: b}\noutputs: {x: {take: pairs, where: y}}": "takes no where",
     "recipe: 1\nrecipe: 1\n": "line 2: the key 'recipe' is given twice",
     "recipe: [": "is not valid YAML at line 1",
+    "recipe: " + "[" * 5_000: "stand more than 64 deep in one another",
+    "recipe: " + "[" * 70 + "]" * 70: "stand more than 64 deep in one another",
+    "recipe: &a [*a]": "stand more than 64 deep in one another",
+    "a: &a [1,1,1,1,1,1,1,1]\n"
+    + "".join(f"{b}: &{b} [{(f'*{a},' * 8)[:-1]}]\n" for a, b in pairwise("abcdefghijklm")): (
+        "it holds more than 100,000 values"
+    ),
+    "recipe: 1\nseed: " + "9" * 5_000: "holds a value that cannot be read: Exceeds the limit",
+    "recipe: 1\nname: 2020-99-01": "holds a value that cannot be read: month must be in 1..12",
+    'recipe: 1\nname: "\\ud800"': "a text holds half a character",
+    "recipe: 1\ninclude: &a [*a, *a]": "stand more than 64 deep in one another",
+    'recipe: 1\ninclude: "a\\0"': "cannot read the recipe",
+    "recipe: 1\ninputs: {a: b}\nops: [{dedup_exact: false}]": "input should be a valid dictionary",
+    "recipe: 1\ninputs: {a: b}\noutputs: {'': {}, steps: {}}": "one of several outputs has no name",
     "include: recipe.yaml": "includes itself",
     "include: nothing.yaml": "cannot read the recipe",
     "include: 3": "include takes the name of a file",
@@ -159,6 +174,30 @@ def test_set_changes_one_place(setting, look, value, tmp_path):
     assert look(read_recipe(write(tmp_path, GOOD), [setting])) == value
 
 
+def test_keys_that_are_merged_in_do_not_count_as_given_twice(tmp_path):
+    text = (
+        "inputs: {a: b}\nops:\n- dedup_exact: &x {of: task}\n- dedup_exact: {<<: *x, drop: false}\n"
+    )
+    found = read_recipe(write(tmp_path, f"recipe: 1\n{text}  as: other\n"))
+    assert found.ops[1].options.model_dump() == {
+        **found.ops[0].options.model_dump(),
+        "drop": False,
+    }
+
+
+def test_files_that_include_one_another_often_are_refused(tmp_path):
+    for number in range(12):
+        write(tmp_path, f"include: [{number + 1}.yaml, {number + 1}.yaml]", f"{number}.yaml")
+    write(tmp_path, GOOD, "12.yaml")
+    with pytest.raises(RecipeError, match="include 100 at most"):
+        read_recipe(tmp_path / "0.yaml")
+
+
+def test_a_stage_that_is_no_op_cannot_be_set(tmp_path):
+    with pytest.raises(RecipeError, match="stage 0 is no op with options"):
+        read_recipe(write(tmp_path, "recipe: 1\nops: [5]"), ["ops.0.x=1"])
+
+
 @pytest.mark.parametrize(
     ("setting", "said"),
     [
@@ -167,7 +206,9 @@ def test_set_changes_one_place(setting, look, value, tmp_path):
         ("ops.seconds.key=seq", "unknown stage 'seconds'; did you mean second?"),
         ("ops.9.key=seq", "unknown stage"),
         ("seed.x=1", "nothing to set x in"),
-        ("seed=[", "is not a valid YAML value"),
+        ("seed=[", "--set seed is not valid YAML at line 1"),
+        ("ops.².key=seq", "there is no stage called ²"),
+        ("ops.1000000000000000000000.key=seq", "there is no stage called 1000"),
         ("ops.second.expresions={}", "expresions is not known; did you mean expressions?"),
     ],
 )

@@ -155,6 +155,8 @@ class Recipe(_Strict):
         for name in (*self.inputs, *(name for name in self.outputs if name)):
             if not _NAME.fullmatch(name):
                 raise ValueError(f"the name {name!r} has to be letters, digits, _ or -")
+        if "" in self.outputs and len(self.outputs) > 1:
+            raise ValueError("one of several outputs has no name; give it one")
         if taken := _RESERVED & set(self.outputs):
             raise ValueError(f"an output cannot be called {min(taken)}; choose another name")
         labels = [stage.label for stage in self.ops if stage.label]
@@ -199,7 +201,8 @@ def _stage(given: Any, number: int) -> Any:
     except UsageError as error:
         raise RecipeError(f"ops[{number}]: {error}") from None
     try:
-        options = model.model_validate(given[named[0]] or {})
+        own = given[named[0]]
+        options = model.model_validate({} if own is None else own)
     except ValidationError as error:
         said = sentence(error, names(model))
         raise RecipeError(f"ops[{number}].{named[0]}: {said}") from None

@@ -21,13 +21,24 @@ class _Loader(yaml.SafeLoader):  # type: ignore[misc]
     """YAML that refuses a key given twice."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
-        keys = [self.construct_object(key, deep=True) for key, _ in node.value]
+        own = [key for key, _ in node.value if key.tag != "tag:yaml.org,2002:merge"]
+        keys = [self.construct_object(key, deep=True) for key in own]
         for number, key in enumerate(keys):
             if key in keys[:number]:
-                line = node.value[number][0].start_mark.line + 1
+                line = own[number].start_mark.line + 1
                 raise RecipeError(f"line {line}: the key {key!r} is given twice")
         found: dict[Hashable, Any] = super().construct_mapping(node, deep=deep)
         return found
+
+
+_LARGEST = 100_000
+"""Values in a recipe, those behind aliases counted each time."""
+
+_DEEPEST = 64
+"""Values inside one another."""
+
+_FILES = 100
+"""Files that one recipe may include, each counted each time."""
 
 
 def read_recipe(
@@ -47,7 +58,7 @@ def read_recipe(
     if isinstance(path, dict):
         plain, name = copy.deepcopy(path), "the recipe"
     else:
-        plain, name = _load(Path(path), ()), Path(path).name
+        plain, name = _load(Path(path), (), []), Path(path).name
     for setting in settings:
         _set(plain, setting)
     return check(plain, name)
@@ -72,25 +83,28 @@ def check(plain: Any, name: str) -> Recipe:
         raise RecipeError(f"{name}: {error}") from None
 
 
-def _load(path: Path, above: tuple[Path, ...]) -> dict[str, Any]:
-    """Read a file and what it includes. Paths of stores become relative to nothing."""
-    where = path.resolve()
-    if where in above:
-        raise RecipeError(f"{path.name} includes itself; remove the include")
+def _load(path: Path, above: tuple[Path, ...], read: list[Path]) -> dict[str, Any]:
+    """Read a file and what it includes. Paths of stores become relative to nothing.
+
+    Args:
+        path: the file.
+        above: the files that include it.
+        read: all files that were read so far; it is added to them.
+    """
     try:
+        where = path.resolve()
+        if where in above:
+            raise RecipeError(f"{path.name} includes itself; remove the include")
+        read.append(where)
+        if len(read) > _FILES:
+            raise RecipeError(f"{path.name} is one file too many; include {_FILES} at most")
         text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        said = error.strerror if isinstance(error, OSError) else "it is no UTF-8 text"
+    except OSError as error:
+        raise RecipeError(f"cannot read the recipe {path}: {error.strerror}") from None
+    except ValueError as error:
+        said = "it is no UTF-8 text" if isinstance(error, UnicodeDecodeError) else str(error)
         raise RecipeError(f"cannot read the recipe {path}: {said}") from None
-    try:
-        plain = yaml.load(text, _Loader)
-    except RecipeError as error:
-        raise RecipeError(f"{path.name}: {error}") from None
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        line = f" at line {mark.line + 1}" if mark else ""
-        problem = getattr(error, "problem", None) or "it cannot be parsed"
-        raise RecipeError(f"{path.name} is not valid YAML{line}: {problem}") from None
+    plain = _parse(text, path.name)
     if not isinstance(plain, dict):
         raise RecipeError(f"{path.name} is no recipe: it has to begin with keys such as inputs:")
     included = plain.pop("include", [])
@@ -100,8 +114,49 @@ def _load(path: Path, above: tuple[Path, ...]) -> dict[str, Any]:
     _anchor(plain, path.parent)
     whole: dict[str, Any] = {}
     for name in names:
-        whole = _merged(whole, _load(path.parent / name, (*above, where)))
+        whole = _merged(whole, _load(path.parent / name, (*above, where), read))
     return _merged(whole, plain)
+
+
+def _parse(text: str, name: str) -> Any:
+    """Read YAML that is not larger, once its aliases are written out, than a recipe can be."""
+    try:
+        plain = yaml.load(text, _Loader)
+        _measure(plain)
+    except RecipeError as error:
+        raise RecipeError(f"{name}: {error}") from None
+    except RecursionError:
+        raise RecipeError(f"{name}: {_TOO_DEEP}") from None
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        line = f" at line {mark.line + 1}" if mark else ""
+        problem = getattr(error, "problem", None) or "it cannot be parsed"
+        raise RecipeError(f"{name} is not valid YAML{line}: {problem}") from None
+    except ValueError as error:  # a number of too many digits, a day that there is not
+        raise RecipeError(f"{name} holds a value that cannot be read: {error}") from None
+    return plain
+
+
+_TOO_DEEP = f"values stand more than {_DEEPEST} deep in one another; make it flatter"
+
+
+def _measure(plain: Any) -> None:
+    """Check that a value is no larger than a recipe can be, and is text that can be written."""
+    count = 0
+    pending = [(plain, 1)]
+    while pending:
+        value, depth = pending.pop()
+        count += 1
+        if depth > _DEEPEST:
+            raise RecipeError(_TOO_DEEP)
+        if count > _LARGEST:
+            raise RecipeError(f"it holds more than {_LARGEST:,} values; a recipe is shorter")
+        if isinstance(value, dict):
+            pending += [(each, depth + 1) for pair in value.items() for each in pair]
+        elif isinstance(value, list):
+            pending += [(each, depth + 1) for each in value]
+        elif isinstance(value, str) and any("\ud800" <= letter <= "\udfff" for letter in value):
+            raise RecipeError("a text holds half a character (a lone surrogate); remove it")
 
 
 def _anchor(plain: dict[str, Any], folder: Path) -> None:
@@ -133,10 +188,7 @@ def _set(plain: dict[str, Any], setting: str) -> None:
     path, equals, text = setting.partition("=")
     if not equals or not path:
         raise RecipeError(f"--set takes path=value, such as seed=5, not {setting!r}")
-    try:
-        value = yaml.load(text, _Loader)
-    except yaml.YAMLError:
-        raise RecipeError(f"--set {path}: {text!r} is not a valid YAML value") from None
+    value = _parse(text, f"--set {path}")
     *way, last = path.split(".")
     place: Any = plain
     for name in way:
@@ -164,7 +216,9 @@ def _step(place: Any, name: str, path: str) -> Any:
         number = _place(place, name, path)
         if isinstance(place[number], str):
             place[number] = {place[number]: {}}
-        stage: dict[str, Any] = place[number]
+        stage = place[number]
+        if not isinstance(stage, dict):
+            raise RecipeError(f"--set {path}: stage {number} is no op with options")
         own = [key for key in stage if key not in ("as", "where")]
         if name in own or name == stage.get("as"):
             key = own[0]
@@ -180,8 +234,9 @@ def _step(place: Any, name: str, path: str) -> Any:
 
 def _place(stages: list[Any], name: str, path: str) -> int:
     """The number of the stage that a name stands for."""
-    if name.isdigit() and int(name) < len(stages):
-        return int(name)
+    numbers = [str(number) for number in range(len(stages))]
+    if name in numbers:
+        return numbers.index(name)
     found = [
         number
         for number, stage in enumerate(stages)

@@ -135,7 +135,7 @@ def open_recipe_inputs(recipe: Recipe) -> list[Input]:
     """
     found: list[Input] = []
     for name, spec in recipe.inputs.items():
-        if spec.optional and not location.is_url(spec.store) and not Path(spec.store).exists():
+        if spec.optional and not location.is_url(spec.store) and not _exists(spec.store):
             continue
         store = shards.open_finished(spec.store)
         found.append(Input(name, store, len(found), spec.reserve, shards.manifest_hash(store)))
@@ -156,7 +156,7 @@ def _key(recipe: Recipe, inputs: list[Input], options: CurateOptions) -> dict[st
     files = {
         name: digest_file(str(options.folder / name))
         for name in sorted(_texts([stage.options.model_dump() for stage in recipe.ops]))
-        if (options.folder / name).is_file()
+        if _is_file(options.folder / name)
     }
     return {
         "act": "curate",
@@ -166,6 +166,20 @@ def _key(recipe: Recipe, inputs: list[Input], options: CurateOptions) -> dict[st
         "link": options.link,
         "versions": curate_versions(),
     }
+
+
+def _exists(path: str) -> bool:
+    try:
+        return Path(path).exists()
+    except OSError:
+        return False
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:  # most texts are no names of files, and may be too long for one
+        return False
 
 
 def curate_versions() -> dict[str, str]:
