@@ -264,13 +264,16 @@ def _add(builder: RowBuilder, row: dict[str, Any], seq: int) -> int:
     size = sum(len(message["content"]) for message in row["messages"])
     columns = {"source_file": "made_up.jsonl", "source_hash": digest(row["id"].encode())}
     builder.begin(Origin(seq=seq, dataset=row["dataset"], columns=columns, size=size))
-    builder.trajectory({"source_id": row["id"], "success": row["success"]})
+    own = row.get("columns", {})
+    builder.trajectory({"source_id": row["id"], "success": row["success"], **own})
     waiting: list[dict[str, Any]] = []
     for message in row["messages"]:
         role, text = message["role"], message["content"]
         if role == "tool":
             call = waiting.pop(0)
             columns = {"source": "environment", "name": call["name"], "text": text}
+            if "is_error" in message:
+                columns["is_error"] = message["is_error"]
             builder.observation(columns, answers=call["id"])
             continue
         agent = role == "assistant"

@@ -21,7 +21,17 @@ import psutil
 
 HERE = Path(__file__).resolve().parent
 RESULTS = HERE / "results"
-PACKAGES = ("adp", "datasets", "duckdb", "msgspec", "numpy", "orjson", "polars", "pyarrow")
+PACKAGES = (
+    "adp",
+    "datasets",
+    "datasketch",
+    "duckdb",
+    "msgspec",
+    "numpy",
+    "orjson",
+    "polars",
+    "pyarrow",
+)
 POLL_SECONDS = 0.02
 _LOAD_AT_START = os.getloadavg()[0]
 

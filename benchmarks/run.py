@@ -14,7 +14,19 @@ from pathlib import Path
 
 from measure import Goal
 
-NAMES = ("start", "query", "redact", "coreset", "convert", "framing", "growing")
+NAMES = (
+    "start",
+    "query",
+    "redact",
+    "convert",
+    "framing",
+    "growing",
+    "dedup",
+    "decontaminate",
+    "coreset",
+    "pareto",
+    "curate",
+)
 
 
 def run_one(name: str, data: Path, *, small: bool) -> list[Goal]:

@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,20 @@ def cpu_seconds() -> float:
     """User and system seconds of this process and of those that it waited for."""
     kinds = (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
     return sum(u.ru_utime + u.ru_stime for u in map(resource.getrusage, kinds))
+
+
+def family_seconds() -> float:
+    """The same, with the processes that are at work now."""
+    import psutil
+
+    total = cpu_seconds()
+    for child in psutil.Process().children(recursive=True):
+        try:
+            times = child.cpu_times()
+        except psutil.Error:
+            continue
+        total += times.user + times.system
+    return total
 
 
 def load_arrow() -> None:
@@ -273,6 +288,36 @@ def redact(store: str, out: str, kinds: str) -> dict[str, Any]:
     return answer | {"found": dict(found.by_kind)}
 
 
+def curate(recipe: dict[str, Any], folder: str, out: str, workers: int) -> dict[str, Any]:
+    """Run a recipe of curation; say how long each stage took."""
+    from pathlib import Path
+
+    from adp.core.progress import Silent
+    from adp.curation.recipe_file import check
+    from adp.curation.run import CurateOptions, run
+
+    class Notes(Silent):
+        """Takes the time at which each part begins."""
+
+        def __init__(self) -> None:
+            self.begun = [("loading", time.perf_counter(), family_seconds())]
+
+        def note(self, message: str) -> None:
+            self.begun.append((message, time.perf_counter(), family_seconds()))
+
+    answer: dict[str, Any] = {}
+    notes = Notes()
+    with work(answer):
+        options = CurateOptions(Path(folder), workers)
+        done = run(check(recipe, "recipe"), out, options=options, progress=notes)
+    notes.note("end")
+    parts = [
+        {"part": name, "wall": round(later[1] - wall, 2), "cpu": round(later[2] - cpu, 2)}
+        for (name, wall, cpu), later in zip(notes.begun, notes.begun[1:], strict=False)
+    ]
+    return answer | {"parts": parts, "report": done.report}
+
+
 def redact_plain(store: str, megabytes: float, kinds: str) -> dict[str, Any]:
     """The baseline: each rule as an expression of Python over each cell, without a prefilter."""
     import re
@@ -307,9 +352,92 @@ def redact_plain(store: str, megabytes: float, kinds: str) -> dict[str, Any]:
     return answer | {"found": found, "characters": size}
 
 
+def dedup_near(store: str, workers: int) -> dict[str, Any]:
+    """Near deduplication of a store, from its files to the clusters."""
+    import duckdb  # noqa: F401
+    import polars as pl
+
+    from adp.curation.apply import apply
+
+    answer: dict[str, Any] = {}
+    with work(answer):
+        outcome = apply("dedup_near", store, workers=workers, alarm="warn")
+    assert outcome.columns is not None
+    near = outcome.columns.filter(pl.col("near_jaccard").is_not_null())
+    pairs = near.select("seq", "near_cluster").rows()
+    return answer | {"summary": outcome.summary, "pairs": pairs if len(pairs) < 20_000 else []}
+
+
+def _ready_shingles(store: str, documents: int) -> tuple[Any, Any]:
+    """Hashes and numbers of the shingles of the first documents of a store."""
+    import tempfile
+
+    import numpy as np
+
+    from adp.curation.inputs import open_inputs
+    from adp.curation.load import load
+    from adp.curation.shingles import shingles
+    from adp.curation.views import views
+
+    with tempfile.TemporaryDirectory() as scratch:
+        pool = load(open_inputs({"store": store})).pool(Path(scratch))
+        parts, found = [], 0
+        for partition in pool.partitions:
+            if found < documents:
+                parts.append(shingles(views(partition, ["agent", "actions"])))
+                found += len(parts[-1].sizes)
+    sizes = np.concatenate([part.sizes for part in parts])[:documents]
+    return np.concatenate([part.hashes for part in parts])[: sizes.sum()], sizes
+
+
+def near_candidates(store: str, documents: int) -> dict[str, Any]:
+    """Ours on ready shingles: signatures, bands, documents with an equal band."""
+    from adp.curation.ops.dedup_near.minhash import band_hashes, signatures
+    from adp.curation.ops.dedup_near.stars import buckets
+
+    hashes, sizes = _ready_shingles(store, documents)
+    answer: dict[str, Any] = {}
+    with work(answer):
+        found = buckets(band_hashes(signatures(hashes, sizes, 128), 21, 6))
+    return answer | {"buckets": len(found.sizes), "documents": len(sizes)}
+
+
+def near_datasketch(store: str, documents: int, hashed: bool) -> dict[str, Any]:
+    """The baseline on the same shingles: sketches, then a query and an insertion each.
+
+    Its own SHA-1 hashes the 8 bytes of a shingle; with ``hashed`` it takes numbers of 32 bits as
+    they are, which is the fastest that it can.
+    """
+    import numpy as np
+    from datasketch import MinHash, MinHashLSH
+
+    hashes, sizes = _ready_shingles(store, documents)
+    ends = [0, *np.cumsum(sizes).tolist()]
+    texts: Any
+    if hashed:
+        numbers = (hashes >> np.uint64(20)).astype(np.uint32)
+        texts = (numbers[a:b].tolist() for a, b in pairwise(ends))
+        more = {"hashfunc": lambda number: number}
+    else:
+        data = hashes.tobytes()
+        texts = ([data[at : at + 8] for at in range(8 * a, 8 * b, 8)] for a, b in pairwise(ends))
+        more = {}
+    answer: dict[str, Any] = {}
+    candidates = 0
+    with work(answer):
+        index = MinHashLSH(num_perm=128, params=(21, 6))
+        for number, sketch in enumerate(MinHash.generator(texts, num_perm=128, **more)):
+            candidates += len(index.query(sketch))
+            index.insert(number, sketch, check_duplication=False)
+    return answer | {"candidates": candidates, "documents": len(sizes)}
+
+
 TASKS = {
     task.__name__: task
-    for task in (convert, convert_parts, load_dataset, bare_loop, stream, redact, redact_plain)
+    for task in (
+        *(convert, convert_parts, load_dataset, bare_loop, stream, redact, redact_plain, curate),
+        *(dedup_near, near_candidates, near_datasketch),
+    )
 }
 
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The main job of adp on the small files beside this script: files into a store, questions to the
-# store, and the same files back. It writes into a temporary folder only.
+# The main jobs of adp on the small files beside this script: files into a store, questions to the
+# store, the same files back, and curation by recipes. It writes into a temporary folder only.
 #
 #   make demo                       or, with adp installed: bash examples/demo.sh
 #   ADP="python -m adp.cli.main"    another way to call the command
@@ -56,5 +56,32 @@ title "A page with plots, and the data set that would be published"
 run report data "$store" -o "$work/report.html"
 run publish "$store" you/travel-runs --license cc-by-4.0 --dry-run --out "$work/folder"
 sed -n '/^# /,/^## What/p' "$work/folder/README.md" | head -n 20
+
+title "Curation: runs of two travel agents, and four recipes"
+python3 curation/make_runs.py "$work/curation"
+cp curation/*.yaml "$work/curation"
+cd "$work/curation"
+run convert chats/round-1.jsonl -o round-1
+run convert chats/round-2.jsonl -o round-2
+run convert m3 -o helped
+
+title "Rows for SFT: filter, decontaminate, dedup, mix, mask, split"
+run curate sft.yaml -o sft
+run why sft task-2-attempt-0
+run query sft/train -c "SELECT op, verdict, reason, count(*) AS n FROM ledger GROUP BY ALL ORDER BY ALL"
+
+title "What another threshold would change"
+run curate sft.yaml -o sft-2 --set ops.mix.method=temperature --set ops.dedup_near.threshold=0.6
+run diff sft sft-2
+
+title "Step-level preference pairs: what the agent did, and what the expert would have done"
+run curate step_dpo.yaml -o step-dpo
+
+title "Tasks for RL: those whose attempts differ most"
+run curate pareto.yaml -o rl
+
+title "Two rounds of continual training: a coreset of each, and replay of the first in the second"
+run curate coreset_replay.yaml -o round1
+run curate coreset_replay.yaml -o round2 --set inputs.runs=round-2 --set inputs.buffer.store=round1/buffer
 
 title "Done"

@@ -26,6 +26,7 @@ EXAMPLES = {
     "sharegpt": "tests/converters/examples/garden.json",
     "atif": "tests/converters/examples/trip.json",
     "sts": "tests/converters/examples/clock.jsonl",
+    "m3": "tests/converters/examples/trees.json",
 }
 
 

@@ -29,6 +29,7 @@ from adp_schema.views import STORE_COLUMN, VIEWS, View
 from tools import format_pages
 from tools.check_page import checks_page
 from tools.markdown import NOTE, cell
+from tools.ops_page import ops_page, recipe_schema
 from tools.redaction_page import redaction_page
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
@@ -247,6 +248,8 @@ PAGES: dict[str, Callable[[], str]] = {
     "cli.md": cli_page,
     "checks.md": checks_page,
     "redaction.md": redaction_page,
+    "ops.md": ops_page,
+    "recipe.schema.json": recipe_schema,
     **format_pages.PAGES,
 }
 

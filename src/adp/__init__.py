@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 from adp.version import __version__
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from os import PathLike
     from typing import Unpack
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from adp.converters.export import ExportReport
     from adp.converters.files.limits import Limits
+    from adp.curation.run import Curated
     from adp.workflows.validate import ValidationReport
     from adp_schema.growing import GrowingStore
     from adp_schema.model import (
@@ -53,6 +54,7 @@ __all__ = [
     "Trajectory",
     "__version__",
     "convert",
+    "curate",
     "drop",
     "export",
     "grow",
@@ -211,6 +213,50 @@ def validate(
     from adp.workflows.validate import validate as run
 
     return run(sources, checks=checks, examples=examples, verify=verify)
+
+
+def curate(
+    recipe: PathText | Mapping[str, Any],
+    out: PathText | None,
+    *,
+    settings: Sequence[str] = (),
+    link: bool = False,
+    allow_python: bool = False,
+    workers: int | None = None,
+) -> Curated:
+    """Make a data set out of stores by a recipe.
+
+    One op alone, without a recipe, is ``adp.curation.apply.apply("dedup_near", store)``.
+
+    Args:
+        recipe: the YAML file, or what stands in one.
+        out: folder for what is made; None only looks.
+        settings: changes of the recipe, such as ``"seed=5"``.
+        link: write the selection and its record, but no stores.
+        allow_python: let the recipe call Python functions.
+        workers: number of processes; None takes one a core. What is made does not depend on it.
+
+    Returns:
+        ``report`` (counts by stage and output) and ``ledger`` (why each trajectory is in or out).
+
+    Raises:
+        RecipeError: the recipe cannot be carried out.
+        EmptyResultError: nothing is left; nothing was written.
+        StoreError: an input is no finished store.
+        QueryError: SQL in the recipe is not allowed or not valid.
+        OutputExistsError: the output holds something.
+    """
+    import os
+    from pathlib import Path
+
+    from adp.curation.recipe_file import read_recipe
+    from adp.curation.run import CurateOptions, run
+
+    given = recipe if isinstance(recipe, str | os.PathLike) else dict(recipe)
+    folder = Path(given).parent if isinstance(given, str | os.PathLike) else Path()
+    options = CurateOptions(folder, workers, link, allow_python)
+    read = read_recipe(given, settings)
+    return run(read, None if out is None else os.fspath(out), options=options)
 
 
 def merge(stores: Sequence[PathText], out: PathText, *, workers: int | None = None) -> Store:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -186,3 +187,24 @@ class _Addresses:
 def _as_pattern(path: str) -> str:
     """The glob pattern that matches exactly one local path: a folder's name may hold ``*``."""
     return path if "://" in path else re.sub(r"([\[*?])", r"[\1]", path)
+
+
+RECORD = "curation"
+"""Folder of a curated store, or beside it, that holds the record of how it was made."""
+
+
+def record_views(root: str) -> list[ExtraView]:
+    """The views over the record of a curation: ``ledger``, ``annotations``, ``step_columns``.
+
+    Args:
+        root: path of a store; a URL has none.
+    """
+    if "://" in root:
+        return []
+    for folder in (Path(root), Path(root).absolute().parent):
+        record = folder / RECORD
+        if (record / "ledger.parquet").is_file():
+            names = ("ledger", "annotations", "step_columns")
+            files = [(name, record / f"{name}.parquet") for name in names]
+            return [ExtraView(name, str(path)) for name, path in files if path.is_file()]
+    return []

@@ -91,7 +91,7 @@ def first_byte(raw: Raw | bytes) -> int:
     if not len(view):
         return 0
     first = view[0]
-    if first == 0x22 and view[1] == 0xF4 and view[:5] == _NUMBER_START:
+    if first == 0x22 and len(view) > 1 and view[1] == 0xF4 and view[:5] == _NUMBER_START:
         return 0x4E
     return first
 

@@ -89,10 +89,7 @@ class Store:
                 store = cls.open(below)
                 store._name = _last_part(root)
                 return store
-            raise StoreError(
-                f"{root} is not a store: it has no {MANIFEST}; "
-                "make one with: adp convert SRC -o STORE"
-            )
+            raise StoreError(f"{root} is not a store: it has no {MANIFEST}; {_advice(root)}")
         return cls(root, _read_manifest(root, address))
 
     @classmethod
@@ -201,8 +198,11 @@ class Store:
         """The query gate over this store; it is opened once and used again."""
         if self._gate is None:
             from adp_schema.gate import QueryGate
+            from adp_schema.gate_files import record_views
 
-            self._gate = QueryGate(self.tables_files(), renamed=self.renamed)
+            self._gate = QueryGate(
+                self.tables_files(), renamed=self.renamed, extra=record_views(self.root)
+            )
             self._gate.held = self.journal
         return self._gate
 
@@ -313,6 +313,17 @@ class Store:
                 pairs = zip(rows["trajectory_id"].to_pylist(), rows["seq"].to_pylist(), strict=True)
                 self._places.update({name: (index, seq) for name, seq in pairs})
         return self._places
+
+
+def _advice(root: str) -> str:
+    """What to do about a folder that is no store."""
+    inside = (
+        [] if location.is_url(root) or not Path(root).is_dir() else sorted(Path(root).iterdir())
+    )
+    names = [path.name for path in inside if (path / MANIFEST).is_file()]
+    if names and len(names) <= 20:
+        return f"it holds {'the store' if len(names) == 1 else 'stores'}: {', '.join(names)}"
+    return "make one with: adp convert SRC -o STORE"
 
 
 def _last_part(root: str) -> str:

@@ -179,8 +179,6 @@ DOCUMENTS: dict[str, Any] = {
     "tooleval": {"7": {"query": "q", "available_tools": [], "answer": {"answer_details": []}}},
     "fireact": {"7": {"reward": True, "em": True, "f1": 1.0, "pred": "p", "traj": [_USER]}},
     "atif_by_name": {"parent": {"schema_version": "ATIF-v1.6", "steps": []}},
-    "m3": {"system": "s", "tools": "[]", "interactions": {"0": {"input": [], "output": ""}}},
-    "m3_ground_truth": [{"sample_id": "1", "doc_collections": [], "trajectory": [], "turns": []}],
     "openai_responses": {"id": "1", "object": "response", "output": [{"type": "message"}]},
     "otlp_openinference": _otlp("openinference.span.kind", "gen_ai.system"),
     "otlp_vercel": [

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import polars as pl
+
 from adp.curation.inputs import open_inputs
 from adp.curation.load import load
 from adp.curation.pool import Pool
@@ -22,3 +24,10 @@ def open_pool(scratch: Path, *stores: Store, seed: int = 0) -> Iterator[Pool]:
         yield pool
     finally:
         pool.close()
+
+
+def groups(store: Store, columns: pl.DataFrame, cluster: str) -> list[list[str]]:
+    """The ids of the trajectories of each cluster, sorted."""
+    names = store.scan("trajectories").select("seq", "trajectory_id").collect()
+    found = columns.join(names, on="seq").group_by(cluster).agg("trajectory_id")
+    return sorted(sorted(group) for group in found["trajectory_id"].to_list())

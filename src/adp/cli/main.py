@@ -30,6 +30,11 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         "rejects": ("adp.cli.rejects:rejects", "Show the records that could not be converted."),
         "seal": ("adp.cli.seal:seal", "End a growing store, so that it never changes again."),
     },
+    "Curate": {
+        "curate": ("adp.cli.curate:curate", "Make a data set out of stores by a recipe."),
+        "why": ("adp.cli.why:why", "Say why a trajectory is in a data set, or out."),
+        "diff": ("adp.cli.diff:diff", "Compare what two curations kept."),
+    },
     "Look": {
         "info": ("adp.cli.info:info", "Say what a store holds, and check its files."),
         "head": ("adp.cli.head:head", "List the first trajectories, one a line."),

@@ -15,7 +15,8 @@ from rich.text import Text
 from adp.cli.text import console, counted, epilog, light_table, visible
 from adp_schema.errors import AdpError, InputError, UsageError, unknown_name
 from adp_schema.gate import MEMORY_LIMIT, QueryGate
-from adp_schema.gate_files import StoreFiles
+from adp_schema.gate_files import RECORD, StoreFiles, record_views
+from adp_schema.manifest import MANIFEST
 from adp_schema.store import Store
 from adp_schema.views import STORE_COLUMN, VIEWS
 
@@ -77,7 +78,8 @@ def query(
 
     Without -c and -f, it reads statements from standard input, each ended by a semicolon; on a
     terminal that is a prompt, and .tables says what there is to ask. Over several stores, the
-    column store of trajectories tells them apart.
+    column store of trajectories tells them apart. What adp curate made has the views ledger,
+    annotations and step_columns too.
     """
     output = choose_output(form, out, limit)
     if command is not None and file is not None:
@@ -89,7 +91,9 @@ def query(
             raise InputError(f"{file} is not UTF-8 text") from None
         except OSError as error:
             raise InputError(f"cannot read {file}: {error.strerror}") from None
-    with QueryGate(store_files(stores), memory_limit=memory, temp_directory=temp) as gate:
+    extra = record_views(stores[0]) if len(stores) == 1 else []
+    files = store_files(outputs(stores[0]) if extra else stores)
+    with QueryGate(files, memory_limit=memory, temp_directory=temp, extra=extra) as gate:
         if command is not None:
             run(gate, command, output)
         elif out is not None:
@@ -122,6 +126,14 @@ def choose_output(form: str | None, out: Path | None, limit: int) -> Output:
             f"a table is for the screen; with -o give --format {'|'.join(FORMATS[1:])}"
         )
     return Output(form, out, limit)
+
+
+def outputs(path: str) -> list[str]:
+    """The stores of a curated folder: itself, or those that its outputs are; none when linked."""
+    folder = Path(path)
+    if (folder / MANIFEST).exists() or not (folder / RECORD).is_dir():
+        return [path]
+    return [str(found.parent) for found in sorted(folder.glob(f"*/{MANIFEST}"))]
 
 
 def store_files(paths: list[str]) -> list[StoreFiles]:

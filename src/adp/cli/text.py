@@ -28,6 +28,7 @@ _EXITS = {
     6: "SQL that is refused",
     8: "something was found that stops the call",
     9: "the Hub refuses, or cannot be reached",
+    10: "nothing is left, and nothing was written",
 }
 
 

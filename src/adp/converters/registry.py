@@ -8,6 +8,7 @@ from adp_schema.protocols import Converter
 BUILTIN = {
     "adp_v1": "adp.converters.adp_v1:CONVERTER",
     "atif": "adp.converters.atif:CONVERTER",
+    "m3": "adp.converters.m3:CONVERTER",
     "openai_chat": "adp.converters.openai_chat:CONVERTER",
     "sharegpt": "adp.converters.sharegpt:CONVERTER",
     "sts": "adp.converters.sts:CONVERTER",

@@ -58,6 +58,19 @@ def lay_out(record: Any, style: dict[str, Any], *, in_array: bool) -> bytes:
     return data
 
 
+def exact_layout(text: str) -> list[Any] | None:
+    """How a JSON file is laid out and what follows it; None when it cannot be written again."""
+    data = text.encode("utf-8")
+    body = data.strip()
+    if not body or not jsontext.is_valid(body):
+        return None
+    layout = detect(body, "json")["layout"]
+    end = text[len(text.rstrip()) :]
+    line = jsontext.raw(jsontext.one_line(body))
+    again = lay_out(line, {"layout": layout}, in_array=False)
+    return [layout, end] if again + end.encode("ascii", "replace") == data else None
+
+
 def parse(text: str | None) -> dict[str, Any]:
     """The style of a source file from its column, or the default."""
     return dict(DEFAULT) if text is None else json.loads(text)

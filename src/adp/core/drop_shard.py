@@ -242,7 +242,7 @@ class _Shard:
             seqs = rows["seq"].to_numpy()
             for column in rows.columns:
                 if pa.types.is_string(column.type):
-                    for place, name in _places(column, wanted):
+                    for place, name in id_places(column, wanted):
                         seq = int(seqs[place])
                         found[name] = min(found.get(name, seq), seq)
         return found
@@ -254,7 +254,7 @@ class _Shard:
         yield from self._owned("tasks")
 
 
-def _places(column: pa.ChunkedArray, wanted: Mapping[bytes, str]) -> Iterator[tuple[int, str]]:
+def id_places(column: pa.ChunkedArray, wanted: Mapping[bytes, str]) -> Iterator[tuple[int, str]]:
     """Where the texts of a column hold some ids: (row, id)."""
     start = 0
     for chunk in column.chunks:

@@ -39,7 +39,16 @@ def find_id(store: Store, text: str) -> str:
         StoreError: no trajectory, with the nearest ids.
         UsageError: more than one, with the first of them.
     """
-    ids = [name for _, name in _places(store)]
+    return find_name([name for _, name in _places(store)], text)
+
+
+def find_name(ids: list[str], text: str) -> str:
+    """The one of some ids that a text names, as in `find_id`.
+
+    Raises:
+        StoreError: none, with the nearest ones.
+        UsageError: more than one, with the first of them.
+    """
     if text in set(ids):
         return text
     source = [name for name in ids if name.endswith("/" + text)]

@@ -49,12 +49,20 @@ class Registry(Generic[Item]):
         Raises:
             UsageError: the name is unknown, or two packages define it.
         """
+        module, _, attribute = self.target(name).partition(":")
+        item: Item = getattr(importlib.import_module(module), attribute)
+        return item
+
+    def target(self, name: str) -> str:
+        """Where one is: ``module:ATTRIBUTE``.
+
+        Raises:
+            UsageError: the name is unknown, or two packages define it.
+        """
         targets = self._table()
         if name not in targets:
             raise UsageError(unknown_name(self.kind, name, targets))
-        module, _, attribute = targets[name].partition(":")
-        item: Item = getattr(importlib.import_module(module), attribute)
-        return item
+        return targets[name]
 
     def all(self) -> list[Item]:
         """Load all, sorted by name."""

@@ -11,15 +11,12 @@ from __future__ import annotations
 import contextlib
 import functools
 import json
-import multiprocessing
 import os
 import platform
 import shutil
 import sys
-import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
@@ -29,7 +26,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from adp.core.progress import Progress
-from adp.core.start import skip_pandas
+from adp.core.workers import processes
 from adp.version import __version__
 from adp_schema.errors import OutputExistsError
 from adp_schema.journal import GROWING
@@ -67,8 +64,6 @@ class Result(Protocol):
 
 AnyJob = TypeVar("AnyJob", bound=Job)
 AnyResult = TypeVar("AnyResult", bound=Result)
-Given = TypeVar("Given")
-Made = TypeVar("Made")
 
 
 @dataclass
@@ -109,6 +104,8 @@ class StagedRun:
     Attributes:
         folder: folder of the new store.
         scratch: folder for files that only the run needs.
+        key: what was given.
+        workers: what was given.
         finished: the manifest, when the run was stopped after all its work was done.
 
     Raises:
@@ -119,8 +116,9 @@ class StagedRun:
         self.folder = Path(out)
         self.scratch = self.folder / ".run"
         self.finished: Manifest | None = None
+        self.key = key
         self._plan = self.scratch / "plan.json"
-        self._workers = workers
+        self.workers = workers
         self._started = time.time()
         text = json.dumps(key, sort_keys=True)
         noted = self._plan.read_text(encoding="utf-8") if self._plan.exists() else None
@@ -168,7 +166,7 @@ class StagedRun:
             else:
                 todo.append(job)
         sizes = {job.index: job.size for job in todo}
-        workers = min(self._workers or os.cpu_count() or 1, len(todo)) if total > _SMALL else 1
+        workers = min(self.workers or os.cpu_count() or 1, len(todo)) if total > _SMALL else 1
         for written in processes(work, todo, workers):
             write_atomic(self._note(written.index), written.text())
             done[written.index] = written
@@ -210,7 +208,7 @@ class StagedRun:
             "seconds": round(time.time() - self._started, 3),
             "host": platform.node(),
             "python": sys.version.split()[0],
-            "workers": self._workers,
+            "workers": self.workers,
         }
         write_atomic(self.folder / RUN, json.dumps(facts, indent=2) + "\n")
         # Before the manifest: a store that counts as finished must not keep the lookups, which
@@ -288,41 +286,3 @@ def do_jobs(
         done[result.index] = result
         report.advance(sizes[result.index])
     return [done[index] for index in sorted(done)]
-
-
-def processes(
-    work: Callable[[Given], Made], jobs: Sequence[Given], workers: int | None
-) -> Iterator[Made]:
-    """Do jobs in this process, or in spawned ones; what is done first comes first.
-
-    Args:
-        work: does a job; a function of a module.
-        jobs: its arguments.
-        workers: number of processes; None takes one a core.
-    """
-    count = min(workers or os.cpu_count() or 1, len(jobs))
-    if count <= 1:
-        yield from map(work, jobs)
-        return
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(count, mp_context=context, initializer=_begin_worker) as pool:
-        futures = [pool.submit(work, job) for job in jobs]
-        try:
-            for future in as_completed(futures):
-                yield future.result()
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
-
-
-def _begin_worker() -> None:
-    """Prepare a worker. When its run is killed it ends too, or it would wait for ever."""
-    skip_pandas()
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-
-
-def _end_with_parent() -> None:
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        parent.join()
-        os._exit(1)

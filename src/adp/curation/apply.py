@@ -14,6 +14,7 @@ from adp.curation.inputs import open_inputs
 from adp.curation.load import load
 from adp.curation.op import Outcome
 from adp.curation.registry import OPS
+from adp.curation.wrong_options import names, sentence
 from adp_schema.errors import RecipeError
 from adp_schema.store import Store
 
@@ -51,9 +52,8 @@ def apply(
     try:
         checked = chosen.options.model_validate(options)
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(map(str, first["loc"]))
-        raise RecipeError(f"the op {op} does not take this: {where}: {first['msg']}") from None
+        said = sentence(error, names(chosen.options))
+        raise RecipeError(f"the op {op} does not take this: {said}") from None
     if not isinstance(stores, Mapping):
         several = [stores] if isinstance(stores, str | os.PathLike | Store) else list(stores)
         stores = {

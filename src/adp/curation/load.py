@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from adp.core.merge import REFERENCES
 from adp.core.progress import Progress
 from adp.curation.inputs import Input
 from adp.curation.partitions import trajectory_sizes
@@ -16,8 +17,19 @@ from adp_schema import ids
 if TYPE_CHECKING:
     import polars as pl
 
+BRANCH_COLUMNS = (
+    "seq", "trajectory_id", "parent_seq", "parent_step", "branch_kind", "input", "size", "rows",
+)  # fmt: skip
+"""Columns of `Loaded.branches`."""
+
 TASK_WORDS = 400
-"""Characters of the first message of the user that name a task without an id."""
+"""Twice so many characters of the begin and of the end of what the user asks for name a task."""
+
+_LOOKED_AT = 6
+"""Messages of user and agent in which the task must stand."""
+
+_UNDERSTOOD = r"(?i)^\W*(?:ok|okay|sure|understood|got it|yes|alright|all right)\b"
+"""How an agent answers to a preamble."""
 
 
 @dataclass
@@ -28,11 +40,13 @@ class Loaded:
         inputs: the stores.
         rows: the columns of `pool.COLUMNS` of all main lines, sorted by ``seq``.
         branches: see `Pool.branches`.
+        pairs: the pairs of the inputs whose trajectories are there; None when there are none.
     """
 
     inputs: list[Input]
     rows: pl.DataFrame
     branches: pl.DataFrame
+    pairs: pl.DataFrame | None = None
 
     def pool(
         self,
@@ -74,7 +88,8 @@ def load(inputs: Sequence[Input]) -> Loaded:
         frames.append(rows)
     everything = pl.concat(frames)
     main = everything.filter(pl.col("parent_id").is_null())
-    return Loaded(list(inputs), main.select(*COLUMNS), _branches(everything, inputs))
+    pairs = _pairs(inputs, everything["trajectory_id"])
+    return Loaded(list(inputs), main.select(*COLUMNS), _branches(everything, inputs), pairs)
 
 
 def _rows(source: Input) -> pl.DataFrame:
@@ -100,26 +115,48 @@ def _rows(source: Input) -> pl.DataFrame:
 
 
 def _first_words(source: Input) -> pl.DataFrame:
-    """``seq`` and a key of the user's first words, of trajectories without a task id."""
+    """``seq`` and a key of what the user asks for, of trajectories without a task id.
+
+    That is the first message of the user; where the agent only says that it understood, the
+    second one too, as the first is a preamble then. Of long messages the begin and the end count,
+    for a preamble that tasks share may be long.
+    """
     import polars as pl
 
     without = source.store.scan("trajectories").filter(pl.col("task_id").is_null()).select("seq")
-    first = (
+    text = pl.col("text")
+    ends = (
+        pl.when(text.str.len_chars() > 4 * TASK_WORDS)
+        .then(pl.concat_str(text.str.head(2 * TASK_WORDS), text.str.tail(2 * TASK_WORDS)))
+        .otherwise(text)
+    )
+    steps = (
         source.store.scan("steps")
-        .filter((pl.col("source") == "user") & pl.col("text").is_not_null())
-        .select("seq", "step", pl.col("text").str.slice(0, 4 * TASK_WORDS).alias("text"))
+        .filter(pl.col("source").is_in(["user", "agent"]) & text.is_not_null())
+        .select("seq", "step", "source", ends.alias("text"), text.str.head(200).alias("head"))
         .join(without, on="seq", how="semi")
         .sort("seq", "step")
-        .unique(subset="seq", keep="first", maintain_order=True)
+        .with_columns(pl.int_range(pl.len()).over("seq").alias("place"))
+        .filter(pl.col("place") < _LOOKED_AT)
         .collect()
     )
-    plain = (
-        first["text"].str.to_lowercase().str.replace_all(r"\s+", " ").str.strip_chars()
-        .str.slice(0, TASK_WORDS)
-    )  # fmt: skip
-    keys = ["words:" + ids.digest(text.encode("utf-8")) for text in plain]
+    understood = (
+        steps.filter((pl.col("source") == "agent") & pl.col("head").str.contains(_UNDERSTOOD))
+        .unique("seq", keep="first", maintain_order=True)
+        .select("seq", pl.col("place").alias("answer"))
+    )
+    asked = (
+        steps.filter(pl.col("source") == "user")
+        .with_columns(pl.int_range(pl.len()).over("seq").alias("message"))
+        .join(understood, on="seq", how="left", maintain_order="left")
+    )
+    second = (pl.col("message") == 1) & (pl.col("place") == pl.col("answer") + 1)
+    asked = asked.filter((pl.col("message") == 0) | second)
+    plain = pl.col("text").str.to_lowercase().str.replace_all(r"\s+", " ").str.strip_chars()
+    whole = asked.group_by("seq", maintain_order=True).agg(plain.str.join("\n"))
+    keys = ["words:" + ids.digest(found.encode("utf-8")) for found in whole["text"]]
     return pl.DataFrame(
-        {"seq": first["seq"] + source.shift, "words": pl.Series(keys, dtype=pl.String)}
+        {"seq": whole["seq"] + source.shift, "words": pl.Series(keys, dtype=pl.String)}
     )
 
 
@@ -156,5 +193,25 @@ def _branches(rows: pl.DataFrame, inputs: Sequence[Input]) -> pl.DataFrame:
     ).with_columns(pl.coalesce("renamed", "parent_id").alias("parent_id"))
     known = rows.select("input", pl.col("trajectory_id").alias("parent_id"), parent_seq="seq")
     return own.join(known, on=["input", "parent_id"], how="left", maintain_order="left").select(
-        "seq", "trajectory_id", "parent_seq", "parent_step", "branch_kind"
+        BRANCH_COLUMNS
+    )
+
+
+def _pairs(inputs: Sequence[Input], names: pl.Series) -> pl.DataFrame | None:
+    """The pairs of all inputs; those that name a trajectory that is not there are no use."""
+    import polars as pl
+
+    frames = []
+    for source in inputs:
+        if not source.store.manifest.rows("pairs"):
+            continue
+        rows = source.store.scan("pairs").collect()
+        for side in REFERENCES["pairs"]:
+            if source.renamed:
+                rows = rows.with_columns(pl.col(side).replace(source.renamed))
+            there = pl.col(side).is_null() | pl.col(side).is_in(names.implode())
+            rows = rows.filter(there)
+        frames.append(rows)
+    return (
+        pl.concat(frames).unique("pair_id", keep="first", maintain_order=True) if frames else None
     )

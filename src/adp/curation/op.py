@@ -28,6 +28,18 @@ class OpOptions(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
+    def given(self) -> frozenset[str]:
+        """Names of the options that differ from their defaults.
+
+        The recipe of a record spells out every option. So what is written and what is asked for
+        are two things, and ``model_fields_set`` says the wrong one.
+        """
+        return frozenset(
+            name
+            for name, spec in type(self).model_fields.items()
+            if getattr(self, name) != spec.get_default(call_default_factory=True)
+        )
+
 
 @dataclass
 class Outcome:
@@ -43,7 +55,7 @@ class Outcome:
         weights: ``seq``, ``step``, ``loss_weight``: weights in the training loss. A step that
             several ops weigh gets the lowest.
         copies: ``seq``, ``copies`` (1 or more), ``stage`` (from 0): how often, and in which stage
-            of a curriculum, a trajectory is to be in the data.
+            of a curriculum, a trajectory is to be in the data; a row for each stage that it is in.
         admitted: ``seq`` of trajectories of reserve inputs that come in, such as replayed ones.
         buffer: ``seq`` of the trajectories that a replay buffer holds from now on.
         pairs: rows of the table ``pairs``; a side is named by its trajectory's id in the pool.

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from adp.core.condition import check_condition, own_lines
 from adp.core.progress import Progress, Silent
-from adp.core.staged import processes
+from adp.core.workers import processes
 from adp.curation.inputs import Input
 from adp.curation.partitions import Partition, cut
 from adp_schema.errors import QueryError
@@ -65,8 +65,8 @@ class Pool:
         steps: ``seq``, ``step`` and the step columns of earlier ops; None when there are none.
         weights: ``seq``, ``step``, ``loss_weight`` of earlier ops; None when there are none.
         waiting: the same columns for trajectories of reserve inputs that are not in yet.
-        branches: ``seq``, ``trajectory_id``, ``parent_seq``, ``parent_step``, ``branch_kind`` of
-            the branches of all inputs.
+        branches: ``seq``, ``trajectory_id``, ``parent_seq``, ``parent_step``, ``branch_kind``,
+            ``input``, ``size`` and ``rows`` of the branches of all inputs.
         seed: seed of this op.
         scratch: folder for files of this op.
         folder: folder of the recipe, to which the paths in options are relative.
@@ -240,6 +240,9 @@ def _no_branches() -> pl.DataFrame:
             "parent_seq": pl.Int64,
             "parent_step": pl.Int32,
             "branch_kind": pl.String,
+            "input": pl.String,
+            "size": pl.Int64,
+            "rows": pl.Int64,
         }
     )
 

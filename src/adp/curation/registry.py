@@ -13,9 +13,19 @@ OPS: Registry[Op] = Registry(
         for name in (
             "annotate",
             "coreset",
+            "decontaminate",
             "dedup_exact",
             "dedup_near",
             "dedup_semantic",
+            "filter",
+            "mask",
+            "measure",
+            "mix",
+            "pairs",
+            "pareto",
+            "python",
+            "replay",
+            "split",
         )
     },
-)  # fmt: skip
+)

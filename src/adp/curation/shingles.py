@@ -1,9 +1,9 @@
 r"""Word shingles of documents, as hashes, by whole arrays.
 
-A word is a run of letters, marks, digits and underscores, in lower case; each character of Chinese,
-Japanese and Thai writing, which sets no spaces, is a word of its own. A word of more than 32 bytes
-counts as pieces of 32 bytes. A shingle is n words in a row within one message; a message of fewer
-words is one shingle. No shingle goes from one message into the next.
+A word is a run of letters, marks, digits and underscores, in lower case; each character of writing
+that sets no spaces (Chinese, Japanese, Thai, Lao, Khmer, Burmese) is a word of its own. A word of
+more than 32 bytes counts as pieces of 32 bytes. A shingle is n words in a row within one message; a
+message of fewer words is one shingle. No shingle goes from one message into the next.
 
 The bytes of many documents are looked at as one array: a table of 256 entries says which bytes
 belong to words and makes them small, the ends of the runs are the words, eight bytes at a time are
@@ -74,11 +74,14 @@ class Shingled:
         seq: ``seq`` of the documents, sorted.
         sizes: how many different shingles each has.
         hashes: their hashes, those of each document sorted, one document after the other.
+        sums: a hash of all shingles of each document: documents with the same shingles have the
+            same.
     """
 
     seq: Numbers
     sizes: Numbers
     hashes: Numbers
+    sums: Numbers
 
 
 def shingles(rows: pl.DataFrame, words: int = 5) -> Shingled:
@@ -97,6 +100,7 @@ def shingles(rows: pl.DataFrame, words: int = 5) -> Shingled:
     data, offsets = _flat(rows["text"])
     sizes: list[Numbers] = []
     hashes: list[Numbers] = []
+    sums: list[Numbers] = []
     ends = np.append(first[1:], rows.height)
     for start, end in _blocks(offsets[first], offsets[ends]):
         top, bottom = first[start], ends[end - 1]
@@ -109,11 +113,13 @@ def shingles(rows: pl.DataFrame, words: int = 5) -> Shingled:
         size, kept = _different(mixed, np.repeat(owner, per_message), end - start)
         sizes.append(size)
         hashes.append(kept)
+        sums.append(_sums(kept, size))
     nothing = np.zeros(0, np.uint64)
     return Shingled(
         seq,
         np.concatenate([np.zeros(0, np.int64), *sizes]),
         np.concatenate([nothing, *hashes]),
+        np.concatenate([nothing, *sums]),
     )
 
 
@@ -245,3 +251,11 @@ def _different(mixed: Numbers, owner: Numbers, documents: int) -> tuple[Numbers,
     sizes = np.bincount((keys >> np.uint64(BITS)).astype(np.int64), minlength=documents)
     keys &= np.uint64((1 << BITS) - 1)
     return sizes, keys
+
+
+def _sums(hashes: Numbers, sizes: Numbers) -> Numbers:
+    """The sum of the hashes of each document, modulo 2**64."""
+    total = np.concatenate([np.zeros(1, np.uint64), np.cumsum(hashes * _ODD[1])])
+    ends = np.cumsum(sizes)
+    found: Numbers = total[ends] - total[ends - sizes]
+    return found

@@ -21,7 +21,7 @@ and copied context are left out: they repeat what other rows say.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
@@ -71,9 +71,7 @@ def views(partition: Partition, kinds: Collection[str]) -> pl.DataFrame:
     """
     import polars as pl
 
-    wanted = set(kinds)
-    if "all" in wanted:
-        wanted = wanted - {"all"} | set(EVERYTHING)
+    wanted = set(wanted_kinds(kinds))
     parts = []
     if wanted & _SPOKEN:
         parts.append(_spoken(partition, wanted))
@@ -95,6 +93,12 @@ def views(partition: Partition, kinds: Collection[str]) -> pl.DataFrame:
             "text",
         )
     )
+
+
+def wanted_kinds(kinds: Collection[str]) -> list[str]:
+    """The kinds, with what ``all`` stands for in its place."""
+    every = EVERYTHING if "all" in kinds else ()
+    return sorted({*kinds, *every} - {"all"})
 
 
 def _no_rows() -> pl.DataFrame:
@@ -233,7 +237,10 @@ def action_text(name: str | None, arguments: str | None, raw: str | None = None)
     """
     value = _decoded(arguments)
     try:
-        plain = raw or "" if value is msgspec.UNSET else "\n".join(_lines(value, ""))
+        if isinstance(value, str):
+            plain = value
+        else:
+            plain = raw or "" if value is msgspec.UNSET else "\n".join(_lines(value, ""))
     except RecursionError:
         plain = arguments or ""
     return f"{name or ''}\n{plain}" if plain else name or ""
@@ -251,13 +258,19 @@ def _decoded(text: str | None) -> Any:
 
 def _lines(value: Any, key: str) -> list[str]:
     """A line for each leaf; keys of objects in objects stand one after another."""
-    if isinstance(value, Mapping):
-        items = sorted(value.items())
-        return [line for name, item in items for line in _lines(item, f"{key}{name}: ")]
-    if isinstance(value, list):
-        return [line for item in value for line in _lines(item, key)]
     if isinstance(value, str):
         return [key + value]
+    if isinstance(value, dict):
+        found: list[str] = []
+        for name in sorted(value):
+            item = value[name]
+            if isinstance(item, str):
+                found.append(f"{key}{name}: {item}")
+            else:
+                found += _lines(item, f"{key}{name}: ")
+        return found
+    if isinstance(value, list):
+        return [line for item in value for line in _lines(item, key)]
     return [key + msgspec.json.encode(value).decode("utf-8")]
 
 
@@ -283,7 +296,7 @@ def written_text(arguments: str | None) -> str:
 def _written(value: Any) -> list[str]:
     if isinstance(value, list):
         return [text for item in value for text in _written(item)]
-    if not isinstance(value, Mapping):
+    if not isinstance(value, dict):
         return []
     names_file = any(key in _FILES for key in value)
     found: list[str] = []

@@ -99,7 +99,7 @@ def read_files(source_file: str, files: Mapping[str, bytes], losses: Losses) -> 
             losses.add(f"$.extra.trial.{name}", "characters from U+10F7FF on were replaced")
         out.files[name] = text
         if name.endswith(".json"):
-            layout = _layout(text)
+            layout = styles.exact_layout(text)
             if layout is not None:
                 out.files[name] = jsontext.raw(jsontext.one_line(text.strip().encode("utf-8")))
                 out.layouts[name] = layout
@@ -135,19 +135,6 @@ def write_files(trajectory: Trajectory) -> dict[str, bytes]:
             data = styles.lay_out(value, {"layout": layout}, in_array=False)
             out[root + name] = data + end.encode("ascii")
     return out
-
-
-def _layout(text: str) -> list[Any] | None:
-    """How a JSON file is laid out and what follows it; None when it cannot be written again."""
-    data = text.encode("utf-8")
-    body = data.strip()
-    if not body or not jsontext.is_valid(body):
-        return None
-    layout = styles.detect(body, "json")["layout"]
-    end = text[len(text.rstrip()) :]
-    line = jsontext.raw(jsontext.one_line(body))
-    again = styles.lay_out(line, {"layout": layout}, in_array=False)
-    return [layout, end] if again + end.encode("ascii", "replace") == data else None
 
 
 def _parse(text: str) -> Any:

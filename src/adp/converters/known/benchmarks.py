@@ -120,15 +120,6 @@ def _atif_by_name(head: Head) -> bool:
     )
 
 
-def _m3(row: Row) -> bool:
-    steps = [step for step in inner(row, "interactions").values() if isinstance(step, dict)]
-    return has(row, "system", "tools") and bool(steps) and has(steps[0], "input", "output")
-
-
-def _m3_truth(row: Row) -> bool:
-    return has(row, "sample_id", "doc_collections", "trajectory", "turns")
-
-
 def _bfcl_result(row: Row) -> bool:
     return has(row, "id", "model", "result", "category") or (
         has(row, "id", "result") and has(row, "input_token_count", "latency")
@@ -178,8 +169,6 @@ FORMATS: tuple[KnownFormat, ...] = (
     KnownFormat("tooleval", "ToolEval answers", _tooleval),
     KnownFormat("fireact", "FireAct runs", _fireact),
     KnownFormat("atif_by_name", "ATIF trajectories in one object, by name", _atif_by_name),
-    KnownFormat("m3", "an M3 trajectory", first(_m3)),
-    KnownFormat("m3_ground_truth", "M3 reference trajectories", first(_m3_truth)),
     KnownFormat("bfcl_results", "BFCL model outputs", first(_bfcl_result)),
     KnownFormat("webshop_log", "a WebShop session of a person", first(_webshop)),
     KnownFormat(

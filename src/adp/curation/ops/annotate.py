@@ -48,8 +48,13 @@ def run(pool: Pool, options: Annotate) -> Outcome:
         found = pool.query(f"SELECT seq, {items} FROM pool ORDER BY seq")
     else:
         found = _from_file(pool, options)
-    if twice := found.height - found["seq"].n_unique():
-        raise RecipeError(f"annotate gives {twice:,} trajectories more than one row; give one each")
+    if found["seq"].is_duplicated().any():
+        twice = found.filter(found["seq"].is_duplicated())["seq"].unique()
+        names = pool.members.filter(pool.members["seq"].is_in(twice.implode()))["trajectory_id"]
+        example = f", such as {names.sort()[0]}" if names.len() else ""
+        raise RecipeError(
+            f"annotate gives {len(twice):,} trajectories more than one row{example}; give one each"
+        )
     named = pool.members.join(found, on="seq", how="semi").height
     return Outcome(
         columns=found,

@@ -49,7 +49,7 @@ def select(pool: Pool, method: str, size: int | None, by: str | None, seed: int)
         return Selection(np.array(drawn), np.full(size, np.nan))
     texts = None
     if method != "loss_topk" or by is None:
-        texts = pool.map(_features, method != "loss_topk", name="sage")
+        texts = pool.map(features, method != "loss_topk", name="sage")
     if method == "diversity":
         assert texts is not None
         return diversity(Shares(texts), np.arange(count), size)
@@ -81,7 +81,7 @@ def _by_loss(losses: Array, size: int) -> Selection:
 # ---- texts --------------------------------------------------------------------------------------
 
 
-def _features(partition: Partition, tokens: bool) -> pl.DataFrame:
+def features(partition: Partition, tokens: bool) -> pl.DataFrame:
     """Of each trajectory the loss and, when wanted, the tokens with their shares."""
     import polars as pl
 

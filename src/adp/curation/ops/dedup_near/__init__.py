@@ -3,9 +3,10 @@
 What is compared are the words of the agent and its calls, not system prompts and tool schemas
 (option ``views``). From them come shingles: five words in a row within one message. Shingles of
 more than one in a hundred documents are left out, over all inputs, for boilerplate would make
-everything alike. MinHash signatures find candidates, and the exact Jaccard similarity of what is
-left of their shingles decides about each pair. Clusters are stars around an anchor, which is the
-one that stays.
+everything alike; so a group of near copies that makes up more than that share of the documents
+is not seen as one (equal ones count once; raise ``common`` for it). MinHash signatures find
+candidates, and the exact Jaccard similarity of what is left of their shingles decides about each
+pair. Clusters are stars around an anchor, which is the one that stays.
 
 A document with few shingles of its own is never called near: it only goes when its whole text,
 task included, is equal to another one's. Attempts at one task, by the task ids of the source, are

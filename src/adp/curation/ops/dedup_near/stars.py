@@ -137,7 +137,7 @@ def buckets(bands: Numbers) -> Buckets:
     bits = np.uint64(max(documents - 1, 1).bit_length())
     number = np.arange(documents, dtype=np.uint64)
     members, sizes = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
-    for band in bands:
+    for band in bands if documents else ():
         # The lower bits give way to the number of the document: one sort does for both.
         keys = band >> bits << bits | number
         keys.sort()
@@ -150,18 +150,17 @@ def buckets(bands: Numbers) -> Buckets:
     return Buckets(np.concatenate(members), np.concatenate(sizes))
 
 
-def stars(documents: Documents, found: Buckets, most: int = MOST_PAIRS) -> Stars:
+def stars(documents: Documents, found: Buckets) -> Stars:
     """Go through the documents in order; each that is free takes what is near it and free.
 
     Args:
         documents: what is compared.
-        found: candidates.
-        most: with more pairs than this they are looked at document by document. The clusters are
-            the same.
+        found: candidates. More than `MOST_PAIRS` of them are looked at document by document; the
+            clusters are the same.
     """
     total = len(documents.place)
     result = Stars(np.arange(total), np.ones(total))
-    take = _all_pairs if found.pairs <= most else _one_by_one
+    take = _all_pairs if found.pairs <= MOST_PAIRS else _one_by_one
     free = np.ones(total, bool)
     for anchor, others, jaccard in take(documents, found, free, result):
         open_ = free[others]

@@ -15,7 +15,7 @@ from adp.curation.ops.dedup_near.shelf import Files, Shelf, common_shingles, wit
 from adp.curation.ops.dedup_near.stars import Documents, buckets, stars
 from adp.curation.shingles import shingles
 from adp.curation.survivors import in_order
-from adp.curation.views import EVERYTHING, views
+from adp.curation.views import views, wanted_kinds
 from adp_schema.errors import RecipeError
 from adp_schema.ids import digest
 
@@ -52,45 +52,31 @@ class _Plan:
 
 
 def _shingle(partition: Partition, plan: _Plan) -> pl.DataFrame:
-    """First pass: ``seq``, ``shingles``, ``same`` (of documents with the same shingles), ``text``.
+    """First pass: ``seq``, ``partition``, ``shingles`` and ``same``, equal for equal shingles.
 
-    The shingles go to files.
+    The shingles themselves go to files.
     """
     import polars as pl
 
-    rows = views(partition, [*plan.views, "task"])
-    wanted = EVERYTHING if "all" in plan.views else plan.views
-    compared = rows.filter(pl.col("kind").is_in(list(wanted)))
-    found = shingles(compared, plan.words)
+    found = shingles(views(partition, plan.views), plan.words)
     plan.files.save("shingles", partition.index, found.hashes)
     plan.files.save("sizes", partition.index, found.sizes)
-    sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(found.hashes * _SPREAD)])
-    ends = np.cumsum(found.sizes)
-    same = sums[ends] - sums[ends - found.sizes]
-    framed = pl.concat_str("kind", pl.lit(" "), pl.col("text").str.len_bytes(), pl.lit(" "), "text")
-    said = rows.join(compared.select("seq").unique(), on="seq", how="semi", maintain_order="left")
-    joined = said.group_by("seq", maintain_order=True).agg(framed.str.join(""))
-    texts = [digest(text.encode("utf-8")) for text in joined["kind"].to_list()]
     return pl.DataFrame(
         {
             "seq": pl.Series(found.seq, dtype=pl.Int64),
-            "partition": pl.Series([partition.index] * len(texts), dtype=pl.Int32),
+            "partition": pl.Series([partition.index] * len(found.seq), dtype=pl.Int32),
             "shingles": pl.Series(found.sizes, dtype=pl.Int64),
-            "same": pl.Series(same, dtype=pl.UInt64),
-            "text": pl.Series(texts, dtype=pl.String),
+            "same": pl.Series(found.sums, dtype=pl.UInt64),
         }
     )
 
 
-_SPREAD = np.uint64(0x9FB21C651E98DF25)
-"""So that sums of hashes of 52 bits use all 64."""
-
-
 def _sketch(partition: Partition, plan: _Plan) -> pl.DataFrame:
-    """Second pass: ``kept``, how many shingles each document keeps; the rest goes to files.
+    """Second pass: ``kept``, the number of shingles that each document keeps, and ``text``.
 
-    What is left of the shingles goes to ``kept``; of the documents with enough of them, the lower
-    bytes of the signatures to ``sketch`` and the bands to ``bands``.
+    ``text`` is the hash of the whole text of a document that keeps too few. What is left of the
+    shingles goes to ``kept``; of the documents with enough of them, the lower bytes of the
+    signatures to ``sketch`` and the bands to ``bands``.
     """
     import polars as pl
 
@@ -100,11 +86,30 @@ def _sketch(partition: Partition, plan: _Plan) -> pl.DataFrame:
     hashes, kept = without(files.load("shingles", index), sizes, common)
     files.save("kept", index, hashes)
     enough = kept >= plan.least
-    chosen = hashes[np.repeat(enough, kept)]
+    chosen = hashes[np.repeat(enough, kept)] if not enough.all() else hashes
     signature = signatures(chosen, kept[enough], plan.permutations)
     files.save("sketch", index, (signature & np.uint32(255)).astype(np.uint8))
     files.save("bands", index, band_hashes(signature, plan.bands, plan.rows))
-    return pl.DataFrame({"kept": pl.Series(kept, dtype=pl.Int64)})
+    texts = _short_texts(partition, plan, np.flatnonzero(~enough), len(kept))
+    return pl.DataFrame({"kept": pl.Series(kept, dtype=pl.Int64), "text": texts})
+
+
+def _short_texts(partition: Partition, plan: _Plan, short: Numbers, documents: int) -> pl.Series:
+    """Hashes of the whole texts, task included, of some documents; null for the others."""
+    import polars as pl
+
+    texts: list[str | None] = [None] * documents
+    if len(short):
+        rows = views(partition, [*plan.views, "task"])
+        compared = rows.filter(pl.col("kind").is_in(wanted_kinds(plan.views)))
+        chosen = compared["seq"].unique(maintain_order=True).gather(short)
+        rows = rows.filter(pl.col("seq").is_in(chosen.implode()))
+        size = pl.col("text").str.len_bytes()
+        framed = pl.concat_str("kind", pl.lit(" "), size, pl.lit(" "), "text").str.join("")
+        joined = rows.group_by("seq", maintain_order=True).agg(framed.alias("text"))
+        for place, text in zip(short.tolist(), joined["text"].to_list(), strict=True):
+            texts[place] = digest(text.encode("utf-8"))
+    return pl.Series(texts, dtype=pl.String)
 
 
 # ---- the whole ------------------------------------------------------------------------------
@@ -132,7 +137,8 @@ def find(pool: Pool, options: DedupNear) -> Outcome:
     if indexes:
         documents = documents.with_columns(pool.map(_sketch, plan, name="sketches"))
     else:
-        documents = documents.with_columns(pl.lit(0, pl.Int64).alias("kept"))
+        kept = pl.lit(0, pl.Int64).alias("kept")
+        documents = documents.with_columns(kept, pl.lit(None, pl.String).alias("text"))
     order = in_order(pool.members, options.keep).with_row_index("rank")
     documents = documents.join(_with_task(order, options), on="seq", maintain_order="left")
     near, candidates = _near(documents, plan, indexes, options.threshold)
@@ -162,7 +168,6 @@ def _no_documents() -> pl.DataFrame:
             "partition": pl.Int32,
             "shingles": pl.Int64,
             "same": pl.UInt64,
-            "text": pl.String,
         }
     )
 

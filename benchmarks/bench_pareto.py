@@ -1,0 +1,182 @@
+"""Pareto sampling: 100,000 questions of 8 rollouts, against the plain fast non-dominated sort.
+
+python benchmarks/bench_pareto.py [--questions 100000] [--data DIR]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from measure import Goal, print_goals, run_command, save, spread
+
+ROUNDS = 3
+ROLLOUTS = 8
+SAMPLE = 2_000
+TARGET = 5.0
+MEMORY_LIMIT = 1_500
+KINDS = ("even", "tied", "rollouts")
+
+
+def scores(kind: str, questions: int) -> Any:
+    """Two objectives a question: all different, with many ties, or variances of rollouts."""
+    import numpy as np
+
+    draw = np.random.default_rng(11)
+    if kind == "even":
+        return draw.random((questions, 2))
+    if kind == "tied":
+        return draw.integers(0, 12, (questions, 2)).astype(float)
+    calls = draw.integers(0, 15, (questions, ROLLOUTS))
+    right = draw.random((questions, ROLLOUTS)) < draw.random((questions, 1))
+    return np.stack([calls.var(axis=1), right.var(axis=1)], axis=1)
+
+
+def members(questions: int) -> Any:
+    """The frame of a pool of rollouts, with the number of calls in a column."""
+    import numpy as np
+    import polars as pl
+
+    draw = np.random.default_rng(11)
+    number = np.arange(questions * ROLLOUTS)
+    known = draw.random(len(number)) < np.tile(draw.random(questions), ROLLOUTS)
+    return pl.DataFrame(
+        {
+            "seq": number * 7,
+            "task": pl.Series(number % questions).cast(pl.String),
+            "success": known,
+            "reward": pl.Series([None] * len(number), dtype=pl.Float64),
+            "calls": draw.integers(0, 15, len(number)),
+        }
+    )
+
+
+def plain(values: Sequence[Sequence[float]]) -> list[int]:
+    """The front of each point by the fast non-dominated sort of NSGA-II, O(n^2)."""
+    below: list[list[int]] = []
+    above = [0] * len(values)
+    for p in values:
+        own = []
+        for place, q in enumerate(values):
+            if p[0] >= q[0] and p[1] >= q[1] and (p[0] > q[0] or p[1] > q[1]):
+                own.append(place)
+                above[place] += 1
+        below.append(own)
+    found = [0] * len(values)
+    front = [place for place, count in enumerate(above) if not count]
+    number = 0
+    while front:
+        number += 1
+        after = []
+        for place in front:
+            for other in below[place]:
+                above[other] -= 1
+                if not above[other]:
+                    found[other] = number
+                    after.append(other)
+        front = after
+    return found
+
+
+def task(name: str, kind: str, questions: int) -> dict[str, Any]:
+    """What runs in a process of its own; ``cpu`` is without imports and made-up data."""
+    from adp.curation.ops.pareto import Pareto, run
+    from adp.curation.ops.pareto.fronts import choose, fronts
+    from adp.curation.pool import Pool
+
+    answer: dict[str, Any] = {}
+    if name == "op":
+        frame = members(questions)
+        with tempfile.TemporaryDirectory() as scratch:
+            started = time.process_time()
+            outcome = run(Pool([], frame, Path(scratch)), Pareto(tool_calls="calls"))
+            answer["cpu"] = time.process_time() - started
+        answer["lines"] = outcome.lines
+        return answer
+    values = scores(kind, questions)
+    listed = values.tolist()
+    started = time.process_time()
+    if name == "plain":
+        found = plain(listed)
+    elif name == "fronts":
+        found = fronts(values).tolist()
+    else:
+        found = choose(values, 8_000)[0].tolist()
+    answer["cpu"] = time.process_time() - started
+    if name == "plain":
+        answer["equal"] = found == fronts(values).tolist()
+    answer["fronts"] = max(found) + 1 if name != "choose" else 0
+    return answer
+
+
+def _child(name: str, kind: str, questions: int, *, sample: bool = False) -> Any:
+    arguments = json.dumps([name, kind, questions])
+    return run_command([sys.executable, __file__, "--task", arguments], sample=sample)
+
+
+def run(data: Path, *, small: bool, questions: int = 100_000) -> list[Goal]:
+    """Measure, print and save. ``data`` is not used: all is made in memory."""
+    questions = 2_000 if small else questions
+    sample = 300 if small else SAMPLE
+    cpu: dict[str, list[float]] = {}
+    ratios, equal, peak = [], True, 0.0
+    for _ in range(ROUNDS):
+        cpu.setdefault("op", []).append(_child("op", "", questions).answer["cpu"])
+        for kind in KINDS:
+            own = _child("choose", kind, questions).answer["cpu"]
+            cpu.setdefault(f"choose, {kind}", []).append(own)
+        fast = _child("fronts", "even", sample).answer["cpu"]
+        slow = _child("plain", "even", sample).answer
+        cpu.setdefault("fronts of the sample", []).append(fast)
+        cpu.setdefault("plain fronts of the sample", []).append(slow["cpu"])
+        ratios.append(slow["cpu"] / max(fast, 1e-9))
+    for kind in KINDS:
+        equal = equal and _child("plain", kind, sample).answer["equal"]
+    peak = _child("op", "", questions, sample=True).peaks["rss"]
+    middle = {name: statistics.median(values) for name, values in cpu.items()}
+    whole = middle["plain fronts of the sample"] * (questions / sample) ** 2
+    note = f"{min(ratios):.0f} to {max(ratios):.0f}"
+    goals = [
+        Goal("the op, statistics and evidence included", middle["op"], TARGET, "CPU s", True),
+        *(Goal(f"  fronts and choice, {kind}", middle[f"choose, {kind}"], None, "CPU s")
+          for kind in KINDS),
+        Goal(f"against the plain sort, {sample:,} questions", statistics.median(ratios), None,
+             "x", note=note),
+        Goal("  the plain sort at the full size, by its square", whole, None, "CPU s"),
+        Goal("fronts equal to those of the plain sort", float(equal), 1.0),
+        Goal("peak rss", peak, MEMORY_LIMIT, "MB", at_most=True),
+    ]  # fmt: skip
+    print_goals(f"Pareto sampling of {questions:,} questions of {ROLLOUTS} rollouts", goals)
+    numbers = {
+        "questions": questions,
+        "rollouts": ROLLOUTS,
+        "sample": sample,
+        "cpu_seconds": {name: spread(values, 4) for name, values in cpu.items()},
+        "peak_rss": round(peak, 1),
+    }
+    save("pareto", numbers, goals, small=small)
+    return goals
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--questions", type=int, default=100_000)
+    parser.add_argument("--small", action="store_true")
+    parser.add_argument("--data", type=Path, default=Path())
+    parser.add_argument("--task", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.task:
+        print(json.dumps(task(*json.loads(options.task))))
+        return
+    run(options.data, small=options.small, questions=options.questions)
+
+
+if __name__ == "__main__":
+    main()

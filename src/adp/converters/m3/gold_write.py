@@ -1,0 +1,146 @@
+"""Writing reference data: from the steps of the run and the keys that the trajectory keeps."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from adp.converters.atif.form import arrange, members
+from adp.converters.m3 import gold as g
+from adp.converters.m3 import keys as k
+from adp.converters.m3.pen import Item, Pen
+from adp.converters.m3.tools import bare
+from adp.converters.unwritten import report_columns
+from adp_schema import jsontext
+from adp_schema.model import Observation, Step, Trajectory
+from adp_schema.parts import resolve
+from adp_schema.protocols import Losses
+from adp_schema.shape import original, unpack
+
+_RUN = frozenset({"task_id", "source_id", "tools", "tags", "extra", *k.POLICIES.values()})
+_STEP = frozenset({"source", "kind", "text", "content", "reasoning", "actor", "extra"})
+_CALL = frozenset({"kind", "name", "arguments", "arguments_raw"})
+_RESULT = frozenset({"source", "text", "content", "extra"})
+
+
+def was_gold(run: Trajectory) -> bool:
+    """Whether a trajectory was read from reference data."""
+    return run.source_format == k.NAME and bool(unpack(run.extra).shape.get("gold"))
+
+
+def write_gold(run: Trajectory, losses: Losses) -> dict[str, Any]:
+    """Convert the trajectory of a task."""
+    pen = Pen(run, losses, native=True)
+    extra = unpack(run.extra)
+    report_columns(run, _RUN, "$", losses)
+    known: Item = {}
+    task_id = original(run, "task_id", extra)
+    if task_id is not None:
+        number = extra.shape.get("number") and jsontext.is_valid(task_id)
+        known["sample_id"] = jsontext.raw(task_id) if number else jsontext.string(task_id)
+    if run.tools is not None:
+        tools = bare(run.tools)
+        known["tools"] = jsontext.raw(run.tools) if tools is None else tools
+    turns = _turns(pen, run)
+    flat = extra.shape.get("flat")
+    known["trajectory"] = [item for turn in turns for item in turn] if flat else turns
+    for key, column in k.POLICIES.items():
+        policy = pen.text(run, column, extra)
+        known[key] = None if policy is None else jsontext.string(policy)
+    out = arrange(known, extra.fields, extra.shape, g.GOLD)
+    _report(run, out, losses)
+    return out
+
+
+def _turns(pen: Pen, run: Trajectory) -> list[list[Any]]:
+    turns: list[list[Any]] = []
+    for index, row in enumerate(run.early_observations):
+        report_columns(row, frozenset(), f"$.early_observations[{index}]", pen.losses)
+    for index, step in enumerate(run.steps):
+        path = f"$.steps[{index}]"
+        starts = unpack(step.extra).shape.get("turn", step.source == "user")
+        if starts or not turns:
+            turns.append([])
+        turns[-1].append(_item(pen, step, path))
+        for n, row in enumerate(step.observations):
+            turns[-1].append(_response(pen, row, f"{path}.observations[{n}]"))
+    return turns
+
+
+def _item(pen: Pen, step: Step, path: str) -> Any:
+    extra = pen.extra(step)
+    report_columns(step, _STEP, path, pen.losses)
+    parts = resolve(original(step, "content", extra), step.text)
+    if len(parts) == 1 and parts[0].type == "opaque":
+        return parts[0].value
+    text = _string(pen.text(step, "text", extra))
+    kept = dict(extra.fields)
+    if step.source == "user":
+        return arrange({"input": text}, kept, extra.shape, g.ASK)
+    known: Item = {"plan": _string(pen.text(step, "reasoning", extra))}
+    if not step.calls:
+        known["answer"] = text
+        if step.actor is not None:
+            known["agent"] = _string(original(step, "actor", extra))
+        return arrange(known, kept, extra.shape, g.ANSWER)
+    known["agent"] = _string(original(step, "actor", extra))
+    for n, call in enumerate(step.calls):
+        where = f"{path}.calls[{n}]"
+        report_columns(call, _CALL if n == 0 else frozenset(), where, pen.losses)
+    call = step.calls[0]
+    own = unpack(call.extra)
+    output: Item = {"name": _string(original(call, "name", own))}
+    written = original(call, "arguments", own)
+    loose = original(call, "arguments_raw", own)
+    if written is not None or loose is not None:
+        value = written if written is not None else loose
+        as_text = call.arguments_kind in ("json_string", "invalid")
+        output["arguments"] = jsontext.string(value) if as_text else jsontext.raw(value)
+    output = {key: value for key, value in output.items() if value is not None}
+    inner = members(kept.pop("output", None)) or {}
+    known["output"] = arrange(output, inner, extra.shape.get("output") or {}, g.OUTPUT)
+    if text is not None:
+        known["answer"] = text
+    return arrange(known, kept, extra.shape, g.ACT)
+
+
+def _response(pen: Pen, row: Observation, path: str) -> Any:
+    extra = pen.extra(row)
+    report_columns(row, _RESULT, path, pen.losses)
+    parts = resolve(original(row, "content", extra), row.text)
+    if len(parts) == 1 and parts[0].type == "opaque":
+        value: Any = parts[0].value
+    else:
+        value = _string(pen.text(row, "text", extra))
+    return arrange({"response": value}, extra.fields, extra.shape, g.RESPONSE)
+
+
+def _report(run: Trajectory, out: Item, losses: Losses) -> None:
+    """Report columns of the task that the record, written from the steps, does not say."""
+    task = run.task
+    if task is None:
+        return
+    data = jsontext.encode(out)
+    if not jsontext.is_valid(data):
+        data = jsontext.sanitise(data)
+    values = jsontext.decode_object(data)
+    said = g.task_columns(values) if g.is_gold(values) else {}
+    extra = unpack(task.extra)
+    told = {
+        name
+        for name, value in said.items()
+        if _same(value, getattr(task, name)) or _same(value, original(task, name, extra))
+    }
+    report_columns(task, frozenset(told), "$.task", losses)
+
+
+def _same(said: str, stored: str | None) -> bool:
+    if said == stored:
+        return True
+    if stored is None or not jsontext.is_valid(said) or not jsontext.is_valid(stored):
+        return False
+    first, second = (jsontext.relayout(text.encode("utf-8"), -1) for text in (said, stored))
+    return first == second
+
+
+def _string(text: str | None) -> Any:
+    return None if text is None else jsontext.string(text)

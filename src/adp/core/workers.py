@@ -1,0 +1,85 @@
+"""Processes that work for us: they are spawned, and end with the process that started them."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from contextlib import contextmanager
+from typing import TypeVar
+
+from adp.core.start import skip_pandas
+
+Given = TypeVar("Given")
+Made = TypeVar("Made")
+
+_kept: list[ProcessPoolExecutor | None] = []
+"""Pools of the `shared` blocks that are open; None until the first work comes."""
+
+
+@contextmanager
+def shared() -> Iterator[None]:
+    """Keep the processes of one call of `processes` for the next ones, until the block ends.
+
+    Starting them costs half a second each. Within a block the number of workers must not change.
+    """
+    _kept.append(None)
+    try:
+        yield
+    finally:
+        pool = _kept.pop()
+        if pool is not None:
+            pool.shutdown(wait=False, cancel_futures=True)
+
+
+def processes(
+    work: Callable[[Given], Made], jobs: Sequence[Given], workers: int | None
+) -> Iterator[Made]:
+    """Do jobs in this process, or in spawned ones; what is done first comes first.
+
+    Args:
+        work: does a job; a function of a module.
+        jobs: its arguments.
+        workers: number of processes; None takes one a core.
+    """
+    most = workers or os.cpu_count() or 1
+    if min(most, len(jobs)) <= 1:
+        yield from map(work, jobs)
+        return
+    keep = bool(_kept)
+    pool = _kept[-1] if keep else None
+    if pool is None:
+        pool = _pool(most if keep else min(most, len(jobs)))
+        if keep:
+            _kept[-1] = pool
+    futures = [pool.submit(work, job) for job in jobs]
+    try:
+        for future in as_completed(futures):
+            yield future.result()
+    except BaseException:
+        pool.shutdown(wait=False, cancel_futures=True)
+        if keep:
+            _kept[-1] = None
+        raise
+    if not keep:
+        pool.shutdown()
+
+
+def _pool(count: int) -> ProcessPoolExecutor:
+    context = multiprocessing.get_context("spawn")
+    return ProcessPoolExecutor(count, mp_context=context, initializer=_begin_worker)
+
+
+def _begin_worker() -> None:
+    """Prepare a worker. When its run is killed it ends too, or it would wait for ever."""
+    skip_pandas()
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)

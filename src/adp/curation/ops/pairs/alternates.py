@@ -1,0 +1,205 @@
+"""Rules over alternates: the step that was taken against one that was not.
+
+An alternate is a branch of kind ``alternate`` that another actor wrote at the same place. The
+context of the pair is the run before that step.
+
+``m3_step`` is the step level of M3's preference data (`AgentTrajectoryPreferenceData`): the step
+that was taken may not be judged as exactly ``{REWARD_FINAL_ANSWER_NO_MATCH}``, the two actors
+differ, and chosen is the expert's side, whichever of the two was taken.
+
+``alternates`` is the same with a rule of your own: a list of actors, the rewards, or labels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from adp.curation.op import Outcome
+from adp.curation.ops.pairs.found import NOT_PAIRED, PAIRED, Context, Found, Side
+
+if TYPE_CHECKING:
+    from adp.curation.ops.pairs.options import Pairs
+    from adp.curation.pool import Pool
+
+NO_MATCH = "REWARD_FINAL_ANSWER_NO_MATCH"
+EXPERT = "expert"
+
+
+@dataclass
+class Taken:
+    """One of the two steps.
+
+    Attributes:
+        side: where it is.
+        actor: who wrote it.
+        reward: its reward.
+        labels: its labels.
+    """
+
+    side: Side
+    actor: str | None = None
+    reward: float | None = None
+    labels: list[str] = field(default_factory=list)
+
+    def told(self) -> dict[str, Any]:
+        """What evidence says of it."""
+        return {"actor": self.actor, "labels": self.labels, "reward": self.reward}
+
+
+@dataclass
+class Candidate:
+    """An alternate and the step beside which it stands.
+
+    Attributes:
+        seq: key of the run.
+        step: the step.
+        task_id: task of the run.
+        run_id: id of the run.
+        branch_id: id of the alternate.
+        executed: the step that was taken; None when the run has no such step.
+        alternate: the step that was not; None when the branch has none.
+    """
+
+    seq: int
+    step: int | None
+    task_id: str | None
+    run_id: str
+    branch_id: str
+    executed: Taken | None
+    alternate: Taken | None
+
+
+Verdict = tuple[bool | None, str]
+"""Whether the alternate is the better one (None: there is no pair), and the reason."""
+
+
+def m3_step(one: Taken, other: Taken) -> Verdict:
+    """M3's rule."""
+    if one.labels == [NO_MATCH]:
+        return None, "the executed answer does not match"
+    if one.actor == other.actor:
+        return None, "both sides are by the same actor"
+    if EXPERT not in (one.actor, other.actor):
+        return None, "no side is by the expert"
+    return other.actor == EXPERT, "the expert's side is chosen"
+
+
+def by_actor(actors: tuple[str, ...]) -> Callable[[Taken, Taken], Verdict]:
+    """The actor that is named first."""
+
+    def decide(one: Taken, other: Taken) -> Verdict:
+        if one.actor not in actors or other.actor not in actors:
+            return None, "an actor is not in the list"
+        first, second = actors.index(one.actor), actors.index(other.actor)
+        if first == second:
+            return None, "both sides are by the same actor"
+        return second < first, "the preferred actor is chosen"
+
+    return decide
+
+
+def by_reward(gap: float) -> Callable[[Taken, Taken], Verdict]:
+    """The higher reward."""
+
+    def decide(one: Taken, other: Taken) -> Verdict:
+        if one.reward is None or other.reward is None:
+            return None, "a side has no reward"
+        if one.reward == other.reward or abs(one.reward - other.reward) < gap:
+            return None, "the gap of the rewards is too small"
+        return other.reward > one.reward, "the higher reward is chosen"
+
+    return decide
+
+
+def by_label(labels: tuple[str, ...]) -> Callable[[Taken, Taken], Verdict]:
+    """The labels, the best one first; the worst label of a step counts."""
+
+    def decide(one: Taken, other: Taken) -> Verdict:
+        ranks = [
+            max((labels.index(label) for label in side.labels if label in labels), default=None)
+            for side in (one, other)
+        ]
+        if ranks[0] is None or ranks[1] is None:
+            return None, "a side has none of the labels"
+        if ranks[0] == ranks[1]:
+            return None, "both sides have labels of the same rank"
+        return ranks[1] < ranks[0], "the better label is chosen"
+
+    return decide
+
+
+def run(pool: Pool, options: Pairs) -> Outcome:
+    """Decide about each alternate."""
+    decide: Callable[[Taken, Taken], Verdict] = m3_step
+    if options.rule == "alternates":
+        decide = {
+            "actor": by_actor(options.actors),
+            "reward": by_reward(options.gap),
+            "label": by_label(options.labels),
+        }[options.prefer]
+    found = Found(options.rule)
+    for one in candidates(pool):
+        found.counts["candidates"] += 1
+        better: bool | None = None
+        reason = "the run has no such step" if one.executed is None else "the alternate is empty"
+        evidence: dict[str, Any] = {"alternate": one.branch_id}
+        if one.executed is not None and one.alternate is not None:
+            better, reason = decide(one.executed, one.alternate)
+            evidence |= {"executed": one.executed.told(), "other": one.alternate.told()}
+        if better is None:
+            found.event(one.seq, one.step, NOT_PAIRED, reason, evidence)
+            continue
+        assert one.executed is not None
+        assert one.alternate is not None
+        assert one.step is not None
+        sides = (one.executed, one.alternate)
+        chosen, rejected = reversed(sides) if better else sides
+        scores = {"chosen": chosen.told(), "rejected": rejected.told()}
+        context = Context(one.run_id, one.step)
+        name = found.pair(
+            "step", context, chosen.side, rejected.side, task_id=one.task_id, scores=scores
+        )
+        found.event(one.seq, one.step, PAIRED, reason, {**evidence, "pair_id": name})
+    return found.outcome("alternates")
+
+
+_STEPS = """
+SELECT s.seq, s.step, s.actor, s.reward, s.labels FROM steps s
+SEMI JOIN (
+    SELECT p.seq, b.parent_step AS step
+    FROM all_trajectories b JOIN all_trajectories p ON p.trajectory_id = b.parent_id
+    WHERE b.branch_kind = 'alternate'
+    UNION ALL
+    SELECT seq, parent_step FROM all_trajectories WHERE branch_kind = 'alternate'
+) w ON w.seq = s.seq AND w.step = s.step
+"""
+
+
+def candidates(pool: Pool) -> Iterator[Candidate]:
+    """The alternates of all runs that are in, by run, step and key of the alternate."""
+    import polars as pl
+
+    branches = pool.branches.filter(pl.col("branch_kind") == "alternate")
+    members = pool.members.select(
+        pl.col("seq").alias("parent_seq"), pl.col("trajectory_id").alias("run_id"), "task_id"
+    )
+    branches = branches.join(members, on="parent_seq", how="inner")
+    if branches.is_empty():
+        return
+    rows = pool.query(_STEPS)
+    steps = {(row[0], row[1]): row[2:] for row in rows.iter_rows()}
+    columns = ("parent_seq", "parent_step", "seq", "trajectory_id", "run_id", "task_id")
+    order = branches.select(columns).sort("parent_seq", "parent_step", "seq", nulls_last=True)
+    for parent, step, seq, branch_id, run_id, task_id in order.iter_rows():
+        executed = _taken(steps.get((parent, step)), run_id, step)
+        alternate = _taken(steps.get((seq, step)), branch_id, step)
+        yield Candidate(parent, step, task_id, run_id, branch_id, executed, alternate)
+
+
+def _taken(row: tuple[Any, ...] | None, name: str, step: int | None) -> Taken | None:
+    if row is None or step is None:
+        return None
+    actor, reward, labels = row
+    return Taken(Side(name, step, step + 1, reward), actor, reward, list(labels or ()))

@@ -1,0 +1,94 @@
+"""Where the turns of the agent are in each run, and what all of them begin with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from adp.curation.ops.pairs.found import Context, Side
+from adp_schema import ids
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from adp.curation.partitions import Partition
+    from adp.curation.pool import Pool
+
+
+@dataclass(frozen=True)
+class Rounds:
+    """The turns of one run.
+
+    Attributes:
+        steps: the steps that the agent wrote, in order.
+        prompt: hash of the texts before the first of them.
+    """
+
+    steps: tuple[int, ...]
+    prompt: str
+
+    def side(self, name: str, score: float | None, most: int | None = None) -> Side:
+        """The run from its first turn on.
+
+        Args:
+            name: id of the run.
+            score: its score.
+            most: number of turns after which it ends; None takes all.
+        """
+        last = self.steps[-1] if most is None else self.steps[: max(most, 1)][-1]
+        return Side(name, self.steps[0], last + 1, score)
+
+    def context(self, name: str) -> Context:
+        """What stands before the first turn."""
+        return Context(name, self.steps[0])
+
+
+def rounds_of(pool: Pool, wanted: pl.Series, name: str = "rounds") -> dict[int, Rounds]:
+    """The turns of some runs by key; runs without a turn of the agent are not there.
+
+    Args:
+        pool: the pool.
+        wanted: ``seq`` of the runs.
+        name: tells several calls of one op apart.
+    """
+    import polars as pl
+
+    path = pool.scratch / f"{name}-wanted.parquet"
+    pl.DataFrame({"seq": wanted}, schema={"seq": pl.Int64}).sort("seq").write_parquet(path)
+    rows = pool.map(_rounds, str(path), name)
+    if rows.is_empty():
+        return {}
+    return {seq: Rounds(tuple(steps), prompt) for seq, steps, prompt in rows.iter_rows()}
+
+
+def agent_steps() -> pl.Expr:
+    """Whether a step is a turn of the agent."""
+    import polars as pl
+
+    own = pl.col("source") == "agent"
+    return own & ~pl.col("kind").fill_null("").is_in(["context_edit", "event"])
+
+
+def _rounds(partition: Partition, path: str) -> pl.DataFrame:
+    """``seq``, ``steps`` and ``prompt`` of the wanted runs of a partition."""
+    import polars as pl
+
+    wanted = pl.read_parquet(Path(path))
+    steps = partition.read("steps", ["step", "source", "kind", "text"])
+    steps = steps.join(wanted, on="seq", how="semi").sort("seq", "step")
+    steps = steps.with_columns(agent_steps().fill_null(value=False).alias("own"))
+    turns = (
+        steps.filter("own")
+        .group_by("seq", maintain_order=True)
+        .agg(pl.col("step").alias("steps"), pl.col("step").first().alias("first"))
+    )
+    before = steps.join(turns, on="seq", how="inner").filter(pl.col("step") < pl.col("first"))
+    said = pl.concat_str("source", pl.lit("\x1f"), pl.col("text").fill_null(""))
+    prompts = (
+        before.sort("seq", "step").group_by("seq", maintain_order=True).agg(said.alias("said"))
+    )
+    hashes = [ids.digest("\x1e".join(texts).encode("utf-8")) for texts in prompts["said"].to_list()]
+    named = prompts.select("seq").with_columns(pl.Series("prompt", hashes, dtype=pl.String))
+    out = turns.join(named, on="seq", how="left", maintain_order="left")
+    return out.select("seq", "steps", pl.col("prompt").fill_null(""))

@@ -1,0 +1,244 @@
+"""The selection: which trajectories and pairs each output takes, in which order."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from adp.curation.recipe import Output, Recipe
+from adp.curation.state import State
+from adp_schema import ids
+from adp_schema.errors import EmptyResultError, RecipeError
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from adp.curation.pool import Pool
+
+BUFFER = "buffer"
+"""Name of the output that holds a replay buffer."""
+
+_SIDES = ("context_id", "chosen_id", "rejected_id")
+
+
+@dataclass
+class Chosen:
+    """What one output takes.
+
+    Attributes:
+        name: name of the output; empty for the only one.
+        entries: one row a trajectory of the output, in order: ``position`` (its new ``seq``),
+            ``seq`` (the pool's), ``trajectory_id`` (the new one), ``split``, ``stage`` and
+            ``copy``, ``main`` (whether it is a main line), ``size`` and ``rows``.
+        pairs: its preference pairs.
+        facts_of_buffer: what the next round of a replay buffer must know.
+    """
+
+    name: str
+    entries: pl.DataFrame
+    pairs: pl.DataFrame | None = None
+    facts_of_buffer: dict[str, Any] | None = None
+
+    def facts(self) -> dict[str, Any]:
+        """Counts for the report."""
+        main = int(self.entries["main"].sum())
+        return {
+            "name": self.name,
+            "trajectories": main,
+            "branches": self.entries.height - main,
+            "copies": int((self.entries["copy"] > 0).sum()),
+            "pairs": self.pairs.height if self.pairs is not None else 0,
+            "bytes": int(self.entries["size"].sum()),
+        }
+
+
+def choose(recipe: Recipe, state: State, pool: Pool) -> list[Chosen]:
+    """Choose what each output takes.
+
+    Raises:
+        EmptyResultError: an output would be empty.
+        RecipeError: a pair names a trajectory that is not there.
+    """
+    found = [_output(name, spec, state, pool) for name, spec in recipe.outputs.items()]
+    if state.buffer is not None:
+        entries = _entries(state, _once(_main(state, state.buffer)), branches=True)
+        found.append(Chosen(BUFFER, entries, None, state.buffer_facts))
+    for each in found:
+        if not each.entries.height:
+            which = f"the output {each.name}" if each.name else "the recipe"
+            why = _no_pairs(state) if _takes_pairs(recipe, each.name) else "its where fits none"
+            raise EmptyResultError(f"{which} takes no trajectory: {why}; nothing was written")
+    return found
+
+
+def _no_pairs(state: State) -> str:
+    """That there are no pairs, and what the ops that look for them said."""
+    looked = [stage for stage in state.report if stage["op"] == "pairs"]
+    if not looked:
+        return "no pairs were made; add the op pairs"
+    said = [line for stage in looked for line in stage["lines"][1:]]
+    return "; ".join(["no pairs were made", *said])
+
+
+def _takes_pairs(recipe: Recipe, name: str) -> bool:
+    return name in recipe.outputs and recipe.outputs[name].take == "pairs"
+
+
+def _output(name: str, spec: Output, state: State, pool: Pool) -> Chosen:
+    import polars as pl
+
+    if spec.take == "pairs":
+        pairs = state.pairs
+        if pairs is None or not pairs.height:
+            return Chosen(name, _entries(state, _main(state, None).clear(), branches=False))
+        wanted = _with_parents(state, _named(state, pairs))
+        entries = _entries(state, wanted, branches=False)
+        return Chosen(name, entries, pairs.sort("pair_id"))
+    inside = state.rows.filter(state.inside).select("seq")
+    if spec.where is not None:
+        inside = pool.where(spec.where)
+    entries = _entries(state, _main(state, inside), branches=spec.branches)
+    pairs = state.pairs
+    if pairs is not None:
+        known = entries.filter(pl.col("copy") == 0)["trajectory_id"].implode()
+        there = [pl.col(side).is_null() | pl.col(side).is_in(known) for side in _SIDES]
+        pairs = pairs.filter(pl.all_horizontal(there)).sort("pair_id")
+    return Chosen(name, entries, pairs)
+
+
+def _main(state: State, seqs: pl.DataFrame | None) -> pl.DataFrame:
+    """Main lines as candidates, with their copies and stage; one row for each stage."""
+    import polars as pl
+
+    rows = state.rows.select("seq", "trajectory_id", "split", "size", "rows")
+    if seqs is not None:
+        rows = rows.join(seqs, on="seq", how="semi", maintain_order="left")
+    if state.copies is None:
+        return rows.with_columns(
+            pl.lit(1, dtype=pl.Int32).alias("copies"), pl.lit(0, dtype=pl.Int32).alias("stage")
+        )
+    rows = rows.join(state.copies, on="seq", how="left", maintain_order="left_right")
+    return rows.with_columns(pl.col("copies").fill_null(1), pl.col("stage").fill_null(0))
+
+
+def _once(rows: pl.DataFrame) -> pl.DataFrame:
+    """The same main lines, each once."""
+    import polars as pl
+
+    rows = rows.unique("seq", keep="first", maintain_order=True)
+    return rows.with_columns(
+        pl.lit(1, dtype=pl.Int32).alias("copies"), pl.lit(0, dtype=pl.Int32).alias("stage")
+    )
+
+
+def _named(state: State, pairs: pl.DataFrame) -> pl.DataFrame:
+    """``seq`` of the trajectories that pairs name."""
+    import polars as pl
+
+    names = pl.concat([pairs[side].drop_nulls().rename("trajectory_id") for side in _SIDES])
+    known = pl.concat(
+        [state.rows.select("trajectory_id", "seq"), state.branches.select("trajectory_id", "seq")]
+    )
+    found = pl.DataFrame({"trajectory_id": names.unique()}).join(
+        known, on="trajectory_id", how="left"
+    )
+    if found["seq"].null_count():
+        lost = found.filter(pl.col("seq").is_null())["trajectory_id"].sort()[0]
+        raise RecipeError(f"a pair names the trajectory {lost}, which is not there")
+    return found.select("seq")
+
+
+def _with_parents(state: State, seqs: pl.DataFrame) -> pl.DataFrame:
+    """Main lines and branches of some ``seq`` and of all that they start from."""
+    import polars as pl
+
+    known = seqs
+    while True:
+        above = state.branches.join(known, on="seq", how="semi").select(
+            pl.col("parent_seq").alias("seq")
+        )
+        more = above.drop_nulls().unique().join(known, on="seq", how="anti")
+        if not more.height:
+            break
+        known = pl.concat([known, more])
+    # A copy would double the pair's context, so pairs are taken once.
+    main = _once(_main(state, known))
+    own = state.branches.join(known, on="seq", how="semi", maintain_order="left")
+    branches = own.select(
+        "seq",
+        "trajectory_id",
+        pl.lit(None, dtype=pl.String).alias("split"),
+        pl.col("size").fill_null(0),
+        pl.col("rows").fill_null(0),
+        pl.lit(1, dtype=pl.Int32).alias("copies"),
+        pl.lit(0, dtype=pl.Int32).alias("stage"),
+    )
+    return pl.concat([main, branches])
+
+
+def _entries(state: State, chosen: pl.DataFrame, *, branches: bool) -> pl.DataFrame:
+    """The rows of an output in their order: stage, copy, then input order."""
+    import polars as pl
+
+    main = pl.col("seq").is_in(state.rows["seq"].implode())
+    # Copies are counted over the stages, so that each has a number, and an id, of its own.
+    before = pl.col("copies").cum_sum().over("seq") - pl.col("copies")
+    rows = chosen.with_columns(main.alias("main"), before.cast(pl.Int32).alias("copy"))
+    frames = [rows]
+    if branches:
+        level = rows.filter(pl.col("copy") == 0)
+        while level.height:
+            below = _children(state, level)
+            frames.append(below)
+            level = below
+    often = rows.filter(pl.col("copies") > 1)
+    if often.height:
+        numbers = pl.int_ranges(
+            pl.col("copy") + 1, pl.col("copy") + pl.col("copies"), dtype=pl.Int32
+        )
+        more = often.with_columns(numbers.alias("copy"))
+        frames.append(more.explode("copy", empty_as_null=True, keep_nulls=True))
+    entries = pl.concat(frames).sort("stage", "copy", "seq")
+    entries = _named_copies(entries, state)
+    return entries.with_row_index("position").select(
+        pl.col("position").cast(pl.Int64),
+        *("seq", "trajectory_id", "split", "stage", "copy", "main", "size", "rows"),
+    )
+
+
+def _children(state: State, level: pl.DataFrame) -> pl.DataFrame:
+    """The branches of some trajectories, in the split and the stage of their parents."""
+    import polars as pl
+
+    above = level.select(pl.col("seq").alias("parent_seq"), "split", "stage")
+    own = state.branches.join(above, on="parent_seq", how="inner", maintain_order="left")
+    return own.select(
+        "seq",
+        "trajectory_id",
+        "split",
+        pl.col("size").fill_null(0),
+        pl.col("rows").fill_null(0),
+        pl.lit(1, dtype=pl.Int32).alias("copies"),
+        "stage",
+        pl.lit(False).alias("main"),
+        pl.lit(0, dtype=pl.Int32).alias("copy"),
+    )
+
+
+def _named_copies(entries: pl.DataFrame, state: State) -> pl.DataFrame:
+    """Give copies ids of their own: ``#2``, ``#3``."""
+    import polars as pl
+
+    if not (entries["copy"] > 0).any():
+        return entries
+    taken = {*state.rows["trajectory_id"], *state.branches["trajectory_id"]}
+    names = []
+    for name, copy in entries.select("trajectory_id", "copy").iter_rows():
+        if copy:
+            number = copy + 1
+            while ids.numbered(name, number) in taken:
+                number += 1
+            name = ids.numbered(name, number)
+            taken.add(name)
+        names.append(name)
+    return entries.with_columns(pl.Series("trajectory_id", names, dtype=pl.String))

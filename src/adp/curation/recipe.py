@@ -1,0 +1,251 @@
+"""A recipe of curation: what stands in the YAML file, checked word by word.
+
+recipe: 1
+seed: 17
+inputs:
+runs: ../runs                  # a store; paths are relative to the recipe
+ops:
+- measure: {}
+- filter: {sql: "success AND tokens < 32000"}
+- dedup_near: {threshold: 0.8}
+where: "dataset = 'chat'"    # the others pass
+outputs:
+train: {where: "split = 'train'"}
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import PurePosixPath
+from typing import Any, Literal
+
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
+
+from adp.curation.op import OpOptions
+from adp.curation.registry import OPS
+from adp.curation.wrong_options import names, sentence
+from adp_schema.errors import RecipeError, UsageError
+from adp_schema.ids import digest
+
+VERSION = 1
+
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
+_RESERVED = frozenset({"curation", "buffer"})
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class InputSpec(_Strict):
+    """A store that the recipe reads."""
+
+    store: str = Field(description="Path or URL of the store; relative to the recipe.")
+    reserve: bool = Field(
+        False, description="Its trajectories are out until an op admits them, such as replay."
+    )
+    optional: bool = Field(
+        False, description="It may be missing, as a replay buffer is in the first round."
+    )
+
+
+class Stage(_Strict):
+    """One op of the recipe.
+
+    Attributes:
+        op: name of the op.
+        options: its options, checked.
+    """
+
+    op: str = Field(description="Name of the op.")
+    options: OpOptions = Field(description="Its options.")
+    label: str | None = Field(
+        None, alias="as", description="Name of this stage; it is put before its columns."
+    )
+    where: str | None = Field(
+        None, description="SQL condition over the view pool: the op sees only these; others pass."
+    )
+
+    @property
+    def name(self) -> str:
+        """What the stage is called in reports."""
+        return self.label or self.op
+
+    def column(self, name: str) -> str:
+        """What a column of the op is called in the pool."""
+        return f"{self.label}_{name}" if self.label else name
+
+    def plain(self) -> dict[str, Any]:
+        """As it stands in a recipe, with all options."""
+        found: dict[str, Any] = {self.op: self.options.model_dump(mode="json")}
+        found.update({"as": self.label} if self.label else {})
+        found.update({"where": self.where} if self.where else {})
+        return found
+
+
+class Output(_Strict):
+    """A store that the recipe writes."""
+
+    take: Literal["selected", "pairs"] = Field(
+        "selected",
+        description="selected: the trajectories that are still in at the end, and the pairs among "
+        "them; pairs: the pairs and every trajectory that they name, in or out.",
+    )
+    where: str | None = Field(None, description="SQL condition over the view pool.")
+    branches: bool = Field(
+        True, description="selected: keep the branches of the trajectories, such as alternates."
+    )
+
+    @model_validator(mode="after")
+    def _fits(self) -> Output:
+        if self.take == "pairs" and self.where is not None:
+            raise ValueError("an output of pairs takes no where; filter before the op pairs")
+        return self
+
+
+class Recipe(_Strict):
+    """A recipe, resolved: included files are in it, every option is there."""
+
+    recipe: Literal[1] = Field(description="Version of the form of recipes.")
+    name: str | None = Field(None, description="Name of the data set that is made.")
+    seed: int = Field(0, ge=0, lt=1 << 63, strict=True, description="Seed of all that is random.")
+    inputs: dict[str, InputSpec] = Field(min_length=1, description="Name -> store.")
+    ops: tuple[Stage, ...] = Field((), description="What is done, in this order.")
+    outputs: dict[str, Output] = Field(
+        default_factory=lambda: {"": Output.model_validate({})},
+        min_length=1,
+        description="Name -> store to write, each in a folder of its name; without it, the folder "
+        "itself is the one store.",
+    )
+
+    @field_validator("inputs", mode="before")
+    @classmethod
+    def _short_inputs(cls, value: Any) -> Any:
+        if not isinstance(value, dict):
+            return value
+        for name, given in value.items():
+            if not isinstance(given, str | dict | InputSpec):
+                raise ValueError(f"{name} takes the path of a store, not {given!r}")
+        return {k: {"store": v} if isinstance(v, str) else v for k, v in value.items()}
+
+    @field_validator("outputs", mode="before")
+    @classmethod
+    def _short_outputs(cls, value: Any) -> Any:
+        if not isinstance(value, dict):
+            return value
+        return {k: {} if v is None else v for k, v in value.items()}
+
+    @field_validator("ops", mode="before")
+    @classmethod
+    def _stages(cls, value: Any) -> Any:
+        if not isinstance(value, list | tuple):
+            return value
+        return [_stage(each, number) for number, each in enumerate(value)]
+
+    @model_validator(mode="after")
+    def _names(self) -> Recipe:
+        for name in (*self.inputs, *(name for name in self.outputs if name)):
+            if not _NAME.fullmatch(name):
+                raise ValueError(f"the name {name!r} has to be letters, digits, _ or -")
+        if "" in self.outputs and len(self.outputs) > 1:
+            raise ValueError("one of several outputs has no name; give it one")
+        if taken := _RESERVED & set(self.outputs):
+            raise ValueError(f"an output cannot be called {min(taken)}; choose another name")
+        labels = [stage.label for stage in self.ops if stage.label]
+        for label in labels:
+            if not re.fullmatch(r"[a-z][a-z0-9_]*", label):
+                raise ValueError(f"as: {label} has to be lower-case letters, digits and _")
+            if labels.count(label) > 1 or label in {s.op for s in self.ops if not s.label}:
+                raise ValueError(f"two stages are called {label}; give one of them another as:")
+        return self
+
+    def plain(self) -> dict[str, Any]:
+        """As JSON, with every option; paths of inputs only by their last part."""
+        found = self.model_dump(mode="json", exclude={"ops"}, exclude_none=True)
+        for spec in found["inputs"].values():
+            spec["store"] = PurePosixPath(spec["store"]).name
+        found["ops"] = [stage.plain() for stage in self.ops]
+        return found
+
+    def hash(self) -> str:
+        """Hash of what it says; where the inputs lie is not part of it."""
+        plain = self.plain()
+        for spec in plain["inputs"].values():
+            del spec["store"]
+        return digest(json.dumps(plain, sort_keys=True, ensure_ascii=False).encode("utf-8"))
+
+
+def _stage(given: Any, number: int) -> Any:
+    """Turn ``{op: options, as: ..., where: ...}`` into the fields of a stage."""
+    if isinstance(given, Stage):
+        return given
+    if isinstance(given, str):
+        given = {given: {}}
+    if not isinstance(given, dict):
+        raise RecipeError(f"ops[{number}]: an op is written as NAME: {{options}}")
+    rest = {name: value for name, value in given.items() if name in ("as", "where")}
+    named = [str(name) for name in given if name not in rest]
+    if len(named) != 1:
+        written = " and ".join(named) or "no name"
+        raise RecipeError(f"ops[{number}]: an op is written as NAME: {{options}}, not {written}")
+    try:
+        model = OPS.get(named[0]).options
+    except UsageError as error:
+        raise RecipeError(f"ops[{number}]: {error}") from None
+    try:
+        own = given[named[0]]
+        options = model.model_validate({} if own is None else own)
+    except ValidationError as error:
+        said = sentence(error, names(model))
+        raise RecipeError(f"ops[{number}].{named[0]}: {said}") from None
+    return {"op": named[0], "options": options, **rest}
+
+
+def json_schema() -> dict[str, Any]:
+    """The JSON Schema of recipes, for editors."""
+    ops = []
+    definitions: dict[str, Any] = {}
+    for op in OPS.all():
+        schema = op.options.model_json_schema(ref_template="#/$defs/{model}")
+        definitions.update(schema.pop("$defs", {}))
+        schema["description"] = op.title
+        schema.pop("title", None)
+        more = {
+            "as": {"type": "string", "description": Stage.model_fields["label"].description},
+            "where": {"type": "string", "description": Stage.model_fields["where"].description},
+        }
+        ops.append(
+            {
+                "type": "object",
+                "properties": {op.name: {"anyOf": [schema, {"type": "null"}]}, **more},
+                "required": [op.name],
+                "additionalProperties": False,
+            }
+        )
+    plain = {"type": "string", "enum": sorted(op.name for op in OPS.all())}
+    found = Recipe.model_json_schema(ref_template="#/$defs/{model}")
+    found["$schema"] = "https://json-schema.org/draft/2020-12/schema"
+    found["$defs"] = {**found.get("$defs", {}), **definitions}
+    for name in ("Stage", "OpOptions"):
+        found["$defs"].pop(name, None)
+    properties = found["properties"]
+    properties["ops"] = {
+        "type": "array",
+        "items": {"anyOf": [plain, *ops]},
+        "description": Recipe.model_fields["ops"].description,
+    }
+    store = {"type": "string", "description": "Path or URL of the store."}
+    properties["inputs"]["additionalProperties"] = {"anyOf": [store, {"$ref": "#/$defs/InputSpec"}]}
+    properties["include"] = {
+        "description": "Recipes that this one begins with: their inputs, ops and outputs.",
+        "anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}],
+    }
+    return found

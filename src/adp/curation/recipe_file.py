@@ -1,0 +1,263 @@
+"""Reading a recipe: YAML, the files that it includes, what the command line sets."""
+
+from __future__ import annotations
+
+import copy
+import os
+from collections.abc import Hashable, Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+from pydantic import ValidationError
+
+from adp.curation.recipe import Recipe
+from adp.curation.registry import OPS
+from adp.curation.wrong_options import names, sentence
+from adp_schema.errors import RecipeError, unknown_name
+
+
+class _Loader(yaml.SafeLoader):  # type: ignore[misc]
+    """YAML that refuses a key given twice."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
+        own = [key for key, _ in node.value if key.tag != "tag:yaml.org,2002:merge"]
+        keys = [self.construct_object(key, deep=True) for key in own]
+        for number, key in enumerate(keys):
+            if key in keys[:number]:
+                line = own[number].start_mark.line + 1
+                raise RecipeError(f"line {line}: the key {key!r} is given twice")
+        found: dict[Hashable, Any] = super().construct_mapping(node, deep=deep)
+        return found
+
+
+_LARGEST = 100_000
+"""Values in a recipe, those behind aliases counted each time."""
+
+_DEEPEST = 64
+"""Values inside one another."""
+
+_FILES = 100
+"""Files that one recipe may include, each counted each time."""
+
+
+def read_recipe(
+    path: str | os.PathLike[str] | dict[str, Any], settings: Sequence[str] = ()
+) -> Recipe:
+    """Read and check a recipe.
+
+    Args:
+        path: the YAML file, or what stands in one; then paths are relative to the working folder.
+        settings: changes, each ``path=value`` with the value as YAML: ``seed=5``,
+            ``inputs.runs=other_store``, ``ops.filter.sql=...`` (an op by its name, its ``as`` or
+            its number from 0).
+
+    Raises:
+        RecipeError: it cannot be read, or something in it is wrong.
+    """
+    if isinstance(path, dict):
+        plain, name = copy.deepcopy(path), "the recipe"
+    else:
+        plain, name = _load(Path(path), (), []), Path(path).name
+    for setting in settings:
+        _set(plain, setting)
+    return check(plain, name)
+
+
+def check(plain: Any, name: str) -> Recipe:
+    """Check a recipe.
+
+    Args:
+        plain: its keys and values.
+        name: what errors call it.
+
+    Raises:
+        RecipeError: something in it is wrong; the message names the place.
+    """
+    try:
+        return Recipe.model_validate(plain)
+    except ValidationError as error:
+        known = [*names(Recipe), "include"]
+        raise RecipeError(f"{name}: {sentence(error, known)}") from None
+    except RecipeError as error:
+        raise RecipeError(f"{name}: {error}") from None
+
+
+def _load(path: Path, above: tuple[Path, ...], read: list[Path]) -> dict[str, Any]:
+    """Read a file and what it includes. Paths of stores become relative to nothing.
+
+    Args:
+        path: the file.
+        above: the files that include it.
+        read: all files that were read so far; it is added to them.
+    """
+    try:
+        where = path.resolve()
+        if where in above:
+            raise RecipeError(f"{path.name} includes itself; remove the include")
+        read.append(where)
+        if len(read) > _FILES:
+            raise RecipeError(f"{path.name} is one file too many; include {_FILES} at most")
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise RecipeError(f"cannot read the recipe {path}: {error.strerror}") from None
+    except ValueError as error:
+        said = "it is no UTF-8 text" if isinstance(error, UnicodeDecodeError) else str(error)
+        raise RecipeError(f"cannot read the recipe {path}: {said}") from None
+    plain = _parse(text, path.name)
+    if not isinstance(plain, dict):
+        raise RecipeError(f"{path.name} is no recipe: it has to begin with keys such as inputs:")
+    included = plain.pop("include", [])
+    names = [included] if isinstance(included, str) else included
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise RecipeError(f"{path.name}: include takes the name of a file, or a list of them")
+    _anchor(plain, path.parent)
+    whole: dict[str, Any] = {}
+    for name in names:
+        whole = _merged(whole, _load(path.parent / name, (*above, where), read))
+    return _merged(whole, plain)
+
+
+def _parse(text: str, name: str) -> Any:
+    """Read YAML that is not larger, once its aliases are written out, than a recipe can be."""
+    try:
+        plain = yaml.load(text, _Loader)
+        _measure(plain)
+    except RecipeError as error:
+        raise RecipeError(f"{name}: {error}") from None
+    except RecursionError:
+        raise RecipeError(f"{name}: {_TOO_DEEP}") from None
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        line = f" at line {mark.line + 1}" if mark else ""
+        problem = getattr(error, "problem", None) or "it cannot be parsed"
+        raise RecipeError(f"{name} is not valid YAML{line}: {problem}") from None
+    except ValueError as error:  # a number of too many digits, a day that there is not
+        raise RecipeError(f"{name} holds a value that cannot be read: {error}") from None
+    return plain
+
+
+_TOO_DEEP = f"values stand more than {_DEEPEST} deep in one another; make it flatter"
+
+
+def _measure(plain: Any) -> None:
+    """Check that a value is no larger than a recipe can be, and is text that can be written."""
+    count = 0
+    pending = [(plain, 1)]
+    while pending:
+        value, depth = pending.pop()
+        count += 1
+        if depth > _DEEPEST:
+            raise RecipeError(_TOO_DEEP)
+        if count > _LARGEST:
+            raise RecipeError(f"it holds more than {_LARGEST:,} values; a recipe is shorter")
+        if isinstance(value, dict):
+            pending += [(each, depth + 1) for pair in value.items() for each in pair]
+        elif isinstance(value, list):
+            pending += [(each, depth + 1) for each in value]
+        elif isinstance(value, str) and any("\ud800" <= letter <= "\udfff" for letter in value):
+            raise RecipeError("a text holds half a character (a lone surrogate); remove it")
+
+
+def _anchor(plain: dict[str, Any], folder: Path) -> None:
+    """Make local paths of inputs independent of the folder of the recipe."""
+    inputs: Any = plain.get("inputs")
+    for name, spec in list(inputs.items()) if isinstance(inputs, dict) else ():
+        if isinstance(spec, str):
+            inputs[name] = _joined(folder, spec)
+        elif isinstance(spec, dict) and isinstance(spec.get("store"), str):
+            spec["store"] = _joined(folder, spec["store"])
+
+
+def _joined(folder: Path, path: str) -> str:
+    return path if "://" in path else str(folder / path)
+
+
+def _merged(base: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:
+    """Put a recipe on top of an included one: its ops come after, its other words win."""
+    found = {**base, **own}
+    for name in ("inputs", "outputs"):
+        if isinstance(base.get(name), dict) and isinstance(own.get(name), dict):
+            found[name] = {**base[name], **own[name]}
+    if isinstance(base.get("ops"), list) and isinstance(own.get("ops"), list):
+        found["ops"] = [*base["ops"], *own["ops"]]
+    return found
+
+
+def _set(plain: dict[str, Any], setting: str) -> None:
+    path, equals, text = setting.partition("=")
+    if not equals or not path:
+        raise RecipeError(f"--set takes path=value, such as seed=5, not {setting!r}")
+    value = _parse(text, f"--set {path}")
+    *way, last = path.split(".")
+    place: Any = plain
+    for name in way:
+        place = _step(place, name, path)
+    if isinstance(place, list):
+        _set_stage(place, _place(place, last, path), value)
+    elif isinstance(place, dict):
+        place[last] = value
+    else:
+        raise RecipeError(f"--set {path}: there is nothing to set {last} in")
+
+
+def _set_stage(stages: list[Any], number: int, value: Any) -> None:
+    """Put another stage in the place of one; or only other options, where no op is named."""
+    stage = stages[number]
+    op = stage if isinstance(stage, str) else _op(stage)
+    if isinstance(value, dict) and op is not None and not set(value) & set(OPS):
+        value = {**(stage if isinstance(stage, dict) else {}), op: value}
+    stages[number] = value
+
+
+def _step(place: Any, name: str, path: str) -> Any:
+    """Go one part of a ``--set`` path further down."""
+    if isinstance(place, list):
+        number = _place(place, name, path)
+        if isinstance(place[number], str):
+            place[number] = {place[number]: {}}
+        stage = place[number]
+        if not isinstance(stage, dict):
+            raise RecipeError(f"--set {path}: stage {number} is no op with options")
+        own = [key for key in stage if key not in ("as", "where")]
+        if name in own or name == stage.get("as"):
+            key = own[0]
+            stage[key] = stage[key] or {}
+            return stage[key]
+        return stage
+    if isinstance(place, dict):
+        if isinstance(place.get(name), str):  # an input in its short form
+            place[name] = {"store": place[name]}
+        return place.setdefault(name, {})
+    raise RecipeError(f"--set {path}: there is no {name}")
+
+
+def _place(stages: list[Any], name: str, path: str) -> int:
+    """The number of the stage that a name stands for."""
+    numbers = [str(number) for number in range(len(stages))]
+    if name in numbers:
+        return numbers.index(name)
+    found = [
+        number
+        for number, stage in enumerate(stages)
+        if stage == name or (isinstance(stage, dict) and (name in stage or stage.get("as") == name))
+    ]
+    if len(found) != 1:
+        if found:
+            said = f"{len(found)} stages are called {name}; use its number, from 0"
+        else:
+            known = [stage if isinstance(stage, str) else _called(stage) for stage in stages]
+            said = unknown_name("stage", name, known)
+        raise RecipeError(f"--set {path}: {said}")
+    return found[0]
+
+
+def _called(stage: Any) -> str:
+    """What a stage is called: its label, else its op."""
+    return str((isinstance(stage, dict) and stage.get("as")) or _op(stage) or stage)
+
+
+def _op(stage: Any) -> str | None:
+    """The op that a stage names."""
+    plain = stage if isinstance(stage, dict) else {}
+    return next((str(key) for key in plain if key not in ("as", "where")), None)

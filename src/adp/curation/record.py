@@ -1,0 +1,111 @@
+"""The record of a curation: the folder ``curation/`` beside what was made.
+
+    recipe.yaml            the recipe, resolved
+    report.json            inputs, stages and outputs, with counts
+    ledger.parquet         why each trajectory is in or out
+    annotations.parquet    what the ops said of each trajectory, one row each
+    step_columns.parquet   what they said of steps, if they did
+
+With ``--link`` there are no stores, and the folder holds the selection too, from which
+``adp curate FOLDER -o NEW`` writes them.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow.parquet as pq
+import yaml
+
+from adp.curation.outputs import Chosen
+from adp.curation.recipe import Recipe
+from adp.curation.stage_files import as_arrow
+from adp_schema.gate_files import RECORD
+from adp_schema.manifest import write_atomic
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from adp.core.staged import StagedRun
+    from adp.curation.run import Curated
+
+LINKED = "linked.json"
+"""In a folder that only links: what its stores are made from."""
+
+
+def write_record(
+    curated: Curated, recipe: Recipe, chosen: list[Chosen], run: StagedRun, *, link: bool
+) -> None:
+    """Write the folder, whole or not at all.
+
+    Args:
+        curated: what was decided.
+        recipe: the recipe.
+        chosen: what the outputs take.
+        run: the run; its folder gets the record.
+        link: write the selection too, and no stores will follow.
+    """
+    target = run.folder / RECORD
+    staged = run.scratch / RECORD
+    shutil.rmtree(staged, ignore_errors=True)
+    staged.mkdir()
+    text = yaml.safe_dump(recipe.plain(), sort_keys=False, allow_unicode=True, width=100)
+    write_atomic(staged / "recipe.yaml", text)
+    report = json.dumps(curated.report, indent=2, ensure_ascii=False) + "\n"
+    write_atomic(staged / "report.json", report)
+    write_frame(curated.ledger, staged / "ledger.parquet")
+    write_frame(curated.state.rows, staged / "annotations.parquet")
+    if curated.state.steps is not None:
+        write_frame(curated.state.steps, staged / "step_columns.parquet")
+    if link:
+        write_selection(curated, chosen, run.key, staged)
+    shutil.rmtree(target, ignore_errors=True)
+    staged.replace(target)
+    if link:
+        shutil.rmtree(run.scratch)
+
+
+def write_selection(
+    curated: Curated, chosen: list[Chosen], key: dict[str, Any], folder: Path
+) -> None:
+    """Write what the stores are made from: entries, weights, repaired texts, pairs."""
+    state = curated.state
+    for each in chosen:
+        name = each.name or "store"
+        write_frame(each.entries, folder / f"entries-{name}.parquet")
+        if each.pairs is not None:
+            write_frame(each.pairs, folder / f"pairs-{name}.parquet")
+    for name, frame in (("weights", state.weights), ("edits", state.edits)):
+        if frame is not None:
+            write_frame(frame, folder / f"{name}.parquet")
+    parents = []
+    for source in state.inputs:
+        own = source.name if source.name in {e["name"] for e in curated.report["inputs"]} else None
+        if own is None:  # trajectories that a stage made up exist nowhere else
+            shutil.copytree(source.store.root, folder / source.name)
+        parents.append(
+            {
+                "name": source.name,
+                "hash": source.hash,
+                "made": own is None,
+                "renamed": source.renamed,
+            }
+        )
+    linked = {
+        "key": key,
+        "trajectories": state.rows.height,
+        "inputs": parents,
+        "outputs": [each.name for each in chosen],
+        "buffer": state.buffer_facts or None,
+    }
+    write_atomic(folder / LINKED, json.dumps(linked, indent=2, ensure_ascii=False) + "\n")
+
+
+def write_frame(frame: pl.DataFrame, path: Path) -> None:
+    """Write a frame so that equal rows make equal bytes."""
+    pq.write_table(
+        as_arrow(frame), path, compression="zstd", compression_level=3, row_group_size=50_000
+    )

@@ -1,0 +1,332 @@
+"""Running a recipe: stage after stage, then the selection, then the stores."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from adp.core import shards
+from adp.core.progress import Progress, Silent
+from adp.core.staged import StagedRun, versions
+from adp.core.workers import shared
+from adp.curation import stage_files
+from adp.curation.check_plan import check_columns, check_plan
+from adp.curation.inputs import Input
+from adp.curation.ledger import whole_ledger
+from adp.curation.load import BRANCH_COLUMNS, load
+from adp.curation.outputs import Chosen, choose
+from adp.curation.recipe import Recipe, Stage
+from adp.curation.record import write_record
+from adp.curation.registry import OPS
+from adp.curation.state import State
+from adp.curation.write import Making, write_stores
+from adp_schema import location
+from adp_schema.errors import AdpError, EmptyResultError, QueryError, RecipeError
+from adp_schema.ids import digest, digest_file
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from adp.curation.op import Outcome
+    from adp.curation.pool import Pool
+
+
+@dataclass(frozen=True)
+class CurateOptions:
+    """How to run a recipe.
+
+    Attributes:
+        folder: folder of the recipe, to which the paths in its ops are relative.
+        workers: number of processes; None takes one a core. What is made does not depend on it.
+        link: write the selection and the record, but no stores.
+        allow_python: let the recipe call Python functions.
+    """
+
+    folder: Path = Path()
+    workers: int | None = None
+    link: bool = False
+    allow_python: bool = False
+
+
+@dataclass
+class Curated:
+    """What a recipe did.
+
+    Attributes:
+        report: inputs, stages and outputs with their counts; plain JSON.
+        ledger: one row a fact: why each trajectory is in or out.
+        state: all that is known of the trajectories.
+    """
+
+    report: dict[str, Any]
+    ledger: pl.DataFrame
+    state: State
+
+
+def run(
+    recipe: Recipe,
+    out: str | None,
+    *,
+    options: CurateOptions | None = None,
+    progress: Progress | None = None,
+) -> Curated:
+    """Run a recipe.
+
+    Args:
+        recipe: the recipe.
+        out: folder for what is made; None only looks.
+        options: how to run it.
+        progress: told how far each stage is.
+
+    Raises:
+        RecipeError: the recipe cannot be carried out.
+        EmptyResultError: nothing is left; nothing was written.
+        StoreError: an input is no finished store.
+        OutputExistsError: the output holds something else.
+        QueryError: SQL in the recipe is not allowed or not valid.
+    """
+    options = options or CurateOptions()
+    report = progress or Silent()
+    check_plan(recipe, allow_python=options.allow_python)
+    inputs = open_recipe_inputs(recipe)
+    if out is None:
+        with tempfile.TemporaryDirectory(prefix="adp-curate-") as scratch, shared():
+            return _decide(recipe, inputs, Path(scratch), options, report)[0]
+    key = _key(recipe, inputs, options)
+    staged = StagedRun(out, key, options.workers)
+    with shared():
+        return _run(recipe, inputs, staged, options, report)
+
+
+def _run(
+    recipe: Recipe,
+    inputs: list[Input],
+    staged: StagedRun,
+    options: CurateOptions,
+    report: Progress,
+) -> Curated:
+    """Decide, and write."""
+    try:
+        curated, chosen = _decide(recipe, inputs, staged.scratch / "curate", options, report)
+    except AdpError:
+        # Nothing that it did is worth keeping: the recipe or its inputs have to be changed.
+        staged.drop()
+        raise
+    write_record(curated, recipe, chosen, staged, link=options.link)
+    if not options.link:
+        state = curated.state
+        making = Making(curated.report, state.inputs, state.rows.height, state.weights, state.edits)
+        write_stores(making, chosen, staged, report)
+    return curated
+
+
+def open_recipe_inputs(recipe: Recipe) -> list[Input]:
+    """Open the stores of a recipe; optional ones that are not there are left out.
+
+    Raises:
+        StoreError: one of them is no finished store.
+    """
+    found: list[Input] = []
+    for name, spec in recipe.inputs.items():
+        if spec.optional and not location.is_url(spec.store) and not _exists(spec.store):
+            continue
+        store = shards.open_finished(spec.store)
+        found.append(Input(name, store, len(found), spec.reserve, shards.manifest_hash(store)))
+    if not found:
+        raise RecipeError("none of the inputs is there; name a store that exists")
+    seen: dict[str, str] = {}
+    for source in found:
+        if source.hash in seen:
+            raise RecipeError(
+                f"the inputs {seen[source.hash]} and {source.name} are the same store; name it once"
+            )
+        seen[source.hash] = source.name
+    return found
+
+
+def _key(recipe: Recipe, inputs: list[Input], options: CurateOptions) -> dict[str, Any]:
+    """What a call must have in common with one that was stopped."""
+    files = {
+        name: digest_file(str(options.folder / name))
+        for name in sorted(_texts([stage.options.model_dump() for stage in recipe.ops]))
+        if _is_file(options.folder / name)
+    }
+    return {
+        "act": "curate",
+        "recipe": recipe.hash(),
+        "inputs": {source.name: source.hash for source in inputs},
+        "files": files,
+        "link": options.link,
+        "versions": curate_versions(),
+    }
+
+
+def _exists(path: str) -> bool:
+    try:
+        return Path(path).exists()
+    except OSError:
+        return False
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:  # most texts are no names of files, and may be too long for one
+        return False
+
+
+def curate_versions() -> dict[str, str]:
+    """Versions that the selection and the bytes depend on."""
+    return {**versions("duckdb", "polars"), "numpy": version("numpy")}
+
+
+def _texts(value: Any) -> set[str]:
+    """All short texts in the options of a recipe: some are names of files."""
+    if isinstance(value, str):
+        name = value.rpartition(":")[0] if ".py:" in value else value
+        return {name} if name and len(name) < 256 and "\0" not in name else set()
+    if isinstance(value, Mapping):
+        value = list(value.values())
+    if isinstance(value, list | tuple):
+        return set().union(*(_texts(each) for each in value))
+    return set()
+
+
+def _decide(
+    recipe: Recipe, inputs: list[Input], scratch: Path, options: CurateOptions, progress: Progress
+) -> tuple[Curated, list[Chosen]]:
+    """Do all stages and the selection."""
+    scratch.mkdir(parents=True, exist_ok=True)
+    loaded = load(inputs)
+    state = State.first(loaded)
+    if not state.rows.height:
+        raise EmptyResultError("the inputs hold no trajectory; nothing was written")
+    for number, stage in enumerate(recipe.ops):
+        _stage(recipe, state, number, scratch, options, progress)
+        if not state.inside.any():
+            last = state.report[-1]
+            raise EmptyResultError(
+                f"the recipe leaves nothing: stage {number} ({stage.name}) drops the last "
+                f"{last['dropped']:,} of {last['in']:,}; nothing was written"
+            )
+    end = scratch / "end"
+    end.mkdir(exist_ok=True)
+    pool = state.pool(end, options.folder, recipe.seed, options.workers, progress)
+    try:
+        chosen = choose(recipe, state, pool)
+    finally:
+        pool.close()
+    report = {
+        "recipe": {"name": recipe.name, "hash": recipe.hash(), "seed": recipe.seed},
+        "inputs": [
+            {
+                "name": source.name,
+                "hash": source.hash,
+                "reserve": source.reserve,
+                "trajectories": _count(state.rows, source.name),
+                "branches": _count(state.branches, source.name),
+            }
+            for source in inputs
+        ],
+        "stages": state.report,
+        "outputs": [each.facts() for each in chosen],
+    }
+    return Curated(report, whole_ledger(state, chosen), state), chosen
+
+
+def _count(rows: pl.DataFrame, name: str) -> int:
+    return int((rows["input"] == name).sum())
+
+
+def _stage(
+    recipe: Recipe,
+    state: State,
+    number: int,
+    scratch: Path,
+    options: CurateOptions,
+    progress: Progress,
+) -> None:
+    """Do one stage, or read what it said when a stopped run did it."""
+    stage = recipe.ops[number]
+    folder = scratch / f"stage-{number:02d}"
+    if not folder.exists():
+        work = scratch / f"work-{number:02d}"
+        work.mkdir(exist_ok=True)
+        progress.note(f"stage {number + 1} of {len(recipe.ops)}: {stage.name}")
+        before = sum(earlier.name == stage.name for earlier in recipe.ops[:number])
+        seed = stage_seed(recipe.seed, stage.name, before)
+        pool = state.pool(work, options.folder, seed, options.workers, progress)
+        try:
+            outcome, seen = _call(stage, pool)
+        except QueryError as error:
+            raise QueryError(f"stage {stage.name}: {error}") from None
+        finally:
+            pool.close()
+        stage_files.save(outcome, seen, folder)
+        shutil.rmtree(work)
+    outcome, seen = stage_files.read(folder)
+    _add_made(state, stage, number, folder)
+    state.take(stage, number, outcome, seen)
+
+
+def stage_seed(seed: int, name: str, before: int = 0) -> int:
+    """Seed of a stage: it depends on its name, not on its place.
+
+    Args:
+        seed: seed of the recipe.
+        name: name of the stage.
+        before: how many earlier stages have the same name.
+    """
+    text = f"{seed}/{name}/{before}".encode()
+    return int.from_bytes(hashlib.blake2b(text, digest_size=7).digest(), "big")
+
+
+def _call(stage: Stage, pool: Pool) -> tuple[Outcome, pl.DataFrame]:
+    """Call the op of a stage."""
+    op = OPS.get(stage.op)
+    if stage.where is not None:
+        wanted = pool.where(stage.where)["seq"]
+        pool.close()
+        pool.members = pool.members.filter(pool.members["seq"].is_in(wanted.implode()))
+    check_columns(stage, op.needs(stage.options), pool.members.columns)
+    seen = pool.members.select("seq")
+    return op.run(pool, stage.options), seen
+
+
+def _add_made(state: State, stage: Stage, number: int, folder: Path) -> None:
+    """Add the trajectories that a stage made up, as branches."""
+    import polars as pl
+
+    from adp.curation.partitions import trajectory_sizes
+
+    store = stage_files.made_store(folder)
+    if store is None:
+        return
+    made = Input(f"made-{number}", store, len(state.inputs))
+    made.hash = digest(json.dumps([made.name, shards.manifest_hash(store)]).encode())
+    rows = store.scan("trajectories").select(
+        (pl.col("seq") + made.shift).alias("seq"),
+        "trajectory_id", "parent_id", "parent_step", "branch_kind",
+    ).collect()  # fmt: skip
+    known = pl.concat(
+        [state.rows.select("seq", "trajectory_id"), state.branches.select("seq", "trajectory_id")]
+    )
+    taken = rows["trajectory_id"].is_in(known["trajectory_id"].implode())
+    owners = known.select(pl.col("trajectory_id").alias("parent_id"), parent_seq="seq")
+    rows = rows.join(owners, on="parent_id", how="left", maintain_order="left").join(
+        trajectory_sizes(made), on="seq", how="left", maintain_order="left"
+    )
+    if taken.any() or rows["parent_seq"].null_count():
+        raise RecipeError(
+            f"stage {stage.name} made up a trajectory without a parent, or of an id that is taken"
+        )
+    rows = rows.with_columns(pl.lit(made.name).alias("input"))
+    state.inputs.append(made)
+    state.branches = pl.concat([state.branches, rows.select(BRANCH_COLUMNS)])

@@ -1,0 +1,262 @@
+"""Writing the stores of a recipe: each output is cut into shards, which workers write."""
+
+from __future__ import annotations
+
+import shutil
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from adp.core import shards
+from adp.core.progress import Progress
+from adp.core.staged import StagedRun, Written
+from adp.curation.inputs import Input
+from adp.curation.outputs import BUFFER, Chosen
+from adp.curation.record import write_frame
+from adp.curation.write_shard import ShardJob, Source, write_shard
+from adp_schema.manifest import MANIFEST, Counts, Lineage, Manifest
+from adp_schema.store import Store
+from adp_schema.tables import TABLES
+
+if TYPE_CHECKING:
+    import polars as pl
+
+SHARD_BYTES = 64 << 20
+"""Text of a shard, in bytes."""
+
+SHARD_ROWS = 50_000
+"""Trajectories of a shard at most."""
+
+LEFT_OUT = "skipped: left out by curation"
+"""The reason of trajectories of the inputs that an output does not take."""
+
+
+@dataclass
+class Making:
+    """What the stores of a run are made from.
+
+    Attributes:
+        report: inputs, stages and outputs, with the recipe's name, hash and seed.
+        inputs: the stores, those of made-up trajectories too.
+        trajectories: main lines in all inputs.
+        weights: loss weights of steps.
+        edits: repaired texts of steps.
+    """
+
+    report: dict[str, Any]
+    inputs: list[Input]
+    trajectories: int
+    weights: pl.DataFrame | None
+    edits: pl.DataFrame | None
+
+
+@dataclass(frozen=True)
+class _Lookups:
+    """Files that the workers look things up in; empty names for those that are not needed."""
+
+    weights: str
+    edits: str
+    sources: tuple[Source, ...]
+
+
+def write_stores(
+    making: Making, chosen: list[Chosen], run: StagedRun, progress: Progress
+) -> list[Manifest]:
+    """Write all stores of a run.
+
+    Args:
+        making: what they are made from.
+        chosen: what each output takes.
+        run: the run; with one output its folder becomes the store.
+        progress: told how far it is, in bytes.
+    """
+    lookups = _lookups(making, run)
+    made = []
+    single = [each for each in chosen if not each.name]
+    for each in (each for each in chosen if each.name):
+        made.append(_named(making, each, run, lookups, progress))
+    for each in single:
+        manifest = _manifest(making, each, run, lookups, progress)
+        run.finish(manifest)
+        made.append(manifest)
+    if not single:
+        shutil.rmtree(run.scratch)
+    return made
+
+
+def _named(
+    making: Making,
+    chosen: Chosen,
+    run: StagedRun,
+    lookups: _Lookups,
+    progress: Progress,
+) -> Manifest:
+    """Write a store into a folder of its own; what a stopped run finished is kept."""
+    folder = run.folder / chosen.name
+    if (folder / MANIFEST).exists():
+        return Store.open(str(folder)).manifest
+    own = StagedRun(str(folder), {"output": chosen.name, **run.key}, run.workers)
+    if own.finished is not None:
+        return own.finished
+    manifest = _manifest(making, chosen, own, lookups, progress)
+    own.finish(manifest)
+    return manifest
+
+
+def _act(making: Making, chosen: Chosen) -> dict[str, Any]:
+    """What the lineage says of the act."""
+    options: dict[str, Any] = {
+        "recipe": making.report["recipe"]["hash"],
+        "seed": making.report["recipe"]["seed"],
+        "stages": [
+            {name: stage[name] for name in ("name", "op", "in", "dropped", "admitted", "out")}
+            for stage in making.report["stages"]
+        ],
+    }
+    name = making.report["recipe"]["name"]
+    options.update({"name": name} if name else {})
+    options.update({"output": chosen.name} if chosen.name else {})
+    options.update({"buffer": chosen.facts_of_buffer} if chosen.facts_of_buffer else {})
+    return options
+
+
+def _lookups(making: Making, run: StagedRun) -> _Lookups:
+    """Write what all workers need."""
+    files: dict[str, str] = {}
+    for name, frame in (("weights", making.weights), ("edits", making.edits)):
+        path = run.scratch / f"{name}.parquet"
+        if frame is not None:
+            write_frame(frame, path)
+        files[name] = str(path) if frame is not None else ""
+    sources = []
+    prefixes = _prefixes(making.inputs)
+    for source in making.inputs:
+        renamed = ""
+        if source.renamed:
+            columns = {
+                "old": pa.array([*source.renamed]),
+                "new": pa.array([*source.renamed.values()]),
+            }
+            renamed = run.lookup(f"renamed-{source.index}", columns)
+        sources.append(Source(source.store.root, source.shift, renamed, prefixes[source.name]))
+    return _Lookups(files["weights"], files["edits"], tuple(sources))
+
+
+def _prefixes(inputs: list[Input]) -> dict[str, str]:
+    """A folder to put before the file names of an input that shares one with an earlier input."""
+    used: set[str] = set()
+    found = {}
+    for source in inputs:
+        files = set(shards.source_rows(source.store)["source_file"].to_pylist())
+        found[source.name] = source.name if files & used else ""
+        used |= {f"{source.name}/{file}" if found[source.name] else file for file in files}
+    return found
+
+
+def _manifest(
+    making: Making,
+    chosen: Chosen,
+    run: StagedRun,
+    lookups: _Lookups,
+    progress: Progress,
+) -> Manifest:
+    """Write the shards of a store and describe it."""
+    jobs = _jobs(chosen, run, lookups)
+    progress.note(f"writing {chosen.name or 'the store'}")
+    written = run.shards(jobs, write_shard, Written.parse, progress)
+    manifest = Manifest()
+    counted: dict[str, Counter[str]] = {name: Counter() for name in ("datasets", "losses", "files")}
+    for shard in written:
+        for name, counter in counted.items():
+            counter.update(shard.facts[name])
+        for table, file in shard.tables.items():
+            manifest.tables.setdefault(table, []).append(file)
+    manifest.datasets = dict(sorted(counted["datasets"].items()))
+    manifest.losses = dict(sorted(counted["losses"].items()))
+    once = chosen.entries.filter(chosen.entries["main"] & (chosen.entries["copy"] == 0))
+    whole = making.trajectories
+    manifest.counts = Counts(
+        records=whole,
+        used=once.height,
+        skipped=whole - once.height,
+        trajectories=chosen.entries.height,
+    )
+    manifest.reasons = {LEFT_OUT: manifest.counts.skipped} if manifest.counts.skipped else {}
+    manifest.tables["sources"] = run.sources(_sources(making, lookups, counted["files"]))
+    given = [source for source in making.inputs if not source.name.startswith("made-")]
+    for source in given:
+        known = source.store.manifest.lineage
+        manifest.lineage += [act for act in known if act not in manifest.lineage]
+    act = Lineage(
+        act="curate",
+        options=_act(making, chosen),
+        versions=run.key["versions"],
+        parents=[source.hash for source in given],
+    )
+    manifest.lineage.append(act)
+    return manifest
+
+
+def _sources(making: Making, lookups: _Lookups, files: Counter[str]) -> pa.Table:
+    """The input files that something in the store comes from, with what came of them."""
+    found = [TABLES["sources"].schema.empty_table()]
+    for source, lookup in zip(making.inputs, lookups.sources, strict=True):
+        rows = shards.source_rows(source.store)
+        if lookup.prefix:
+            joined = pc.binary_join_element_wise(pa.scalar(lookup.prefix), rows["source_file"], "/")
+            rows = shards.put(rows, "source_file", joined)
+        wanted = pc.is_in(rows["source_file"], value_set=pa.array([*files], pa.string()))
+        rows = rows.filter(wanted)
+        counts = [files[name] for name in rows["source_file"].to_pylist()]
+        found.append(shards.put(rows, "trajectories", pa.array(counts, pa.int64())))
+    return pa.concat_tables(found).combine_chunks()
+
+
+def _jobs(chosen: Chosen, run: StagedRun, lookups: _Lookups) -> list[ShardJob]:
+    """Cut an output into shards, by what its trajectories hold."""
+    path = run.scratch / "entries.parquet"
+    write_frame(chosen.entries, path)
+    pairs = run.scratch / "pairs.parquet"
+    if chosen.pairs is not None and chosen.pairs.height:
+        write_frame(chosen.pairs, pairs)
+    cuts = cut_shards(chosen.entries)
+    return [
+        ShardJob(
+            index=index,
+            size=size,
+            out=str(run.folder),
+            entries=str(path),
+            first=first,
+            last=last,
+            sources=lookups.sources,
+            weights=lookups.weights,
+            edits=lookups.edits,
+            pairs=str(pairs) if index == 0 and pairs.exists() else "",
+            buffer=chosen.name == BUFFER,
+        )
+        for index, (first, last, size) in enumerate(cuts)
+    ]
+
+
+def cut_shards(entries: pl.DataFrame) -> list[tuple[int, int, int]]:
+    """First and last position, and bytes of text, of each shard.
+
+    A shard holds entries of one stage and one copy, so their ``seq`` go upwards.
+    """
+    found: list[tuple[int, int, int]] = []
+    start, total = 0, 0
+    before: tuple[int, int] | None = None
+    columns = ("position", "stage", "copy", "size")
+    for position, stage, copy, size in entries.select(columns).iter_rows():
+        full = total + size > SHARD_BYTES or position - start >= SHARD_ROWS
+        if before is not None and (full or (stage, copy) != before):
+            found.append((start, position - 1, total))
+            start, total = position, 0
+        before = (stage, copy)
+        total += size
+    if before is not None:
+        found.append((start, entries.height - 1, total))
+    return found

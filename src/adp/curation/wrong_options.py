@@ -1,0 +1,57 @@
+"""What pydantic finds wrong in a recipe or in the options of an op, as one sentence."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+from pydantic import BaseModel, ValidationError
+
+_FORMS = {
+    "tuple_type": "input should be a list, such as [a, b]",
+    "list_type": "input should be a list, such as [a, b]",
+    "dict_type": "input should be names with values, such as {a: 1}",
+}
+"""Kinds of faults for which pydantic has words of Python."""
+
+_INNER = ("function-after", "function-before", "function-wrap", "tagged-union")
+
+
+def sentence(error: ValidationError, known: Iterable[str]) -> str:
+    """The first fault, with its place.
+
+    Args:
+        error: what was found.
+        known: names that may stand where an unknown one does.
+    """
+    first = error.errors(include_url=False)[0]
+    place = [part for part in first["loc"] if not str(part).startswith(_INNER)]
+    where = ".".join(map(str, place))
+    kind, given = first["type"], first.get("input")
+    if kind == "extra_forbidden":
+        near = difflib.get_close_matches(str(place[-1]), sorted(known), n=1)
+        hint = f"did you mean {near[0]}?" if near else f"known: {', '.join(sorted(known))}"
+        return f"{where} is not known; {hint}"
+    if kind == "missing":
+        return f"{where} is missing"
+    said = first["msg"].removeprefix("Value error, ")
+    if kind == "value_error":
+        return f"{where}: {said}" if where else said
+    said = _FORMS.get(kind, said)
+    shown = f", not {given!r}" if isinstance(given, str | int | float | bool | None) else ""
+    return f"{where}: {said[:1].lower()}{said[1:]}{shown}"
+
+
+def names(model: type[BaseModel]) -> list[str]:
+    """Names of all fields of a model and of the models inside it."""
+    found: dict[str, None] = {}
+    pending: list[object] = [model.model_json_schema()]
+    while pending:
+        node = pending.pop()
+        if isinstance(node, dict):
+            properties = node.get("properties")
+            found.update(dict.fromkeys(properties if isinstance(properties, dict) else ()))
+            pending.extend(node.values())
+        elif isinstance(node, list):
+            pending.extend(node)
+    return list(found)

@@ -1,0 +1,135 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.core import any_store
+from tests.core.any_store import Run as Described
+
+RECIPE = """\
+recipe: 1
+name: small
+inputs: {runs: runs}
+ops:
+  - annotate: {expressions: {n: rows}}
+outputs: {"": {where: "source_id <> 'r1'"}}
+"""
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch) -> Path:
+    any_store.write(tmp_path / "runs", [[Described(name=f"r{n}") for n in range(4)]], "word")
+    (tmp_path / "recipe.yaml").write_text(RECIPE)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_it_prints_the_stages_and_what_is_next(run, folder):
+    done = run("curate", "recipe.yaml", "-o", "out")
+    assert done.code == 0
+    assert "0  annotate   4        0    4" in done.out
+    assert "the store: 3 trajectories" in done.out
+    assert "next: adp why out ID" in done.out
+    assert run("info", "out").code == 0
+    assert "0 errors" in run("validate", "out").out
+    rows = run("query", "out", "-c", "SELECT trajectory_id, n FROM annotations WHERE n > 0")
+    assert "4 rows" in rows.out
+
+
+def test_json_is_the_report(run, folder):
+    done = run("curate", "recipe.yaml", "-o", "out", "--json")
+    report = json.loads(done.out)
+    assert report == json.loads((folder / "out/curation/report.json").read_text())
+    assert report["outputs"][0]["trajectories"] == 3
+    assert done.err == ""
+
+
+def test_explain_reads_no_data(run, folder):
+    (folder / "gone.yaml").write_text(RECIPE.replace("runs: runs", "runs: nowhere"))
+    done = run("curate", "gone.yaml", "--explain")
+    assert done.code == 0
+    assert "0  annotate: Add columns" in done.out
+    plan = json.loads(run("curate", "gone.yaml", "--explain", "--json").out)
+    assert plan[0]["columns"] == {"n": "The expression rows"}
+
+
+def test_the_record_of_several_outputs_can_be_asked(run, folder):
+    both = "outputs={a: {where: source_id = 'r1'}, b: {where: source_id <> 'r1'}}"
+    assert run("curate", "recipe.yaml", "-o", "out", "--set", both).code == 0
+    for place, runs in (("out", 4), ("out/a", 1)):
+        sql = "SELECT (SELECT count(*) FROM trajectories), (SELECT count(*) FROM ledger)"
+        done = run("query", place, "-c", sql, "--format", "csv")
+        assert done.out.splitlines()[1] == f"{runs},4"
+
+
+def test_why_there_are_no_pairs(run, folder):
+    says = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}]
+    Path("chats.jsonl").write_text(4 * (json.dumps({"messages": says}) + "\n"))
+    assert run("convert", "chats.jsonl", "-o", "chats").code == 0
+    alone = ["--set", "ops=[{pairs: {rule: attempts}}]", "--set", "outputs={p: {take: pairs}}"]
+    alone += ["--set", "inputs.runs=chats"]
+    done = run("curate", "recipe.yaml", "--dry-run", *alone)
+    assert done.code == 10
+    assert "no pairs were made; 4 attempts not paired: " in done.err
+
+
+def test_the_stage_of_wrong_sql_is_named(run, folder):
+    ops = ["--set", "ops=[{filter: {sql: nothing > 1}, as: mine}]"]
+    done = run("curate", "recipe.yaml", "--dry-run", *ops)
+    assert "stage mine: unknown column 'nothing'" in done.err
+
+
+def test_a_dry_run_and_a_link(run, folder):
+    assert "nothing was written" in run("curate", "recipe.yaml", "--dry-run").out
+    assert not (folder / "out").exists()
+    linked = run("curate", "recipe.yaml", "-o", "linked", "--link")
+    assert "next: adp curate linked -o NEW --input runs=STORE" in linked.out
+    assert "--input runs=STORE" in run("curate", "linked", "-o", "out").err
+    wrong = run("curate", "linked", "-o", "out", "--input", "runs=runs", "--input", "rns=runs")
+    assert "unknown input 'rns'; did you mean runs?" in wrong.err
+    done = run("curate", "linked", "-o", "out", "--input", "runs=runs")
+    assert done.code == 0
+    assert "next: adp info out" in done.out
+
+
+def test_the_schema_is_json(run):
+    assert "properties" in json.loads(run("curate", "--schema").out)
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        ([], 2, "name a recipe"),
+        (["recipe.yaml"], 2, "say where the data set goes"),
+        (["missing.yaml", "-o", "out"], 2, "cannot read the recipe"),
+        (["runs", "-o", "out"], 2, "was not made with adp curate --link"),
+        (["recipe.yaml", "-o", "out", "--set", "sed=4"], 2, "did you mean seed"),
+        (["recipe.yaml", "-o", "out", "--input", "a=b"], 2, "--input is for linked folders"),
+        (["recipe.yaml", "-o", "out", "--set", "inputs.runs=nowhere"], 5, "is not a store"),
+        (["recipe.yaml", "-o", "runs"], 5, "holds a store already"),
+        (["recipe.yaml", "-o", "out", "--set", "outputs={x: {where: 1 = 2}}"], 10, "takes no traj"),
+        (["recipe.yaml", "-o", "out", "--set", "outputs={x: {where: 1 = }}"], 6, "syntax error"),
+    ],
+)
+def test_errors_are_one_sentence(run, folder, words, code, said):
+    done = run("curate", *words)
+    assert done.code == code
+    assert said in done.err
+    assert done.err.count("\n") <= 2
+    assert not (folder / "out").exists()
+
+
+def test_why_and_diff(run, folder):
+    run("curate", "recipe.yaml", "-o", "a")
+    run("curate", "recipe.yaml", "-o", "b", "--set", 'outputs={"": {where: "source_id <> \'r2\'"}}')
+    story = run("why", "a", "r1")
+    assert "out: no output takes it" in story.out
+    assert "1  output: left_out: no output takes it" in story.out
+    assert json.loads(run("why", "a", "r1", "--json").out)["verdict"] == "left_out"
+    found = run("diff", "a", "b")
+    assert "2 the same, 2 changed" in found.out
+    assert "d1/r1" in found.out
+    assert json.loads(run("diff", "a", "b", "--json").out)["changed"] == 2
+    assert run("why", "a", "nobody").code == 5

@@ -1,0 +1,64 @@
+"""Recipes and curated folders for tests."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from adp.curation.ledger import ENDS
+from adp.curation.recipe import Recipe
+from adp.curation.recipe_file import check
+from adp.curation.run import Curated, CurateOptions, run
+from adp_schema.ids import digest_file
+
+
+def recipe(inputs: dict[str, Any], *ops: Any, **more: Any) -> Recipe:
+    """A recipe, checked."""
+    return check({"recipe": 1, "inputs": inputs, "ops": list(ops), **more}, "recipe.yaml")
+
+
+def curate(inputs: dict[str, Any], out: Path | None, *ops: Any, **more: Any) -> Curated:
+    """Run a recipe; ``workers``, ``link``, ``allow_python`` and ``folder`` are options."""
+    names = ("workers", "link", "allow_python", "folder")
+    options = CurateOptions(**{name: more.pop(name) for name in names if name in more})
+    made = recipe(inputs, *ops, **more)
+    return run(made, None if out is None else str(out), options=options)
+
+
+def contents(folder: Path) -> dict[str, str]:
+    """Hashes of all that must not change with the workers, or with how the inputs were cut.
+
+    The manifest names its parents by hash, and the report does; so those are left out.
+    """
+    found = {}
+    for path in sorted(folder.rglob("*")):
+        name = str(path.relative_to(folder))
+        if path.suffix == ".parquet":
+            found[name] = digest_file(str(path))
+        elif path.name == "adp.json":
+            found[name] = json.dumps(json.loads(path.read_text())["tables"], sort_keys=True)
+    return found
+
+
+def balanced(done: Curated) -> None:
+    """Check that every trajectory of the inputs is accounted for, at every stage."""
+    rows = done.state.rows.height
+    ledger = done.ledger
+    ends = ledger.filter(pl.col("verdict").is_in(ENDS))
+    assert ends.height == rows
+    assert ends["seq"].n_unique() == rows
+    inside = rows - sum(
+        source.store.manifest.rows("trajectories") for source in done.state.inputs if source.reserve
+    )
+    for stage in done.report["stages"]:
+        assert stage["in"] == inside or done.state.branches.height
+        inside = stage["out"]
+        assert stage["in"] - stage["dropped"] + stage["admitted"] == stage["out"]
+        assert sum(stage["reasons"].values()) == stage["dropped"]
+        own = ledger.filter(pl.col("stage") == stage["stage"])
+        assert own.filter(pl.col("verdict") == "dropped").height == stage["dropped"]
+    kept = ends.filter(pl.col("verdict").is_in(["kept", "left_out"])).height
+    assert kept == (done.report["stages"][-1]["out"] if done.report["stages"] else inside)
