@@ -113,7 +113,7 @@ def _facility(
     matrix = _matrix(rows, 3)
     path = str(data / "facility.npy")
     np.save(path, matrix)
-    ours, others = [], []
+    ours, others, again = [], [], []
     numbers: dict[str, Any] = {"rows": rows, "size": size}
     for _ in range(ROUNDS):
         done = _task("facility", data=path, size=size)
@@ -121,6 +121,7 @@ def _facility(
         if apricot:
             base = _task("facility_apricot", apricot, data=path, size=size)
             others.append(_cpu(base))
+            again.append(float(base.answer["again"]["cpu"]))
     random = np.random.default_rng(2).permutation(rows)[:size].tolist()
     objective = {
         "ours": _objective(matrix, done.answer["rows"]),
@@ -132,11 +133,12 @@ def _facility(
         objective["apricot"] = _objective(matrix, base.answer["rows"])
         ratios = [b / a for a, b in zip(ours, others, strict=True)]
         note = f"{min(ratios):.1f} to {max(ratios):.1f}"
-        numbers["apricot"] = spread(others)
+        numbers |= {"apricot": spread(others), "apricot_again": spread(again)}
         goals += [
             Goal("  against apricot", statistics.median(ratios), 8, "x", note=note),
             Goal("  objective, against it", objective["ours"] / objective["apricot"], 0.995),
             Goal("  apricot", statistics.median(others), None, "CPU s"),
+            Goal("  apricot, a second fit", statistics.median(again), None, "CPU s"),
         ]
     return goals, numbers
 

@@ -53,15 +53,17 @@ def facility(data: str, size: int) -> dict[str, Any]:
 
 
 def facility_apricot(data: str, size: int) -> dict[str, Any]:
-    """apricot's lazy greedy with its own cosine; numba is warm from a first fit."""
+    """apricot's lazy greedy with its own cosine, twice: it compiles a function at each fit."""
     from apricot import FacilityLocationSelection
 
     matrix = np.load(data).astype(np.float64)
-    FacilityLocationSelection(5, metric="cosine", optimizer="lazy").fit(matrix[:50])
     answer: dict[str, Any] = {}
+    again: dict[str, Any] = {}
     with work(answer):
         chosen = FacilityLocationSelection(size, metric="cosine", optimizer="lazy").fit(matrix)
-    return answer | {"rows": chosen.ranking.tolist()}
+    with work(again):
+        FacilityLocationSelection(size, metric="cosine", optimizer="lazy").fit(matrix)
+    return answer | {"rows": chosen.ranking.tolist(), "again": again["work"]}
 
 
 def stars(data: str, threshold: float) -> dict[str, Any]:
