@@ -238,6 +238,10 @@ def check_free(folder: Path) -> None:
         )
     if folder.exists() and not folder.is_dir():
         raise OutputExistsError(f"{folder} is a file; choose a folder for -o")
+    if (folder / "curation" / "report.json").exists() and not (folder / ".run").exists():
+        raise OutputExistsError(
+            f"{folder} holds a finished curation already; choose another -o or remove it first"
+        )
     stopped = (folder / ".run" / "plan.json").exists()
     if folder.exists() and not stopped and any(each.name != ".run" for each in folder.iterdir()):
         raise OutputExistsError(f"{folder} is not empty and is no store; choose another -o")

@@ -29,7 +29,8 @@ COLUMNS: Mapping[str, str] = {
     "dataset": "Data set.",
     "split": "Split of the data set.",
     "task_id": "Task, as the source names it.",
-    "task": "Key of the task: data set and task_id, else a hash of the first words of the user.",
+    "task": "Key of the task: data set and task_id; without one, a hash of what the user asks for. "
+    "Words that all runs of a data set begin with, such as a worked example, do not count.",
     "attempt": "Number of the attempt.",
     "agent_model": "Model behind the agent.",
     "success": "Whether the task was solved; null when unknown.",
