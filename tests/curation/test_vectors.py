@@ -131,7 +131,7 @@ def test_words_are_counted_as_one_by_one(
 
 
 def _texts(count: int, seed: int) -> list[str]:
-    """Texts in groups that share most of their words."""
+    """Texts in groups that share most of their words; all share some words in another order."""
     random = np.random.default_rng(seed)
     words = [f"w{number}" for number in range(2000)]
     found: list[str] = []
@@ -140,7 +140,8 @@ def _texts(count: int, seed: int) -> list[str]:
         for edits in (0, 1, 8, 30):
             text = base.copy()
             text[random.choice(80, edits, replace=False)] = random.choice(words, edits)
-            found.append(" ".join(text))
+            common = random.permutation([f"the{number}" for number in range(40)])
+            found.append(" ".join([*text, *common]))
     return found[:count]
 
 

@@ -102,10 +102,16 @@ def test_k_center_of_thousands_is_plain_greedy() -> None:
     assert list(found.rows) == plain_mmr(matrix, 40, relevance, 0.5)
 
 
-def test_the_first_center_is_nearest_to_the_mean() -> None:
-    matrix = unit(np.array([[1, 0], [0, 1], [1, 1], [3, -1.0]]))
+@pytest.mark.parametrize("block", [1, 3, 4096])
+def test_the_first_center_is_nearest_to_the_mean(
+    block: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(greedy, "BLOCK", block)
+    matrix = unit(np.array([[1, 0], [0, 1], [1, 1], [1, 1.1], [3, -1.0]]))
     mean = matrix.sum(axis=0)
-    assert greedy.k_center(matrix, 1).rows[0] == int((matrix @ mean).argmax())
+    found = greedy.k_center(matrix, 4).rows.tolist()
+    assert found[0] == int((matrix @ mean).argmax())
+    assert found[1:] == plain_k_center(matrix, 3, found[:1])
 
 
 def test_nothing_of_nothing() -> None:

@@ -86,12 +86,15 @@ def test_equal_vectors_have_a_cosine_of_one() -> None:
 
 def test_planes_find_nearly_all_and_nothing_else() -> None:
     rows = Rows(planted(1500, seed=2), np.full(1500, -1), 0.9)
-    wanted = {place for place, anchor in enumerate(plain_stars(rows)[0]) if anchor != place}
+    anchor, cosine = plain_stars(rows)
+    wanted = {place for place, one in enumerate(anchor) if one != place}
     found = banded_stars(rows)
     gone = {place for place, anchor in enumerate(found.anchor.tolist()) if anchor != place}
     assert len(gone & wanted) >= 0.98 * len(wanted)
     assert gone <= wanted
     assert len(wanted) > 100
+    same = [place for place, one in enumerate(found.anchor.tolist()) if one == anchor[place]]
+    assert [found.cosine[place] for place in same] == [cosine[place] for place in same]
 
 
 @given(vectors, st.integers(1, 6))

@@ -26,8 +26,11 @@ Array = np.ndarray[Any, Any]
 BATCH = 512
 """Rows that a pass looks at."""
 
-_GROUP = 128
+_GROUP = 64
 """Rows of a pass that are multiplied at a time; those that lack the same centers go together."""
+
+_MOST = 4
+"""With more selected rows than this that may be nearest, for a row, all are computed exactly."""
 
 
 @dataclass
@@ -143,19 +146,17 @@ class _Search:
         self.weight = weight
         self.score = self.bonus + weight * near
         self.seen = np.zeros(len(matrix), np.int64)
-        self.centers = np.empty((64, matrix.shape[1]))
+        self.slack = 1e-4 + 8e-7 * matrix.shape[1]
+        self.centers = np.empty((64, matrix.shape[1]), np.float32)
         self.center_offsets = np.empty(64)
         self.count = 0
 
     def select(self, rows: Array) -> None:
         """Take rows, and bring all rows up to date."""
         for row in rows.tolist():
-            self._take(row, self.matrix[row].astype(np.float64))
-        if not len(rows):
-            return
+            self._take(row)
         for start in range(0, len(self.matrix), BLOCK):
-            places = np.arange(start, min(start + BLOCK, len(self.matrix)))
-            self._update(places, self.matrix[places].astype(np.float64))
+            self._update(np.arange(start, min(start + BLOCK, len(self.matrix))))
         self.score = self.bonus + self.weight * self.near
         self.score[rows] = -np.inf
 
@@ -174,7 +175,7 @@ class _Search:
         while len(rows) < size:
             places, bound, rival = self._highest()
             own = self.matrix[places].astype(np.float64)
-            self._update(places, own)
+            self._update(places)
             near, offsets = self.near[places], self.offset[places]
             bonus, live = self.bonus[places], np.isfinite(self.score[places])
             score = np.where(live, bonus + self.weight * near, -np.inf)
@@ -184,7 +185,7 @@ class _Search:
                     break
                 rows.append(int(places[best]))
                 scores.append(float(score[best]))
-                self._take(rows[-1], own[best])
+                self._take(rows[-1])
                 product = own @ own[best]
                 np.minimum(near, offsets[best] - self.factor * product + offsets, out=near)
                 live[best] = False
@@ -193,11 +194,11 @@ class _Search:
             self.seen[places] = self.count
         return np.array(rows, np.int64), np.array(scores)
 
-    def _take(self, row: int, vector: Array) -> None:
+    def _take(self, row: int) -> None:
         if self.count == len(self.centers):
             self.centers = np.concatenate([self.centers, np.empty_like(self.centers)])
             self.center_offsets = np.concatenate([self.center_offsets, self.center_offsets])
-        self.centers[self.count] = vector
+        self.centers[self.count] = self.matrix[row]
         self.center_offsets[self.count] = self.offset[row]
         self.count += 1
 
@@ -217,20 +218,38 @@ class _Search:
         rival = int(below.argmax())
         return places, float(below[rival]), rival
 
-    def _update(self, places: Array, own: Array) -> None:
+    def _update(self, places: Array) -> None:
         """Compare rows with the selected ones that they have not seen."""
         seen = self.seen[places]
         order = np.argsort(seen, kind="stable")
         group = _GROUP if len(places) <= BATCH else len(places)
         for start in range(0, len(places), group):
             part = order[start : start + group]
-            first = int(seen[part[0]])
-            while first < self.count:
-                last = min(first + BLOCK, self.count)
-                gap = own[part] @ self.centers[first:last].T
-                gap *= -self.factor
-                gap += self.center_offsets[first:last]
-                at = places[part]
-                self.near[at] = np.minimum(self.near[at], gap.min(axis=1) + self.offset[at])
-                first = last
+            for first in range(int(seen[part[0]]), self.count, BLOCK):
+                self._compare(places[part], first, min(first + BLOCK, self.count))
         self.seen[places] = self.count
+
+    def _compare(self, places: Array, first: int, last: int) -> None:
+        """Compare rows with some selected ones.
+
+        float32 says which of them may be the nearest, with room for its error; only the distances
+        to those are computed exactly.
+        """
+        own, centers = self.matrix[places], self.centers[first:last]
+        offsets = self.center_offsets[first:last]
+        gap = own @ centers.T
+        gap *= -self.factor
+        gap += offsets.astype(np.float32)
+        limit = np.minimum(gap.min(axis=1), self.near[places] - self.offset[places]) + self.slack
+        row, center = np.nonzero(gap <= limit[:, None])
+        if len(row) > _MOST * len(places):
+            exact = own.astype(np.float64) @ centers.astype(np.float64).T
+            nearest = (offsets - self.factor * exact).min(axis=1)
+        else:
+            pairs = np.einsum("ij,ij->i", own[row].astype(np.float64), centers[center])
+            starts = np.flatnonzero(np.diff(row, prepend=-1))
+            nearest = np.full(len(places), np.inf)
+            if len(starts):
+                some = offsets[center] - self.factor * pairs
+                nearest[row[starts]] = np.minimum.reduceat(some, starts)
+        self.near[places] = np.minimum(self.near[places], nearest + self.offset[places])
