@@ -12,6 +12,7 @@ from adp.core.progress import Progress, Silent
 from adp.core.staged import StagedRun, check_free
 from adp.curation.inputs import Input
 from adp.curation.outputs import BUFFER, Chosen
+from adp.curation.recipe import NAME
 from adp.curation.record import LINKED
 from adp.curation.write import Making, write_stores
 from adp_schema.errors import RecipeError, StoreError
@@ -51,6 +52,10 @@ def materialise(
         raise RecipeError(f"{folder} was not made with adp curate --link; name a recipe instead")
     linked = json.loads((record / LINKED).read_text(encoding="utf-8"))
     report = json.loads((record / "report.json").read_text(encoding="utf-8"))
+    for name in linked["outputs"]:
+        # The folder may come from somebody else, and must not say where else to write.
+        if name and not NAME.fullmatch(name):
+            raise RecipeError(f"{folder} names an output {name!r}; make it anew from its recipe")
     inputs = [_open(record, index, spec, places) for index, spec in enumerate(linked["inputs"])]
     check_free(Path(out))
     run = StagedRun(out, {**linked["key"], "link": False}, workers)
@@ -81,7 +86,7 @@ def _copy_record(record: Path, target: Path) -> None:
 def _open(record: Path, index: int, spec: dict[str, Any], places: Mapping[str, str]) -> Input:
     name = spec["name"]
     if spec["made"]:
-        path = str(record / name)
+        path = str(record / name.replace(":", "-"))
     elif name in places:
         path = places[name]
     else:
@@ -103,4 +108,4 @@ def _chosen(record: Path, name: str, linked: dict[str, Any]) -> Chosen:
 def _frame(path: Path) -> pl.DataFrame | None:
     import polars as pl
 
-    return pl.read_parquet(path) if path.exists() else None
+    return pl.read_parquet(path, glob=False) if path.exists() else None

@@ -7,12 +7,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from adp.core.progress import Progress
+from adp.curation.given_columns import twice
 from adp.curation.inputs import Input
 from adp.curation.load import Loaded
 from adp.curation.op import Outcome
 from adp.curation.pool import Pool
 from adp.curation.recipe import Stage
 from adp_schema.errors import RecipeError
+from adp_schema.tables import TABLES
 
 if TYPE_CHECKING:
     import polars as pl
@@ -128,12 +130,13 @@ class State:
 
     def _add_columns(self, stage: Stage, columns: pl.DataFrame) -> None:
         new = {name: stage.column(name) for name in columns.columns if name != "seq"}
-        for name in new.values():
-            if name in self.rows.columns:
-                raise RecipeError(
-                    f"stage {stage.name}: the column {name} is there already; "
-                    "give the stage another name with as: NAME"
-                )
+        # The view pool has the columns of the table of trajectories too.
+        there = [*self.rows.columns, *TABLES["trajectories"].schema.names]
+        if (name := twice([*new.values()], there)) is not None:
+            raise RecipeError(
+                f"stage {stage.name}: the column {name} is there already; "
+                "give the stage another name with as: NAME"
+            )
         self.rows = self.rows.join(
             columns.rename(new), on="seq", how="left", maintain_order="left", validate="1:1"
         )
@@ -147,10 +150,9 @@ class State:
         if self.steps is None:
             self.steps = columns.sort(keys)
             return
-        twice = [name for name in new.values() if name in self.steps.columns]
-        if twice:
+        if (name := twice([*new.values()], self.steps.columns)) is not None:
             raise RecipeError(
-                f"stage {stage.name}: the step column {twice[0]} is there already; "
+                f"stage {stage.name}: the step column {name} is there already; "
                 "give the stage another name with as: NAME"
             )
         joined = self.steps.join(columns, on=keys, how="full", coalesce=True)
@@ -271,8 +273,6 @@ def _over(old: pl.DataFrame | None, new: pl.DataFrame) -> pl.DataFrame:
 
 def _stacked(old: pl.DataFrame | None, new: pl.DataFrame) -> pl.DataFrame:
     import polars as pl
-
-    from adp_schema.tables import TABLES
 
     empty = pl.from_arrow(TABLES["pairs"].schema.empty_table())
     assert isinstance(empty, pl.DataFrame)
