@@ -11,7 +11,7 @@ from adp.curation.diff import diff
 from adp.curation.linked import materialise
 from adp_schema.errors import RecipeError
 from adp_schema.store import Store
-from tests.curation.recipes import contents, curate
+from tests.curation.recipes import balanced, contents, curate
 from tests.curation.small_runs import make
 
 
@@ -172,3 +172,17 @@ def test_a_linked_folder_does_not_say_where_else_to_write(runs, tmp_path):
         materialise(str(link), str(tmp_path / "out"), {"runs": str(runs / "store")})
     assert not (tmp_path / "evil").exists()
     assert not (tmp_path / "out").exists()
+
+
+def test_what_a_stage_dropped_is_not_replayed_again(runs, tmp_path):
+    curate({"runs": str(runs / "store")}, tmp_path / "old", name="old")
+    replay = {"replay": {"buffer": "old", "size": 8, "ratio": 0.5}}
+    done = curate(
+        {"runs": str(runs / "store"), "old": {"store": str(tmp_path / "old"), "reserve": True}},
+        tmp_path / "out",
+        replay,
+        {"filter": {"sql": "input = 'runs'"}},
+        {**replay, "as": "again"},
+    )
+    assert done.report["stages"][0]["admitted"] > 0
+    balanced(done)

@@ -70,11 +70,19 @@ class State:
         reserve = [source.name for source in self.inputs if source.reserve]
         members = self.rows.filter(self.inside)
         pool = Pool(self.inputs, members, scratch, seed=seed, workers=workers, progress=progress)
-        outside = self.rows.filter(~self.inside)
+        # What a stage dropped stays out: each trajectory comes to one end.
+        outside = self.rows.filter(~self.inside & ~self.rows["seq"].is_in(self.dropped().implode()))
         pool.waiting = outside.filter(outside["input"].is_in(reserve))
         pool.branches, pool.steps, pool.weights = self.branches, self.steps, self.weights
         pool.folder = folder
         return pool
+
+    def dropped(self) -> pl.Series:
+        """``seq`` of the trajectories that a stage dropped."""
+        import polars as pl
+
+        drops = [frame.filter(pl.col("verdict") == "dropped")["seq"] for frame in self.ledger]
+        return pl.concat([pl.Series("seq", [], pl.Int64), *drops]).unique()
 
     # ---- taking up what an op says ---------------------------------------------------------
 
@@ -200,7 +208,8 @@ class State:
             note = outcome.dropped.select("seq", "reason", "evidence")
             self._write(number, stage, note.with_columns(pl.lit("dropped").alias("verdict")))
         if outcome.admitted is not None and outcome.admitted.height:
-            fresh = self.rows["seq"].is_in(outcome.admitted["seq"].implode()) & ~self.inside
+            new = self.rows["seq"].is_in(outcome.admitted["seq"].implode())
+            fresh = new & ~self.inside & ~self.rows["seq"].is_in(self.dropped().implode())
             admitted = int(fresh.sum())
             self.inside |= fresh
             note = self.rows.filter(fresh).select("seq")
