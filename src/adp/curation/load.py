@@ -109,7 +109,7 @@ def _rows(source: Input) -> pl.DataFrame:
 def _renamed(names: Sequence[str], taken: set[str]) -> dict[str, str]:
     """New ids for those that an earlier input has."""
     found: dict[str, str] = {}
-    own = set(names)
+    own = set(names) if taken else set()
     for name in names:
         if name in taken:
             number = 2
@@ -148,10 +148,16 @@ def _pairs(inputs: Sequence[Input], names: pl.Series) -> pl.DataFrame | None:
     import polars as pl
 
     frames = []
+    taken: set[str] = set()
     for source in inputs:
         if not source.store.manifest.rows("pairs"):
             continue
         rows = source.store.scan("pairs").collect()
+        own = rows["pair_id"].drop_nulls().unique().sort().to_list()
+        # The same id stands for another pair: its trajectories got new ids too.
+        renamed = _renamed(own, taken)
+        rows = rows.with_columns(pl.col("pair_id").replace(renamed)) if renamed else rows
+        taken.update(renamed.get(name, name) for name in own)
         for side in REFERENCES["pairs"]:
             if source.renamed:
                 rows = rows.with_columns(pl.col(side).replace(source.renamed))

@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+
 from adp.core.condition import check_condition, own_lines
 from adp.core.progress import Progress, Silent
 from adp.core.workers import processes
@@ -15,6 +17,7 @@ from adp.curation.partitions import Partition, cut
 from adp_schema.errors import QueryError
 from adp_schema.gate import QueryGate
 from adp_schema.gate_files import ExtraView, StoreFiles
+from adp_schema.views import quote_name
 
 if TYPE_CHECKING:
     import polars as pl
@@ -140,21 +143,37 @@ class Pool:
         workers = self.workers if total > _SMALL else 1
         for size in processes(_work, todo, workers):
             self.progress.advance(size)
-        return pl.concat([pl.read_parquet(path) for path in paths]) if paths else pl.DataFrame()
+        return (
+            pl.concat([pl.read_parquet(path, glob=False) for path in paths])
+            if paths
+            else pl.DataFrame()
+        )
 
-    def query(self, sql: str, parameters: Parameters | None = None) -> pl.DataFrame:
+    def query(
+        self, sql: str, parameters: Parameters | None = None, *, most: int | None = None
+    ) -> pl.DataFrame:
         """Answer one SELECT through the query gate.
 
         Besides the views of ``docs/schema.md``, over all inputs and with ``seq`` as in the pool,
         there are ``pool``, all columns of the trajectories and of `members`, with one row a
         member; ``step_columns``; and ``members`` (``seq``) to join with.
 
+        Args:
+            sql: the statement.
+            parameters: values of ``?`` in order, or of ``$name`` by name.
+            most: rows after which no more are read, for what might go on for ever.
+
         Raises:
             QueryError: the statement is not allowed, not valid, or fails.
         """
         import polars as pl
 
-        found = pl.from_arrow(self.gate().query(sql, parameters))
+        try:
+            found = pl.from_arrow(_first(self.gate().batches(sql, parameters), most))
+        except pl.exceptions.PolarsError as error:
+            raise QueryError(
+                f"a column of the query is of a kind that cannot be kept; cast it ({error})"
+            ) from None
         assert isinstance(found, pl.DataFrame)
         return found
 
@@ -181,7 +200,7 @@ class Pool:
             own = [name for name in self.members.columns if name not in _OF_TABLE]
             steps = self.steps if self.steps is not None else _no_steps()
             steps.write_parquet(self.scratch / "step_columns.parquet")
-            columns = ", ".join(f'm."{name}"' for name in own)
+            columns = ", ".join(f"m.{quote_name(name)}" for name in own)
             pool_sql = (
                 "SELECT t.* REPLACE (m.trajectory_id AS trajectory_id, m.split AS split), "
                 f"{columns} FROM all_trajectories t JOIN members m USING (seq)"
@@ -229,6 +248,20 @@ def _work(
     work(partition, options).write_parquet(staged)
     staged.replace(path)
     return partition.size
+
+
+def _first(reader: pa.RecordBatchReader, most: int | None) -> pa.Table:
+    """The first rows of a reader, a few more perhaps; all without a number."""
+    if most is None:
+        return reader.read_all()
+    batches, rows = [], 0
+    for batch in reader:
+        batches.append(batch)
+        rows += batch.num_rows
+        if rows >= most:
+            break
+    reader.close()
+    return pa.Table.from_batches(batches, reader.schema)
 
 
 def _no_branches() -> pl.DataFrame:

@@ -59,7 +59,7 @@ def locate(partition: Partition, wanted: Wanted) -> pl.DataFrame:
 
     schema = {"seq": pl.Int64, "step": pl.Int32, "spans": pl.String, "pieces": pl.Int64}
     schema |= {"answer_found": pl.Boolean}
-    pairs = pl.read_parquet(wanted.pairs).filter(
+    pairs = pl.read_parquet(wanted.pairs, glob=False).filter(
         pl.col("seq").is_between(partition.first, partition.last)
     )
     if not pairs.height:

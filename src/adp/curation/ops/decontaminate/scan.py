@@ -221,7 +221,7 @@ def _read(paths: Sequence[Path]) -> Iterator[Hits]:
     import polars as pl
 
     for path in paths:
-        frame = pl.read_parquet(path)
+        frame = pl.read_parquet(path, glob=False)
         yield Hits(*(frame[name].to_numpy() for name in ("seq", "at", "part")))
 
 
