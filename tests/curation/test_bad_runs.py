@@ -175,10 +175,11 @@ def test_a_linked_folder_does_not_say_where_else_to_write(runs, tmp_path):
 
 
 def test_what_a_stage_dropped_is_not_replayed_again(runs, tmp_path):
-    curate({"runs": str(runs / "store")}, tmp_path / "old", name="old")
-    replay = {"replay": {"buffer": "old", "size": 8, "ratio": 0.5}}
+    (tmp_path / "other").mkdir()
+    old = make(tmp_path / "other", tasks=6, attempts=2, seed=2) / "store"
+    replay = {"replay": {"buffer": "old", "size": 20, "ratio": 0.5}}
     done = curate(
-        {"runs": str(runs / "store"), "old": {"store": str(tmp_path / "old"), "reserve": True}},
+        {"runs": str(runs / "store"), "old": {"store": str(old), "reserve": True}},
         tmp_path / "out",
         replay,
         {"filter": {"sql": "input = 'runs'"}},
