@@ -14,6 +14,7 @@ from adp.core.progress import Progress, Silent
 from adp.core.workers import processes
 from adp.curation.inputs import Input
 from adp.curation.partitions import Partition, cut
+from adp.curation.repeatable import check_repeatable
 from adp_schema.errors import QueryError
 from adp_schema.gate import QueryGate
 from adp_schema.gate_files import ExtraView, StoreFiles
@@ -164,10 +165,12 @@ class Pool:
             most: rows after which no more are read, for what might go on for ever.
 
         Raises:
-            QueryError: the statement is not allowed, not valid, or fails.
+            QueryError: the statement is not allowed, not valid, fails, or gives another result
+                each time.
         """
         import polars as pl
 
+        check_repeatable(sql)
         try:
             found = pl.from_arrow(_first(self.gate().batches(sql, parameters), most))
         except pl.exceptions.PolarsError as error:
