@@ -102,6 +102,22 @@ def test_k_center_of_thousands_is_plain_greedy() -> None:
     assert list(found.rows) == plain_mmr(matrix, 40, relevance, 0.5)
 
 
+@pytest.mark.parametrize("clusters", [2, 60])
+def test_distances_that_float32_cannot_tell_apart(clusters: int) -> None:
+    random = np.random.default_rng(clusters)
+    centers = random.standard_normal((clusters, 16))
+    matrix = unit(
+        centers[random.integers(0, clusters, 300)] + 2e-3 * random.standard_normal((300, 16))
+    )
+    found = greedy.k_center(matrix, 150)
+    assert list(found.rows[1:]) == plain_k_center(matrix, 149, [int(found.rows[0])])
+    given_rows = random.permutation(300)[: max(2 * clusters, 40)]
+    found = greedy.k_center(matrix, 60, given_rows)
+    assert list(found.rows) == plain_k_center(matrix, 60, given_rows.tolist())
+    found = greedy.mmr(matrix, 80, np.zeros(300), 0.5)
+    assert list(found.rows) == plain_mmr(matrix, 80, np.zeros(300), 0.5)
+
+
 @pytest.mark.parametrize("block", [1, 3, 4096])
 def test_the_first_center_is_nearest_to_the_mean(
     block: int, monkeypatch: pytest.MonkeyPatch
