@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from adp.curation import words as kernel
 from adp.curation.ops.decontaminate.index import Finder, Index
 from adp.curation.ops.decontaminate.scan import texts
-from adp.curation.words import I64, Words
+from adp.curation.texts import words as kernel
+from adp.curation.texts.words import I64, Words
 
 if TYPE_CHECKING:
     import polars as pl

@@ -27,7 +27,7 @@ from pydantic import Field, field_validator, model_validator
 from adp.curation.clusters import ClusterOptions
 from adp.curation.op import Op, Outcome
 from adp.curation.survivors import keep_columns
-from adp.curation.views import Kind, check_kinds
+from adp.curation.texts.views import Kind, check_kinds
 
 if TYPE_CHECKING:
     from adp.curation.pool import Pool

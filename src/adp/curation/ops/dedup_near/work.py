@@ -14,9 +14,9 @@ from adp.curation.op import Outcome
 from adp.curation.ops.dedup_near.minhash import band_hashes, chance, choose_bands, signatures
 from adp.curation.ops.dedup_near.shelf import Files, Shelf, common_shingles, without
 from adp.curation.ops.dedup_near.stars import Documents, buckets, stars
-from adp.curation.shingles import shingles
 from adp.curation.survivors import in_order
-from adp.curation.views import views, wanted_kinds
+from adp.curation.texts.shingles import shingles
+from adp.curation.texts.views import views, wanted_kinds
 from adp_schema.ids import digest
 
 if TYPE_CHECKING:

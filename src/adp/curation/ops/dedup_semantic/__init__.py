@@ -27,7 +27,7 @@ from adp.curation.ops.dedup_semantic.planes import banded_stars
 from adp.curation.ops.dedup_semantic.stars import Rows, exact_stars
 from adp.curation.pool import COLUMNS
 from adp.curation.survivors import in_order, keep_columns
-from adp.curation.vectors import VectorOptions, vectors_of
+from adp.curation.texts.vectors import VectorOptions, vectors_of
 
 if TYPE_CHECKING:
     import polars as pl

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from adp.curation import words as kernel
 from adp.curation.ops.split.near import Near, near_pairs
 from adp.curation.tasks import tasks_of
-from adp.curation.views import views
-from adp.curation.words import I64, U64
+from adp.curation.texts import words as kernel
+from adp.curation.texts.views import views
+from adp.curation.texts.words import I64, U64
 
 if TYPE_CHECKING:
     import polars as pl
