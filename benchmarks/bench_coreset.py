@@ -26,7 +26,7 @@ import numpy as np
 from generate import ChatMaker
 from measure import HERE, Goal, Run, print_goals, run_command, run_task, save, spread
 
-from adp.curation.vectors import unit
+from adp.curation.texts.vectors import unit
 
 ROUNDS = 3
 DIMENSIONS = 384

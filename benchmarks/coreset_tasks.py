@@ -96,7 +96,7 @@ def vectors(store: str) -> dict[str, Any]:
 
     from adp.curation.inputs import open_inputs
     from adp.curation.load import load
-    from adp.curation.vectors import VectorOptions, vectors_of
+    from adp.curation.texts.vectors import VectorOptions, vectors_of
 
     answer: dict[str, Any] = {}
     with tempfile.TemporaryDirectory() as scratch:

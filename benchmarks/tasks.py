@@ -376,8 +376,8 @@ def _ready_shingles(store: str, documents: int) -> tuple[Any, Any]:
 
     from adp.curation.inputs import open_inputs
     from adp.curation.load import load
-    from adp.curation.shingles import shingles
-    from adp.curation.views import views
+    from adp.curation.texts.shingles import shingles
+    from adp.curation.texts.views import views
 
     with tempfile.TemporaryDirectory() as scratch:
         pool = load(open_inputs({"store": store})).pool(Path(scratch))

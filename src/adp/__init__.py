@@ -217,7 +217,7 @@ def validate(
 
 def curate(
     recipe: PathText | Mapping[str, Any],
-    out: PathText | None,
+    out: PathText | None = None,
     *,
     settings: Sequence[str] = (),
     link: bool = False,

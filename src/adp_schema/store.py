@@ -177,11 +177,15 @@ class Store:
         if not files:
             return pl.LazyFrame(pl.from_arrow(schema.empty_table()))
         if self.journal is None or table not in self.journal.files:
-            frame = _scan_urls(files) if location.is_url(files[0]) else pl.scan_parquet(files)
+            frame = (
+                _scan_urls(files)
+                if location.is_url(files[0])
+                else pl.scan_parquet(files, glob=False)
+            )
         else:
             # The frame may outlive the store, and with it the files of the journal.
-            own = pl.read_parquet(files[-1]).lazy()
-            frame = pl.concat([pl.scan_parquet(files[:-1]), own]) if files[:-1] else own
+            own = pl.read_parquet(files[-1], glob=False).lazy()
+            frame = pl.concat([pl.scan_parquet(files[:-1], glob=False), own]) if files[:-1] else own
         frame = frame.rename(dict(self.renamed.get(table, {})), strict=False)
         if self.renamed:
             present = set(frame.collect_schema().names())

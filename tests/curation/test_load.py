@@ -12,14 +12,16 @@ from tests.stores import write_store
 PREAMBLE = "You are in a room and have to do what is asked. " * 100
 
 
-def tasks(folder, *runs: list[tuple[str, str]], task_id: str | None = None) -> list[str | None]:
+def tasks(
+    folder, *runs: list[tuple[str, str | None]], task_id: str | None = None
+) -> list[str | None]:
     """Keys of the tasks of runs, each a list of (source, text)."""
     builder = RowBuilder()
     for seq, run in enumerate(runs):
         builder.begin(Origin(seq=seq, dataset="d"))
         builder.trajectory({"source_id": str(seq), **({"task_id": task_id} if task_id else {})})
         for source, text in run:
-            builder.step({"source": source, "text": text})
+            builder.step({"source": source, **({} if text is None else {"text": text})})
         builder.finish()
     store = write_store(folder, builder)
     return load(open_inputs({"s": store.root})).rows["task"].to_list()
@@ -54,6 +56,27 @@ def test_a_preamble_that_was_understood_is_not_the_task(answer, tmp_path):
         [("user", PREAMBLE), ("agent", answer), ("user", "Put the cup away."), ("agent", "y")],
     )
     assert a == c != b
+
+
+def test_a_worked_example_is_not_the_task(tmp_path):
+    shown = [("user", PREAMBLE), ("agent", "ls"), ("user", "a b"), ("agent", "two files")]
+    a, b, c, d = tasks(
+        tmp_path,
+        [*shown, ("user", "Count the lines."), ("agent", "wc")],
+        [*shown, ("user", "Count the words."), ("agent", "wc")],
+        [*shown, ("user", "Count the lines."), ("agent", "cat")],
+        [*shown, ("user", "Count the words."), ("agent", "wc")],
+    )
+    assert a == c != b == d
+
+
+def test_attempts_that_part_at_a_step_of_the_agent_are_one_task(tmp_path):
+    runs = [
+        [("user", "Count."), ("agent", f"I try {number}"), ("user", f"result {number}")]
+        for number in range(5)
+    ]
+    runs.append([("user", "Count."), ("agent", None), ("user", "other")])
+    assert len(set(tasks(tmp_path, *runs))) == 1
 
 
 def test_a_task_id_is_the_key_and_nothing_to_go_by_is_none(tmp_path):

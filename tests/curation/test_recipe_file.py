@@ -207,8 +207,8 @@ def test_a_stage_that_is_no_op_cannot_be_set(tmp_path):
         ("ops.9.key=seq", "unknown stage"),
         ("seed.x=1", "nothing to set x in"),
         ("seed=[", "--set seed is not valid YAML at line 1"),
-        ("ops.².key=seq", "there is no stage called ²"),
-        ("ops.1000000000000000000000.key=seq", "there is no stage called 1000"),
+        ("ops.².key=seq", "unknown stage '²'"),
+        ("ops.1000000000000000000000.key=seq", "unknown stage '1000"),
         ("ops.second.expresions={}", "expresions is not known; did you mean expressions?"),
     ],
 )

@@ -8,6 +8,7 @@ import pytest
 from adp.curation.diff import ABSENT, diff
 from adp.curation.why import why
 from adp_schema.errors import StoreError
+from adp_schema.store import Store
 from tests.core import any_store
 from tests.core.any_store import Run
 from tests.curation.recipes import curate
@@ -92,3 +93,18 @@ def test_a_plain_store_can_be_compared(curated):
     cells = diff(other.root, str(curated / "a")).cells
     assert {"a": ABSENT, "b": "kept"}.items() <= cells[0].items()
     assert pl.DataFrame(cells)["count"].sum() == 7
+
+
+def test_a_copy_has_the_story_of_what_it_repeats(tmp_path):
+    from tests.curation.small_runs import make
+
+    runs = make(tmp_path, tasks=5, attempts=1)
+    mix = {"mix": {"by": "dataset", "method": "balanced", "epochs": 3, "total": 15}}
+    curate({"runs": str(runs / "store")}, tmp_path / "out", mix)
+    names = Store.open(str(tmp_path / "out")).scan("trajectories").collect()["trajectory_id"]
+    copy = next(name for name in names if name.endswith("#2"))
+    story = why(str(tmp_path / "out"), copy)
+    assert (story.trajectory_id, story.copy_of, story.verdict) == (copy, copy[:-2], "kept")
+    assert story.provenance
+    with pytest.raises(StoreError):
+        why(str(tmp_path / "out"), f"{copy[:-2]}#x")

@@ -49,6 +49,8 @@ def _tell(story: Story) -> None:
         screen.print(Text(visible(text)), soft_wrap=True)
 
     line(story.trajectory_id)
+    if story.copy_of is not None:
+        line(f"a copy of {story.copy_of}")
     if story.verdict is not None:
         line(_WORDS[story.verdict])
     for stage in story.stages:

@@ -38,6 +38,10 @@ _SMALL = 16 << 20
 """Stores smaller than this are read by one process: starting others would take longer."""
 
 
+_GONE = ".gone"
+"""End of the names of folders that are being removed."""
+
+
 class Job(Protocol):
     """One shard to write: what a worker needs to know."""
 
@@ -213,13 +217,27 @@ class StagedRun:
         write_atomic(self.folder / RUN, json.dumps(facts, indent=2) + "\n")
         # Before the manifest: a store that counts as finished must not keep the lookups, which
         # may name what was left out. The plan stays until the end, to recognise this run by.
-        for path in self.scratch.iterdir():
-            if path.is_dir():
-                shutil.rmtree(path)
-            elif path != self._plan:
-                path.unlink()
+        self._clear()
         write_atomic(self.folder / MANIFEST, text or manifest.text())
         shutil.rmtree(self.scratch)
+
+    def end(self) -> None:
+        """Remove what only the run needed, when there is no manifest to write."""
+        self._clear()
+        shutil.rmtree(self.scratch)
+
+    def _clear(self) -> None:
+        """Remove all scratch files but the plan. A run that is stopped here can still go on."""
+        for path in self.scratch.iterdir():
+            if path.is_dir():
+                # A folder that is half removed must not be taken for one that is whole.
+                gone = path.with_name(f"{path.name.removesuffix(_GONE)}{_GONE}")
+                if gone != path:
+                    shutil.rmtree(gone, ignore_errors=True)
+                    path.replace(gone)
+                shutil.rmtree(gone, ignore_errors=True)
+            elif path != self._plan:
+                path.unlink()
 
 
 def check_free(folder: Path) -> None:
@@ -238,6 +256,10 @@ def check_free(folder: Path) -> None:
         )
     if folder.exists() and not folder.is_dir():
         raise OutputExistsError(f"{folder} is a file; choose a folder for -o")
+    if (folder / "curation" / "report.json").exists() and not (folder / ".run").exists():
+        raise OutputExistsError(
+            f"{folder} holds a finished curation already; choose another -o or remove it first"
+        )
     stopped = (folder / ".run" / "plan.json").exists()
     if folder.exists() and not stopped and any(each.name != ".run" for each in folder.iterdir()):
         raise OutputExistsError(f"{folder} is not empty and is no store; choose another -o")

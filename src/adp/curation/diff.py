@@ -74,7 +74,9 @@ def _fates(path: str, *, detail: bool) -> pl.DataFrame:
     if record is None:
         rows = Store.open(path).scan("trajectories").filter(pl.col("parent_id").is_null())
         return rows.select("trajectory_id", pl.lit(KEPT).alias("fate")).collect()
-    ledger = pl.scan_parquet(record / "ledger.parquet").filter(pl.col("verdict").is_in(ENDS))
+    ledger = pl.scan_parquet(record / "ledger.parquet", glob=False).filter(
+        pl.col("verdict").is_in(ENDS)
+    )
     dropped = pl.format("dropped by {}", "op")
     if detail:
         dropped = pl.format("{}: {}", dropped, "reason")
@@ -94,8 +96,8 @@ def _columns(a: str, b: str) -> dict[str, int]:
     first, second = record_of(a), record_of(b)
     if first is None or second is None:
         return {}
-    left = pl.read_parquet(first / "annotations.parquet")
-    right = pl.read_parquet(second / "annotations.parquet")
+    left = pl.read_parquet(first / "annotations.parquet", glob=False)
+    right = pl.read_parquet(second / "annotations.parquet", glob=False)
     skipped = ("seq", "input", "trajectory_id")
     shared = [name for name in left.columns if name in right.columns and name not in skipped]
     joined = left.join(right, on="trajectory_id", how="inner", suffix="$b")

@@ -4,10 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from adp.core import shards
+from adp_schema import location
+from adp_schema.manifest import MANIFEST
 from adp_schema.store import Store
 from adp_schema.views import SEQ_SHIFT
+
+MADE = "made:"
+"""What the names of inputs begin with that hold what a stage made up. No recipe can say it."""
+
+
+def stamp(path: str) -> tuple[int, ...]:
+    """What tells a file from another one that had its name before; empty for a URL.
+
+    A cache by name alone would show the old one, when a folder is removed and made anew.
+    """
+    try:
+        found = Path(path).stat()
+    except OSError:
+        return ()
+    return found.st_ino, found.st_mtime_ns, found.st_size
+
+
+def store_stamp(root: str) -> tuple[int, ...]:
+    """The `stamp` of a store."""
+    return stamp(location.join(root, MANIFEST))
 
 
 @dataclass

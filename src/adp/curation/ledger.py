@@ -55,9 +55,7 @@ def _ends(state: State, chosen: list[Chosen]) -> pl.DataFrame:
     taken = names.group_by("seq").agg(pl.col("out").sort().str.join(", ").alias("taken"))
     rows = state.rows.select("seq").with_columns(state.inside.alias("inside"))
     rows = rows.join(taken, on="seq", how="left", maintain_order="left")
-    drops = [frame.filter(pl.col("verdict") == "dropped")["seq"] for frame in state.ledger]
-    dropped = pl.concat([pl.Series("seq", [], pl.Int64), *drops]).unique()
-    rows = rows.with_columns(pl.col("seq").is_in(dropped.implode()).alias("dropped"))
+    rows = rows.with_columns(pl.col("seq").is_in(state.dropped().implode()).alias("dropped"))
     words = (
         pl.when(pl.col("inside") & (pl.col("taken") == ""))
         .then(pl.struct(verdict=pl.lit("kept"), reason=pl.lit("it passed every stage")))

@@ -12,6 +12,7 @@ from adp.core.progress import Progress, Silent
 from adp.core.staged import StagedRun, check_free
 from adp.curation.inputs import Input
 from adp.curation.outputs import BUFFER, Chosen
+from adp.curation.recipe import NAME
 from adp.curation.record import LINKED
 from adp.curation.write import Making, write_stores
 from adp_schema.errors import RecipeError, StoreError, unknown_name
@@ -57,6 +58,10 @@ def materialise(
     if missing := [name for name in names if name not in places]:
         wanted = " ".join(f"--input {name}=STORE" for name in missing)
         raise RecipeError(f"say where the inputs lie: {wanted}")
+    for name in linked["outputs"]:
+        # The folder may come from somebody else, and must not say where else to write.
+        if name and not NAME.fullmatch(name):
+            raise RecipeError(f"{folder} names an output {name!r}; make it anew from its recipe")
     inputs = [_open(record, index, spec, places) for index, spec in enumerate(linked["inputs"])]
     check_free(Path(out))
     run = StagedRun(out, {**linked["key"], "link": False}, workers)
@@ -86,7 +91,7 @@ def _copy_record(record: Path, target: Path) -> None:
 
 def _open(record: Path, index: int, spec: dict[str, Any], places: Mapping[str, str]) -> Input:
     name = spec["name"]
-    path = str(record / name) if spec["made"] else places[name]
+    path = str(record / name.replace(":", "-")) if spec["made"] else places[name]
     store = shards.open_finished(path)
     if not spec["made"] and shards.manifest_hash(store) != spec["hash"]:
         raise StoreError(f"{path} is not the store that {name} was; name the one it was made from")
@@ -104,4 +109,4 @@ def _chosen(record: Path, name: str, linked: dict[str, Any]) -> Chosen:
 def _frame(path: Path) -> pl.DataFrame | None:
     import polars as pl
 
-    return pl.read_parquet(path) if path.exists() else None
+    return pl.read_parquet(path, glob=False) if path.exists() else None

@@ -12,6 +12,7 @@ from adp.core.progress import Progress
 from adp.curation.inputs import Input
 from adp.curation.partitions import trajectory_sizes
 from adp.curation.pool import COLUMNS, Pool
+from adp.curation.task_keys import task_keys
 from adp_schema import ids
 
 if TYPE_CHECKING:
@@ -21,15 +22,6 @@ BRANCH_COLUMNS = (
     "seq", "trajectory_id", "parent_seq", "parent_step", "branch_kind", "input", "size", "rows",
 )  # fmt: skip
 """Columns of `Loaded.branches`."""
-
-TASK_WORDS = 400
-"""Twice so many characters of the begin and of the end of what the user asks for name a task."""
-
-_LOOKED_AT = 6
-"""Messages of user and agent in which the task must stand."""
-
-_UNDERSTOOD = r"(?i)^\W*(?:ok|okay|sure|understood|got it|yes|alright|all right)\b"
-"""How an agent answers to a preamble."""
 
 
 @dataclass
@@ -109,61 +101,15 @@ def _rows(source: Input) -> pl.DataFrame:
     rows = rows.join(trajectory_sizes(source), on="seq", how="left", maintain_order="left")
     rows = rows.with_columns(pl.col("size", "rows").fill_null(0))
     named = pl.concat_str(pl.col("dataset").fill_null(""), pl.lit("/"), pl.col("task_id"))
-    words = _first_words(source)
+    words = task_keys(source)
     rows = rows.join(words, on="seq", how="left", maintain_order="left")
     return rows.with_columns(pl.coalesce(named, pl.col("words")).alias("task"))
-
-
-def _first_words(source: Input) -> pl.DataFrame:
-    """``seq`` and a key of what the user asks for, of trajectories without a task id.
-
-    That is the first message of the user; where the agent only says that it understood, the
-    second one too, as the first is a preamble then. Of long messages the begin and the end count,
-    for a preamble that tasks share may be long.
-    """
-    import polars as pl
-
-    without = source.store.scan("trajectories").filter(pl.col("task_id").is_null()).select("seq")
-    text = pl.col("text")
-    ends = (
-        pl.when(text.str.len_chars() > 4 * TASK_WORDS)
-        .then(pl.concat_str(text.str.head(2 * TASK_WORDS), text.str.tail(2 * TASK_WORDS)))
-        .otherwise(text)
-    )
-    steps = (
-        source.store.scan("steps")
-        .filter(pl.col("source").is_in(["user", "agent"]) & text.is_not_null())
-        .select("seq", "step", "source", ends.alias("text"), text.str.head(200).alias("head"))
-        .join(without, on="seq", how="semi")
-        .sort("seq", "step")
-        .with_columns(pl.int_range(pl.len()).over("seq").alias("place"))
-        .filter(pl.col("place") < _LOOKED_AT)
-        .collect()
-    )
-    understood = (
-        steps.filter((pl.col("source") == "agent") & pl.col("head").str.contains(_UNDERSTOOD))
-        .unique("seq", keep="first", maintain_order=True)
-        .select("seq", pl.col("place").alias("answer"))
-    )
-    asked = (
-        steps.filter(pl.col("source") == "user")
-        .with_columns(pl.int_range(pl.len()).over("seq").alias("message"))
-        .join(understood, on="seq", how="left", maintain_order="left")
-    )
-    second = (pl.col("message") == 1) & (pl.col("place") == pl.col("answer") + 1)
-    asked = asked.filter((pl.col("message") == 0) | second)
-    plain = pl.col("text").str.to_lowercase().str.replace_all(r"\s+", " ").str.strip_chars()
-    whole = asked.group_by("seq", maintain_order=True).agg(plain.str.join("\n"))
-    keys = ["words:" + ids.digest(found.encode("utf-8")) for found in whole["text"]]
-    return pl.DataFrame(
-        {"seq": whole["seq"] + source.shift, "words": pl.Series(keys, dtype=pl.String)}
-    )
 
 
 def _renamed(names: Sequence[str], taken: set[str]) -> dict[str, str]:
     """New ids for those that an earlier input has."""
     found: dict[str, str] = {}
-    own = set(names)
+    own = set(names) if taken else set()
     for name in names:
         if name in taken:
             number = 2
@@ -202,10 +148,16 @@ def _pairs(inputs: Sequence[Input], names: pl.Series) -> pl.DataFrame | None:
     import polars as pl
 
     frames = []
+    taken: set[str] = set()
     for source in inputs:
         if not source.store.manifest.rows("pairs"):
             continue
         rows = source.store.scan("pairs").collect()
+        own = rows["pair_id"].drop_nulls().unique().sort().to_list()
+        # The same id stands for another pair: its trajectories got new ids too.
+        renamed = _renamed(own, taken)
+        rows = rows.with_columns(pl.col("pair_id").replace(renamed)) if renamed else rows
+        taken.update(renamed.get(name, name) for name in own)
         for side in REFERENCES["pairs"]:
             if source.renamed:
                 rows = rows.with_columns(pl.col(side).replace(source.renamed))

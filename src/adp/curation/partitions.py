@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from adp.curation.inputs import Input
+from adp.curation.inputs import Input, store_stamp
 from adp_schema.store import Store
 from adp_schema.views import SEQ_SHIFT
 
@@ -58,7 +58,7 @@ class Partition:
         """``seq`` of the trajectories of the partition that are still in, sorted."""
         import polars as pl
 
-        found = pl.scan_parquet(self.members).filter(
+        found = pl.scan_parquet(self.members, glob=False).filter(
             pl.col("seq").is_between(self.first, self.last)
         )
         return found.select("seq").collect()
@@ -86,8 +86,12 @@ class Partition:
         return rows.filter(pl.col("seq").is_in(wanted.implode()))
 
 
-@functools.lru_cache(maxsize=8)
 def _open(root: str) -> Store:
+    return _opened(root, store_stamp(root))
+
+
+@functools.lru_cache(maxsize=8)
+def _opened(root: str, _: tuple[int, ...]) -> Store:
     return Store.open(root)
 
 

@@ -7,14 +7,18 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+
 from adp.core.condition import check_condition, own_lines
 from adp.core.progress import Progress, Silent
 from adp.core.workers import processes
 from adp.curation.inputs import Input
 from adp.curation.partitions import Partition, cut
+from adp.curation.repeatable import check_repeatable
 from adp_schema.errors import QueryError
 from adp_schema.gate import QueryGate
 from adp_schema.gate_files import ExtraView, StoreFiles
+from adp_schema.views import quote_name
 
 if TYPE_CHECKING:
     import polars as pl
@@ -29,7 +33,8 @@ COLUMNS: Mapping[str, str] = {
     "dataset": "Data set.",
     "split": "Split of the data set.",
     "task_id": "Task, as the source names it.",
-    "task": "Key of the task: data set and task_id, else a hash of the first words of the user.",
+    "task": "Key of the task: data set and task_id; without one, a hash of what the user asks for. "
+    "Words that all runs of a data set begin with, such as a worked example, do not count.",
     "attempt": "Number of the attempt.",
     "agent_model": "Model behind the agent.",
     "success": "Whether the task was solved; null when unknown.",
@@ -139,21 +144,39 @@ class Pool:
         workers = self.workers if total > _SMALL else 1
         for size in processes(_work, todo, workers):
             self.progress.advance(size)
-        return pl.concat([pl.read_parquet(path) for path in paths]) if paths else pl.DataFrame()
+        return (
+            pl.concat([pl.read_parquet(path, glob=False) for path in paths])
+            if paths
+            else pl.DataFrame()
+        )
 
-    def query(self, sql: str, parameters: Parameters | None = None) -> pl.DataFrame:
+    def query(
+        self, sql: str, parameters: Parameters | None = None, *, most: int | None = None
+    ) -> pl.DataFrame:
         """Answer one SELECT through the query gate.
 
         Besides the views of ``docs/schema.md``, over all inputs and with ``seq`` as in the pool,
         there are ``pool``, all columns of the trajectories and of `members`, with one row a
         member; ``step_columns``; and ``members`` (``seq``) to join with.
 
+        Args:
+            sql: the statement.
+            parameters: values of ``?`` in order, or of ``$name`` by name.
+            most: rows after which no more are read, for what might go on for ever.
+
         Raises:
-            QueryError: the statement is not allowed, not valid, or fails.
+            QueryError: the statement is not allowed, not valid, fails, or gives another result
+                each time.
         """
         import polars as pl
 
-        found = pl.from_arrow(self.gate().query(sql, parameters))
+        check_repeatable(sql)
+        try:
+            found = pl.from_arrow(_first(self.gate().batches(sql, parameters), most))
+        except pl.exceptions.PolarsError as error:
+            raise QueryError(
+                f"a column of the query is of a kind that cannot be kept; cast it ({error})"
+            ) from None
         assert isinstance(found, pl.DataFrame)
         return found
 
@@ -180,7 +203,7 @@ class Pool:
             own = [name for name in self.members.columns if name not in _OF_TABLE]
             steps = self.steps if self.steps is not None else _no_steps()
             steps.write_parquet(self.scratch / "step_columns.parquet")
-            columns = ", ".join(f'm."{name}"' for name in own)
+            columns = ", ".join(f"m.{quote_name(name)}" for name in own)
             pool_sql = (
                 "SELECT t.* REPLACE (m.trajectory_id AS trajectory_id, m.split AS split), "
                 f"{columns} FROM all_trajectories t JOIN members m USING (seq)"
@@ -228,6 +251,20 @@ def _work(
     work(partition, options).write_parquet(staged)
     staged.replace(path)
     return partition.size
+
+
+def _first(reader: pa.RecordBatchReader, most: int | None) -> pa.Table:
+    """The first rows of a reader, a few more perhaps; all without a number."""
+    if most is None:
+        return reader.read_all()
+    batches, rows = [], 0
+    for batch in reader:
+        batches.append(batch)
+        rows += batch.num_rows
+        if rows >= most:
+            break
+    reader.close()
+    return pa.Table.from_batches(batches, reader.schema)
 
 
 def _no_branches() -> pl.DataFrame:

@@ -37,7 +37,9 @@ from adp_schema.ids import digest
 
 VERSION = 1
 
-_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
+NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
+"""What inputs and outputs may be called."""
+
 _RESERVED = frozenset({"curation", "buffer"})
 
 
@@ -153,7 +155,7 @@ class Recipe(_Strict):
     @model_validator(mode="after")
     def _names(self) -> Recipe:
         for name in (*self.inputs, *(name for name in self.outputs if name)):
-            if not _NAME.fullmatch(name):
+            if not NAME.fullmatch(name):
                 raise ValueError(f"the name {name!r} has to be letters, digits, _ or -")
         if "" in self.outputs and len(self.outputs) > 1:
             raise ValueError("one of several outputs has no name; give it one")

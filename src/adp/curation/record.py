@@ -65,7 +65,7 @@ def write_record(
     shutil.rmtree(target, ignore_errors=True)
     staged.replace(target)
     if link:
-        shutil.rmtree(run.scratch)
+        run.end()
 
 
 def write_selection(
@@ -85,7 +85,7 @@ def write_selection(
     for source in state.inputs:
         own = source.name if source.name in {e["name"] for e in curated.report["inputs"]} else None
         if own is None:  # trajectories that a stage made up exist nowhere else
-            shutil.copytree(source.store.root, folder / source.name)
+            shutil.copytree(source.store.root, folder / source.name.replace(":", "-"))
         parents.append(
             {
                 "name": source.name,

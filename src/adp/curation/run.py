@@ -18,7 +18,8 @@ from adp.core.staged import StagedRun, versions
 from adp.core.workers import shared
 from adp.curation import stage_files
 from adp.curation.check_plan import check_columns, check_plan
-from adp.curation.inputs import Input
+from adp.curation.given_columns import checked
+from adp.curation.inputs import MADE, Input
 from adp.curation.ledger import whole_ledger
 from adp.curation.load import BRANCH_COLUMNS, load
 from adp.curation.outputs import Chosen, choose
@@ -96,13 +97,15 @@ def run(
     report = progress or Silent()
     check_plan(recipe, allow_python=options.allow_python)
     inputs = open_recipe_inputs(recipe)
-    if out is None:
-        with tempfile.TemporaryDirectory(prefix="adp-curate-") as scratch, shared():
-            return _decide(recipe, inputs, Path(scratch), options, report)[0]
-    key = _key(recipe, inputs, options)
-    staged = StagedRun(out, key, options.workers)
+    staged = None
+    if out is not None:
+        staged = StagedRun(out, _key(recipe, inputs, options), options.workers)
     with shared():
-        return _run(recipe, inputs, staged, options, report)
+        # A run that was stopped after its last file was written has nothing left to write.
+        if staged is not None and staged.finished is None:
+            return _run(recipe, inputs, staged, options, report)
+        with tempfile.TemporaryDirectory(prefix="adp-curate-") as scratch:
+            return _decide(recipe, inputs, Path(scratch), options, report)[0]
 
 
 def _run(
@@ -259,7 +262,7 @@ def _stage(
     if not folder.exists():
         work = scratch / f"work-{number:02d}"
         work.mkdir(exist_ok=True)
-        progress.note(f"stage {number + 1} of {len(recipe.ops)}: {stage.name}")
+        progress.note(f"stage {number}: {stage.name} (the last is {len(recipe.ops) - 1})")
         before = sum(earlier.name == stage.name for earlier in recipe.ops[:number])
         seed = stage_seed(recipe.seed, stage.name, before)
         pool = state.pool(work, options.folder, seed, options.workers, progress)
@@ -297,7 +300,12 @@ def _call(stage: Stage, pool: Pool) -> tuple[Outcome, pl.DataFrame]:
         pool.members = pool.members.filter(pool.members["seq"].is_in(wanted.implode()))
     check_columns(stage, op.needs(stage.options), pool.members.columns)
     seen = pool.members.select("seq")
-    return op.run(pool, stage.options), seen
+    outcome = op.run(pool, stage.options)
+    if outcome.columns is not None:
+        outcome.columns = checked(outcome.columns, stage.name)
+    if outcome.step_columns is not None:
+        outcome.step_columns = checked(outcome.step_columns, stage.name, ("seq", "step"))
+    return outcome, seen
 
 
 def _add_made(state: State, stage: Stage, number: int, folder: Path) -> None:
@@ -309,7 +317,7 @@ def _add_made(state: State, stage: Stage, number: int, folder: Path) -> None:
     store = stage_files.made_store(folder)
     if store is None:
         return
-    made = Input(f"made-{number}", store, len(state.inputs))
+    made = Input(f"{MADE}{number}", store, len(state.inputs))
     made.hash = digest(json.dumps([made.name, shards.manifest_hash(store)]).encode())
     rows = store.scan("trajectories").select(
         (pl.col("seq") + made.shift).alias("seq"),

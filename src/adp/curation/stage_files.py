@@ -63,8 +63,8 @@ def read(folder: Path) -> tuple[Outcome, pl.DataFrame]:
     for name in FRAMES:
         path = folder / f"{name}.parquet"
         if path.exists():
-            setattr(outcome, name, pl.read_parquet(path))
-    return outcome, pl.read_parquet(folder / "seen.parquet")
+            setattr(outcome, name, pl.read_parquet(path, glob=False))
+    return outcome, pl.read_parquet(folder / "seen.parquet", glob=False)
 
 
 def made_store(folder: Path) -> Store | None:

@@ -7,12 +7,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from adp.core.progress import Progress
+from adp.curation.given_columns import twice
 from adp.curation.inputs import Input
 from adp.curation.load import Loaded
 from adp.curation.op import Outcome
 from adp.curation.pool import Pool
 from adp.curation.recipe import Stage
 from adp_schema.errors import RecipeError
+from adp_schema.tables import TABLES
 
 if TYPE_CHECKING:
     import polars as pl
@@ -68,11 +70,19 @@ class State:
         reserve = [source.name for source in self.inputs if source.reserve]
         members = self.rows.filter(self.inside)
         pool = Pool(self.inputs, members, scratch, seed=seed, workers=workers, progress=progress)
-        outside = self.rows.filter(~self.inside)
+        # What a stage dropped stays out: each trajectory comes to one end.
+        outside = self.rows.filter(~self.inside & ~self.rows["seq"].is_in(self.dropped().implode()))
         pool.waiting = outside.filter(outside["input"].is_in(reserve))
         pool.branches, pool.steps, pool.weights = self.branches, self.steps, self.weights
         pool.folder = folder
         return pool
+
+    def dropped(self) -> pl.Series:
+        """``seq`` of the trajectories that a stage dropped."""
+        import polars as pl
+
+        drops = [frame.filter(pl.col("verdict") == "dropped")["seq"] for frame in self.ledger]
+        return pl.concat([pl.Series("seq", [], pl.Int64), *drops]).unique()
 
     # ---- taking up what an op says ---------------------------------------------------------
 
@@ -128,12 +138,13 @@ class State:
 
     def _add_columns(self, stage: Stage, columns: pl.DataFrame) -> None:
         new = {name: stage.column(name) for name in columns.columns if name != "seq"}
-        for name in new.values():
-            if name in self.rows.columns:
-                raise RecipeError(
-                    f"stage {stage.name}: the column {name} is there already; "
-                    "give the stage another name with as: NAME"
-                )
+        # The view pool has the columns of the table of trajectories too.
+        there = [*self.rows.columns, *TABLES["trajectories"].schema.names]
+        if (name := twice([*new.values()], there)) is not None:
+            raise RecipeError(
+                f"stage {stage.name}: the column {name} is there already; "
+                "give the stage another name with as: NAME"
+            )
         self.rows = self.rows.join(
             columns.rename(new), on="seq", how="left", maintain_order="left", validate="1:1"
         )
@@ -147,10 +158,9 @@ class State:
         if self.steps is None:
             self.steps = columns.sort(keys)
             return
-        twice = [name for name in new.values() if name in self.steps.columns]
-        if twice:
+        if (name := twice([*new.values()], self.steps.columns)) is not None:
             raise RecipeError(
-                f"stage {stage.name}: the step column {twice[0]} is there already; "
+                f"stage {stage.name}: the step column {name} is there already; "
                 "give the stage another name with as: NAME"
             )
         joined = self.steps.join(columns, on=keys, how="full", coalesce=True)
@@ -198,7 +208,8 @@ class State:
             note = outcome.dropped.select("seq", "reason", "evidence")
             self._write(number, stage, note.with_columns(pl.lit("dropped").alias("verdict")))
         if outcome.admitted is not None and outcome.admitted.height:
-            fresh = self.rows["seq"].is_in(outcome.admitted["seq"].implode()) & ~self.inside
+            new = self.rows["seq"].is_in(outcome.admitted["seq"].implode())
+            fresh = new & ~self.inside & ~self.rows["seq"].is_in(self.dropped().implode())
             admitted = int(fresh.sum())
             self.inside |= fresh
             note = self.rows.filter(fresh).select("seq")
@@ -271,8 +282,6 @@ def _over(old: pl.DataFrame | None, new: pl.DataFrame) -> pl.DataFrame:
 
 def _stacked(old: pl.DataFrame | None, new: pl.DataFrame) -> pl.DataFrame:
     import polars as pl
-
-    from adp_schema.tables import TABLES
 
     empty = pl.from_arrow(TABLES["pairs"].schema.empty_table())
     assert isinstance(empty, pl.DataFrame)

@@ -6,6 +6,7 @@ import functools
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from adp.curation.inputs import store_stamp
 from adp_schema.store import Store
 
 if TYPE_CHECKING:
@@ -45,6 +46,10 @@ def tasks_of(partition: Partition, columns: Sequence[str]) -> pl.DataFrame:
     return found.select("seq", *(pl.col(f"of_{name}").alias(name) for name in columns))
 
 
-@functools.lru_cache(maxsize=8)
 def _open(root: str) -> Store:
+    return _opened(root, store_stamp(root))
+
+
+@functools.lru_cache(maxsize=8)
+def _opened(root: str, _: tuple[int, ...]) -> Store:
     return Store.open(root)

@@ -24,6 +24,7 @@ class Story:
 
     Attributes:
         trajectory_id: the trajectory.
+        copy_of: the trajectory that this one repeats; null when it repeats none.
         verdict: what became of it: dropped, kept, left_out, waiting; null without a record.
         stages: the stages of the recipe, each with what the ledger notes of this trajectory.
         columns: what the ops said about it.
@@ -32,6 +33,7 @@ class Story:
     """
 
     trajectory_id: str
+    copy_of: str | None = None
     verdict: str | None = None
     stages: list[dict[str, Any]] = field(default_factory=list)
     columns: dict[str, Any] = field(default_factory=dict)
@@ -86,14 +88,16 @@ def _store(path: str) -> Store | None:
 def _from_record(record: Path, name: str) -> Story:
     import polars as pl
 
-    annotations = pl.scan_parquet(record / "annotations.parquet")
+    annotations = pl.scan_parquet(record / "annotations.parquet", glob=False)
     names = annotations.select("trajectory_id").collect()["trajectory_id"].to_list()
-    ledger = pl.scan_parquet(record / "ledger.parquet")
+    ledger = pl.scan_parquet(record / "ledger.parquet", glob=False)
     others = ledger.select("trajectory_id").unique().collect()["trajectory_id"].to_list()
-    full = find_name(sorted({*names, *others}), name)
+    known = {*names, *others}
+    copied = _copied(ledger, name) if name not in known else None
+    full = copied or find_name(sorted(known), name)
     rows = ledger.filter(pl.col("trajectory_id") == full).collect()
     report = json.loads((record / "report.json").read_text(encoding="utf-8"))
-    story = Story(full)
+    story = Story(name if copied else full, copied)
     ends = rows.filter(pl.col("verdict").is_in(ENDS))
     story.verdict = ends["verdict"][-1] if ends.height else None
     stages = [{"stage": s["stage"], "name": s["name"]} for s in report["stages"]]
@@ -102,6 +106,17 @@ def _from_record(record: Path, name: str) -> Story:
     own = annotations.filter(pl.col("trajectory_id") == full).collect().to_dicts()
     story.columns = {key: value for row in own for key, value in row.items() if value is not None}
     return story
+
+
+def _copied(ledger: pl.LazyFrame, name: str) -> str | None:
+    """The trajectory whose copy has this id, such as ``booking-2#2``; None when there is none."""
+    import polars as pl
+
+    base, mark, number = name.rpartition("#")
+    if not mark or not number.isascii() or not number.isdigit():
+        return None
+    own = (pl.col("trajectory_id") == base) & (pl.col("verdict") == "repeated")
+    return base if ledger.filter(own).collect().height else None
 
 
 def _notes(rows: pl.DataFrame, stage: int) -> list[dict[str, Any]]:

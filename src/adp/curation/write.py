@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from adp.core import shards
 from adp.core.progress import Progress
 from adp.core.staged import StagedRun, Written
-from adp.curation.inputs import Input
+from adp.curation.inputs import MADE, Input
 from adp.curation.outputs import BUFFER, Chosen
 from adp.curation.record import write_frame
 from adp.curation.write_shard import ShardJob, Source, write_shard
@@ -83,7 +83,7 @@ def write_stores(
         run.finish(manifest)
         made.append(manifest)
     if not single:
-        shutil.rmtree(run.scratch)
+        run.end()
     return made
 
 
@@ -97,6 +97,7 @@ def _named(
     """Write a store into a folder of its own; what a stopped run finished is kept."""
     folder = run.folder / chosen.name
     if (folder / MANIFEST).exists():
+        shutil.rmtree(folder / ".run", ignore_errors=True)
         return Store.open(str(folder)).manifest
     own = StagedRun(str(folder), {"output": chosen.name, **run.key}, run.workers)
     if own.finished is not None:
@@ -186,7 +187,7 @@ def _manifest(
     )
     manifest.reasons = {LEFT_OUT: manifest.counts.skipped} if manifest.counts.skipped else {}
     manifest.tables["sources"] = run.sources(_sources(making, lookups, counted["files"]))
-    given = [source for source in making.inputs if not source.name.startswith("made-")]
+    given = [source for source in making.inputs if not source.name.startswith(MADE)]
     for source in given:
         known = source.store.manifest.lineage
         manifest.lineage += [act for act in known if act not in manifest.lineage]

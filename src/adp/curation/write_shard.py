@@ -23,6 +23,7 @@ from adp.core import shards
 from adp.core.drop_shard import id_places
 from adp.core.merge import NO_FILE, REFERENCES
 from adp.core.staged import Written, place_all
+from adp.curation.inputs import stamp, store_stamp
 from adp_schema.builder import ROW_GROUP_BYTES, ROW_GROUP_ROWS
 from adp_schema.protocols import general_path
 from adp_schema.reader import ShardReader
@@ -312,19 +313,31 @@ class _StoreRows:
         return known[2]
 
 
-@functools.lru_cache(maxsize=8)
 def _reader(root: str) -> _StoreRows:
+    return _reader_of(root, store_stamp(root))
+
+
+@functools.lru_cache(maxsize=8)
+def _reader_of(root: str, _: tuple[int, ...]) -> _StoreRows:
     return _StoreRows(root)
 
 
-@functools.lru_cache(maxsize=8)
 def _renamed(path: str) -> dict[str, pa.Array]:
+    return _renamed_of(path, stamp(path))
+
+
+@functools.lru_cache(maxsize=8)
+def _renamed_of(path: str, _: tuple[int, ...]) -> dict[str, pa.Array]:
     rows = pq.read_table(path).combine_chunks()
     return {name: rows[name].chunk(0) for name in ("old", "new")}
 
 
-@functools.lru_cache(maxsize=4)
 def _steps_of(path: str) -> tuple[np.ndarray[Any, Any], pa.Table]:
+    return _steps_read(path, stamp(path))
+
+
+@functools.lru_cache(maxsize=4)
+def _steps_read(path: str, _: tuple[int, ...]) -> tuple[np.ndarray[Any, Any], pa.Table]:
     rows = pq.read_table(path).combine_chunks()
     return rows["seq"].to_numpy(), rows
 

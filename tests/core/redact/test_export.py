@@ -25,7 +25,7 @@ from tests.golden import EXAMPLES, ROOT
 OPTIONS = RedactOptions(kinds=("all",), own=((), ()), workers=1)
 KEYS = dict(planted.plain("5"))
 KINDS = ("github-token", "stripe-key", "sendgrid-key", "anthropic-key", "telegram-token")
-WORD = re.compile(r'(?<=")(?:hello|a b|Ghent|Cologne|kettle|travel-7b|[a-z]+-[0-9])(?=")')
+WORD = re.compile(r'(?<=")(?:hello|a b|Ghent|Cologne|kettle|mill|travel-7b|[a-z]+-[0-9])(?=")')
 
 
 def plant(text: str, *, clean: bool) -> str:

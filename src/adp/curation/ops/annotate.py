@@ -7,8 +7,11 @@ from typing import TYPE_CHECKING
 
 from pydantic import Field, model_validator
 
+from adp.core.condition import check_condition
+from adp.curation.given_columns import checked
 from adp.curation.op import Op, OpOptions, Outcome
-from adp_schema.errors import RecipeError
+from adp_schema.errors import QueryError, RecipeError
+from adp_schema.views import quote_name
 
 if TYPE_CHECKING:
     import polars as pl
@@ -39,15 +42,16 @@ class Annotate(OpOptions):
 
 def run(pool: Pool, options: Annotate) -> Outcome:
     """Add the columns."""
+    most = sum(source.store.manifest.rows("trajectories") for source in pool.inputs)
     if options.sql is not None:
-        found = pool.query(options.sql)
-        if "seq" not in found.columns:
-            raise RecipeError("the SELECT of annotate gives no column seq; add it to the SELECT")
+        found = pool.query(options.sql, most=most + 1)
     elif options.expressions:
-        items = ", ".join(f'({sql}\n) AS "{name}"' for name, sql in options.expressions.items())
-        found = pool.query(f"SELECT seq, {items} FROM pool ORDER BY seq")
+        found = _from_expressions(pool, options.expressions)
     else:
         found = _from_file(pool, options)
+    if found.height > most:
+        raise RecipeError("annotate gives more rows than there are trajectories; give one each")
+    found = checked(found, "annotate")
     if found["seq"].is_duplicated().any():
         twice = found.filter(found["seq"].is_duplicated())["seq"].unique()
         names = pool.members.filter(pool.members["seq"].is_in(twice.implode()))["trajectory_id"]
@@ -63,6 +67,18 @@ def run(pool: Pool, options: Annotate) -> Outcome:
     )
 
 
+def _from_expressions(pool: Pool, expressions: Mapping[str, str]) -> pl.DataFrame:
+    items = []
+    for name, sql in expressions.items():
+        try:
+            check_condition(sql)
+        except QueryError as error:
+            said = str(error).partition(";")[0].replace("condition", "expression")
+            raise RecipeError(f"annotate, column {name}: {said}") from None
+        items.append(f"({sql}\n) AS {quote_name(name)}")
+    return pool.query(f"SELECT seq, {', '.join(items)} FROM pool ORDER BY seq")
+
+
 def _from_file(pool: Pool, options: Annotate) -> pl.DataFrame:
     import polars as pl
 
@@ -70,11 +86,12 @@ def _from_file(pool: Pool, options: Annotate) -> pl.DataFrame:
     path = pool.folder / options.file
     try:
         if path.suffix == ".parquet":
-            rows = pl.read_parquet(path)
+            rows = pl.read_parquet(path, glob=False)
         elif path.suffix == ".csv":
-            rows = pl.read_csv(path)
+            rows = pl.read_csv(path, glob=False)
         elif path.suffix in (".jsonl", ".ndjson"):
-            rows = pl.read_ndjson(path)
+            with path.open("rb") as file:
+                rows = pl.read_ndjson(file)
         else:
             raise RecipeError(f"annotate reads .parquet, .csv and .jsonl, not {options.file}")
     except (OSError, pl.exceptions.PolarsError) as error:
@@ -84,9 +101,14 @@ def _from_file(pool: Pool, options: Annotate) -> pl.DataFrame:
     both = [name for name in rows.columns if name in pool.members.columns and name != options.key]
     if both:
         raise RecipeError(f"the column {both[0]} of {options.file} is there already; rename it")
-    keys = pool.members.select("seq", options.key)
     if options.key == "seq":
         return rows
+    keys = pool.members.select("seq", options.key)
+    if keys.schema[options.key] != rows.schema[options.key]:
+        raise RecipeError(
+            f"{options.key} is {rows.schema[options.key]} in {options.file} and "
+            f"{keys.schema[options.key]} in the pool; write it the same way"
+        )
     joined = keys.join(rows, on=options.key, how="inner", maintain_order="left")
     return joined.drop(options.key)
 

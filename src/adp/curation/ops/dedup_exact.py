@@ -23,7 +23,7 @@ from pydantic import Field, field_validator
 
 from adp.curation.op import Op, OpOptions, Outcome
 from adp.curation.survivors import DEFAULT_KEEP, KEEP_TEXT, check_keep, in_order, keep_columns
-from adp.curation.views import canonical_json, views
+from adp.curation.texts.views import canonical_json, views
 from adp_schema.ids import digest
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adp.curation.ops.coreset import greedy
-from adp.curation.vectors import unit
+from adp.curation.texts.vectors import unit
 
 few = st.lists(
     st.lists(st.integers(-1, 2), min_size=3, max_size=3), min_size=1, max_size=30

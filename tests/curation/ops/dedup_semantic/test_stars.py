@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from adp.curation.ops.dedup_semantic import planes, stars
 from adp.curation.ops.dedup_semantic.planes import banded_stars, shape
 from adp.curation.ops.dedup_semantic.stars import Rows, exact_stars
-from adp.curation.vectors import unit
+from adp.curation.texts.vectors import unit
 
 vectors = st.lists(
     st.lists(st.integers(-2, 2), min_size=4, max_size=4).filter(any), min_size=1, max_size=30

@@ -51,7 +51,7 @@ from adp.curation.ops.coreset.cover import Coverage, coverage
 from adp.curation.ops.coreset.facility import facility_location
 from adp.curation.ops.coreset.greedy import Selection, k_center, mmr
 from adp.curation.ops.coreset.options import Coreset
-from adp.curation.vectors import Vectors, vectors_of
+from adp.curation.texts.vectors import Vectors, vectors_of
 from adp_schema.errors import QueryError, RecipeError
 
 if TYPE_CHECKING:

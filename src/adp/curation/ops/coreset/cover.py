@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from adp.curation.vectors import in_threads, squares
+from adp.curation.texts.vectors import in_threads, squares
 
 Array = np.ndarray[Any, Any]
 
@@ -43,7 +43,7 @@ def coverage(matrix: Array, selected: Array, rows: Array | None = None) -> Cover
     """Measure a selection, exactly.
 
     Args:
-        matrix: n x d, as `adp.curation.vectors.unit` makes them.
+        matrix: n x d, as `adp.curation.texts.vectors.unit` makes them.
         selected: numbers of the selected rows, at least one.
         rows: numbers of the rows to look at; None for all.
 

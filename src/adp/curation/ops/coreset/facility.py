@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 
 from adp.curation.ops.coreset.greedy import Selection
-from adp.curation.vectors import in_threads, one_thread
+from adp.curation.texts.vectors import in_threads, one_thread
 
 Array = np.ndarray[Any, Any]
 
@@ -56,7 +56,7 @@ def facility_location(
     """Select rows; ties go to the lower row.
 
     Args:
-        matrix: n x d, as `adp.curation.vectors.unit` makes them.
+        matrix: n x d, as `adp.curation.texts.vectors.unit` makes them.
         size: how many to select; at most as many as there are.
         dense: up to this number of rows all similarities are held.
         exchange: exchange selected rows at the end; only where all similarities are held.

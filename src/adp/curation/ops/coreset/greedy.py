@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from adp.curation.vectors import BLOCK, GRID, one_thread, squares
+from adp.curation.texts.vectors import BLOCK, GRID, one_thread, squares
 
 Array = np.ndarray[Any, Any]
 
@@ -52,7 +52,7 @@ def k_center(matrix: Array, size: int, given: Array | None = None) -> Selection:
     The first is the row nearest to the mean, unless rows are given. Ties go to the lower row.
 
     Args:
-        matrix: n x d, as `adp.curation.vectors.unit` makes them.
+        matrix: n x d, as `adp.curation.texts.vectors.unit` makes them.
         size: how many to select, besides the given ones; at most as many as there are.
         given: rows that are selected already.
 
@@ -82,7 +82,7 @@ def mmr(matrix: Array, size: int, relevance: Array, weight: float) -> Selection:
     selected row, at least 0. Ties go to the lower row.
 
     Args:
-        matrix: n x d, as `adp.curation.vectors.unit` makes them.
+        matrix: n x d, as `adp.curation.texts.vectors.unit` makes them.
         size: how many to select; at most as many as there are.
         relevance: a number from 0 to 1 for each row.
         weight: from 0 (only unlike) to 1 (only relevant).

@@ -7,7 +7,7 @@ from typing import Literal
 from pydantic import ConfigDict, Field, model_validator
 
 from adp.curation.pool import COLUMNS
-from adp.curation.vectors import VectorOptions
+from adp.curation.texts.vectors import VectorOptions
 
 Method = Literal[
     "random",

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from adp.curation import words as kernel
 from adp.curation.ops.decontaminate.index import Finder, Index
 from adp.curation.ops.decontaminate.scan import texts
-from adp.curation.words import I64, Words
+from adp.curation.texts import words as kernel
+from adp.curation.texts.words import I64, Words
 
 if TYPE_CHECKING:
     import polars as pl
@@ -59,7 +59,7 @@ def locate(partition: Partition, wanted: Wanted) -> pl.DataFrame:
 
     schema = {"seq": pl.Int64, "step": pl.Int32, "spans": pl.String, "pieces": pl.Int64}
     schema |= {"answer_found": pl.Boolean}
-    pairs = pl.read_parquet(wanted.pairs).filter(
+    pairs = pl.read_parquet(wanted.pairs, glob=False).filter(
         pl.col("seq").is_between(partition.first, partition.last)
     )
     if not pairs.height:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from adp.curation import words as kernel
 from adp.curation.ops.decontaminate.index import Index
 from adp.curation.ops.decontaminate.shares import (
     Hits,
@@ -20,8 +19,9 @@ from adp.curation.ops.decontaminate.shares import (
     item_counts,
 )
 from adp.curation.tasks import tasks_of
-from adp.curation.views import views
-from adp.curation.words import I64
+from adp.curation.texts import words as kernel
+from adp.curation.texts.views import views
+from adp.curation.texts.words import I64
 
 if TYPE_CHECKING:
     import polars as pl
@@ -42,7 +42,7 @@ class Scan:
 
     Attributes:
         index: file of an `Index`.
-        views: kinds of texts, see `adp.curation.views`.
+        views: kinds of texts, see `adp.curation.texts.views`.
         found: the files that it writes, with ``{}`` for the number of the partition.
         keyed: return the keys of the task texts too.
     """
@@ -221,7 +221,7 @@ def _read(paths: Sequence[Path]) -> Iterator[Hits]:
     import polars as pl
 
     for path in paths:
-        frame = pl.read_parquet(path)
+        frame = pl.read_parquet(path, glob=False)
         yield Hits(*(frame[name].to_numpy() for name in ("seq", "at", "part")))
 
 

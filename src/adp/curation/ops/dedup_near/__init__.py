@@ -20,19 +20,20 @@ sooner: the number of bands follows from the threshold.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from pydantic import Field, field_validator, model_validator
 
-from adp.curation.op import Op, OpOptions, Outcome
-from adp.curation.survivors import DEFAULT_KEEP, KEEP_TEXT, check_keep, keep_columns
-from adp.curation.views import Kind, check_kinds
+from adp.curation.clusters import ClusterOptions
+from adp.curation.op import Op, Outcome
+from adp.curation.survivors import keep_columns
+from adp.curation.texts.views import Kind, check_kinds
 
 if TYPE_CHECKING:
     from adp.curation.pool import Pool
 
 
-class DedupNear(OpOptions):
+class DedupNear(ClusterOptions):
     """Options of `dedup_near`."""
 
     views: tuple[Kind, ...] = Field(
@@ -56,29 +57,6 @@ class DedupNear(OpOptions):
     permutations: int = Field(128, ge=16, le=1024, description="Numbers of a MinHash signature.")
     bands: int | None = Field(None, ge=1, description="Bands; null chooses by the threshold.")
     rows: int | None = Field(None, ge=1, description="Numbers of a band; given with bands.")
-    attempts: Literal["separate", "together"] = Field(
-        "separate",
-        description="separate: two trajectories with the same task_id of the same data set are "
-        "never duplicates; together: they may be.",
-    )
-    keep: tuple[str, ...] = Field(DEFAULT_KEEP, description=KEEP_TEXT)
-    drop: bool = Field(
-        True, description="Leave out all but the anchors; false only adds the columns."
-    )
-    alarm: Literal["stop", "warn"] = Field(
-        "stop", description="What happens when too much would go: stop the recipe, or say so."
-    )
-    alarm_cluster: float = Field(
-        0.05, gt=0, le=1, description="Share of all trajectories that one cluster may hold."
-    )
-    alarm_loss: float = Field(
-        0.5, gt=0, le=1, description="Share of a data set that may go; fewer than 20 always may."
-    )
-
-    @field_validator("keep")
-    @classmethod
-    def _keep(cls, value: tuple[str, ...]) -> tuple[str, ...]:
-        return tuple(check_keep(value))
 
     @field_validator("views")
     @classmethod

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from adp.curation.shingles import BITS
+from adp.curation.texts.shingles import BITS
 
 Numbers = np.ndarray[Any, Any]
 

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from adp.curation.clusters import alarms, stop_on
 from adp.curation.op import Outcome
 from adp.curation.ops.dedup_near.minhash import band_hashes, chance, choose_bands, signatures
 from adp.curation.ops.dedup_near.shelf import Files, Shelf, common_shingles, without
 from adp.curation.ops.dedup_near.stars import Documents, buckets, stars
-from adp.curation.shingles import shingles
 from adp.curation.survivors import in_order
-from adp.curation.views import views, wanted_kinds
-from adp_schema.errors import RecipeError
+from adp.curation.texts.shingles import shingles
+from adp.curation.texts.views import views, wanted_kinds
 from adp_schema.ids import digest
 
 if TYPE_CHECKING:
@@ -31,8 +31,11 @@ Numbers = np.ndarray[Any, Any]
 NEAR = "near duplicate"
 EQUAL = "equal short text"
 
-_FEW = 20
-"""Fewer than this many are no reason for an alarm."""
+_SUSPICION = (
+    "which looks like shared boilerplate rather than duplicates; look at the cluster (drop: false "
+    "with alarm: warn), run dedup_exact first, or set alarm: warn"
+)
+"""What an alarm looks like, and what to do."""
 
 
 @dataclass(frozen=True)
@@ -302,40 +305,16 @@ def _outcome(
         f"{len(pool) - summary['compared']:,} have too few shingles of their own to be near "
         f"another one; of those {summary['of_equal_short_text']:,} have an equal text",
     ]
-    alarms = _alarms(columns, options)
-    if alarms and options.alarm == "stop":
-        raise RecipeError(
-            f"dedup_near: {alarms[0]}, which looks like shared boilerplate rather than "
-            "duplicates; look at the cluster (drop: false with alarm: warn), run dedup_exact "
-            "first, or set alarm: warn"
-        )
-    summary["alarms"] = alarms
+    named = columns.rename({"near_cluster": "cluster", "near_cluster_size": "size"})
+    found = alarms(named.with_columns(pl.col("reason").is_not_null().alias("gone")), options)
+    stop_on(found, options, _SUSPICION)
+    summary["alarms"] = found
     return Outcome(
         columns=columns.select("seq", "near_cluster", "near_cluster_size", "near_jaccard"),
         dropped=_dropped(gone) if options.drop else None,
         summary=summary,
-        lines=[*lines, *(f"alarm: {alarm}" for alarm in alarms)],
+        lines=[*lines, *(f"alarm: {alarm}" for alarm in found)],
     )
-
-
-def _alarms(columns: pl.DataFrame, options: DedupNear) -> list[str]:
-    """What is suspicious, one phrase each."""
-    import polars as pl
-
-    found = []
-    largest = columns.sort("near_cluster_size", "seq", descending=[True, False]).head(1)
-    for size, name in largest.select("near_cluster_size", "near_cluster").iter_rows():
-        if size > max(options.alarm_cluster * columns.height, _FEW):
-            found.append(f"the cluster of {name} has {size:,} of {columns.height:,} trajectories")
-    losses = (
-        columns.group_by(pl.col("dataset").fill_null(""))
-        .agg(pl.col("reason").count().alias("lost"), pl.len().alias("had"))
-        .sort("dataset")
-    )
-    for name, lost, had in losses.iter_rows():
-        if lost > options.alarm_loss * had and lost >= _FEW:
-            found.append(f"the data set {name} would lose {lost:,} of {had:,} trajectories")
-    return found
 
 
 def _dropped(gone: pl.DataFrame) -> pl.DataFrame:

@@ -16,18 +16,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from pydantic import Field, field_validator
+from pydantic import Field
 
+from adp.curation.clusters import ClusterOptions, alarms, stop_on
 from adp.curation.op import Op, Outcome
 from adp.curation.ops.dedup_semantic.planes import banded_stars
 from adp.curation.ops.dedup_semantic.stars import Rows, exact_stars
 from adp.curation.pool import COLUMNS
-from adp.curation.survivors import DEFAULT_KEEP, KEEP_TEXT, check_keep, in_order, keep_columns
-from adp.curation.vectors import VectorOptions, vectors_of
-from adp_schema.errors import RecipeError
+from adp.curation.survivors import in_order, keep_columns
+from adp.curation.texts.vectors import VectorOptions, vectors_of
 
 if TYPE_CHECKING:
     import polars as pl
@@ -36,45 +36,25 @@ if TYPE_CHECKING:
 
 REASON = "semantic duplicate"
 
-_FEW = 20
-"""Fewer than this many are no reason for an alarm."""
+_SUSPICION = (
+    "which looks like a threshold that is too low or texts that are mostly boilerplate; "
+    "look at the cluster (drop: false with alarm: warn), raise the threshold, or set alarm: warn"
+)
+"""What an alarm looks like, and what to do."""
 
 _SHOWN = 5
 
 
-class DedupSemantic(VectorOptions):
+class DedupSemantic(VectorOptions, ClusterOptions):
     """Options of `dedup_semantic`."""
 
     threshold: float = Field(0.95, gt=0, le=1, description="Least cosine of a duplicate.")
-    attempts: Literal["separate", "together"] = Field(
-        "separate",
-        description="separate: two trajectories with the same task_id of the same data set are "
-        "never duplicates; together: they may be.",
-    )
-    keep: tuple[str, ...] = Field(DEFAULT_KEEP, description=KEEP_TEXT)
-    drop: bool = Field(
-        True, description="Leave out all but the anchors; false only adds the columns."
-    )
     exact_up_to: int = Field(
         200_000,
         ge=0,
         description="With more trajectories than this, candidates come from random planes, which "
         "miss up to 5 in 1,000 of the pairs at the threshold; else no pair is missed.",
     )
-    alarm: Literal["stop", "warn"] = Field(
-        "stop", description="What happens when too much would go: stop the recipe, or say so."
-    )
-    alarm_cluster: float = Field(
-        0.05, gt=0, le=1, description="Share of all trajectories that one cluster may hold."
-    )
-    alarm_loss: float = Field(
-        0.5, gt=0, le=1, description="Share of a data set that may go; fewer than 20 always may."
-    )
-
-    @field_validator("keep")
-    @classmethod
-    def _keep(cls, value: tuple[str, ...]) -> tuple[str, ...]:
-        return tuple(check_keep(value))
 
 
 def run(pool: Pool, options: DedupSemantic) -> Outcome:
@@ -103,13 +83,10 @@ def run(pool: Pool, options: DedupSemantic) -> Outcome:
             "gone": gone,
         }
     ).sort("seq")
-    alarms = _alarms(columns, options)
-    if alarms and options.alarm == "stop":
-        raise RecipeError(
-            f"dedup_semantic: {alarms[0]}, which looks like a threshold that is too low or texts "
-            "that are mostly boilerplate; look at the cluster (drop: false with alarm: warn), "
-            "raise the threshold, or set alarm: warn"
-        )
+    found = alarms(
+        columns.rename({"semantic_cluster": "cluster", "semantic_cluster_size": "size"}), options
+    )
+    stop_on(found, options, _SUSPICION)
     summary = {
         "vectors": {"from": vectors.origin, "zeros": vectors.zeros},
         "search": "exact" if exact else "random planes",
@@ -119,7 +96,7 @@ def run(pool: Pool, options: DedupSemantic) -> Outcome:
         "duplicates": int(gone.sum()),
         "largest_cluster": int(columns["semantic_cluster_size"].max() or 0),  # type: ignore[arg-type]
         "least_similar": _least_similar(columns),
-        "alarms": alarms,
+        "alarms": found,
     }
     return Outcome(
         columns=columns.drop("trajectory_id", "dataset", "gone"),
@@ -138,26 +115,6 @@ def _tasks(ordered: pl.DataFrame, options: DedupSemantic) -> np.ndarray[Any, Any
     number = pl.struct(pl.col("dataset").fill_null(""), "task_id").rank("dense").cast(pl.Int64)
     named = pl.when(pl.col("task_id").is_not_null()).then(number).otherwise(-1)
     return ordered.select(named.alias("task"))["task"].to_numpy()
-
-
-def _alarms(columns: pl.DataFrame, options: DedupSemantic) -> list[str]:
-    """What is suspicious, one phrase each."""
-    import polars as pl
-
-    found = []
-    largest = columns.sort("semantic_cluster_size", "seq", descending=[True, False]).head(1)
-    for size, name in largest.select("semantic_cluster_size", "semantic_cluster").iter_rows():
-        if size > max(options.alarm_cluster * columns.height, _FEW):
-            found.append(f"the cluster of {name} has {size:,} of {columns.height:,} trajectories")
-    losses = (
-        columns.group_by(pl.col("dataset").fill_null(""))
-        .agg(pl.col("gone").sum().alias("lost"), pl.len().alias("had"))
-        .sort("dataset")
-    )
-    for name, lost, had in losses.iter_rows():
-        if lost > options.alarm_loss * had and lost >= _FEW:
-            found.append(f"the data set {name} would lose {lost:,} of {had:,} trajectories")
-    return found
 
 
 def _least_similar(columns: pl.DataFrame) -> list[dict[str, Any]]:

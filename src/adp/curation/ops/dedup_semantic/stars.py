@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from adp.curation.vectors import BLOCK, in_threads, one_thread, squares
+from adp.curation.texts.vectors import BLOCK, in_threads, one_thread, squares
 
 Array = np.ndarray[Any, Any]
 
@@ -44,7 +44,7 @@ class Rows:
     """What is compared.
 
     Attributes:
-        matrix: n x d, as `adp.curation.vectors.unit` makes them, without rows of zeros; in the
+        matrix: n x d, as `texts.vectors.unit` makes them, without rows of zeros; in the
             order in which they would stay.
         task: number of the task of each row; -1 when it may be compared with all.
         threshold: least cosine of a duplicate.

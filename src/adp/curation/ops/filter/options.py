@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field, FiniteFloat, model_validator
 
 from adp.curation.op import OpOptions
 
@@ -38,10 +38,10 @@ class Filter(OpOptions):
     sql: str | None = Field(
         None, description="Condition over the view pool; a trajectory stays where it is true."
     )
-    min: dict[str, float] = Field(
+    min: dict[str, FiniteFloat] = Field(
         default_factory=dict, description="Column -> least value that stays."
     )
-    max: dict[str, float] = Field(
+    max: dict[str, FiniteFloat] = Field(
         default_factory=dict, description="Column -> greatest value that stays."
     )
     preset: Preset | None = Field(None, description="Rules of a known filter.")

@@ -245,7 +245,7 @@ def _hash_steps(partition: Partition, options: tuple[str, str]) -> pl.DataFrame:
     import polars as pl
 
     path, compare = options
-    wanted = pl.read_parquet(Path(path))
+    wanted = pl.read_parquet(Path(path), glob=False)
     steps = partition.read("steps", ["step", "source", "kind", "text", "reasoning"])
     steps = steps.join(wanted, on="seq", how="semi")
     names = ["step", "call", "name", "arguments", "arguments_raw"]

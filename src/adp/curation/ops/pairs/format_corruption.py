@@ -16,7 +16,7 @@ import numpy as np
 from adp.curation.op import Outcome
 from adp.curation.ops.pairs.corruption import Call, damage
 from adp.curation.ops.pairs.found import NOT_PAIRED, PAIRED, Context, Found, Side
-from adp_schema import jsontext
+from adp_schema import ids, jsontext
 from adp_schema.model import Step, ToolCall, Trajectory
 
 if TYPE_CHECKING:
@@ -51,8 +51,9 @@ def run(pool: Pool, options: Pairs) -> Outcome:
     drawn.write_parquet(path)
     rows = pool.map(_damaged, (str(path), pool.seed, options.corruptions), "corruption")
     made: list[Trajectory] = []
+    taken = _taken(pool)
     for row in rows.iter_rows(named=True) if rows.height else ():
-        _pair(found, row, made)
+        _pair(found, row, made, taken)
     inside = {event[0] for event in found.events}
     able = set(candidates["seq"].to_list())
     for seq, _, _ in members.iter_rows():
@@ -91,7 +92,7 @@ def _damaged(partition: Partition, options: tuple[str, int, tuple[str, ...]]) ->
     import polars as pl
 
     path, seed, kinds = options
-    wanted = pl.read_parquet(Path(path))
+    wanted = pl.read_parquet(Path(path), glob=False)
     texts = ["step", "source", "kind", "actor", "turn", "text", "reasoning", "model"]
     steps = partition.read("steps", texts).join(wanted, on=["seq", "step"], how="inner")
     names = ["step", "name", "arguments", "span_start", "span_end", "origin"]
@@ -151,13 +152,22 @@ def offered_names(tools: str | None) -> frozenset[str]:
     return frozenset(name for name in names if isinstance(name, str))
 
 
-def _pair(found: Found, row: dict[str, Any], made: list[Trajectory]) -> None:
+def _taken(pool: Pool) -> set[str]:
+    """Ids that a made-up branch cannot have, such as those of an earlier stage or recipe."""
+    frames = (pool.members, pool.waiting, pool.branches)
+    return {name for frame in frames for name in frame["trajectory_id"]}
+
+
+def _pair(found: Found, row: dict[str, Any], made: list[Trajectory], taken: set[str]) -> None:
     """Make the branch and the pair of one step."""
     seq, step, name = row["seq"], row["step"], row["trajectory_id"]
     if row["corruption"] is None:
         found.event(seq, step, NOT_PAIRED, SOUND, {})
         return
-    branch = _branch(row)
+    base, number = f"{name}/damaged-{step}", 1
+    while ids.numbered(base, number) in taken:
+        number += 1
+    branch = _branch(row, ids.numbered(base, number))
     made.append(branch)
     found.counts[row["corruption"]] += 1
     pair = found.pair(
@@ -172,7 +182,7 @@ def _pair(found: Found, row: dict[str, Any], made: list[Trajectory]) -> None:
     found.event(seq, step, PAIRED, "its call was damaged for the rejected side", evidence)
 
 
-def _branch(row: dict[str, Any]) -> Trajectory:
+def _branch(row: dict[str, Any], name: str) -> Trajectory:
     """A made-up branch of one step."""
     step = Step(
         step=row["step"],
@@ -206,7 +216,7 @@ def _branch(row: dict[str, Any]) -> Trajectory:
             step.prose = (text[: row["span_start"]] + text[row["span_end"] :]).strip()
         step.calls.append(call)
     return Trajectory(
-        trajectory_id=f"{row['trajectory_id']}/damaged-{row['step']}",
+        trajectory_id=name,
         task_id=row["task_id"],
         parent_id=row["trajectory_id"],
         parent_step=row["step"],

@@ -74,7 +74,7 @@ def _rounds(partition: Partition, path: str) -> pl.DataFrame:
     """``seq``, ``steps`` and ``prompt`` of the wanted runs of a partition."""
     import polars as pl
 
-    wanted = pl.read_parquet(Path(path))
+    wanted = pl.read_parquet(Path(path), glob=False)
     steps = partition.read("steps", ["step", "source", "kind", "text"])
     steps = steps.join(wanted, on="seq", how="semi").sort("seq", "step")
     steps = steps.with_columns(agent_steps().fill_null(value=False).alias("own"))

@@ -35,7 +35,7 @@ def group_codes(keys: Places) -> tuple[Places, Places]:
 
 
 def group_statistic(values: Floats, codes: Places, count: int, of: Of) -> Floats:
-    """A statistic of each group; NaN values are left out, and a group without values gets 0.
+    """A statistic of each group: of its finite values; a group without any gets 0.
 
     The variance is that of the population. When the values of a group differ by whole numbers, or
     by halves, quarters and so on, it is exact, so groups of equal variance tie. It never depends
@@ -47,7 +47,7 @@ def group_statistic(values: Floats, codes: Places, count: int, of: Of) -> Floats
         count: number of groups.
         of: which statistic.
     """
-    there = ~np.isnan(values)
+    there = np.isfinite(values)
     order = np.lexsort((values[there], codes[there]))
     values, codes = values[there][order], codes[there][order]
     sizes = np.bincount(codes, minlength=count)

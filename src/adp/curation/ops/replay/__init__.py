@@ -242,7 +242,7 @@ def _noted(source: Input, score: str) -> pl.DataFrame:
     )
     if path is None:
         return none
-    rows = pl.scan_parquet(path)
+    rows = pl.scan_parquet(path, glob=False)
     names = [name for name in rows.collect_schema().names() if name.endswith("replay_score")]
     names += [score] if score in rows.collect_schema().names() else []
     if not names:

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from adp.curation import words as kernel
 from adp.curation.ops.split.near import Near, near_pairs
 from adp.curation.tasks import tasks_of
-from adp.curation.views import views
-from adp.curation.words import I64, U64
+from adp.curation.texts import words as kernel
+from adp.curation.texts.views import views
+from adp.curation.texts.words import I64, U64
 
 if TYPE_CHECKING:
     import polars as pl
@@ -45,7 +45,7 @@ def shingle(partition: Partition, options: Texts) -> pl.DataFrame:
     """
     import polars as pl
 
-    wanted = pl.read_parquet(options.wanted).filter(
+    wanted = pl.read_parquet(options.wanted, glob=False).filter(
         pl.col("seq").is_between(partition.first, partition.last)
     )
     rows = views(partition, ("task",)).select("seq", "text")
@@ -99,7 +99,7 @@ def near_units(pool: Pool, units: pl.DataFrame, size: int, threshold: float, lim
 
     def chunks() -> Iterator[tuple[I64, U64]]:
         for path in paths:
-            frame = pl.read_parquet(path)
+            frame = pl.read_parquet(path, glob=False)
             yield frame["unit"].to_numpy(), frame["hash"].to_numpy()
 
     shingles = int(done["shingles"].sum()) if done.height else 0

@@ -1,4 +1,4 @@
-"""Vectors of trajectories: a column of the pool, or vectors of our own; see `adp.curation.hashed`.
+"""Vectors of trajectories: a column of the pool, or vectors of our own (see `hashed`).
 
 Vectors get length 1. Their numbers are rounded to multiples of 2**-25 (about the precision of
 float32). Products and sums of such numbers are exact in float64, in whatever order they are added,
@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 from pydantic import Field, field_validator
 
-from adp.curation.hashed import hashed_vectors
 from adp.curation.op import OpOptions
-from adp.curation.views import Kind, check_kinds
+from adp.curation.texts.hashed import hashed_vectors
+from adp.curation.texts.views import Kind, check_kinds
 from adp_schema.errors import RecipeError
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from adp.curation.views import views
+from adp.curation.texts.views import views
 
 if TYPE_CHECKING:
     import polars as pl
@@ -60,7 +60,7 @@ class Job:
     """What a worker needs to know.
 
     Attributes:
-        views: which texts; see `adp.curation.views`.
+        views: which texts; see `adp.curation.texts.views`.
         folder: where the counts are.
         documents: number of trajectories that have a word.
         dimensions: of the vectors.

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adp.curation.views import (
+from adp.curation.texts.views import (
     EVERYTHING,
     action_text,
     added_lines,

@@ -15,8 +15,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adp.curation import hashed, partitions
-from adp.curation.vectors import GRID, VectorOptions, column_matrix, squares, unit, vectors_of
+from adp.curation import partitions
+from adp.curation.texts import hashed
+from adp.curation.texts.vectors import GRID, VectorOptions, column_matrix, squares, unit, vectors_of
 from adp_schema.errors import RecipeError
 from tests.curation.pools import open_pool
 from tests.curation.vector_stores import chat_store, one_liners, with_column

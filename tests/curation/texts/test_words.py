@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adp.curation import words as kernel
-from adp.curation.words import lines, read_words, runs
+from adp.curation.texts import words as kernel
+from adp.curation.texts.words import lines, read_words, runs
 
 pieces = st.sampled_from([*"aBbXéÉİ世界かกไकि9² \n\r-_.😀\u200b\u2019", "xyz"])
 texts = st.lists(pieces, max_size=30).map("".join)

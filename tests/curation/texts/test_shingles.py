@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adp.curation import shingles as module
-from adp.curation.shingles import Shingled, shingles
+from adp.curation.texts import shingles as module
+from adp.curation.texts.shingles import Shingled, shingles
 
 Message = list[str]
 Shingle = tuple[bytes, ...]

@@ -1,0 +1,1 @@
+"""The words of trajectories: by role, as n-grams and shingles, as vectors."""
