@@ -107,6 +107,10 @@ class Mask(OpOptions):
         return self.weights.get(policy, self.weight)
 
 
+_SHOWN = 20
+"""Masked steps that the ledger names, of each trajectory and policy."""
+
+
 def run(pool: Pool, options: Mask) -> Outcome:
     """Mask."""
     import polars as pl
@@ -249,9 +253,19 @@ def _events(masked: pl.DataFrame, options: Mask) -> pl.DataFrame:
 
     found = []
     for name in options.policy:
-        counted = masked.filter(pl.col(name)).group_by("seq").agg(pl.len().alias("steps"))
-        for seq, steps in counted.sort("seq").iter_rows():
-            figures = {"policy": name, "steps": steps, "weight": options.weight_of(name)}
+        counted = (
+            masked.filter(pl.col(name))
+            .sort("seq", "step")
+            .group_by("seq")
+            .agg(pl.len().alias("steps"), pl.col("step").head(_SHOWN).alias("which"))
+        )
+        for seq, steps, which in counted.sort("seq").iter_rows():
+            figures = {
+                "policy": name,
+                "steps": steps,
+                "which": which,
+                "weight": options.weight_of(name),
+            }
             found.append((seq, None, "masked", _REASONS[name], json.dumps(figures, sort_keys=True)))
     schema = {
         "seq": pl.Int64, "step": pl.Int32, "verdict": pl.String, "reason": pl.String,
