@@ -262,7 +262,7 @@ def _stage(
     if not folder.exists():
         work = scratch / f"work-{number:02d}"
         work.mkdir(exist_ok=True)
-        progress.note(f"stage {number}: {stage.name} (the last is {len(recipe.ops) - 1})")
+        progress.note(f"stage {number}/{len(recipe.ops) - 1}: {stage.name}")
         before = sum(earlier.name == stage.name for earlier in recipe.ops[:number])
         seed = stage_seed(recipe.seed, stage.name, before)
         pool = state.pool(work, options.folder, seed, options.workers, progress)
