@@ -94,17 +94,30 @@ def open_files(
             con.execute(f"CREATE VIEW {quote_name(view.name)} AS {view.sql}")
         else:
             _create_table_view(con, view, TABLES[view.table], stores, named=named)
-    columns = {}
-    for more in extra:
-        sql = more.sql
-        if more.path is not None:
-            file = quote_text(_as_pattern(address(more.path)))
-            sql = f"SELECT * FROM read_parquet([{file}], hive_partitioning = false)"
-        con.execute(f"CREATE OR REPLACE VIEW {quote_name(more.name)} AS {sql}")
-        found = con.execute(f"SELECT * FROM {quote_name(more.name)} LIMIT 0").description
-        columns[more.name] = [column[0] for column in found]
+    columns = {more.name: _create_extra_view(con, more, address) for more in extra}
     con.execute("SET lock_configuration = true")
     return columns
+
+
+def _create_extra_view(
+    con: duckdb.DuckDBPyConnection, view: ExtraView, address: _Addresses
+) -> list[str]:
+    """Create a view besides those of the stores, and return its columns."""
+    import duckdb
+
+    sql = view.sql
+    if view.path is not None:
+        file = quote_text(_as_pattern(address(view.path)))
+        sql = f"SELECT * FROM read_parquet([{file}], hive_partitioning = false)"
+    try:
+        con.execute(f"CREATE OR REPLACE VIEW {quote_name(view.name)} AS {sql}")
+        found = con.execute(f"SELECT * FROM {quote_name(view.name)} LIMIT 0").description
+    except duckdb.Error as error:
+        raise StoreError(
+            f"cannot read {view.path or view.name}, which the view '{view.name}' shows: "
+            f"{plain(str(error))}"
+        ) from None
+    return [column[0] for column in found]
 
 
 def _create_table_view(

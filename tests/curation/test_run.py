@@ -174,6 +174,15 @@ def test_a_link_makes_the_same_stores(runs, tmp_path):
         materialise(str(tmp_path / "linked"), str(tmp_path / "x"), {"runs": other.root})
 
 
+@pytest.mark.parametrize("text", ["{", "{}", "[]"])
+def test_a_damaged_link_is_one_sentence(text, runs, tmp_path):
+    do(runs, tmp_path / "linked", HALF, link=True)
+    (tmp_path / "linked/curation/linked.json").write_text(text)
+    with pytest.raises(StoreError, match="is damaged or not whole"):
+        materialise(str(tmp_path / "linked"), str(tmp_path / "out"), {"runs": runs.root})
+    assert not (tmp_path / "out").exists()
+
+
 def test_a_stopped_run_does_not_repeat_what_is_done(runs, tmp_path, monkeypatch):
     from adp.curation import run as engine
 

@@ -108,3 +108,26 @@ def test_a_copy_has_the_story_of_what_it_repeats(tmp_path):
     assert story.provenance
     with pytest.raises(StoreError):
         why(str(tmp_path / "out"), f"{copy[:-2]}#x")
+
+
+@pytest.mark.parametrize("name", ["ledger.parquet", "annotations.parquet", "report.json"])
+def test_a_damaged_record_is_one_sentence(curated, name):
+    a, b = str(curated / "a"), str(curated / "b")
+    (curated / "a" / "curation" / name).write_text("junk")
+    with pytest.raises(StoreError, match="is damaged or not whole; make it anew") as error:
+        why(a, "r1")
+    assert "\n" not in str(error.value)
+    if name != "report.json":
+        with pytest.raises(StoreError, match="is damaged or not whole; make it anew"):
+            diff(a, b)
+        with pytest.raises(StoreError, match=r"cannot read .*which the view") as error:
+            Store.open(a).query("SELECT 1")
+        assert "\n" not in str(error.value)
+
+
+def test_a_record_that_is_not_whole_is_one_sentence(curated):
+    (curated / "a" / "curation" / "annotations.parquet").unlink()
+    a, b = str(curated / "a"), str(curated / "b")
+    for ask in (lambda: why(a, "r1"), lambda: diff(a, b)):
+        with pytest.raises(StoreError, match="is damaged or not whole"):
+            ask()

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from adp.curation.ledger import ENDS
+from adp.curation.record import reading
 from adp.curation.why import record_of
 from adp_schema.store import Store
 
@@ -81,12 +82,9 @@ def _fates(path: str, *, detail: bool) -> pl.DataFrame:
     if detail:
         dropped = pl.format("{}: {}", dropped, "reason")
     fate = pl.when(pl.col("verdict") == "dropped").then(dropped).otherwise(pl.col("verdict"))
-    return (
-        ledger.sort("seq", "stage")
-        .unique("trajectory_id", keep="last", maintain_order=True)
-        .select("trajectory_id", fate.alias("fate"))
-        .collect()
-    )
+    ends = ledger.sort("seq", "stage").unique("trajectory_id", keep="last", maintain_order=True)
+    with reading(record):
+        return ends.select("trajectory_id", fate.alias("fate")).collect()
 
 
 def _columns(a: str, b: str) -> dict[str, int]:
@@ -96,8 +94,10 @@ def _columns(a: str, b: str) -> dict[str, int]:
     first, second = record_of(a), record_of(b)
     if first is None or second is None:
         return {}
-    left = pl.read_parquet(first / "annotations.parquet", glob=False)
-    right = pl.read_parquet(second / "annotations.parquet", glob=False)
+    with reading(first):
+        left = pl.read_parquet(first / "annotations.parquet", glob=False)
+    with reading(second):
+        right = pl.read_parquet(second / "annotations.parquet", glob=False)
     skipped = ("seq", "input", "trajectory_id")
     shared = [name for name in left.columns if name in right.columns and name not in skipped]
     joined = left.join(right, on="trajectory_id", how="inner", suffix="$b")

@@ -13,7 +13,7 @@ from adp.core.staged import StagedRun, check_free
 from adp.curation.inputs import Input
 from adp.curation.outputs import BUFFER, Chosen
 from adp.curation.recipe import NAME
-from adp.curation.record import LINKED
+from adp.curation.record import LINKED, reading
 from adp.curation.write import Making, write_stores
 from adp_schema.errors import RecipeError, StoreError, unknown_name
 from adp_schema.gate_files import RECORD
@@ -50,29 +50,32 @@ def materialise(
     record = Path(folder) / RECORD
     if not (record / LINKED).exists():
         raise RecipeError(f"{folder} was not made with adp curate --link; name a recipe instead")
-    linked = json.loads((record / LINKED).read_text(encoding="utf-8"))
-    report = json.loads((record / "report.json").read_text(encoding="utf-8"))
-    names = [spec["name"] for spec in linked["inputs"] if not spec["made"]]
-    if unknown := sorted(set(places) - set(names)):
-        raise RecipeError(unknown_name("input", unknown[0], names))
-    if missing := [name for name in names if name not in places]:
-        wanted = " ".join(f"--input {name}=STORE" for name in missing)
-        raise RecipeError(f"say where the inputs lie: {wanted}")
-    for name in linked["outputs"]:
-        # The folder may come from somebody else, and must not say where else to write.
-        if name and not NAME.fullmatch(name):
-            raise RecipeError(f"{folder} names an output {name!r}; make it anew from its recipe")
-    inputs = [_open(record, index, spec, places) for index, spec in enumerate(linked["inputs"])]
+    with reading(record):
+        linked = json.loads((record / LINKED).read_text(encoding="utf-8"))
+        report = json.loads((record / "report.json").read_text(encoding="utf-8"))
+        names = [spec["name"] for spec in linked["inputs"] if not spec["made"]]
+        if unknown := sorted(set(places) - set(names)):
+            raise RecipeError(unknown_name("input", unknown[0], names))
+        if missing := [name for name in names if name not in places]:
+            wanted = " ".join(f"--input {name}=STORE" for name in missing)
+            raise RecipeError(f"say where the inputs lie: {wanted}")
+        for name in linked["outputs"]:
+            # The folder may come from somebody else, and must not say where else to write.
+            if name and not NAME.fullmatch(name):
+                raise RecipeError(
+                    f"{folder} names an output {name!r}; make it anew from its recipe"
+                )
+        inputs = [_open(record, index, spec, places) for index, spec in enumerate(linked["inputs"])]
+        chosen = [_chosen(record, name, linked) for name in linked["outputs"]]
+        making = Making(
+            report=report,
+            inputs=inputs,
+            trajectories=linked["trajectories"],
+            weights=_frame(record / "weights.parquet"),
+            edits=_frame(record / "edits.parquet"),
+        )
     check_free(Path(out))
     run = StagedRun(out, {**linked["key"], "link": False}, workers)
-    chosen = [_chosen(record, name, linked) for name in linked["outputs"]]
-    making = Making(
-        report=report,
-        inputs=inputs,
-        trajectories=linked["trajectories"],
-        weights=_frame(record / "weights.parquet"),
-        edits=_frame(record / "edits.parquet"),
-    )
     _copy_record(record, Path(out) / RECORD)
     write_stores(making, chosen, run, progress or Silent())
     return dict(report)

@@ -14,6 +14,8 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +25,7 @@ import yaml
 from adp.curation.outputs import Chosen
 from adp.curation.recipe import Recipe
 from adp.curation.stage_files import as_arrow
+from adp_schema.errors import StoreError
 from adp_schema.gate_files import RECORD
 from adp_schema.manifest import write_atomic
 
@@ -34,6 +37,25 @@ if TYPE_CHECKING:
 
 LINKED = "linked.json"
 """In a folder that only links: what its stores are made from."""
+
+
+@contextmanager
+def reading(record: Path) -> Iterator[None]:
+    """Say in one sentence when a record cannot be read.
+
+    Raises:
+        StoreError: a file of it is missing or damaged.
+    """
+    import polars as pl
+
+    kinds = (OSError, ValueError, LookupError, TypeError, pl.exceptions.PolarsError)
+    try:
+        yield
+    except kinds as error:
+        said = str(error).strip().splitlines() or [type(error).__name__]
+        raise StoreError(
+            f"the record {record} is damaged or not whole; make it anew from its recipe ({said[0]})"
+        ) from None
 
 
 def write_record(

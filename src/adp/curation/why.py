@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from adp.core.lookup import find_name
 from adp.curation.ledger import ENDS
+from adp.curation.record import reading
 from adp_schema import location
 from adp_schema.errors import StoreError
 from adp_schema.gate_files import RECORD
@@ -72,7 +73,8 @@ def why(path: str, name: str) -> Story:
 
         story = Story(find_id(store, name))
     else:
-        story = _from_record(record, name)
+        with reading(record):
+            story = _from_record(record, name)
     if store is not None:
         _add_provenance(story, store)
     return story

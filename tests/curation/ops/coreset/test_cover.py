@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from adp.curation.allocate import allocate
 from adp.curation.ops.coreset import cover
-from adp.curation.ops.coreset.allot import allot
 from adp.curation.ops.coreset.cover import coverage
 from adp.curation.texts.vectors import unit
 
@@ -39,7 +39,7 @@ def test_coverage_is_that_of_all_distances(
 
 @given(st.lists(st.integers(0, 40), min_size=1, max_size=8), st.integers(0, 200), st.booleans())
 def test_shares_are_by_largest_remainder(sizes: list[int], total: int, equal: bool) -> None:
-    taken = allot(sizes, total, equal=equal)
+    taken = allocate(total, [Fraction(1 if equal else size) for size in sizes], sizes)
     assert sum(taken) == min(total, sum(sizes))
     assert all(0 <= some <= size for some, size in zip(taken, sizes, strict=True))
     if equal:

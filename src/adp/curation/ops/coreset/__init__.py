@@ -40,13 +40,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from adp.curation.allocate import allocate
 from adp.curation.op import Op, Outcome
 from adp.curation.ops.coreset import sage
-from adp.curation.ops.coreset.allot import allot
 from adp.curation.ops.coreset.cover import Coverage, coverage
 from adp.curation.ops.coreset.facility import facility_location
 from adp.curation.ops.coreset.greedy import Selection, k_center, mmr
@@ -186,7 +187,9 @@ def _stratified(
         raise RecipeError("the expression of strata gives not one value a trajectory; change it")
     stratum = found["stratum"].rank("dense").fill_null(0).to_numpy()
     groups = [np.flatnonzero(stratum == value) for value in np.unique(stratum)]
-    shares = allot([len(rows) for rows in groups], size, equal=options.allocation == "equal")
+    sizes = [len(rows) for rows in groups]
+    equal = options.allocation == "equal"
+    shares = allocate(size, [Fraction(1 if equal else own) for own in sizes], sizes)
     names = found["stratum"].gather([int(rows[0]) for rows in groups]).to_list()
     summary["strata"] = [
         {"stratum": name, "of": len(rows), "kept": share}

@@ -25,9 +25,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from adp.curation.allocate import allocate
 from adp.curation.grouping import group_names
 from adp.curation.op import Op, Outcome
-from adp.curation.ops.mix.allocate import allocate
 from adp.curation.ops.mix.options import Mix, Stage
 from adp.curation.ops.mix.plan import OTHER, Part, check_groups, named_groups, parts
 from adp.curation.ops.mix.report import Row, lines, summary

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from adp.curation.ops.mix.allocate import allocate, exact
+from adp.curation.allocate import allocate, exact
 from adp.curation.ops.mix.options import Mix
 from adp_schema.errors import RecipeError, unknown_name
 

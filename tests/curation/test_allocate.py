@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from adp.curation.ops.mix.allocate import allocate, exact, largest_remainder
+from adp.curation.allocate import allocate, exact, largest_remainder
 
 weights = st.sampled_from([0, 1, 1, 2, 3, 0.35, 0.1, 1e-6, 1e6]) | st.floats(0, 10)
 parts = st.lists(st.tuples(weights, st.integers(0, 40), st.integers(0, 12)), min_size=1, max_size=7)
