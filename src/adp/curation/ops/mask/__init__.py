@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import Field, model_validator
 
 from adp.core.condition import check_condition, own_lines
+from adp.core.suboptimal import SUBOPTIMAL
 from adp.curation.op import Op, OpOptions, Outcome
 from adp.curation.ops.measure import errors
 from adp.curation.ops.measure.partition import Measures, Wanted, flagged
@@ -37,15 +38,6 @@ if TYPE_CHECKING:
     from adp.curation.pool import Pool
 
 Policy = Literal["errors", "history", "actor", "suboptimal", "copied_context", "repeated", "sql"]
-
-SUBOPTIMAL = (
-    "REWARD_PARSING_ERROR",
-    "REWARD_BAD_TOOL_CALL",
-    "REWARD_ERROR_NO_CATEGORY",
-    "REWARD_AGENT_STUCK",
-    "REWARD_FINAL_ANSWER_NO_MATCH",
-)
-"""M3's erroneous categories; a label that holds one of these names counts."""
 
 _REASONS: Mapping[str, str] = {
     "errors": "the call failed or is malformed",
