@@ -86,8 +86,11 @@ class Exporter(Protocol):
     mask: Mask
     """How the format carries the mask."""
     file: str
-    """Name of the data file under the output folder; its ending says how it is written:
-    ``.jsonl`` a row a line, ``.json`` one array, ``.parquet`` by `schema`."""
+    """Name of the data file under the output folder.
+
+    Its ending says how it is written: ``.jsonl`` a row a line, ``.json`` one array, ``.parquet`` by
+    `schema`.
+    """
     options: type[ExporterOptions]
     """What it takes by ``--set``."""
 
@@ -103,8 +106,7 @@ class Exporter(Protocol):
         ...
 
     def files(self, options: ExporterOptions, facts: Mapping[str, Any]) -> Mapping[str, str]:
-        """Further files by name, such as ``README.md`` (always there: how to train on it) or
-        ``dataset_info.json``.
+        """Further files by name; ``README.md``, which says how to train on it, is always there.
 
         Args:
             options: as given.
