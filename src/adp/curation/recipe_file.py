@@ -11,9 +11,9 @@ from typing import Any
 import yaml
 from pydantic import ValidationError
 
+from adp.core.wrong_options import names, sentence
 from adp.curation.recipe import Recipe
 from adp.curation.registry import OPS
-from adp.curation.wrong_options import names, sentence
 from adp_schema.errors import RecipeError, unknown_name
 
 
