@@ -43,7 +43,7 @@ def tokens(
         report = render_store(store, model, out, options, workers=workers, progress=progress)
     lengths = lengths_of(report.files())
     if as_json:
-        print_json({**asdict(report), "lengths": asdict(lengths)})
+        print_json({**vars(report), "lengths": asdict(lengths)})
         return
     screen = console()
     screen.print(pairs(_facts(report, lengths)))
