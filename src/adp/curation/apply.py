@@ -10,11 +10,11 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from adp.core.wrong_options import names, sentence
 from adp.curation.inputs import open_inputs
 from adp.curation.load import load
 from adp.curation.op import Outcome
 from adp.curation.registry import OPS
-from adp.curation.wrong_options import names, sentence
 from adp_schema.errors import RecipeError
 from adp_schema.store import Store
 

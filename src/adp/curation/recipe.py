@@ -29,9 +29,9 @@ from pydantic import (
     model_validator,
 )
 
+from adp.core.wrong_options import names, sentence
 from adp.curation.op import OpOptions
 from adp.curation.registry import OPS
-from adp.curation.wrong_options import names, sentence
 from adp_schema.errors import RecipeError, UsageError
 from adp_schema.ids import digest
 

@@ -1,4 +1,4 @@
-"""What pydantic finds wrong in a recipe or in the options of an op, as one sentence."""
+"""What pydantic finds wrong in a file of options, as one sentence."""
 
 from __future__ import annotations
 
