@@ -157,8 +157,9 @@ class TrainingSection(Section):
         "with LoRA and 1e-6 without.",
     )
     lr_scheduler_type: str = Field("cosine", description="How the learning rate falls.")
-    warmup_ratio: float = Field(0.03, ge=0, lt=1, description="Share of the steps to warm up.")
-    warmup_steps: int | None = Field(None, ge=0, description="Steps to warm up, instead.")
+    warmup_steps: float = Field(
+        0.03, ge=0, description="Steps to warm up; below 1 it is a share of all steps."
+    )
     weight_decay: float = Field(0.0, ge=0, description="Weight decay.")
     max_grad_norm: float = Field(1.0, ge=0, description="Gradients are cut to this norm.")
     optim: str = Field("adamw_torch", description="Optimiser, by its name in transformers.")
@@ -179,7 +180,9 @@ class TrainingSection(Section):
     packing_strategy: Literal["bfd", "bfd_split", "wrapped"] = Field(
         "bfd", description="bfd: best fit decreasing; the others cut rows and are refused."
     )
-    group_by_length: bool = Field(False, description="Put rows of like length into a batch.")
+    train_sampling_strategy: Literal["random", "sequential", "group_by_length"] = Field(
+        "random", description="Order of the rows; KTO takes them as they are."
+    )
     loss_type: Literal["nll", "dft"] = Field("nll", description="SFT: the loss.")
     seed: int = Field(42, ge=0, lt=1 << 32, description="Seed of all that is random.")
     logging_steps: int = Field(1, ge=1, description="Steps between two lines of the log.")
