@@ -63,7 +63,9 @@ class CallForm:
         Returns:
             The calls in order; empty for an answer without calls; None when a call is malformed.
         """
-        text = text[text.rfind(_THOUGHT_END) + len(_THOUGHT_END) :] if _THOUGHT_END in text else text
+        text = (
+            text[text.rfind(_THOUGHT_END) + len(_THOUGHT_END) :] if _THOUGHT_END in text else text
+        )
         if self.middle is not None:
             return self._named(text)
         if self.opening:
@@ -180,9 +182,7 @@ class _Place:
 def _write(renderer: Renderer, count: int) -> str | None:
     """What the template writes for an answer of some calls."""
     ids = ("probe0001", "probe0002")
-    calls = tuple(
-        Call(_NAMES[i], _VALUES[i], json.dumps(_VALUES[i]), ids[i]) for i in range(count)
-    )
+    calls = tuple(Call(_NAMES[i], _VALUES[i], json.dumps(_VALUES[i]), ids[i]) for i in range(count))
     user = Message("user", "probe", 0)
     results = [Message("tool", "probe", 1, call_id=call.call_id, name=call.name) for call in calls]
     chat = Chat("", 0, 0, (user, Message("assistant", "", 1, calls=calls), *results))
