@@ -44,7 +44,6 @@ def common_arguments(config: TrainConfig, out: Path) -> dict[str, Any]:
     training = config.training
     found: dict[str, Any] = {name: getattr(training, name) for name in _AS_THEY_ARE}
     cpu = training.use_cpu or not torch.cuda.is_available()
-    evaluates = config.data.eval_store is not None or config.data.eval_share > 0
     strategy = training.eval_strategy or "epoch"
     reports = list(config.report.report_to)
     if config.report.tensorboard and "tensorboard" not in reports:
@@ -53,13 +52,14 @@ def common_arguments(config: TrainConfig, out: Path) -> dict[str, Any]:
         "output_dir": str(out / "checkpoints"),
         "learning_rate": config.learning_rate,
         "bf16": _bf16(config),
-        "eval_strategy": strategy if evaluates else "no",
+        "eval_strategy": strategy if config.evaluates else "no",
         "use_cpu": cpu,
         "dataloader_pin_memory": not cpu,
         "report_to": reports or "none",
         "run_name": config.report.run_name,
         "disable_tqdm": True,
         "prediction_loss_only": True,
+        "logging_nan_inf_filter": False,
         "ddp_find_unused_parameters": False,
         checkpointing_name(): training.gradient_checkpointing,
     }

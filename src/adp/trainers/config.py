@@ -83,7 +83,14 @@ class DataSection(Section):
     store: str | None = Field(
         None, description="The store; relative to the configuration. Paths and URLs."
     )
+    splits: tuple[str, ...] | None = Field(
+        None, description="Only trajectories of these splits; null: all."
+    )
     eval_store: str | None = Field(None, description="A store to measure the loss on.")
+    eval_splits: tuple[str, ...] | None = Field(
+        None,
+        description="Splits to measure the loss on; of eval_store, or without it of the store.",
+    )
     eval_share: float = Field(
         0.0,
         ge=0,
@@ -274,9 +281,18 @@ class TrainConfig(Section):
 
     @model_validator(mode="after")
     def _fits(self) -> TrainConfig:
-        if self.data.eval_store and self.data.eval_share:
-            raise ValueError("give data.eval_store or data.eval_share, not both")
+        data = self.data
+        if data.eval_share and (data.eval_store or data.eval_splits):
+            raise ValueError("give data.eval_share, or data.eval_store and eval_splits, not both")
+        if data.eval_splits and not data.eval_store and data.splits is None:
+            raise ValueError("with data.eval_splits say by data.splits what is trained on")
         return self
+
+    @property
+    def evaluates(self) -> bool:
+        """Whether there is something to measure the loss on."""
+        data = self.data
+        return bool(data.eval_store or data.eval_splits or data.eval_share)
 
     @property
     def learning_rate(self) -> float:

@@ -16,37 +16,42 @@ class RenderOptions(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     train: Literal["all", "last_step", "last_turn"] = Field(
-        "all",
+        default="all",
         description="Which of the steps that have a weight are trained: all, the last one "
         "(M3's mask_history), or those after the last message of the user.",
     )
     reasoning: Reasoning = Field(
-        "keep",
+        default="keep",
         description="Reasoning that the template is given: of all steps, of none, or of those "
         "after the last message of the user. The template decides how to write it.",
     )
     tools: Literal["template", "text"] = Field(
-        "template",
+        default="template",
         description="Where tools and calls stand: in the template's own form, or as text in the "
         "Hermes manner, for templates that know no tools.",
     )
     parallel_calls: Literal["keep", "split"] = Field(
-        "keep",
+        default="keep",
         description="split: a step with several calls becomes one message for each call with its "
         "result, for templates that take one call a message.",
     )
-    max_length: int | None = Field(None, ge=8, description="Tokens of a row; null: no limit.")
+    max_length: int | None = Field(
+        default=None, ge=8, description="Tokens of a row; null: no limit."
+    )
     window: Window = Field(
-        "drop",
+        default="drop",
         description="What becomes of a row that is too long: drop it; keep_start: keep its first "
         "steps; keep_ends: keep system, task and the last steps; sliding: several rows, each with "
         "system and task, that train every step once.",
     )
     overlap: float = Field(
-        0.25, ge=0, lt=1, description="sliding: share of a window that earlier steps may fill."
+        default=0.25,
+        ge=0,
+        lt=1,
+        description="sliding: share of a window that earlier steps may fill.",
     )
     branches: tuple[str, ...] = Field(
-        (),
+        default=(),
         description="Kinds of branches that are rendered besides the main lines; 'all' for all. "
         "Steps of the parent are context.",
     )
@@ -55,16 +60,25 @@ class RenderOptions(BaseModel):
         description="Given to the chat template by name, such as enable_thinking: false.",
     )
     date: str = Field(
-        "2024-07-26",
+        default="2024-07-26",
         pattern=r"^\d{4}-\d{2}-\d{2}$",
         description="The date that templates write which ask for today's; fixed, so that the "
         "same input gives the same rows.",
     )
     chat_template: str | None = Field(
-        None, description="A chat template in place of the tokenizer's own, as text."
+        default=None, description="A chat template in place of the tokenizer's own, as text."
+    )
+    history: Literal["exact", "one_row"] = Field(
+        default="exact",
+        description="Where the template rewrites history. exact: several rows, in each of which "
+        "the trained steps see what they will see at inference; one_row: one row, as the template "
+        "writes the whole chat.",
+    )
+    trust_remote_code: bool = Field(
+        default=False, description="Run the tokenizer's code that the model brings with it."
     )
     check: Literal["sampled", "all"] = Field(
-        "sampled",
+        default="sampled",
         description="At how many steps it is checked that the row begins with what the model "
         "would see there: at those that may differ by their form, or at all.",
     )

@@ -1,0 +1,36 @@
+"""The tokenizer of a model, by a folder, a name on the Hub, or ``tiny``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from adp.core.tiny import NAME, tiny_tokenizer
+from adp_schema.errors import MissingExtraError, UsageError
+
+
+def load_tokenizer(model: str, *, trust_remote_code: bool = False) -> Any:
+    """Load a tokenizer.
+
+    Args:
+        model: a folder, a name on the Hugging Face Hub, or ``tiny``.
+        trust_remote_code: run the tokenizer code that the model brings with it.
+
+    Raises:
+        UsageError: there is none; says what to do.
+        MissingExtraError: transformers is not installed.
+    """
+    if model == NAME and not Path(model).exists():
+        return tiny_tokenizer()
+    try:
+        from transformers import AutoTokenizer
+    except ImportError as error:
+        raise MissingExtraError("transformers", "train") from error
+    try:
+        return AutoTokenizer.from_pretrained(model, trust_remote_code=trust_remote_code)
+    except (OSError, ValueError, KeyError) as error:
+        words = " ".join(str(error).split())[:300]
+        raise UsageError(
+            f"no tokenizer could be loaded for '{model}' ({words}); give the folder of a model, "
+            f"a name on the Hugging Face Hub, or {NAME}"
+        ) from error

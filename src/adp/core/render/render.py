@@ -1,0 +1,242 @@
+"""From a trajectory to rows of tokens: the one renderer.
+
+renderer = Renderer.load("Qwen/Qwen3-8B", RenderOptions(max_length=8192, window="sliding"))
+for row in renderer.trajectory(store.get("swe/42", resolve=True)).rows:
+    row.input_ids, row.labels
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from adp.core.render.chat import Chat, chats_of
+from adp.core.render.model import load_tokenizer
+from adp.core.render.options import RenderOptions
+from adp.core.render.prepare import choose, plain_tools, prepare
+from adp.core.render.spans import Render, Span, Speller, renders, special_pattern
+from adp.core.render.template import ChatTemplate, TemplateRefusalError
+from adp.core.render.tokens import Encoder, Tokens
+from adp.core.render.windows import fit
+from adp_schema.model import Trajectory
+
+IGNORED = -100
+"""Label of a token that is not trained; what torch's cross entropy leaves out."""
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One row of training data. The arrays have one entry a token.
+
+    Attributes:
+        trajectory_id: where it comes from.
+        seq: its place in the store.
+        segment: stretch between two edits of the context, from 0.
+        window: number of the row among those of its segment, from 0.
+        input_ids: token ids, int32.
+        labels: the ids that are trained, -100 elsewhere, int32.
+        loss_weights: weight in the loss, 0 where nothing is trained, float32.
+        step_index: the step that the token trains, -1 elsewhere, int32.
+        context_cut: whether messages were left out to fit the window.
+        text: the rendered text.
+        spans: the characters of the text that are trained: step, first, end.
+    """
+
+    trajectory_id: str
+    seq: int
+    segment: int
+    window: int
+    input_ids: Array
+    labels: Array
+    loss_weights: Array
+    step_index: Array
+    context_cut: bool
+    text: str
+    spans: tuple[tuple[int, int, int], ...]
+
+
+@dataclass
+class Rendered:
+    """What became of a trajectory or a chat.
+
+    ``steps`` is the number of trained steps that were asked for: those in the rows and those in
+    ``lost`` together.
+
+    Attributes:
+        rows: the rows.
+        steps: steps with a weight.
+        trained: steps that are trained in a row.
+        lost: reason -> number of steps that are in no row.
+        notes: what was written differently, or drifts -> how often.
+        rejected: why the template refused a chat.
+    """
+
+    rows: list[Row] = field(default_factory=list)
+    steps: int = 0
+    trained: int = 0
+    lost: Counter[str] = field(default_factory=Counter)
+    notes: Counter[str] = field(default_factory=Counter)
+    rejected: str | None = None
+
+    def add(self, other: Rendered) -> None:
+        """Take up the rows and counts of another one."""
+        self.rows += other.rows
+        self.steps += other.steps
+        self.trained += other.trained
+        self.lost += other.lost
+        self.notes += other.notes
+        self.rejected = self.rejected or other.rejected
+
+
+class Renderer:
+    """Renders with one tokenizer, its chat template and one set of options.
+
+    Args:
+        tokenizer: a fast tokenizer of transformers with a chat template.
+        options: what is asked for.
+
+    Attributes:
+        tokenizer: the tokenizer.
+        options: the options.
+        template: its chat template.
+        encoder: makes tokens of text.
+
+    Raises:
+        UsageError: the tokenizer has no template, or is not a fast one.
+    """
+
+    def __init__(self, tokenizer: Any, options: RenderOptions | None = None) -> None:
+        self.tokenizer = tokenizer
+        self.options = options or RenderOptions()
+        self.template = ChatTemplate(tokenizer, self.options)
+        self.encoder = Encoder(tokenizer)
+        self._special = special_pattern(tokenizer)
+
+    @classmethod
+    def load(cls, model: str, options: RenderOptions | None = None) -> Renderer:
+        """Load the tokenizer of a model.
+
+        Args:
+            model: a folder, a name on the Hugging Face Hub, or ``tiny``.
+            options: what is asked for.
+
+        Raises:
+            UsageError: there is no such model, or it cannot be used; says what to do.
+            MissingExtraError: transformers is not installed.
+        """
+        options = options or RenderOptions()
+        trust = options.trust_remote_code
+        return cls(load_tokenizer(model, trust_remote_code=trust), options)
+
+    def trajectory(self, trajectory: Trajectory) -> Rendered:
+        """Render a trajectory.
+
+        Args:
+            trajectory: with the steps of its parent, when it is a branch (``resolve=True``);
+                these are context.
+        """
+        first = trajectory.parent_step or 0 if trajectory.parent_id is not None else 0
+        found = chats_of(trajectory, first_step=first)
+        whole = Rendered(steps=found.steps, lost=Counter(found.untrained), notes=found.notes)
+        for chat in choose(found.chats, self.options.train, whole.lost):
+            part = self.chat(chat)
+            part.steps = 0
+            whole.add(part)
+        return whole
+
+    def chat(self, chat: Chat) -> Rendered:
+        """Render a chat. One without a trained message gives no row."""
+        asked = {chat.messages[index].step for index in chat.trained()}
+        found = Rendered(steps=len(asked))
+        if not asked:
+            return found
+        try:
+            ready = prepare(chat, self.options, self.template.forms, found.notes)
+            cut = self._rows(ready, found)
+        except TemplateRefusalError as error:
+            # The counts must add up: what was rendered before does not stand.
+            lost = Counter({f"refused: {error}": len(asked)})
+            return Rendered(steps=len(asked), lost=lost, rejected=str(error))
+        trained = {int(step) for row in found.rows for step in np.unique(row.step_index)} - {-1}
+        found.trained = len(trained)
+        found.lost = +Counter(
+            {
+                "the window is too small": len((asked - trained) & cut),
+                "no token of its own": len(asked - trained - cut),
+            }
+        )
+        return found
+
+    def _rows(self, chat: Chat, found: Rendered) -> set[int]:
+        """Add the rows of a chat; return the steps that no window holds."""
+        limit = self.options.max_length
+        cut: set[int] = set()
+        for render, tokens in self._renders(chat, found.notes):
+            if limit is None or len(tokens.ids) <= limit:
+                self._add(found, chat, render, tokens)
+                continue
+            own = [span.index for span in render.spans]
+            ended = replace(chat, messages=chat.messages[: render.last + 1]).weigh(own)
+            for fitted in fit(ended, self.options, self._measure):
+                cut.update(fitted.lost)
+                if fitted.chat is not None:
+                    for one, ids in self._renders(fitted.chat, found.notes):
+                        if len(ids.ids) <= limit:
+                            self._add(found, fitted.chat, one, ids)
+                        else:
+                            cut.update(fitted.chat.messages[span.index].step for span in one.spans)
+        return cut
+
+    def _measure(self, chat: Chat) -> int:
+        """Tokens of a chat up to its last trained message; of all of it without one."""
+        last = chat.trained()[-1:] or [len(chat.messages) - 1]
+        plain = self.template.plain(chat)[: last[0] + 1]
+        return len(self.encoder.encode(self.template.render(plain, plain_tools(chat))).ids)
+
+    def _renders(self, chat: Chat, notes: Counter[str]) -> Iterator[tuple[Render, Tokens]]:
+        speller = Speller(
+            self.template, self.template.plain(chat), plain_tools(chat), self._special
+        )
+        for render in renders(speller, chat.trained(), notes):
+            yield render, self.encoder.encode(render.text)
+
+    def _add(self, found: Rendered, chat: Chat, render: Render, tokens: Tokens) -> None:
+        """Add a row, unless none of its tokens is trained."""
+        count = len(tokens.ids)
+        weights = np.zeros(count, np.float32)
+        steps = np.full(count, -1, np.int32)
+        for span in render.spans:
+            message = chat.messages[span.index]
+            first, stop, across = tokens.within(span.start, span.end)
+            weights[first:stop] = message.weight
+            steps[first:stop] = message.step
+            found.notes["tokens across the edge of a step, not trained"] += across
+        found.notes = +found.notes
+        if not weights.any():
+            return
+        found.rows.append(
+            Row(
+                trajectory_id=chat.trajectory_id,
+                seq=chat.seq,
+                segment=chat.segment,
+                window=len(found.rows),
+                input_ids=tokens.ids,
+                labels=np.where(weights > 0, tokens.ids, IGNORED).astype(np.int32),
+                loss_weights=weights,
+                step_index=steps,
+                context_cut=chat.cut,
+                text=render.text,
+                spans=tuple(_characters(chat, render.spans)),
+            )
+        )
+
+
+def _characters(chat: Chat, spans: tuple[Span, ...]) -> Iterator[tuple[int, int, int]]:
+    for span in spans:
+        yield chat.messages[span.index].step, span.start, span.end

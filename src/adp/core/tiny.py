@@ -1,0 +1,106 @@
+"""A small tokenizer that is built on the spot, for trials and tests: the model name ``tiny``.
+
+A byte-level BPE over a few hundred pieces, so it holds every text, and a chat template in the
+ChatML manner with tools, parallel calls and reasoning.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from adp_schema.errors import MissingExtraError
+
+NAME = "tiny"
+
+VOCABULARY = 640
+"""Tokens, the special ones included."""
+
+SPECIAL = ("<|pad|>", "<|im_start|>", "<|im_end|>")
+MARKS = ("<tool_call>", "</tool_call>", "<tool_response>", "</tool_response>", "<think>")
+MARKS_END = ("</think>", "<tools>", "</tools>")
+
+TEMPLATE = """\
+{%- set system = messages[0].content if messages and messages[0].role == 'system' else '' %}
+{%- if system or tools %}
+    {{- '<|im_start|>system\\n' + system }}
+    {%- if tools %}
+        {{- '\\n\\n' if system else '' }}
+        {{- 'Tools that you may call, one JSON schema a line:\\n<tools>' }}
+        {%- for tool in tools %}{{- '\\n' + (tool | tojson) }}{%- endfor %}
+        {{- '\\n</tools>\\nA call is written as <tool_call>{\\"name\\": ..., ' }}
+        {{- '\\"arguments\\": {...}}</tool_call>.' }}
+    {%- endif %}
+    {{- '<|im_end|>\\n' }}
+{%- endif %}
+{%- for message in messages %}
+    {%- if message.role == 'assistant' %}
+        {{- '<|im_start|>assistant\\n' }}
+        {%- if message.reasoning_content %}
+            {{- '<think>' + message.reasoning_content + '</think>\\n' }}
+        {%- endif %}
+        {{- message.content or '' }}
+        {%- for call in message.tool_calls or [] %}
+            {{- '\\n' if message.content or not loop.first else '' }}
+            {{- '<tool_call>{\\"name\\": ' + (call.function.name | tojson) }}
+            {{- ', \\"arguments\\": ' }}
+            {{- call.function.arguments if call.function.arguments is string
+                else call.function.arguments | tojson }}
+            {{- '}</tool_call>' }}
+        {%- endfor %}
+        {{- '<|im_end|>\\n' }}
+    {%- elif message.role == 'tool' %}
+        {{- '<|im_start|>tool\\n<tool_response>' + message.content }}
+        {{- '</tool_response><|im_end|>\\n' }}
+    {%- elif message.role == 'user' or not loop.first %}
+        {{- '<|im_start|>' + message.role + '\\n' + message.content + '<|im_end|>\\n' }}
+    {%- endif %}
+{%- endfor %}
+{%- if add_generation_prompt %}{{- '<|im_start|>assistant\\n' }}{%- endif %}
+"""
+
+_WORDS = """
+the a an of to in is it that for on with as are this be at or by not from have you can will what
+which when where how who find look search open read write edit run test file line code error name
+value result call tool function argument string number object list type city weather temperature
+answer question user assistant system message text path query data table column select from where
+yes no true false null none first last next step done ok please thanks need want make use get set
+return print import class def if else while import self python bash command output input exit
+{"name": "search", "arguments": {"query": "weather in Paris", "limit": 10}}
+{"city": "Paris", "unit": "celsius"} {"path": "src/main.py", "line": 12}
+I will look it up. The answer is 42. Let me check the file first. Something went wrong, try again.
+"""
+
+
+def tiny_tokenizer() -> Any:
+    """Build the tokenizer.
+
+    Returns:
+        A ``PreTrainedTokenizerFast`` with a chat template; the same one every time.
+
+    Raises:
+        MissingExtraError: transformers is not installed.
+    """
+    try:
+        from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers, trainers
+        from transformers import PreTrainedTokenizerFast
+    except ImportError as error:
+        raise MissingExtraError("transformers", "train") from error
+    backend = Tokenizer(models.BPE())
+    backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    backend.decoder = decoders.ByteLevel()
+    marks = [AddedToken(mark, normalized=False) for mark in MARKS + MARKS_END]
+    trainer = trainers.BpeTrainer(
+        vocab_size=VOCABULARY - len(marks),
+        special_tokens=list(SPECIAL),
+        initial_alphabet=sorted(pre_tokenizers.ByteLevel.alphabet()),
+        show_progress=False,
+    )
+    backend.train_from_iterator(_WORDS.splitlines(), trainer)
+    backend.add_tokens(marks)
+    return PreTrainedTokenizerFast(
+        tokenizer_object=backend,
+        pad_token=SPECIAL[0],
+        eos_token=SPECIAL[2],
+        chat_template=TEMPLATE,
+        clean_up_tokenization_spaces=False,
+    )
