@@ -36,6 +36,7 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         "diff": ("adp.cli.diff:diff", "Compare what two curations kept."),
     },
     "Train": {
+        "tokens": ("adp.cli.tokens:tokens", "Count the tokens of a store, and those trained."),
         "train": ("adp.cli.train:app", "Train a model on a store: SFT, DPO, KTO, GRPO."),
         "merge-adapter": (
             "adp.cli.merge_adapter:merge_adapter",

@@ -152,6 +152,11 @@ class GrpoSection(Section):
         description="What is asked: the first messages of each task, or what the model saw "
         "before every trained step.",
     )
+    calls_from: Literal["logged", "task"] = Field(
+        "logged",
+        description="Calls that calls and calls_exact expect: those that the run made there, or "
+        "those that the task names.",
+    )
     rewards: tuple[str, ...] = Field(
         (),
         description="Rewards that are added up: answer, calls, calls_exact, format, json, length, "

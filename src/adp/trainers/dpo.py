@@ -9,22 +9,16 @@ from typing import Any
 import pyarrow as pa
 
 from adp.core.progress import Progress
+from adp.core.render.pairs import BadPair, pairs_of
 from adp.core.render.render import Renderer
 from adp.trainers.config import TrainConfig
 from adp.trainers.config_methods import DpoSection
 from adp.trainers.losses import terms
 from adp.trainers.method import Plan
-from adp.trainers.preference import (
-    EVAL,
-    IDS,
-    MASK,
-    TRAIN,
-    Example,
-    Order,
-    policy_and_reference,
-    write_rows,
-)
+from adp.trainers.parts import Part, Parts
+from adp.trainers.preference import policy_and_reference
 from adp.trainers.preference_rows import PairRenderer, PairRow, Tally
+from adp.trainers.prepared import EVAL, IDS, MASK, TRAIN, Example, Order, write_rows
 from adp.trainers.rows import read_arrow
 from adp_schema.store import Store
 
@@ -114,19 +108,27 @@ def dpo_settings(section: DpoSection) -> dict[str, Any]:
     }
 
 
-def examples(store: Store, renderer: Renderer, tally: Tally) -> Iterator[Example]:
+def examples(store: Store, renderer: Renderer, parts: Parts, tally: Tally) -> Iterator[Example]:
     """The pairs of a store as rows.
 
     Args:
         store: holds pairs and trajectories.
         renderer: of the model.
+        parts: what each trajectory is for.
         tally: counts the rows, and the pairs that give none.
     """
-    for row in PairRenderer(renderer).rows(store, tally):
-        yield example(row)
+    pairs = PairRenderer(renderer)
+    for pair in pairs_of(store):
+        if isinstance(pair, BadPair):
+            tally.left_out[pair.reason] += 1
+            continue
+        part = parts.of(pair.chosen.trajectory_id, pair.rejected.trajectory_id)
+        row = pairs.row(pair, tally) if part is not None else None
+        if part is not None and row is not None:
+            yield example(row, part)
 
 
-def example(row: PairRow) -> Example:
+def example(row: PairRow, part: Part) -> Example:
     """One pair as a row of the file."""
     sides = (row.chosen, row.rejected)
     lengths = [len(row.prompt) + len(side.ids) for side in sides]
@@ -139,4 +141,4 @@ def example(row: PairRow) -> Example:
         "rejected_mask": row.rejected.mask.astype("int8"),
     }
     trained = sum(int(side.mask.sum()) for side in sides)
-    return Example(row.task, columns, sum(lengths), trained, max(lengths))
+    return Example(part, columns, sum(lengths), trained, max(lengths))

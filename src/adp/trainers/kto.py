@@ -16,17 +16,10 @@ from adp.trainers.config import TrainConfig
 from adp.trainers.config_methods import KtoSection
 from adp.trainers.kto_rows import kto_rows, rotate
 from adp.trainers.method import Plan
-from adp.trainers.preference import (
-    EVAL,
-    IDS,
-    MASK,
-    TRAIN,
-    Example,
-    Order,
-    policy_and_reference,
-    write_rows,
-)
+from adp.trainers.parts import Parts
+from adp.trainers.preference import policy_and_reference
 from adp.trainers.preference_rows import Tally
+from adp.trainers.prepared import EVAL, IDS, MASK, TRAIN, Example, Order, write_rows
 from adp.trainers.rows import read_arrow
 from adp_schema.store import Store
 
@@ -110,17 +103,18 @@ def _desirable(folder: Path) -> int:
 
 
 def examples(
-    store: Store, renderer: Renderer, tally: Tally, options: KtoSection
+    store: Store, renderer: Renderer, parts: Parts, tally: Tally, options: KtoSection
 ) -> Iterator[Example]:
     """The trajectories of a store as rows.
 
     Args:
         store: the trajectories.
         renderer: of the model.
-        tally: counts rows, and trajectories that give none.
+        parts: what each trajectory is for.
+        tally: counts trajectories that give no row.
         options: what says which are good.
     """
-    for row in kto_rows(store, renderer, options, tally):
+    for part, row in kto_rows(store, renderer, parts, tally, options):
         columns = {
             "source_id": row.source_id,
             "prompt_ids": row.prompt,
@@ -129,4 +123,4 @@ def examples(
             "label": row.label,
         }
         length = len(row.prompt) + len(row.completion.ids)
-        yield Example(row.task, columns, length, int(row.completion.mask.sum()), length)
+        yield Example(part, columns, length, int(row.completion.mask.sum()), length)

@@ -8,7 +8,6 @@ messages of the user and masked steps: they are context there and never in the l
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -16,10 +15,9 @@ import numpy as np
 
 from adp.core.render.chat import Chat
 from adp.core.render.options import RenderOptions
-from adp.core.render.pairs import BadPair, PairChats, pairs_of
+from adp.core.render.pairs import PairChats
 from adp.core.render.render import Renderer, Row
 from adp_schema.errors import UsageError
-from adp_schema.store import Store
 
 Ints = np.ndarray[Any, np.dtype[np.int32]]
 Bools = np.ndarray[Any, np.dtype[np.bool_]]
@@ -46,14 +44,12 @@ class PairRow:
 
     Attributes:
         pair_id: id of the pair.
-        task: id of its task, or of its chosen trajectory.
         prompt: token ids that both sides begin with.
         chosen: the better side.
         rejected: the worse side.
     """
 
     pair_id: str
-    task: str
     prompt: Ints
     chosen: Side
     rejected: Side
@@ -64,29 +60,12 @@ class Tally:
     """What became of the pairs or trajectories.
 
     Attributes:
-        rows: rows made.
-        tokens: tokens of all rows; the prompt of a pair counts for both sides.
-        trained: those in the loss.
         left_out: reason -> number of pairs or trajectories that give no row.
         notes: what was changed, or drifts -> how often.
     """
 
-    rows: int = 0
-    tokens: int = 0
-    trained: int = 0
     left_out: Counter[str] = field(default_factory=Counter)
     notes: Counter[str] = field(default_factory=Counter)
-
-    def add(self, ids: int, trained: int) -> None:
-        """Count a row.
-
-        Args:
-            ids: its tokens.
-            trained: those in the loss.
-        """
-        self.rows += 1
-        self.tokens += ids
-        self.trained += trained
 
 
 class PairRenderer:
@@ -109,26 +88,6 @@ class PairRenderer:
         self._limit = options.max_length
         self._cuts = options.window == "keep_ends"
         self._renderer = Renderer(renderer.tokenizer, whole(options))
-
-    def rows(self, store: Store, tally: Tally) -> Iterator[PairRow]:
-        """The rows of all pairs of a store, in order of their ids.
-
-        Args:
-            store: holds pairs and trajectories.
-            tally: counts the rows, and the pairs that give none.
-        """
-        for pair in pairs_of(store):
-            if isinstance(pair, BadPair):
-                tally.left_out[pair.reason] += 1
-                continue
-            row = self.row(pair, tally)
-            if row is None:
-                continue
-            for side in (row.chosen, row.rejected):
-                tally.tokens += len(row.prompt) + len(side.ids)
-                tally.trained += int(side.mask.sum())
-            tally.rows += 1
-            yield row
 
     def row(self, pair: PairChats, tally: Tally) -> PairRow | None:
         """The row of one pair; None when it gives none, with the reason counted."""
@@ -249,8 +208,7 @@ def _join(pair: PairChats, chosen: Row, rejected: Row, notes: Counter[str]) -> P
         for row in (chosen, rejected)
     ]
     prompt = chosen.input_ids[:length].astype(np.int32)
-    task = pair.pair.task_id or pair.chosen.trajectory_id
-    return PairRow(pair.pair.pair_id or "", task, prompt, sides[0], sides[1])
+    return PairRow(pair.pair.pair_id or "", prompt, sides[0], sides[1])
 
 
 def common_prefix(one: Ints, other: Ints) -> int:

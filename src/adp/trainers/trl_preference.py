@@ -116,7 +116,7 @@ class KtoCollator:
         return batch | _floats(rows, "ref_logps", "ref_KL_logps")
 
 
-class _Exact:
+class Exact:
     """What both trainers share: rows as they are, and only the trained adapter on disk."""
 
     base_is_reference = False
@@ -139,7 +139,7 @@ class _Exact:
             shutil.rmtree(folder)
 
 
-class ExactDPOTrainer(_Exact, DPOTrainer):  # type: ignore[misc]
+class ExactDPOTrainer(Exact, DPOTrainer):  # type: ignore[misc]
     """TRL's DPOTrainer on rows of tokens with masks."""
 
     def _precompute_ref_logps(self, dataset: Any, name: str, batch_size: int) -> Any:
@@ -148,7 +148,7 @@ class ExactDPOTrainer(_Exact, DPOTrainer):  # type: ignore[misc]
         return super()._precompute_ref_logps(dataset, name, batch_size)
 
 
-class ExactKTOTrainer(_Exact, KTOTrainer):  # type: ignore[misc]
+class ExactKTOTrainer(Exact, KTOTrainer):  # type: ignore[misc]
     """TRL's KTOTrainer on rows of tokens with masks."""
 
     def _precompute_ref_logps(self, dataset: Any, name: str, batch_size: int) -> Any:
