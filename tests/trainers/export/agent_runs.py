@@ -71,12 +71,12 @@ class Run:
 
     Attributes:
         turns: its steps.
-        branch: whether it starts from the run before it, after that one's first step.
+        branch: of a branch, how many steps of the run before it it keeps; 0 for a main line.
         success: whether it solved its task.
     """
 
     turns: tuple[Turn, ...] = (Turn("user"), Turn())
-    branch: bool = False
+    branch: int = 0
     success: bool | None = None
     columns: dict[str, Any] = field(default_factory=dict)
 
@@ -94,7 +94,7 @@ turns = st.builds(
 runs = st.builds(
     Run,
     turns=st.lists(turns, max_size=5).map(lambda found: (Turn("user"), *found)),
-    branch=st.booleans(),
+    branch=st.sampled_from([0, 0, 1, 2, 3]),
     success=st.sampled_from([None, True, False]),
 )
 
@@ -109,18 +109,19 @@ def write_runs(
 ) -> Store:
     """Write a store of runs, in order, and of pairs."""
     builder = RowBuilder()
-    before: Run | None = None
+    before = 0
     for number, run in enumerate(described):
         builder.begin(Origin(seq=number * 10, dataset="d"))
-        first = 1 if run.branch and before is not None else 0
+        kept = min(run.branch, before)
         columns = {"source_id": f"r{number}", "tools": TOOLS, "success": run.success, **run.columns}
-        if first:
-            columns |= {"parent_id": f"d/r{number - 1}", "parent_step": 1, "branch_kind": "rewind"}
+        if kept:
+            columns |= {"parent_id": f"d/r{number - 1}", "parent_step": kept}
+            columns["branch_kind"] = "rewind"
         builder.trajectory(columns)
-        for place, turn in enumerate(run.turns[first:] if first else run.turns):
+        for place, turn in enumerate(run.turns):
             _step(builder, word(number, place), turn)
         builder.finish()
-        before = run
+        before = kept + sum(1 + turn.edit for turn in run.turns)
     for pair in pairs:
         builder.pair(pair)
     return write_store(folder, builder)
@@ -155,12 +156,10 @@ def _step(builder: RowBuilder, own: str, turn: Turn) -> None:
 def weighed(described: Iterable[Run], *, branches: bool) -> dict[str, Turn]:
     """The words of the steps that have a weight, by the description alone."""
     found: dict[str, Turn] = {}
-    before = False
     for number, run in enumerate(described):
-        branch = run.branch and before
-        before = True
-        own = run.turns[1:] if branch else run.turns
-        if branch and not branches:
-            continue
-        found |= {word(number, place): turn for place, turn in enumerate(own) if turn.counts}
+        # A branch of a run without steps would be a main line; every run has one at least.
+        if not (run.branch and number) or branches:
+            found |= {
+                word(number, place): turn for place, turn in enumerate(run.turns) if turn.counts
+            }
     return found

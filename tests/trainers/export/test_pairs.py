@@ -35,7 +35,7 @@ def store(tmp_path):
         pair("same", (0, 1, 2), (0, 1, 2)),
         pair("gone", (0, 1, 2), (7, 1, 2)),
     ]
-    return write_runs(tmp_path / "store", [LONG, Run(LONG.turns, branch=True)], pairs)
+    return write_runs(tmp_path / "store", [LONG, Run(LONG.turns[1:], branch=1)], pairs)
 
 
 def test_a_side_of_several_steps_is_refused(tmp_path, store):

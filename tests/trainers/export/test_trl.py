@@ -75,7 +75,7 @@ def store(tmp_path):
         Run(LOOP, success=True),
         Run(TALK, success=False),
         Run((Turn("user"), Turn(calls=1), Turn()), success=True),
-        Run((Turn("user"), Turn(calls=1)), branch=True, success=False),
+        Run((Turn(calls=1),), branch=1, success=False),
         Run(TALK, success=True),
     ]
     return write_runs(tmp_path / "store", described, [pair])
