@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypedDict
 
+from adp.growing import grow, seal
 from adp.training import render
 from adp.version import __version__
 
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     from adp.curation.run import Curated
     from adp.trainers.export.run import RowsReport
     from adp.workflows.validate import ValidationReport
-    from adp_schema.growing import GrowingStore
     from adp_schema.model import (
         Link,
         Media,
@@ -353,56 +353,6 @@ def drop(
     options = DropOptions(note=note, drop_rejects=drop_rejects, workers=workers)
     run(select(os.fspath(store), where), os.fspath(out), options=options)
     return open(out)
-
-
-class GrowKeywords(TypedDict, total=False):
-    """What `grow` takes besides the store: when a journal becomes a shard."""
-
-    seal_bytes: int | None
-    seal_count: int | None
-    seal_seconds: float | None
-
-
-def grow(path: PathText, **options: Unpack[GrowKeywords]) -> GrowingStore:
-    """Make a store that trajectories are appended to, or go on with one.
-
-    Args:
-        path: folder of the store.
-        **options: any of these; a journal becomes a shard when the first one is reached.
-            seal_bytes: size of a journal; None means 64 MiB.
-            seal_count: number of trajectories in it.
-            seal_seconds: its age at an append.
-
-    Returns:
-        The store: ``append(trajectory)`` returns when it is safe on the disk. `adp.open` reads
-        what it holds at the moment, and `adp.seal` ends it.
-
-    Raises:
-        OutputExistsError: the folder holds a finished store or something else.
-        StoreError: the folder cannot be written to.
-    """
-    import os
-
-    from adp_schema.store import Store
-
-    return Store.grow(os.fspath(path), **options)
-
-
-def seal(path: PathText) -> Store:
-    """End a growing store, and open the finished one.
-
-    Args:
-        path: folder of the store. Sealing again does nothing; a stopped call is to be repeated.
-
-    Raises:
-        StoreError: the folder holds no growing store, or its disk is full.
-    """
-    import os
-
-    from adp_schema.ending import seal as run
-
-    run(os.fspath(path))
-    return open(path)
 
 
 def _opened(store: PathText | Store) -> Store:
