@@ -24,7 +24,7 @@ venv: $(INSTALLED) ## Make the environment; the other targets do it by themselve
 
 $(INSTALLED): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,train,deepspeed]'
 	@touch $@
 
 demo: $(INSTALLED) ## Show what the tool does, on a small example

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypedDict
 
+from adp.training import render
 from adp.version import __version__
 
 if TYPE_CHECKING:
@@ -61,6 +62,7 @@ __all__ = [
     "merge",
     "open",
     "query",
+    "render",
     "seal",
     "validate",
 ]

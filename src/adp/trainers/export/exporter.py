@@ -28,6 +28,14 @@ Mask = Literal["tokens", "weights", "binary", "last", "all"]
 - ``all``: every message of an assistant is trained, always.
 """
 
+Takes = Literal["chats", "pairs", "prompts"]
+"""What an exporter gets, and what is counted.
+
+- ``chats``: what the model saw, with the trained steps; steps are counted.
+- ``pairs``: both sides of a preference pair; pairs are counted.
+- ``prompts``: what stands before the first step of the agent; trajectories are counted.
+"""
+
 
 class ExporterOptions(BaseModel):
     """Options that every exporter takes; given as ``--set NAME=VALUE``."""
@@ -35,10 +43,69 @@ class ExporterOptions(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     expand: bool = Field(
-        False,
+        default=False,
         description="Write one row for each trained step, with what came before it as context, "
         "where the format cannot mark single steps.",
     )
+    train: Literal["all", "last_step", "last_turn"] = Field(
+        default="all",
+        description="Which of the steps that have a weight are trained: all, the last one, or "
+        "those after the last message of the user.",
+    )
+    reasoning: Literal["keep", "strip", "last_turn"] = Field(
+        default="keep",
+        description="Reasoning that is written: of all steps, of none, or of those after the last "
+        "message of the user.",
+    )
+    tools: Literal["own", "text"] = Field(
+        default="own",
+        description="Where tools and calls stand: in the format's own fields, or as text in the "
+        "Hermes manner.",
+    )
+    fractions: Literal["refuse", "ones"] = Field(
+        default="refuse",
+        description="Weights that are neither 0 nor 1, where the format knows no others: refuse "
+        "the export, or write them as 1.",
+    )
+    unfit: Literal["refuse", "leave_out"] = Field(
+        default="refuse",
+        description="Chats whose mask the format cannot carry: refuse the export, or leave them "
+        "out, counted.",
+    )
+
+
+class PairOptions(ExporterOptions):
+    """Options of exporters of pairs."""
+
+    multi_turn: Literal["refuse", "cut", "leave_out"] = Field(
+        default="refuse",
+        description="Pairs of which a side has several steps, where the format knows one message a "
+        "side: refuse the export; cut both sides to the first step in which they differ; or leave "
+        "these pairs out.",
+    )
+
+
+@dataclass(frozen=True)
+class Form:
+    """What an exporter writes under given options.
+
+    Attributes:
+        takes: what `Exporter.rows` gets.
+        mask: how the mask is carried.
+        file: name of the data file.
+        model: whether rows are made of tokens: then each item has `Item.rendered`.
+        unique: whether a row that is equal to an earlier one is left out.
+        mix: column by whose values the rows are mixed evenly; None keeps the order of the store.
+        instead: what to do where the mask cannot be carried: the end of a sentence.
+    """
+
+    takes: Takes
+    mask: Mask
+    file: str
+    model: bool = False
+    unique: bool = False
+    mix: str | None = None
+    instead: str = "choose another exporter; adp formats lists them"
 
 
 @dataclass(frozen=True)
@@ -46,15 +113,20 @@ class Item:
     """What one call of `Exporter.rows` gets.
 
     Attributes:
-        chat: a chat; of an exporter that takes pairs, None.
-        pair: a pair; of an exporter that takes chats, None.
+        chat: a chat; of an exporter that takes pairs, None. Of one that takes prompts, the
+            messages before the first step of the agent. When only the last message can be
+            trained, the chat ends with it.
+        pair: a pair; of an exporter that takes chats, None. When only the last message can be
+            trained, each side ends with it, and everything before it is common to both.
         trajectory: where the chat comes from (without its parent's steps), with its task; of a
             pair, that of the chosen side.
+        rendered: the chat as tokens (`adp.core.render.render.Rendered`), for a form with a model.
     """
 
     chat: Chat | None
     pair: PairChats | None
     trajectory: Trajectory
+    rendered: Any = None
 
 
 @dataclass
@@ -62,9 +134,9 @@ class Tally:
     """What became of the steps and items of an export.
 
     Attributes:
-        rows: rows written.
-        trained: trained steps in them.
-        left_out: reason -> number of trained steps (of pairs: pairs) that are in no row.
+        rows: rows written; the runner counts them.
+        trained: what is in them: steps, pairs or trajectories; the runner counts them.
+        left_out: reason -> number of trained steps (pairs, trajectories) that are in no row.
         changed: what was written differently from the store -> how often.
     """
 
@@ -75,19 +147,26 @@ class Tally:
 
 
 class Exporter(Protocol):
-    """A trainer's format. Methods are pure: no clock, randomness or network."""
+    """A trainer's format. Methods are pure: no clock, randomness or network.
+
+    One whose form depends on its options has a method ``form(options) -> Form`` besides; then
+    `takes`, `mask` and `file` are those of its default options. See `form_of`.
+    """
 
     name: str
     """Name for ``--to``, such as ``trl-sft``."""
     title: str
     """One line for ``adp formats``."""
-    takes: Literal["chats", "pairs"]
+    takes: Takes
     """What `rows` gets."""
     mask: Mask
     """How the format carries the mask."""
     file: str
-    """Name of the data file under the output folder; its ending says how it is written:
-    ``.jsonl`` a row a line, ``.json`` one array, ``.parquet`` by `schema`."""
+    """Name of the data file under the output folder.
+
+    Its ending says how it is written: ``.jsonl`` a row a line, ``.json`` one array, ``.parquet`` by
+    `schema`.
+    """
     options: type[ExporterOptions]
     """What it takes by ``--set``."""
 
@@ -103,11 +182,22 @@ class Exporter(Protocol):
         ...
 
     def files(self, options: ExporterOptions, facts: Mapping[str, Any]) -> Mapping[str, str]:
-        """Further files by name, such as ``README.md`` (always there: how to train on it) or
-        ``dataset_info.json``.
+        """Further files by name; ``README.md``, which says how to train on it, is always there.
 
         Args:
             options: as given.
-            facts: rows, trained steps, what was left out, name of the store.
+            facts: ``exporter``, ``store`` (its name), ``file``, ``rows``, ``unit`` (steps, pairs
+                or trajectories), ``in_store``, ``in_rows``, ``left_out``, ``changed``,
+                ``command`` (the call that makes the export again). `adp.trainers.export.readme`
+                writes what all pages have in common.
         """
         ...
+
+
+def form_of(exporter: Exporter, options: ExporterOptions) -> Form:
+    """What an exporter writes under some options."""
+    own = getattr(exporter, "form", None)
+    if own is not None:
+        form: Form = own(options)
+        return form
+    return Form(exporter.takes, exporter.mask, exporter.file)
