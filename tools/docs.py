@@ -31,6 +31,7 @@ from tools.check_page import checks_page
 from tools.markdown import NOTE, cell
 from tools.ops_page import ops_page, recipe_schema
 from tools.redaction_page import redaction_page
+from tools.train_page import train_page, train_schema
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 ROWS = (
@@ -250,6 +251,8 @@ PAGES: dict[str, Callable[[], str]] = {
     "redaction.md": redaction_page,
     "ops.md": ops_page,
     "recipe.schema.json": recipe_schema,
+    "train-config.md": train_page,
+    "train-config.schema.json": train_schema,
     **format_pages.PAGES,
 }
 
