@@ -61,6 +61,10 @@ ZeroOption = Annotated[
 DryOption = Annotated[
     bool, typer.Option("--dry-run", help="Print what would be trained, and stop.")
 ]
+PythonOption = Annotated[
+    bool,
+    typer.Option("--allow-python", help="Let rewards be Python functions: module:function."),
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print the record as JSON.")]
 
 
@@ -77,6 +81,7 @@ def _command(method: str, summary: str) -> None:
         launch: LaunchOption = None,
         zero: ZeroOption = None,
         dry_run: DryOption = False,
+        allow_python: PythonOption = False,
         as_json: JsonOption = False,
     ) -> None:
         given = {
@@ -87,7 +92,7 @@ def _command(method: str, summary: str) -> None:
             "launch.zero": zero,
         }
         more = {path: value for path, value in given.items() if value is not None}
-        _train(config, settings or [], more, out, (resume, dry_run, as_json))
+        _train(config, settings or [], more, out, (resume, dry_run, as_json, allow_python))
 
     command.__doc__ = (
         f"{summary}\n\nBefore it starts it prints rows, tokens, what was dropped and the steps to "
@@ -112,12 +117,12 @@ def _train(
     settings: list[str],
     more: dict[str, Any],
     out: str | None,
-    switches: tuple[bool, bool, bool],
+    switches: tuple[bool, bool, bool, bool],
 ) -> None:
     from adp.trainers.config_file import read_config
     from adp.trainers.run import TrainOptions, plan_run, train
 
-    resume, dry_run, as_json = switches
+    resume, dry_run, as_json, allow_python = switches
     config, foreign = read_config(path, settings, more)
     if foreign is not None and not as_json:
         _say_mapped(foreign, path or "")
@@ -126,7 +131,7 @@ def _train(
         raise UsageError("say where the result goes: -o OUT; or only look: --dry-run")
     if dry_run:
         with Silent() if as_json else Console("rendering") as progress:
-            plan = plan_run(config, progress)
+            plan = plan_run(config, progress, allow_python=allow_python)
         if as_json:
             return print_json({"plan": plan.plain(), **_mapped(foreign)})
         _say_plan(config, plan)
@@ -141,6 +146,7 @@ def _train(
             ["adp", *sys.argv[1:]],
             not as_json,
             None if as_json else lambda plan: _say_plan(config, plan),
+            allow_python,
             steps,
         )
         done = train(config, str(target), options, progress)

@@ -32,6 +32,7 @@ from adp.trainers.method import METHODS, Plan
 from adp.trainers.model import build_tiny, check_installed
 from adp.trainers.record import RECORD, write_record
 from adp.trainers.refuse import refuse
+from adp.trainers.rewards import check_python
 from adp.trainers.work import (
     CHECKPOINTS,
     JOB,
@@ -57,6 +58,7 @@ class TrainOptions:
         command: the words of the call, for the record.
         shown: tell the progress also from other processes.
         told: called with the plan before the training starts.
+        allow_python: let rewards be Python functions that the configuration names.
         steps: told about each step.
     """
 
@@ -64,6 +66,7 @@ class TrainOptions:
     command: Sequence[str] = ()
     shown: bool = False
     told: Callable[[Plan], None] | None = None
+    allow_python: bool = False
     steps: Progress = field(default_factory=Silent)
 
 
@@ -80,12 +83,15 @@ class Trained:
     record: dict[str, Any] | None = None
 
 
-def plan_run(config: TrainConfig, progress: Progress | None = None) -> Plan:
+def plan_run(
+    config: TrainConfig, progress: Progress | None = None, *, allow_python: bool = False
+) -> Plan:
     """What a run would do; nothing is written and no model is loaded.
 
     Args:
         config: the run.
         progress: told about the rendering.
+        allow_python: let rewards be Python functions that the configuration names.
 
     Raises:
         UsageError: what does not go well together.
@@ -93,6 +99,7 @@ def plan_run(config: TrainConfig, progress: Progress | None = None) -> Plan:
     """
     check_installed()
     refuse(config)
+    _check_python(config, allow_python)
     config = config.resolved()
     with tempfile.TemporaryDirectory(prefix="adp-train-") as folder:
         return _prepare(config, Path(folder), progress or Silent())
@@ -120,8 +127,9 @@ def train(
     """
     check_installed()
     refuse(config)
-    config = config.resolved()
     options, progress = options or TrainOptions(), progress or Silent()
+    _check_python(config, options.allow_python)
+    config = config.resolved()
     target = Path(out)
     lock = FileLock(target.with_name(f".{target.name}.lock"), timeout=0)
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -130,6 +138,12 @@ def train(
             return _train(config, target, options, progress)
     except Timeout:
         raise OutputExistsError(f"another run is writing {out}; wait for it") from None
+
+
+def _check_python(config: TrainConfig, allowed: bool) -> None:
+    """Check that code which the configuration names may run."""
+    if config.method == "grpo":
+        check_python(config.grpo, allowed)
 
 
 def _train(config: TrainConfig, out: Path, options: TrainOptions, progress: Progress) -> Trained:
