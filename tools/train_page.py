@@ -15,7 +15,7 @@ _READERS: tuple[tuple[str, str, dict[str, Rule]], ...] = (
     (
         "M3 and LLaMA-Factory",
         "`train_lora.json`: settings of LLaMA-Factory in one flat file. Of a DPO run the losses "
-        "are mapped by the table in [training.md](training.md).",
+        "are mapped by the table in [dpo-losses.md](dpo-losses.md).",
         llamafactory.RULES,
     ),
     ("Tiny Tool Use", "Sections `model`, `training`, `data`, ...", playground.RULES),
@@ -31,8 +31,8 @@ def train_page() -> str:
         NOTE,
         "",
         "`adp train sft|dpo|kto|grpo --config train.yaml` reads these settings; a word that is not",
-        "here is an error. Names are those of TRL, PEFT and transformers. `--set lora.r=64` changes",
-        "one. [train-config.schema.json](train-config.schema.json) is for editors:",
+        "here is an error. Names are those of TRL, PEFT and transformers. `--set lora.r=64`",
+        "changes one. [train-config.schema.json](train-config.schema.json) is for editors:",
         "",
         "```yaml",
         "# yaml-language-server: $schema=docs/train-config.schema.json",

@@ -14,9 +14,7 @@ from adp.trainers.config_file import read_config
 from adp_schema.store import Store
 from tests.trainers.pair_stores import call, run, say, write_pairs
 
-WORDS = (
-    "weather paris table column file line error value query limit path number string read".split()
-)
+WORDS = ("weather", "paris", "table", "column", "file", "line", "error", "value", "query", "limit")
 
 
 def write_runs(folder: Path, count: int = 8, weights: tuple[float | None, ...] = (None,)) -> Store:

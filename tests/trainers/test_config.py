@@ -116,6 +116,8 @@ def test_the_hash_is_of_what_decides_the_result() -> None:
         assert (TrainConfig.model_validate(given).hash() == base.hash()) is same, given
 
 
+FOUR_BITS = {"model_name_or_path": "m", "load_in_4bit": True}
+
 REFUSED: list[tuple[dict[str, Any], str]] = [
     ({}, "data.store"),
     ({"data": "s", "model": "m"}, "render.max_length is missing"),
@@ -127,12 +129,12 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"lora": {"init_lora_weights": "pissa"}, "launch": {"zero": 3}}, "whole weights"),
     ({"lora": {"target_modules": ["q_proj", "lm_head"]}}, "lm_head"),
     ({"method": "kto"}, "per_device_train_batch_size to 2"),
-    ({"model": {"model_name_or_path": "m", "load_in_4bit": True}, "lora": None}, "cannot be trained"),
-    ({"model": {"model_name_or_path": "m", "load_in_4bit": True}, "launch": {"zero": 3}}, "ZeRO-3"),
-    ({"model": {"model_name_or_path": "m", "load_in_4bit": True}}, "need a GPU"),
+    ({"model": FOUR_BITS, "lora": None}, "cannot be trained"),
+    ({"model": FOUR_BITS, "launch": {"zero": 3}}, "ZeRO-3"),
+    ({"model": FOUR_BITS}, "need a GPU"),
     ({"training": {"packing": True, "packing_strategy": "wrapped"}}, "see one another"),
     ({"training": {"packing": True, "packing_strategy": "bfd_split"}}, "cuts rows"),
-    ({"training": {"packing": True}, "model": {"attn_implementation": "paged"}}, "keeps packed rows"),
+    ({"training": {"packing": True}, "model": {"attn_implementation": "paged"}}, "keeps packed"),
     ({"method": "dpo", "training": {"packing": True}}, "only SFT"),
     ({"training": {"bf16": True, "fp16": True}}, "not both"),
     ({"training": {"fp16": True}}, "CPU"),
@@ -161,9 +163,9 @@ def test_what_goes_wrong_is_refused(given: dict[str, Any], said: str) -> None:
         ({"launch": {"processes": 4}}, Machine(gpus=2), "needs as many GPUs"),
         ({"launch": {"zero": 2}}, Machine(deepspeed=False), "adp[deepspeed]"),
         ({"training": {"bf16": True}}, Machine(gpus=1, bf16=False), "bfloat16"),
-        ({"model": {"model_name_or_path": "m", "load_in_4bit": True}}, Machine(gpus=1), "bitsandbytes"),
+        ({"model": FOUR_BITS}, Machine(gpus=1), "bitsandbytes"),
         (
-            {"model": {"model_name_or_path": "m", "load_in_4bit": True}},
+            {"model": FOUR_BITS},
             Machine(gpus=1, bitsandbytes=True),
             None,
         ),
