@@ -324,7 +324,7 @@ def test_a_prompt_for_each_step(tmp_path):
 
 def test_long_prompts_and_too_few_of_them(tmp_path):
     write_tasks(tmp_path / "s")
-    with pytest.raises(EmptyResultError, match="longer than max_prompt_length: 4"):
+    with pytest.raises(EmptyResultError, match="longer than max_prompt_length: 5"):
         prepared(tmp_path, max_prompt_length=8)
     with pytest.raises(UsageError, match="does not divide the 2 answers of a step"):
         prepared(tmp_path, num_generations=3)
