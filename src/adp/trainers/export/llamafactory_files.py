@@ -49,7 +49,6 @@ gradient_accumulation_steps: 8
 learning_rate: {learning_rate}
 num_train_epochs: 1.0
 lr_scheduler_type: cosine
-warmup_ratio: 0.03
 bf16: true
 gradient_checkpointing: true
 logging_steps: 10
