@@ -33,6 +33,7 @@ from tools.loss_page import losses_page
 from tools.markdown import NOTE, cell
 from tools.ops_page import ops_page, recipe_schema
 from tools.redaction_page import redaction_page
+from tools.train_page import train_page, train_schema
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 ROWS = (
@@ -253,6 +254,8 @@ PAGES: dict[str, Callable[[], str]] = {
     "ops.md": ops_page,
     "recipe.schema.json": recipe_schema,
     "dpo-losses.md": losses_page,
+    "train-config.md": train_page,
+    "train-config.schema.json": train_schema,
     **format_pages.PAGES,
 }
 

@@ -111,7 +111,6 @@ def test_templates_without_calls_or_with_another_form():
 def test_calls_written_as_tags_are_read_by_the_parser_of_transformers():
     tags = renderer("qwen3_5_nothink")
     assert call_form(tags) is None
-    tags.tokenizer.chat_template = tags.template.text
     section = GrpoSection.model_validate({"rewards": ["calls"]})
     (reward,) = make_rewards(section, tags, Path())
     text = "<tool_call>\n<function=search>\n<parameter=query>\nx\n</parameter>\n</function>\n"
@@ -243,7 +242,7 @@ def test_python_only_when_it_is_allowed(forms, tmp_path):
     ("values", "words"),
     [
         ({}, "grpo.rewards is empty; name some of answer, calls"),
-        ({"rewards": ["anser"]}, "answer"),
+        ({"rewards": ["answers"]}, "answer"),
         ({"rewards": ["no_such_module:f"]}, "cannot be loaded"),
         ({"rewards": ["json:no_such"]}, "cannot be loaded"),
         ({"rewards": ["json"], "reward_weights": [1, 2]}, "2 numbers for 1 rewards"),

@@ -129,18 +129,26 @@ def _train(
     target = out or config.output_dir
     if target is None and not dry_run:
         raise UsageError("say where the result goes: -o OUT; or only look: --dry-run")
-    with Silent() if as_json else Console("training", "steps") as progress:
-        if dry_run:
+    if dry_run:
+        with Silent() if as_json else Console("rendering") as progress:
             plan = plan_run(config, progress, allow_python=allow_python)
-            if as_json:
-                print_json({"plan": plan.plain(), **_mapped(foreign)})
-            else:
-                _say_plan(config, plan)
-                console().print("dry run: nothing was trained")
-            return
-        told = None if as_json else lambda plan: _say_plan(config, plan)
-        command = ["adp", *sys.argv[1:]]
-        options = TrainOptions(resume, command, not as_json, told, allow_python)
+        if as_json:
+            return print_json({"plan": plan.plain(), **_mapped(foreign)})
+        _say_plan(config, plan)
+        return console().print("dry run: nothing was trained")
+    quiet = Silent()
+    with (
+        quiet if as_json else Console("rendering") as progress,
+        quiet if as_json else Console("training", "steps") as steps,
+    ):
+        options = TrainOptions(
+            resume,
+            ["adp", *sys.argv[1:]],
+            not as_json,
+            None if as_json else lambda plan: _say_plan(config, plan),
+            allow_python,
+            steps,
+        )
         done = train(config, str(target), options, progress)
     if as_json:
         print_json({**(done.record or {}), **_mapped(foreign)})
