@@ -111,7 +111,6 @@ def test_templates_without_calls_or_with_another_form():
 def test_calls_written_as_tags_are_read_by_the_parser_of_transformers():
     tags = renderer("qwen3_5_nothink")
     assert call_form(tags) is None
-    tags.tokenizer.chat_template = tags.template.text
     section = GrpoSection.model_validate({"rewards": ["calls"]})
     (reward,) = make_rewards(section, tags, Path())
     text = "<tool_call>\n<function=search>\n<parameter=query>\nx\n</parameter>\n</function>\n"
@@ -243,7 +242,7 @@ def test_python_only_when_it_is_allowed(forms, tmp_path):
     ("values", "words"),
     [
         ({}, "grpo.rewards is empty; name some of answer, calls"),
-        ({"rewards": ["anser"]}, "answer"),
+        ({"rewards": ["answers"]}, "answer"),
         ({"rewards": ["no_such_module:f"]}, "cannot be loaded"),
         ({"rewards": ["json:no_such"]}, "cannot be loaded"),
         ({"rewards": ["json"], "reward_weights": [1, 2]}, "2 numbers for 1 rewards"),
@@ -324,7 +323,7 @@ def test_a_prompt_for_each_step(tmp_path):
 
 def test_long_prompts_and_too_few_of_them(tmp_path):
     write_tasks(tmp_path / "s")
-    with pytest.raises(EmptyResultError, match="longer than max_prompt_length: 4"):
+    with pytest.raises(EmptyResultError, match="longer than max_prompt_length: 5"):
         prepared(tmp_path, max_prompt_length=8)
     with pytest.raises(UsageError, match="does not divide the 2 answers of a step"):
         prepared(tmp_path, num_generations=3)
