@@ -21,6 +21,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from adp.core.render.anchors import with_marks
+from adp.core.render.sampled import Memory, Sampler
 from adp.core.render.template import ChatTemplate, Plain, TemplateRefusalError
 
 FIRST = "\ue000"
@@ -82,6 +84,16 @@ class Speller:
         self._wholes: dict[int, str] = {}
         self._marked: dict[int, list[tuple[int, int]]] = {}
 
+    @property
+    def messages(self) -> Sequence[Plain]:
+        """The whole chat."""
+        return self._messages
+
+    @property
+    def marks(self) -> bool:
+        """Whether the template marks what the model generates."""
+        return self._template.marks
+
     def prompt(self, index: int) -> str:
         """What the model sees before it writes a message."""
         if index not in self._prompts:
@@ -122,7 +134,19 @@ class Speller:
         if marked is not None:
             return (*marked[-1], fits or text.startswith(prompt[: marked[-1][0]]))
         start = len(prompt) if fits else self._begin(index, prompt)
-        return start, self._end(text, start), fits
+        return start, self.end(text, start), fits
+
+    def place(self, index: int, last: int) -> tuple[int, int] | None:
+        """Where a message stands in a later render; None when that does not fit it."""
+        text, own = self.whole(last), self.whole(index)
+        start, end, fits = self.span(index)
+        if not fits or text[:end] != own[:end]:
+            return None
+        return start, end
+
+    def anchored(self, index: int) -> str:
+        """The chat up to a message, with marks around the words of all messages."""
+        return self._template.render(with_marks(self._messages[: index + 1]), self._tools)
 
     def _begin(self, index: int, prompt: str) -> int:
         """Where a message begins, when its render does not begin with the prompt.
@@ -133,7 +157,7 @@ class Speller:
         text = self._template.render(marked, self._tools)
         return _common(prompt, text)
 
-    def _end(self, text: str, start: int) -> int:
+    def end(self, text: str, start: int) -> int:
         """The end of turn: after the last special token when only white space follows it."""
         end = start
         for found in self._special.finditer(text, start):
@@ -141,6 +165,13 @@ class Speller:
         if end == start or text[end:].strip():
             return len(text)
         return end
+
+    def special_before(self, text: str, start: int, end: int) -> int:
+        """Where the special token begins that ends at a place; the place itself without one."""
+        place = end
+        for found in self._special.finditer(text, start, end):
+            place = found.start() if found.end() == end else end
+        return place
 
 
 def _common(one: str, other: str) -> int:
@@ -166,13 +197,16 @@ def _with_mark(message: Plain) -> Plain:
     return marked
 
 
-def renders(speller: Speller, trained: Sequence[int], notes: Counter[str]) -> list[Render]:
+def renders(
+    speller: Speller, trained: Sequence[int], notes: Counter[str], memory: Memory | None = None
+) -> list[Render]:
     """The renders that train all messages, each message once.
 
     Args:
         speller: of the chat.
         trained: indices of the messages to train, in order.
         notes: counts what drifts.
+        memory: what is known about the template; added to. None: every message is compared.
 
     Returns:
         In the order of their last messages. One, unless the template rewrites history.
@@ -180,10 +214,11 @@ def renders(speller: Speller, trained: Sequence[int], notes: Counter[str]) -> li
     Raises:
         TemplateRefusalError: the template refuses the chat.
     """
+    sampler = None if memory is None else Sampler(speller, memory)
     left = list(trained)
     found: list[Render] = []
     while left:
-        render = _render(speller, left, notes)
+        render = _render(speller, left, notes, sampler)
         found.append(render)
         done = {span.index for span in render.spans}
         left = [index for index in left if index not in done]
@@ -192,28 +227,23 @@ def renders(speller: Speller, trained: Sequence[int], notes: Counter[str]) -> li
     return found[::-1]
 
 
-def _render(speller: Speller, left: Sequence[int], notes: Counter[str]) -> Render:
+def _render(
+    speller: Speller, left: Sequence[int], notes: Counter[str], sampler: Sampler | None
+) -> Render:
     """The render up to the last message that is left, with all messages that it fits."""
-    last = left[-1]
+    *others, last = left
     text = speller.whole(last)
-    spans = []
-    for index in left[:-1]:
-        place = _place(speller, index, last)
-        if place is not None:
-            spans.append(Span(index, *place))
-    start, end, fits = speller.span(last)
+    if sampler is None:
+        sure = {index: speller.place(index, last) for index in others}
+        places = {index: place for index, place in sure.items() if place is not None}
+        start, end, fits = speller.span(last)
+    else:
+        places = sampler.places(left)
+        start, end, fits = sampler.span(last)
     if not fits:
         notes["steps whose prompt at inference ends differently"] += 1
+    spans = [Span(index, *place) for index, place in places.items()]
     return Render(text, (*spans, Span(last, start, end)), last)
-
-
-def _place(speller: Speller, index: int, last: int) -> tuple[int, int] | None:
-    """Where a message stands in a later render; None when that does not fit it."""
-    text, own = speller.whole(last), speller.whole(index)
-    start, end, fits = speller.span(index)
-    if not fits or text[:end] != own[:end]:
-        return None
-    return start, end
 
 
 def special_pattern(tokenizer: Any) -> re.Pattern[str]:
