@@ -51,7 +51,7 @@ def common_arguments(config: TrainConfig, out: Path) -> dict[str, Any]:
     found |= {
         "output_dir": str(out / "checkpoints"),
         "learning_rate": config.learning_rate,
-        "bf16": _bf16(config),
+        "bf16": computes_in_bf16(config),
         "eval_strategy": strategy if config.evaluates else "no",
         "use_cpu": cpu,
         "dataloader_pin_memory": not cpu,
@@ -97,7 +97,7 @@ def check_other(config: TrainConfig, kind: type[TrainingArguments]) -> None:
             raise UsageError(f"training.other: {unknown_name('field', name, names - OURS)}")
 
 
-def _bf16(config: TrainConfig) -> bool:
+def computes_in_bf16(config: TrainConfig) -> bool:
     """Whether to compute in bfloat16: as told, else where a GPU can."""
     import torch
 

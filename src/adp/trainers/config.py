@@ -39,7 +39,7 @@ class TinySection(Section):
     num_hidden_layers: int = Field(2, ge=1, description="Layers.")
     num_attention_heads: int = Field(4, ge=1, description="Heads.")
     num_key_value_heads: int = Field(2, ge=1, description="Heads of keys and values.")
-    max_position_embeddings: int = Field(8192, ge=16, description="Longest row.")
+    max_position_embeddings: int = Field(32768, ge=16, description="Longest row.")
     tie_word_embeddings: bool = Field(False, description="One matrix for input and output.")
     seed: int = Field(0, ge=0, description="Seed of the weights.")
 
@@ -307,6 +307,16 @@ class TrainConfig(Section):
     def is_tiny(self) -> bool:
         """Whether the model is built on the spot."""
         return self.model.model_name_or_path == TINY
+
+    def resolved(self) -> TrainConfig:
+        """The same with what one section takes from another: rows for tiny fit into it."""
+        given: dict[str, Any] = {}
+        if self.is_tiny and self.render.max_length is None:
+            given["max_length"] = self.model.tiny.max_position_embeddings
+        if self.model.trust_remote_code:
+            given["trust_remote_code"] = True
+        render = self.render.model_copy(update=given)
+        return self.model_copy(update={"render": render}) if given else self
 
     def plain(self) -> dict[str, Any]:
         """As it stands in a file, with all options; without the sections of other methods."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from adp.trainers.config import LoraSection, TrainConfig
@@ -34,12 +36,13 @@ def peft_config(section: LoraSection) -> LoraConfig:
     )
 
 
-def add_adapter(model: Any, config: TrainConfig) -> Any:
+def add_adapter(model: Any, config: TrainConfig, folder: Path | None = None) -> Any:
     """Put the adapter on a model: the one to go on with, or a new one.
 
     Args:
         model: a causal language model of transformers.
         config: with or without the section ``lora``.
+        folder: where PiSSA and OLoRA keep how the adapter began, for `save_adapter`.
 
     Returns:
         A `PeftModel`; without an adapter the model itself.
@@ -53,7 +56,30 @@ def add_adapter(model: Any, config: TrainConfig) -> Any:
         return PeftModel.from_pretrained(model, old, is_trainable=True, **more)
     if config.lora is None:
         return model
-    return get_peft_model(model, peft_config(config.lora), **more)
+    made = get_peft_model(model, peft_config(config.lora), **more)
+    if config.lora.changes_base and folder is not None and int(os.environ.get("RANK", "0")) == 0:
+        own = made.peft_config["default"]
+        own.init_lora_weights, name = True, own.init_lora_weights
+        made.save_pretrained(str(folder / BEGIN))
+        own.init_lora_weights = name
+    return made
+
+
+BEGIN = "adapter_at_begin"
+
+
+def save_adapter(model: PeftModel, out: Path, folder: Path) -> None:
+    """Save the adapter of PiSSA or OLoRA as a plain one that fits the original base model.
+
+    These change the base; the difference between the adapter at the end and at the beginning is
+    a LoRA of twice the rank.
+
+    Args:
+        model: after the training.
+        out: where to.
+        folder: what was given to `add_adapter`.
+    """
+    model.save_pretrained(str(out), path_initial_model_for_weight_conversion=str(folder / BEGIN))
 
 
 def loraplus_optimizer(model: PeftModel, config: TrainConfig) -> Any:

@@ -111,7 +111,7 @@ M3_LOSSES: tuple[M3Loss, ...] = (
     ),
     M3Loss(
         "orpo",
-        "-p_c - β·log sig(o), p the average log-probability of a side, o the log of their odds ratio",
+        "-p_c - β·log sig(o), p the average log-probability of a side, o the log of the odds ratio",
         "orpo",
         "None. TRL's own ORPO is experimental and takes the SFT term over the prompt too, so "
         "it is computed here, on TRL's DPOTrainer.",

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -49,7 +49,7 @@ class Plan:
 
     def plain(self) -> dict[str, Any]:
         """As JSON has it."""
-        found = asdict(self)
+        found = dict(vars(self))
         for name in ("dropped", "notes"):
             found[name] = dict(sorted(found[name].items()))
         return found

@@ -271,8 +271,6 @@ def _reference(config: TrainConfig, machine: Machine) -> str | None:
             f"dpo.loss_weights has {len(dpo.loss_weights)} numbers for {len(dpo.loss_type)} "
             "losses; give one for each"
         )
-    if "exo_pair" in dpo.loss_type and not dpo.label_smoothing:
-        return "the loss exo_pair needs dpo.label_smoothing above 0, such as 0.001"
     return None
 
 

@@ -18,7 +18,7 @@ from adp.core.render.chat import Chat, chats_of
 from adp.core.render.model import load_tokenizer
 from adp.core.render.options import RenderOptions
 from adp.core.render.prepare import choose, plain_tools, prepare
-from adp.core.render.spans import Render, Span, Speller, renders, special_pattern
+from adp.core.render.spans import Render, Span, Speller, renders
 from adp.core.render.template import ChatTemplate, TemplateRefusalError
 from adp.core.render.tokens import Encoder, Tokens
 from adp.core.render.windows import fit
@@ -116,7 +116,6 @@ class Renderer:
         self.options = options or RenderOptions()
         self.template = ChatTemplate(tokenizer, self.options)
         self.encoder = Encoder(tokenizer)
-        self._special = special_pattern(tokenizer)
 
     @classmethod
     def load(cls, model: str, options: RenderOptions | None = None) -> Renderer:
@@ -201,7 +200,7 @@ class Renderer:
 
     def _renders(self, chat: Chat, notes: Counter[str]) -> Iterator[tuple[Render, Tokens]]:
         speller = Speller(
-            self.template, self.template.plain(chat), plain_tools(chat), self._special
+            self.template, self.template.plain(chat), plain_tools(chat), self.template.special
         )
         for render in renders(speller, chat.trained(), notes):
             yield render, self.encoder.encode(render.text)

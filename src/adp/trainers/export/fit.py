@@ -30,7 +30,7 @@ _ANY = Forms(
 """A template that can write everything: what one can is known only when its model is."""
 
 
-class UnfitError(UsageError):
+class UnfitError(Exception):
     """A format cannot carry the mask of a chat.
 
     Args:

@@ -83,7 +83,8 @@ def loading(types: Types, file: str, *, as_text: bool) -> str:
         "## Load it\n\n"
         "Run in this folder. Give the types as below: without them `datasets` fills arguments with "
         "nulls, or fails at the first argument that the beginning of the file does not have. The "
-        'head of this page says the same to `load_dataset(".")` and to the command `trl`.\n\n'
+        'head of this page says the same to `load_dataset("PATH/OF/THIS/FOLDER")` and to the '
+        "command `trl`.\n\n"
     )
     plain = (
         "```python\n"

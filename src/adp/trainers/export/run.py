@@ -209,7 +209,7 @@ class _Export:
             chats = list(self._fitter.chats(item.chat))
         except UnfitError as error:
             if self._told.options.unfit == "refuse":
-                raise
+                raise UsageError(str(error)) from None
             self.tally.left_out[error.reason] += _steps(item.chat) if item.chat else 1
             return []
         return (Item(chat, None, item.trajectory, self._tokens(chat)) for chat in chats)

@@ -72,7 +72,8 @@ trainer.train()
 or, in this folder:
 
 ```sh
-trl dpo --model_name_or_path MODEL --dataset_name . --output_dir out --max_length 8192 --use_peft
+trl dpo --model_name_or_path MODEL --dataset_name "$PWD" --output_dir out \\
+  --max_length 8192 --use_peft
 ```
 
 - The loss is over everything after the prompt; each side here is one message of the assistant.

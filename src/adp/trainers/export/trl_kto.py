@@ -121,7 +121,7 @@ trainer.train()
 or, in this folder:
 
 ```sh
-trl kto --model_name_or_path MODEL --dataset_name . --output_dir out --max_length 8192 \\
+trl kto --model_name_or_path MODEL --dataset_name "$PWD" --output_dir out --max_length 8192 \\
   --per_device_train_batch_size 8 --use_peft
 ```
 

@@ -73,7 +73,8 @@ trainer.train()
 or, in this folder:
 
 ```sh
-trl sft --model_name_or_path MODEL --dataset_name . --output_dir out --max_length 8192 --use_peft
+trl sft --model_name_or_path MODEL --dataset_name "$PWD" --output_dir out \\
+  --max_length 8192 --use_peft
 ```
 
 - TRL trains only the completion by default; do not give `completion_only_loss=False`.

@@ -120,7 +120,7 @@ trainer.train()
 or, in this folder:
 
 ```sh
-trl sft --model_name_or_path MODEL --dataset_name . --output_dir out \\
+trl sft --model_name_or_path MODEL --dataset_name "$PWD" --output_dir out \\
   --assistant_only_loss true --max_length 8192 --use_peft
 ```
 

@@ -191,6 +191,9 @@ def names(path: str) -> Convert:
     return convert
 
 
+NO_TRACKER = "no tracker; metrics.jsonl and loss.svg are always written"
+
+
 def trackers(value: Any, given: Mapping[str, Any]) -> Mapping[str, Any]:
     """``report_to``: a name, a list, or none."""
     named = [value] if isinstance(value, str) else list(value or [])

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from adp.trainers.readers.foreign import (
+    NO_TRACKER,
     Convert,
     Foreign,
     Rule,
@@ -178,7 +179,7 @@ RULES: dict[str, Rule] = {
     "eval_strategy": Rule("training.eval_strategy"),
     "evaluation_strategy": Rule("training.eval_strategy"),
     "eval_steps": Rule("", "", _report_steps("training.eval_steps")),
-    "report_to": Rule("", "", trackers, off="no tracker; metrics.jsonl and loss.svg are always written"),
+    "report_to": Rule("", "", trackers, off=NO_TRACKER),
     "run_name": Rule("report.run_name"),
     "output_dir": Rule("output_dir"),
     "logging_dir": Rule("output_dir", "M3 saves its models there"),

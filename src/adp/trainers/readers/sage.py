@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from adp.trainers.readers.foreign import (
+    NO_TRACKER,
     Foreign,
     Rule,
     given_only,
@@ -40,6 +41,10 @@ def _plus(value: Any, given: Mapping[str, Any]) -> Mapping[str, Any]:
     return {"lora.loraplus_lr_ratio": 16.0}
 
 
+def _shuffle(value: Any, given: Mapping[str, Any]) -> Mapping[str, Any]:
+    return {} if value else {"training.train_sampling_strategy": "sequential"}
+
+
 RULES: dict[str, Rule] = {
     "base_model": Rule("model.model_name_or_path"),
     "train_data": Rule("", _DATA),
@@ -57,10 +62,7 @@ RULES: dict[str, Rule] = {
     "padding_strategy": Rule("", "rows are padded to the longest of a batch, or packed"),
     "padding_side": Rule("", "TRL pads on the side that the method needs"),
     "output_format": Rule("", "the tokenizer's own chat template is used"),
-    "shuffle_train": Rule(
-        "",
-        "",
-        lambda value, given: {} if value else {"training.train_sampling_strategy": "sequential"}, off="rows are shuffled, as is the default"),
+    "shuffle_train": Rule("", "", _shuffle, off="rows are shuffled, as is the default"),
     "shuffle_eval": Rule("", "the order does not change the loss"),
     "max_train_samples": Rule("", "", given_only("data.max_rows")),
     "max_eval_samples": Rule("", "all that is given is measured"),
@@ -91,7 +93,7 @@ RULES: dict[str, Rule] = {
     "eval_steps": Rule("training.eval_steps"),
     "eval_strategy": Rule("training.eval_strategy"),
     "save_total_limit": Rule("training.save_total_limit"),
-    "report_to": Rule("", "", trackers, off="no tracker; metrics.jsonl and loss.svg are always written"),
+    "report_to": Rule("", "", trackers, off=NO_TRACKER),
     "load_best_model_at_end": Rule("", "", _best),
     "load_best_model": Rule("", "", _best),
     "metric_for_best_model": Rule("", "it goes with load_best_model_at_end"),
