@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -267,3 +268,26 @@ def test_measured_while_training(agents, tmp_path):
         made = started(config, tmp_path, method)
         made.train()
         assert logged(made, "eval_loss")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("before", [False, True])
+def test_two_processes_equal_one(agents, tmp_path, before):
+    """The global batch is the same, and so is the loss; rows on disk are found by both."""
+    from adp.trainers.run import train
+
+    losses = []
+    for count in (1, 2):
+        config = configure(
+            agents,
+            "dpo",
+            {"max_steps": 4, "per_device_train_batch_size": 4 // count},
+            launch={"processes": count},
+            dpo={"precompute_ref_log_probs": before},
+        )
+        done = train(config, tmp_path / f"by {count}")
+        assert done.record is not None
+        lines = (tmp_path / f"by {count}" / "metrics.jsonl").read_text().splitlines()
+        losses.append([line["loss"] for line in map(json.loads, lines) if "loss" in line])
+    assert len(losses[0]) == 4
+    assert losses[1] == pytest.approx(losses[0], rel=1e-4)

@@ -266,11 +266,6 @@ def _reference(config: TrainConfig, machine: Machine) -> str | None:
             "dpo.precompute_ref_log_probs computes the reference once, and sync_ref_model moves "
             "it; use one of the two"
         )
-    if dpo.loss_weights is not None and len(dpo.loss_weights) != len(dpo.loss_type):
-        return (
-            f"dpo.loss_weights has {len(dpo.loss_weights)} numbers for {len(dpo.loss_type)} "
-            "losses; give one for each"
-        )
     return None
 
 

@@ -19,7 +19,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -59,6 +59,7 @@ class TrainOptions:
         shown: tell the progress also from other processes.
         told: called with the plan before the training starts.
         allow_python: let rewards be Python functions that the configuration names.
+        steps: told about each step.
     """
 
     resume: bool = False
@@ -66,6 +67,7 @@ class TrainOptions:
     shown: bool = False
     told: Callable[[Plan], None] | None = None
     allow_python: bool = False
+    steps: Progress = field(default_factory=Silent)
 
 
 @dataclass
@@ -115,7 +117,7 @@ def train(
         config: the run.
         out: folder for what comes out; new or empty, unless a run is resumed.
         options: how it is carried out.
-        progress: told about rendering and steps.
+        progress: told about the rendering.
 
     Raises:
         UsageError: what does not go well together.
@@ -164,7 +166,7 @@ def _train(config: TrainConfig, out: Path, options: TrainOptions, progress: Prog
     if config.launch.processes > 1 or config.launch.zero:
         launch(config, out)
     else:
-        train_here(config, out, progress)
+        train_here(config, out, options.steps)
     seconds = time.monotonic() - began
     record = write_record(config, plan, out, options.command, seconds)
     clear(out)

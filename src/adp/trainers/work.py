@@ -183,6 +183,7 @@ def main(arguments: list[str]) -> int:
     Args:
         arguments: the folder of the run.
     """
+    warnings.filterwarnings("ignore", category=FutureWarning)
     out = Path(arguments[0])
     first = os.environ.get("RANK", "0") == "0"
     job = json.loads((out / WORK / JOB).read_text(encoding="utf-8"))

@@ -108,11 +108,16 @@ class _Fixed(datetime):
         return datetime(2024, 7, 26, tzinfo=tz)
 
 
+def fixed_day() -> Any:
+    """A context in which transformers tells templates that it is that day."""
+    return patch("transformers.utils.chat_template_utils.datetime", _Fixed)
+
+
 def write(renderer: Renderer, chat: Chat, end: int, *, prompt: bool = False) -> str | None:
     """The first messages of a chat by the tokenizer's own method; None when it refuses them."""
     messages = renderer.template.plain(chat)[:end]
     try:
-        with patch("transformers.utils.chat_template_utils.datetime", _Fixed):
+        with fixed_day():
             return str(
                 renderer.tokenizer.apply_chat_template(
                     messages,

@@ -300,6 +300,7 @@ def _renderer(model: str, options: str) -> Renderer:
 def work(job: Job) -> Done:
     """Render the trajectories of a job and write their rows."""
     renderer = _renderer(job.model, job.options)
+    renderer.forget()
     store = Store.open(job.root)
     report: Counter[str] = Counter()
     lost: Counter[str] = Counter()

@@ -20,6 +20,8 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from adp.core.render.anchors import with_marks
+from adp.core.render.sampled import Memory, Sampler
 from adp.core.render.template import ChatTemplate, Plain, common
 
 FIRST, LAST = "\ue000", "\ue001"
@@ -103,6 +105,16 @@ class Speller:
         self._marked: dict[int, list[tuple[int, int]]] = {}
         self._own: dict[int, Own] = {}
 
+    @property
+    def messages(self) -> Sequence[Plain]:
+        """The whole chat."""
+        return self._messages
+
+    @property
+    def marks(self) -> bool:
+        """Whether the template marks what the model generates."""
+        return self._template.marks
+
     def prompt(self, index: int) -> str:
         """What the model sees before it writes a message."""
         if index not in self._prompts:
@@ -167,17 +179,48 @@ class Speller:
             exact = text.startswith(prompt[:start])
             return Own(text, start, end, exact, exact and not text.startswith(prompt))
         if text.startswith(prompt):
-            return Own(text, len(prompt), self._end(text, len(prompt)), True)
+            return Own(text, len(prompt), self.end(text, len(prompt)), True)
         start, whole_prompt = self._begin(index, prompt)
         if start < 0:
             return Own(text, len(text), len(text), False)
-        end = self._end(text, start)
+        end = self.end(text, start)
         if whole_prompt:
             # The template rewrites what came before, now that it is followed by this message. The
             # model will see the prompt, so the message is put after that.
             shift = len(prompt) - start
             return Own(prompt + text[start:], start + shift, end + shift, True, moved=True)
         return Own(text, start, end, False, True)
+
+    def span(self, index: int) -> tuple[int, int, bool]:
+        """Start and end of a message in the render that it ends, and whether its prompt fits."""
+        own = self.own(index)
+        return own.start, own.end, own.fits and not own.other and not own.moved
+
+    def other(self, index: int) -> bool:
+        """Whether the prompt of a message at inference is another one than in its render."""
+        return self.own(index).other
+
+    def place(self, index: int, last: int) -> tuple[int, int] | None:
+        """Where a message stands in a later render; None when that does not fit it.
+
+        It fits when all that comes before the message is the same, and the message too.
+        """
+        text, own = self.whole(last), self.own(index)
+        marked = self.marked(last)
+        if marked is None or self.marked(index) is None:
+            return self.place_in(index, text)
+        start, end = marked[self.turn(index)]
+        fits = start == own.start and end <= own.end and text[:end] == own.text[:end]
+        return (start, end) if fits else None
+
+    def place_in(self, index: int, text: str) -> tuple[int, int] | None:
+        """Where a message stands in a text that begins like the render that it ends."""
+        own = self.own(index)
+        return (own.start, own.end) if text[: own.end] == own.text[: own.end] else None
+
+    def anchored(self, index: int) -> str:
+        """The chat up to a message, with marks around the words of all messages."""
+        return self._template.render(with_marks(self._messages[: index + 1]), self._tools)
 
     def _begin(self, index: int, prompt: str) -> tuple[int, bool]:
         """Where a message begins, when its render does not begin with the prompt.
@@ -210,7 +253,7 @@ class Speller:
             len(asked) == there + 1 + count
         )
 
-    def _end(self, text: str, start: int) -> int:
+    def end(self, text: str, start: int) -> int:
         """The end of turn: after the last special token when only white space follows it."""
         end, limit = start, len(text)
         tail = self._template.forms.tail
@@ -221,6 +264,13 @@ class Speller:
         if end == start or text[end:limit].strip():
             return limit
         return end
+
+    def special_before(self, text: str, start: int, end: int) -> int:
+        """Where the special token begins that ends at a place; the place itself without one."""
+        place = end
+        for found in self._special.finditer(text, start, end):
+            place = found.start() if found.end() == end else end
+        return place
 
 
 def _joined(places: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
@@ -260,13 +310,16 @@ def _with_last(message: Plain) -> Plain:
     return {**message, "content": text[:core] + LAST + text[core:]}
 
 
-def renders(speller: Speller, trained: Sequence[int], notes: Counter[str]) -> list[Render]:
+def renders(
+    speller: Speller, trained: Sequence[int], notes: Counter[str], memory: Memory | None = None
+) -> list[Render]:
     """The renders that train all messages, each message once.
 
     Args:
         speller: of the chat.
         trained: indices of the messages to train, in order.
         notes: counts what drifts.
+        memory: what is known about the template; added to. None: every message is compared.
 
     Returns:
         In the order of their last messages. One, unless the template rewrites history.
@@ -274,10 +327,11 @@ def renders(speller: Speller, trained: Sequence[int], notes: Counter[str]) -> li
     Raises:
         TemplateRefusalError: the template refuses the chat.
     """
+    sampler = None if memory is None else Sampler(speller, memory)
     left = list(trained)
     found: list[Render] = []
     while left:
-        render = _render(speller, left, notes)
+        render = _render(speller, left, notes, sampler)
         found.append(render)
         done = {span.index for span in render.spans}
         left = [index for index in left if index not in done]
@@ -286,35 +340,41 @@ def renders(speller: Speller, trained: Sequence[int], notes: Counter[str]) -> li
     return found[::-1]
 
 
-def _render(speller: Speller, left: Sequence[int], notes: Counter[str]) -> Render:
+def _render(
+    speller: Speller, left: Sequence[int], notes: Counter[str], sampler: Sampler | None
+) -> Render:
     """The render up to the last message that is left, with all messages that it fits."""
-    last = left[-1]
-    own = speller.own(last)
-    spans = []
-    for index in left[:-1]:
-        place = _place(speller, index, last)
-        if place is not None:
-            spans.append(Span(index, *place))
-    spans.append(Span(last, own.start, own.end))
-    for span in spans:
-        found = speller.own(span.index)
-        notes["steps whose prompt at inference is another one"] += found.other
-        notes["steps put after their prompt, which the template rewrites later"] += found.moved
-        if found.start == found.end == len(found.text):
-            notes["steps that cannot be found in what the template writes"] += 1
-    return Render(own.text, tuple(spans), last)
+    *others, last = left
+    text = speller.whole(last)
+    if sampler is None:
+        places = _sure(speller, others, text, last)
+        start, end, fits = speller.span(last)
+        other = sum(speller.other(index) for index in places)
+    else:
+        places = sampler.places(left)
+        start, end, fits = sampler.span(last)
+        other = sum(sampler.other(index, last) for index in places)
+    if not fits:
+        own = speller.own(last)
+        if own.moved:
+            text, start, end = own.text, own.start, own.end
+            places = _sure(speller, others, text, None)
+            other = sum(speller.other(index) for index in places)
+        other += own.other
+        notes["steps put after their prompt, which the template rewrites later"] += own.moved
+        lost = own.start == own.end == len(own.text)
+        notes["steps that cannot be found in what the template writes"] += lost
+    notes["steps whose prompt at inference is another one"] += other
+    spans = [Span(index, *place) for index, place in places.items()]
+    return Render(text, (*spans, Span(last, start, end)), last)
 
 
-def _place(speller: Speller, index: int, last: int) -> tuple[int, int] | None:
-    """Where a message stands in a later render; None when that does not fit it.
-
-    It fits when all that comes before the message is the same, and the message too.
-    """
-    text, own = speller.own(last).text, speller.own(index)
-    start, end = own.start, own.end
-    marked = speller.marked(last)
-    if marked is not None and speller.marked(index) is not None:
-        place, end = marked[speller.turn(index)]
-        if place != start or end > own.end:
-            return None
-    return (start, end) if text[:end] == own.text[:end] else None
+def _sure(
+    speller: Speller, others: Sequence[int], text: str, last: int | None
+) -> dict[int, tuple[int, int]]:
+    """Where messages stand in a text, those that fit it."""
+    found = {
+        index: speller.place_in(index, text) if last is None else speller.place(index, last)
+        for index in others
+    }
+    return {index: place for index, place in found.items() if place is not None}
