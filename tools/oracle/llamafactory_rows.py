@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import sys
 from importlib.metadata import version
 from pathlib import Path
@@ -22,6 +23,7 @@ from llamafactory_sharegpt import prepare
 
 PACKAGES = ("llamafactory", "torch", "transformers", "datasets", "trl", "peft")
 IGNORED = -100
+TURN = re.compile(r"(?<=\n)(?=<\|im_start\|>assistant\n)")
 
 
 def pieces(tokenizer: Any, ids: list[int], labels: list[int]) -> list[str]:
@@ -90,9 +92,11 @@ def rows_of_v1(job: dict[str, Any]) -> list[dict[str, Any]]:
         [row] = renderer.process_samples([engine[index]])
         weights = [bool(weight) for weight in row["loss_weights"]]
         assert weights == [label != IGNORED for label in row["labels"]]
+        runs = pieces(tokenizer, row["input_ids"], row["labels"])
         found.append(
             {
-                "trained": pieces(tokenizer, row["input_ids"], row["labels"]),
+                # It trains what opens a turn, so turns in a row have nothing between them.
+                "trained": [turn for run in runs for turn in TURN.split(run)],
                 "text": tokenizer.decode(row["input_ids"], skip_special_tokens=False),
             }
         )

@@ -128,25 +128,35 @@ class _Maker:
             self.builder.observation({"source": "environment", "text": self.words()}, by_order=True)
 
 
-def made_runs(folder: Path) -> Store:
-    """A store of some runs of each case; the id of a run begins with its case."""
+def made_runs(folder: Path, runs: int = RUNS_A_CASE) -> Store:
+    """A store of some runs of each case; the id of a run begins with its case.
+
+    Args:
+        folder: folder of the store; it is made.
+        runs: runs of each case.
+    """
     from tests.stores import write_store
 
     builder = RowBuilder()
     for index, (name, case) in enumerate(CASES.items()):
-        for number in range(RUNS_A_CASE):
+        for number in range(runs):
             seq = index * RUNS_A_CASE + number
             _Maker(builder, case, random.Random(seq)).run(f"{name} {number}", seq)
     return write_store(folder, builder)
 
 
-def made_pairs(folder: Path) -> Store:
-    """A store of pairs: the last steps of two runs of a case that begin alike."""
+def made_pairs(folder: Path, runs: int = RUNS_A_CASE) -> Store:
+    """A store of pairs: the last steps of two runs of a case that begin alike.
+
+    Args:
+        folder: folder of the store; it is made.
+        runs: pairs of each case.
+    """
     from tests.stores import write_store
 
     builder = RowBuilder()
     for index, (name, case) in enumerate(CASES.items()):
-        for number in range(RUNS_A_CASE):
+        for number in range(runs):
             seq = (index * RUNS_A_CASE + number) * 2
             ends = []
             for side in (0, 1):

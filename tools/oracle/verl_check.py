@@ -32,9 +32,10 @@ def prepare(folder: Path, runs: Store, data: Store | None) -> tuple[dict[str, An
     stores = {"": runs, **({"real samples: ": data} if data is not None else {})}
     for prefix, store in stores.items():
         out = folder / "exports" / str(len(jobs))
-        export_rows(store, "verl-rl", str(out))
-        job(f"{prefix}rl", "rl", FAMILY[0], folder=str(out))
-        wanted[f"{prefix}rl"] = pq.read_table(out / "train.parquet").to_pylist()
+        if any(run.task is not None for run in store.trajectories()):
+            export_rows(store, "verl-rl", str(out))
+            job(f"{prefix}rl", "rl", FAMILY[0], folder=str(out))
+            wanted[f"{prefix}rl"] = pq.read_table(out / "train.parquet").to_pylist()
         for family in FAMILY:
             name = f"{prefix}sft, {family}"
             out = folder / "exports" / str(len(jobs))
