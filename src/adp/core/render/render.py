@@ -224,6 +224,9 @@ class Renderer:
             weights[first:stop] = message.weight
             steps[first:stop] = message.step
             found.notes["tokens across the edge of a step, not trained"] += across
+            thought = (message.reasoning or "").strip()
+            dropped = thought not in render.text[span.start : span.end]
+            found.notes["steps whose reasoning the template drops"] += dropped
         found.notes = +found.notes
         if not weights.any():
             return
