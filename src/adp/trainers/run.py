@@ -30,6 +30,7 @@ from adp.trainers.config import TrainConfig
 from adp.trainers.launch import launch
 from adp.trainers.method import METHODS, Plan
 from adp.trainers.model import build_tiny, check_installed
+from adp.trainers.quiet import quiet
 from adp.trainers.record import RECORD, write_record
 from adp.trainers.refuse import refuse
 from adp.trainers.rewards import check_python
@@ -40,7 +41,6 @@ from adp.trainers.work import (
     WORK,
     clear,
     last_checkpoint,
-    quiet,
     train_here,
 )
 from adp_schema.errors import AdpError, OutputExistsError, UsageError
@@ -218,8 +218,8 @@ def _rows(config: TrainConfig, work: Path, progress: Progress) -> Plan:
     staged.mkdir()
     plan = _prepare(config, staged, progress)
     if config.is_tiny:
-        quiet()
-        build_tiny(staged / "base", config.model.tiny)
+        with quiet():
+            build_tiny(staged / "base", config.model.tiny)
     if old is not None and old.facts != plan.facts:
         raise UsageError("the store is another one now; start a new run in another folder")
     write_atomic(plan_file, json.dumps(plan.plain()) + "\n")
