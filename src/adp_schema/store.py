@@ -291,6 +291,8 @@ class Store:
     def resolve(self, trajectory: Trajectory) -> Trajectory:
         """Put the parent's steps before a branch's own ones.
 
+        A branch that names no tools has those of its parent on offer.
+
         A branch without ``parent_step``, such as a subagent, shares no steps and stays as it is.
 
         Raises:
@@ -305,6 +307,7 @@ class Store:
             update={
                 "steps": before + trajectory.steps,
                 "early_observations": parent.early_observations + trajectory.early_observations,
+                "tools": parent.tools if trajectory.tools is None else trajectory.tools,
             }
         )
 
