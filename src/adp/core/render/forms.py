@@ -19,12 +19,16 @@ def form_of(message: Plain) -> Form:
     text = content if isinstance(content, str) else ""
     calls = message.get("tool_calls") or ()
     words = text.strip()
+    role = message["role"]
+    # Some templates trim what an agent said, but only in history.
+    loose = text[:1].isspace() * 2 + text[-1:].isspace() if role == "assistant" else 0
     return (
-        message["role"],
+        role,
         bool(message.get("reasoning_content")),
         min(len(calls), 2),
         content is None,
         bool(text) + bool(words),
+        loose,
         "</think>" in text,
         _TOLD.match(words) is not None,
         words.endswith(">") and _TOLD.match(words, max(words.rfind("<"), 0)) is not None,
@@ -32,15 +36,18 @@ def form_of(message: Plain) -> Form:
 
 
 _ROLES = {"system": 1, "user": 2, "assistant": 4, "tool": 8}
+_FINAL, _CALLS, _REASONING, _THOUGHT, _LOOSE = 16, 32, 64, 128, 256
+_LATER = 2 | 4 | _FINAL | _REASONING | _THOUGHT | _LOOSE
+"""What of later messages counts: none is known whose template asks for their calls or results."""
 
 
 def _kinds(form: Form) -> int:
     """A form as bits that can be joined over many messages."""
-    role, reasoning, calls, _, words, thought, _, _ = form
-    bits: int = _ROLES.get(role, 16)
+    role, reasoning, calls, _, _, loose, thought, *_ = form
+    bits: int = _ROLES.get(role, 0)
     if role == "assistant":
-        bits |= 32 << int(calls)
-    return bits | int(reasoning) << 8 | int(thought) << 9 | int(words != 2) << 10
+        bits |= _CALLS if calls else _FINAL
+    return bits | _REASONING * bool(reasoning) | _THOUGHT * bool(thought) | _LOOSE * bool(loose)
 
 
 class Surroundings:
@@ -54,13 +61,15 @@ class Surroundings:
 
     def __init__(self, forms: Sequence[Form]) -> None:
         self._forms = forms
-        self._before = list(_running(forms))
+        self._kinds = [_kinds(form) for form in forms]
+        self._before = _running(self._kinds)
         self._after: tuple[int, list[Form]] = (-1, [])
 
     def key(self, index: int, last: int) -> Form:
         """Form and surroundings of a message in the render that ends with another one."""
         if self._after[0] != last:
-            self._after = last, list(_running(self._forms[last::-1]))[::-1]
+            later = [kinds & _LATER for kinds in self._kinds[last::-1]]
+            self._after = last, _running(later)[::-1]
         forms = self._forms
         return (
             forms[index - 1] if index else None,
@@ -71,14 +80,14 @@ class Surroundings:
         )
 
 
-def _running(forms: Sequence[Form]) -> list[Form]:
+def _running(kinds: Sequence[int]) -> list[Form]:
     """For each message, the kinds before it: in its turn, in earlier ones, and their number."""
     found = []
     turn = earlier = users = 0
-    for form in forms:
+    for bits in kinds:
         found.append((turn, earlier, min(users, 2)))
-        if form[0] == "user":
+        if bits & 2:
             earlier |= turn
             turn, users = 0, users + 1
-        turn |= _kinds(form)
+        turn |= bits
     return found

@@ -12,8 +12,9 @@ such form, and what it found is remembered:
   words of every message; both renders must be equal but for the marks. A template that marks what
   is generated tells the places by itself.
 
-In every render one more message is compared, whatever its form. When the memory was wrong there,
-its form is not relied on any more, and the chat is done in the sure way.
+In the first chats, and in some of the later ones, one more message is compared, whatever its form.
+When the memory was wrong there, its form is not relied on any more, and the chat is done in the
+sure way.
 """
 
 from __future__ import annotations
@@ -29,6 +30,9 @@ from adp.core.render.template import Plain, TemplateRefusalError
 REACH, NEAR = 48, 12
 """Characters before a span that must be known to find it again: when it is known that they are the
 template's, and when they may be a message's."""
+
+ALWAYS, EVERY = 16, 4
+"""Chats in which what is remembered is tested: the first ones, then about one in so many."""
 
 CAPACITY = 4096
 """Forms that are remembered."""
@@ -55,6 +59,12 @@ class Memory:
         self.fits: dict[Form, bool | None] = {}
         self.starts: dict[Form, dict[str, int]] = {}
         self.ends: dict[Form, dict[str, int]] = {}
+        self._looks = 0
+
+    def due(self, text: str) -> bool:
+        """Whether what is remembered is to be tested at this render: the first ones, and some."""
+        self._looks += 1
+        return self._looks <= ALWAYS or len(text) % EVERY == 0
 
     def clear(self) -> None:
         """Forget everything."""
@@ -62,6 +72,7 @@ class Memory:
         self.starts.clear()
         self.ends.clear()
         self.other.clear()
+        self._looks = 0
 
     def trim(self) -> None:
         """Forget everything when there is too much of it."""
@@ -164,7 +175,7 @@ class Sampler:
                 self._learn(key, index, last, place)
             if place is not None:
                 found[index] = place
-        checks = (guessed, [] if self._looked else skipped)
+        checks = (guessed, skipped) if not self._looked and self._memory.due(text) else ()
         self._looked = True
         if all(self._holds(few[len(text) % len(few)], last, found) for few in checks if few):
             return found

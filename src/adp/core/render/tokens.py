@@ -12,13 +12,15 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
+from adp.core.render.words import Words
 from adp_schema.errors import UsageError
 from adp_schema.ids import digest
 
@@ -88,10 +90,11 @@ class Encoder:
         self._backend.post_processor = None
         self._backend.no_padding()
         self._backend.no_truncation()
-        self._cuts = cut_pattern(json.loads(text))
-        self._pieces = _Pieces(self._backend)
+        content = json.loads(text)
+        self._cuts = cut_pattern(content)
+        self._pieces = _Pieces(self._backend, content, self._cuts)
 
-    def encode(self, text: str, edges: Sequence[int] | None = None) -> Tokens:
+    def encode(self, text: str, edges: Iterable[int] | None = None) -> Tokens:
         """Encode a rendered chat; the template wrote all special tokens already.
 
         Args:
@@ -101,72 +104,76 @@ class Encoder:
                 that they lie in, so `Tokens.within` is right for these edges. None: all are
                 worked out.
         """
-        if self._cuts is None:
+        if self._cuts is None or not text:
             found = self._backend.encode(text, add_special_tokens=False)
-            return Tokens(_ids(found), *_places(found))
-        ids: list[Ints] = []
-        starts: list[Ints] = []
-        ends: list[Ints] = []
-        marks = None if edges is None else np.unique(np.asarray(edges, np.int64))
-        for first, end in self._bounds(text):
+            return _tokens(found)
+        bounds = self._bounds(text)
+        marks = None if edges is None else sorted(edges)
+        parts: list[Ints] = []
+        placed: list[tuple[int, Tokens]] = []
+        for number, (first, end) in enumerate(pairwise(bounds)):
             if marks is None or _inside(marks, first, end):
                 piece = self._pieces.placed(text[first:end])
-                starts.append(piece.starts + np.int32(first))
-                ends.append(piece.ends + np.int32(first))
-                ids.append(piece.ids)
+                placed.append((number, piece))
+                parts.append(piece.ids)
             else:
-                own = self._pieces.ids(text[first:end])
-                ids.append(own)
-                starts.append(np.full(len(own), first, np.int32))
-                ends.append(np.full(len(own), end, np.int32))
-        if not ids:
-            empty = np.empty(0, np.int32)
-            return Tokens(empty, empty, empty)
-        return Tokens(np.concatenate(ids), np.concatenate(starts), np.concatenate(ends))
+                parts.append(self._pieces.ids(text[first:end]))
+        sizes = np.fromiter(map(len, parts), np.int64, len(parts))
+        places = np.array(bounds, np.int32)
+        starts, ends = np.repeat(places[:-1], sizes), np.repeat(places[1:], sizes)
+        borders = np.cumsum(sizes)
+        for number, piece in placed:
+            own = slice(int(borders[number] - sizes[number]), int(borders[number]))
+            starts[own] = piece.starts + bounds[number]
+            ends[own] = piece.ends + bounds[number]
+        return Tokens(np.concatenate(parts), starts, ends)
 
     def count(self, text: str) -> int:
         """Number of tokens of a text."""
         if self._cuts is None:
             return len(self._backend.encode_batch_fast([text], add_special_tokens=False)[0].ids)
-        return sum(len(self._pieces.ids(text[a:b])) for a, b in self._bounds(text))
+        return sum(len(self._pieces.ids(text[a:b])) for a, b in pairwise(self._bounds(text)))
 
-    def _bounds(self, text: str) -> Iterator[tuple[int, int]]:
-        """First character and end of each piece."""
+    def _bounds(self, text: str) -> list[int]:
+        """Where pieces begin, and where the last one ends."""
         assert self._cuts is not None
         cuts = [found.start() for found in self._cuts.finditer(text)]
-        return pairwise(dict.fromkeys((0, *cuts, len(text))))
+        return [*([] if cuts and not cuts[0] else [0]), *cuts, len(text)]
 
 
-def _inside(marks: np.ndarray[Any, Any], first: int, end: int) -> bool:
+def _inside(marks: Sequence[int], first: int, end: int) -> bool:
     """Whether one of the sorted marks lies in a piece, and not at an end of it."""
-    place = int(np.searchsorted(marks, first, "right"))
-    return place < len(marks) and int(marks[place]) < end
+    place = bisect_right(marks, first)
+    return place < len(marks) and marks[place] < end
 
 
-def _ids(found: Any) -> Ints:
-    return np.array(found.ids, np.int32)
-
-
-def _places(found: Any) -> tuple[Ints, Ints]:
+def _tokens(found: Any) -> Tokens:
+    """What the tokenizers library gives, as arrays."""
     places = np.array(found.offsets, np.int32).reshape(-1, 2)
-    return places[:, 0].copy(), places[:, 1].copy()
+    return Tokens(np.array(found.ids, np.int32), places[:, 0].copy(), places[:, 1].copy())
 
 
 class _Pieces:
-    """Encoded pieces of text; those that were used last are remembered."""
+    """Encodes pieces of text that begin with an added token, or with the text itself.
 
-    def __init__(self, backend: Any) -> None:
+    Those that were used last are remembered.
+    """
+
+    def __init__(self, backend: Any, content: dict[str, Any], cuts: re.Pattern[str] | None) -> None:
         self._backend = backend
+        self._cuts = cuts
         self._known: dict[str, Ints] = {}
         self._known_places: dict[str, Tokens] = {}
         self._size = 0
+        tokens = content.get("added_tokens") or []
+        plain = not any(token["normalized"] or token["rstrip"] for token in tokens)
+        self._words = Words.of(backend, content) if plain else None
 
     def ids(self, piece: str) -> Ints:
         """Token ids alone."""
         found = self._known.pop(piece, None)
         if found is None:
-            encoded = self._backend.encode_batch_fast([piece], add_special_tokens=False)
-            found = _ids(encoded[0])
+            found = self._new_ids(piece)
             self._size += len(piece)
         self._known[piece] = found
         self._forget()
@@ -176,12 +183,40 @@ class _Pieces:
         """Token ids, and the characters that they stand for."""
         found = self._known_places.pop(piece, None)
         if found is None:
-            encoded = self._backend.encode(piece, add_special_tokens=False)
-            found = Tokens(_ids(encoded), *_places(encoded))
+            found = self._new_places(piece)
             self._size += len(piece)
         self._known_places[piece] = found
         self._forget()
         return found
+
+    def _head(self, piece: str) -> int:
+        """Characters of the added token that a piece begins with; 0 without one."""
+        assert self._cuts is not None
+        found = self._cuts.match(piece)
+        return found.end() if found else 0
+
+    def _new_ids(self, piece: str) -> Ints:
+        head = self._head(piece)
+        if self._words is not None and piece.isascii():
+            found = self._words.ids(piece[head:])
+            if found is not None:
+                own = [self._backend.token_to_id(piece[:head])] if head else []
+                return np.concatenate([np.array(own, np.int32), found])
+        encoded = self._backend.encode_batch_fast([piece], add_special_tokens=False)
+        return np.array(encoded[0].ids, np.int32)
+
+    def _new_places(self, piece: str) -> Tokens:
+        head = self._head(piece)
+        found = None
+        if self._words is not None and piece.isascii():
+            found = self._words.placed(piece[head:])
+        if found is None:
+            return _tokens(self._backend.encode(piece, add_special_tokens=False))
+        own = [self._backend.token_to_id(piece[:head])] if head else []
+        ids = np.concatenate([np.array(own, np.int32), found[0]])
+        sizes = np.concatenate([np.array([head] if head else [], np.int32), found[1]])
+        ends = np.cumsum(sizes, dtype=np.int32)
+        return Tokens(ids, ends - sizes, ends)
 
     def _forget(self) -> None:
         while self._size > CACHED_CHARACTERS:
