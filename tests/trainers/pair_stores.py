@@ -50,15 +50,22 @@ def write_pairs(
 ) -> Store:
     """Write a store of runs, pairs and tasks. The ids of runs are ``d/NAME``."""
     builder = RowBuilder()
+    known = {task["task_id"]: task for task in tasks}
     for place, one in enumerate(runs):
         builder.begin(Origin(seq=place * 10, dataset="d"))
         builder.trajectory({"source_id": one["name"], "tools": TOOLS, **one["columns"]})
+        if one["columns"].get("parent_id"):
+            for step in one["steps"]:
+                _step(builder, step)
+            builder.finish()
+            continue
+        if place == 0:
+            for task in known.values():
+                builder.task({"dataset": "d", **task})
         builder.step({"source": "user", "kind": "message", "text": one["ask"]})
         for step in one["steps"]:
             _step(builder, step)
         builder.finish()
-    for task in tasks:
-        builder.task({"dataset": "d", **task})
     for number, pair in enumerate(pairs):
         builder.pair({"pair_id": f"p{number:04d}", "level": "trajectory", **pair})
     return write_store(folder, builder)

@@ -61,6 +61,10 @@ ZeroOption = Annotated[
 DryOption = Annotated[
     bool, typer.Option("--dry-run", help="Print what would be trained, and stop.")
 ]
+PythonOption = Annotated[
+    bool,
+    typer.Option("--allow-python", help="Let rewards be Python functions: module:function."),
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print the record as JSON.")]
 
 
@@ -77,6 +81,7 @@ def _command(method: str, summary: str) -> None:
         launch: LaunchOption = None,
         zero: ZeroOption = None,
         dry_run: DryOption = False,
+        allow_python: PythonOption = False,
         as_json: JsonOption = False,
     ) -> None:
         given = {
@@ -87,7 +92,7 @@ def _command(method: str, summary: str) -> None:
             "launch.zero": zero,
         }
         more = {path: value for path, value in given.items() if value is not None}
-        _train(config, settings or [], more, out, (resume, dry_run, as_json))
+        _train(config, settings or [], more, out, (resume, dry_run, as_json, allow_python))
 
     command.__doc__ = (
         f"{summary}\n\nBefore it starts it prints rows, tokens, what was dropped and the steps to "
@@ -112,30 +117,38 @@ def _train(
     settings: list[str],
     more: dict[str, Any],
     out: str | None,
-    switches: tuple[bool, bool, bool],
+    switches: tuple[bool, bool, bool, bool],
 ) -> None:
     from adp.trainers.config_file import read_config
     from adp.trainers.run import TrainOptions, plan_run, train
 
-    resume, dry_run, as_json = switches
+    resume, dry_run, as_json, allow_python = switches
     config, foreign = read_config(path, settings, more)
     if foreign is not None and not as_json:
         _say_mapped(foreign, path or "")
     target = out or config.output_dir
     if target is None and not dry_run:
         raise UsageError("say where the result goes: -o OUT; or only look: --dry-run")
-    with Silent() if as_json else Console("training", "steps") as progress:
-        if dry_run:
-            plan = plan_run(config, progress)
-            if as_json:
-                print_json({"plan": plan.plain(), **_mapped(foreign)})
-            else:
-                _say_plan(config, plan)
-                console().print("dry run: nothing was trained")
-            return
-        told = None if as_json else lambda plan: _say_plan(config, plan)
-        command = ["adp", *sys.argv[1:]]
-        options = TrainOptions(resume, command, not as_json, told)
+    if dry_run:
+        with Silent() if as_json else Console("rendering") as progress:
+            plan = plan_run(config, progress, allow_python=allow_python)
+        if as_json:
+            return print_json({"plan": plan.plain(), **_mapped(foreign)})
+        _say_plan(config, plan)
+        return console().print("dry run: nothing was trained")
+    quiet = Silent()
+    with (
+        quiet if as_json else Console("rendering") as progress,
+        quiet if as_json else Console("training", "steps") as steps,
+    ):
+        options = TrainOptions(
+            resume,
+            ["adp", *sys.argv[1:]],
+            not as_json,
+            None if as_json else lambda plan: _say_plan(config, plan),
+            allow_python,
+            steps,
+        )
         done = train(config, str(target), options, progress)
     if as_json:
         print_json({**(done.record or {}), **_mapped(foreign)})
@@ -161,6 +174,14 @@ def _mapped(foreign: Foreign | None) -> dict[str, Any]:
 def _say_plan(config: TrainConfig, plan: Plan) -> None:
     """Print what is about to be done."""
     screen = console()
+    if config.method == "grpo":
+        screen.print(
+            f"{counted(plan.rows, 'prompt')}: {plan.tokens:,} tokens; the longest has "
+            f"{plan.longest:,}; {config.grpo.num_generations} answers to each",
+            soft_wrap=True,
+        )
+        _say_rest(config, plan)
+        return
     share = f"{100 * plan.trained / plan.tokens:.1f} %" if plan.tokens else "none"
     packed = f" in {plan.sequences:,} packs" if plan.sequences != plan.rows else ""
     screen.print(
@@ -168,6 +189,11 @@ def _say_plan(config: TrainConfig, plan: Plan) -> None:
         f"trained ({share}); the longest row has {plan.longest:,}",
         soft_wrap=True,
     )
+    _say_rest(config, plan)
+
+
+def _say_rest(config: TrainConfig, plan: Plan) -> None:
+    screen = console()
     if plan.eval_rows:
         screen.print(f"{counted(plan.eval_rows, 'row')} to measure the loss on")
     for reason, count in sorted(plan.dropped.items()):
@@ -187,7 +213,13 @@ def _say_plan(config: TrainConfig, plan: Plan) -> None:
 def _say_done(done: Trained, out: str) -> None:
     screen = console()
     result = (done.record or {}).get("result", {})
-    if "first_loss" in result:
+    if "first_reward" in result:
+        # The loss of GRPO is about 0 all the time.
+        screen.print(
+            f"reward {result['first_reward']:.4f} -> {result['last_reward']:.4f} after "
+            f"{counted(result['steps'], 'step')}"
+        )
+    elif "first_loss" in result:
         measured = f", eval_loss {result['eval_loss']:.4f}" if "eval_loss" in result else ""
         screen.print(
             f"loss {result['first_loss']:.4f} -> {result['last_loss']:.4f}{measured} after "

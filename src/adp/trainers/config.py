@@ -14,6 +14,7 @@ not fit together.
 
 from __future__ import annotations
 
+import copy
 import json
 from typing import Any, Literal
 
@@ -78,7 +79,7 @@ class ModelSection(Section):
 
 
 class DataSection(Section):
-    """What is trained on."""
+    """Stores, and which of their trajectories."""
 
     store: str | None = Field(
         None, description="The store; relative to the configuration. Paths and URLs."
@@ -214,6 +215,12 @@ class TrainingSection(Section):
         default_factory=dict, description="Further fields of TRL's configuration, by name."
     )
 
+    @field_validator("save_strategy", "eval_strategy", mode="before")
+    @classmethod
+    def _no(cls, value: Any) -> Any:
+        # YAML reads a bare no as false.
+        return "no" if value is False else value
+
 
 class LaunchSection(Section):
     """How many processes train, and how they share the work."""
@@ -251,7 +258,7 @@ class TrainConfig(Section):
     data: DataSection = Field(default_factory=made(DataSection), description="What is trained on.")
     render: RenderOptions = Field(
         default_factory=made(RenderOptions),
-        description="How trajectories become tokens.",
+        description="How trajectories become tokens, and how long a row may be.",
     )
     lora: LoraSection | None = Field(
         default_factory=made(LoraSection), description="The adapter; null: train all weights."
@@ -338,7 +345,7 @@ class TrainConfig(Section):
 
 def json_schema() -> dict[str, Any]:
     """The JSON Schema of the configuration, for editors."""
-    found = TrainConfig.model_json_schema()
+    found = copy.deepcopy(TrainConfig.model_json_schema())
     for name in ("model", "data"):
         inner = found["properties"][name]
         text = inner.pop("description", "")

@@ -57,12 +57,14 @@ class Dpo:
         from trl import DPOConfig
 
         from adp.trainers.arguments import check_other
+        from adp.trainers.lora import loraplus_optimizer
         from adp.trainers.model import load_tokenizer
         from adp.trainers.trl_preference import ExactDPOTrainer, PairCollator, ReferenceFreeTrainer
 
         check_other(config, DPOConfig)
         settings = DPOConfig(**args, **dpo_settings(config.dpo))
         tokenizer: Any = load_tokenizer(config, folder)
+        plus = config.lora is not None and config.lora.loraplus_lr_ratio is not None
         free = config.dpo.is_reference_free
         policy, reference, base = policy_and_reference(config, config.dpo, folder, free=free)
         if free and not hasattr(policy, "peft_config"):
@@ -81,6 +83,7 @@ class Dpo:
             eval_dataset=read_arrow(folder / EVAL),
             processing_class=tokenizer,
             callbacks=list(callbacks),
+            optimizers=(loraplus_optimizer(policy, config) if plus else None, None),
         )
         if base:
             trainer.drop_ref_adapter()

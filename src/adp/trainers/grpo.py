@@ -48,7 +48,15 @@ class Grpo:
         check_groups(config)
         make_rewards(config.grpo, renderer_of(config), _beside(config))
         made = partial(examples, options=config.grpo)
-        return write_rows(config, folder, SCHEMA, made, Order(), progress)
+        plan = write_rows(config, folder, SCHEMA, made, Order(), progress)
+        at_once = answers_of_a_step(config) // config.grpo.num_generations
+        if plan.rows < at_once:
+            raise UsageError(
+                f"a step takes {at_once} prompts, and there are {plan.rows}; use a smaller "
+                "training.per_device_train_batch_size or training.gradient_accumulation_steps"
+            )
+        plan.sequences = plan.rows * config.grpo.num_generations * config.grpo.num_iterations
+        return plan
 
     def trainer(
         self, config: TrainConfig, folder: Path, args: dict[str, Any], callbacks: Sequence[Any]
@@ -58,7 +66,7 @@ class Grpo:
         from trl import GRPOConfig
 
         from adp.trainers.arguments import check_other
-        from adp.trainers.lora import add_adapter
+        from adp.trainers.lora import add_adapter, loraplus_optimizer
         from adp.trainers.model import load_model, load_tokenizer
         from adp.trainers.trl_grpo import ExactGRPOTrainer
 
@@ -69,14 +77,17 @@ class Grpo:
         tokenizer: Any = load_tokenizer(config, folder)
         tokenizer.padding_side = "left"
         renderer = Renderer(tokenizer, config.render)
+        policy = add_adapter(load_model(config, folder), config, folder)
+        plus = config.lora is not None and config.lora.loraplus_lr_ratio is not None
         return ExactGRPOTrainer(
-            model=add_adapter(load_model(config, folder), config),
+            model=policy,
             reward_funcs=make_rewards(config.grpo, renderer, _beside(config)),
             args=settings,
             train_dataset=read_arrow(folder / TRAIN),
             eval_dataset=read_arrow(folder / EVAL),
             processing_class=tokenizer,
             callbacks=list(callbacks),
+            optimizers=(loraplus_optimizer(policy, config) if plus else None, None),
         )
 
 
@@ -89,15 +100,20 @@ def check_groups(config: TrainConfig) -> None:
     Raises:
         UsageError: they do not; says which sizes would.
     """
-    training, group = config.training, config.grpo.num_generations
-    batch = training.per_device_train_batch_size * config.launch.processes
-    batch *= training.gradient_accumulation_steps
+    group, batch = config.grpo.num_generations, answers_of_a_step(config)
     if batch % group:
         raise UsageError(
             f"grpo.num_generations {group} does not divide the {batch} answers of a step "
             "(per_device_train_batch_size * gradient_accumulation_steps * processes); change one "
             "of them"
         )
+
+
+def answers_of_a_step(config: TrainConfig) -> int:
+    """Answers that are written for one step of the optimiser."""
+    training = config.training
+    each = training.per_device_train_batch_size * training.gradient_accumulation_steps
+    return each * config.launch.processes
 
 
 def grpo_settings(section: GrpoSection) -> dict[str, Any]:

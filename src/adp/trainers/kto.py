@@ -63,6 +63,7 @@ class Kto:
         from trl import KTOConfig
 
         from adp.trainers.arguments import check_other
+        from adp.trainers.lora import loraplus_optimizer
         from adp.trainers.model import load_tokenizer
         from adp.trainers.trl_preference import ExactKTOTrainer, KtoCollator
 
@@ -73,6 +74,7 @@ class Kto:
             whole["train_sampling_strategy"] = "sequential"
         settings = KTOConfig(**whole)
         tokenizer: Any = load_tokenizer(config, folder)
+        plus = config.lora is not None and config.lora.loraplus_lr_ratio is not None
         policy, reference, base = policy_and_reference(config, config.kto, folder)
         kind: Any = type("ExactKTOTrainer", (ExactKTOTrainer,), {"base_is_reference": base})
         collator = KtoCollator(
@@ -87,6 +89,7 @@ class Kto:
             eval_dataset=read_arrow(folder / EVAL),
             processing_class=tokenizer,
             callbacks=list(callbacks),
+            optimizers=(loraplus_optimizer(policy, config) if plus else None, None),
         )
         if base:
             trainer.drop_ref_adapter()

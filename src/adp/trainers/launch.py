@@ -33,7 +33,8 @@ def launch(config: TrainConfig, out: Path) -> None:
     """
     fault = out / WORK / FAULT
     fault.unlink(missing_ok=True)
-    done = subprocess.run(command(config, out), env=_environment(config), check=False)
+    # DeepSpeed logs to standard output, which belongs to the report of the command.
+    done = subprocess.run(command(config, out), env=_environment(config), stdout=2, check=False)
     if fault.exists():
         plain = json.loads(fault.read_text(encoding="utf-8"))
         raise TrainingError(plain["error"])

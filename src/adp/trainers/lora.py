@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -79,7 +80,12 @@ def save_adapter(model: PeftModel, out: Path, folder: Path) -> None:
         out: where to.
         folder: what was given to `add_adapter`.
     """
-    model.save_pretrained(str(out), path_initial_model_for_weight_conversion=str(folder / BEGIN))
+    with warnings.catch_warnings():
+        # It is loaded beside the other one for a moment, only to be subtracted.
+        warnings.filterwarnings("ignore", ".* changes the base weights of the model")
+        model.save_pretrained(
+            str(out), path_initial_model_for_weight_conversion=str(folder / BEGIN)
+        )
 
 
 def loraplus_optimizer(model: PeftModel, config: TrainConfig) -> Any:

@@ -128,7 +128,11 @@ M3_LOSSES: tuple[M3Loss, ...] = (
 
 M3_SETTINGS: tuple[tuple[str, str, str], ...] = (
     ("pref_beta", "beta", ""),
-    ("dpo_label_smoothing", "label_smoothing", "Refused where the loss has no smoothing."),
+    (
+        "dpo_label_smoothing",
+        "label_smoothing",
+        "Where the loss has no smoothing, M3 ignores it; in our own configuration it is refused.",
+    ),
     (
         "pref_ftx",
         "loss_type: [..., sft], loss_weights: [..., pref_ftx]",

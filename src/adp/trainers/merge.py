@@ -10,6 +10,7 @@ from typing import Any
 
 from adp.trainers.config import TINY
 from adp.trainers.model import check_installed
+from adp.trainers.quiet import quiet
 from adp_schema.errors import InputError, OutputExistsError, UsageError
 
 _CONFIG = "adapter_config.json"
@@ -47,7 +48,8 @@ def merge(
         raise OutputExistsError(f"{out} is there already; choose another name")
     place = _adapter_folder(Path(adapter))
     name = base or _base_of(place)
-    return _write(place, name, target, dtype)
+    with quiet():
+        return _write(place, name, target, dtype)
 
 
 def _adapter_folder(path: Path) -> Path:

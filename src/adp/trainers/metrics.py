@@ -23,6 +23,11 @@ def kept(entry: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in entry.items() if not name.endswith(_CLOCK)}
 
 
+def _line(entry: dict[str, Any]) -> str:
+    """A line of the file; sorted, for a checkpoint gives its entries back in another order."""
+    return json.dumps(kept(entry), sort_keys=True) + "\n"
+
+
 class Metrics(TrainerCallback):  # type: ignore[misc]
     """Writes the log. A resumed run writes what an uninterrupted one would have written.
 
@@ -38,7 +43,7 @@ class Metrics(TrainerCallback):  # type: ignore[misc]
     def on_train_begin(self, args: Any, state: Any, control: Any, **more: Any) -> None:
         """Begin the file, with what a checkpoint knows of it."""
         if state.is_world_process_zero:
-            lines = [json.dumps(kept(entry)) + "\n" for entry in state.log_history]
+            lines = [_line(entry) for entry in state.log_history]
             self._path.write_text("".join(lines), encoding="utf-8")
             self._progress.total(state.max_steps)
             self._progress.advance(state.global_step)
@@ -63,4 +68,4 @@ class Metrics(TrainerCallback):  # type: ignore[misc]
                 )
         if state.is_world_process_zero and "train_runtime" not in entry:
             with self._path.open("a", encoding="utf-8") as file:
-                file.write(json.dumps(kept(entry)) + "\n")
+                file.write(_line(entry))

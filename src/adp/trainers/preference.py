@@ -44,7 +44,7 @@ def policy_and_reference(
 
     # New adapters are random, and TRL sets the seed later.
     set_seed(config.training.seed)
-    policy = add_adapter(load_model(config, folder), config)
+    policy = add_adapter(load_model(config, folder), config, folder)
     has_adapter = hasattr(policy, "peft_config")
     continues = config.model.adapter_name_or_path is not None
     # A new adapter changes nothing at first, so the model without it is the model as it was.

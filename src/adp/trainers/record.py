@@ -104,6 +104,9 @@ def _metrics(log: Sequence[dict[str, Any]]) -> dict[str, Any]:
     if losses:
         found |= {"first_loss": losses[0], "last_loss": losses[-1]}
         found["mean_loss"] = sum(losses) / len(losses)
+    rewards = [entry["reward"] for entry in log if "reward" in entry]
+    if rewards:
+        found |= {"first_reward": rewards[0], "last_reward": rewards[-1]}
     measured = [entry for entry in log if "eval_loss" in entry]
     if measured:
         found |= {"eval_loss": measured[-1]["eval_loss"]}

@@ -266,13 +266,6 @@ def _reference(config: TrainConfig, machine: Machine) -> str | None:
             "dpo.precompute_ref_log_probs computes the reference once, and sync_ref_model moves "
             "it; use one of the two"
         )
-    if dpo.loss_weights is not None and len(dpo.loss_weights) != len(dpo.loss_type):
-        return (
-            f"dpo.loss_weights has {len(dpo.loss_weights)} numbers for {len(dpo.loss_type)} "
-            "losses; give one for each"
-        )
-    if "exo_pair" in dpo.loss_type and not dpo.label_smoothing:
-        return "the loss exo_pair needs dpo.label_smoothing above 0, such as 0.001"
     return None
 
 

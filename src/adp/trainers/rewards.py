@@ -6,6 +6,7 @@ rows, and gives a number for each; None where it does not apply, such as no refe
 
 from __future__ import annotations
 
+import copy
 import importlib
 import json
 import sys
@@ -150,7 +151,9 @@ def _library_reader(renderer: Renderer) -> Reader | None:
         from trl.chat_template_utils import add_response_schema
     except ImportError as error:
         raise MissingExtraError("trl", "train") from error
-    tokenizer = renderer.tokenizer
+    tokenizer = copy.copy(renderer.tokenizer)
+    # The template with tools, which the options may have replaced.
+    tokenizer.chat_template = renderer.template.texts[-1]
     if getattr(tokenizer, "response_template", None) is None:
         try:
             add_response_schema(tokenizer)

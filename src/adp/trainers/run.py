@@ -19,7 +19,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -30,8 +30,10 @@ from adp.trainers.config import TrainConfig
 from adp.trainers.launch import launch
 from adp.trainers.method import METHODS, Plan
 from adp.trainers.model import build_tiny, check_installed
+from adp.trainers.quiet import quiet
 from adp.trainers.record import RECORD, write_record
 from adp.trainers.refuse import refuse
+from adp.trainers.rewards import check_python
 from adp.trainers.work import (
     CHECKPOINTS,
     JOB,
@@ -39,7 +41,6 @@ from adp.trainers.work import (
     WORK,
     clear,
     last_checkpoint,
-    quiet,
     train_here,
 )
 from adp_schema.errors import AdpError, OutputExistsError, UsageError
@@ -57,12 +58,16 @@ class TrainOptions:
         command: the words of the call, for the record.
         shown: tell the progress also from other processes.
         told: called with the plan before the training starts.
+        allow_python: let rewards be Python functions that the configuration names.
+        steps: told about each step.
     """
 
     resume: bool = False
     command: Sequence[str] = ()
     shown: bool = False
     told: Callable[[Plan], None] | None = None
+    allow_python: bool = False
+    steps: Progress = field(default_factory=Silent)
 
 
 @dataclass
@@ -78,12 +83,15 @@ class Trained:
     record: dict[str, Any] | None = None
 
 
-def plan_run(config: TrainConfig, progress: Progress | None = None) -> Plan:
+def plan_run(
+    config: TrainConfig, progress: Progress | None = None, *, allow_python: bool = False
+) -> Plan:
     """What a run would do; nothing is written and no model is loaded.
 
     Args:
         config: the run.
         progress: told about the rendering.
+        allow_python: let rewards be Python functions that the configuration names.
 
     Raises:
         UsageError: what does not go well together.
@@ -91,6 +99,7 @@ def plan_run(config: TrainConfig, progress: Progress | None = None) -> Plan:
     """
     check_installed()
     refuse(config)
+    _check_python(config, allow_python)
     config = config.resolved()
     with tempfile.TemporaryDirectory(prefix="adp-train-") as folder:
         return _prepare(config, Path(folder), progress or Silent())
@@ -108,7 +117,7 @@ def train(
         config: the run.
         out: folder for what comes out; new or empty, unless a run is resumed.
         options: how it is carried out.
-        progress: told about rendering and steps.
+        progress: told about the rendering.
 
     Raises:
         UsageError: what does not go well together.
@@ -118,8 +127,9 @@ def train(
     """
     check_installed()
     refuse(config)
-    config = config.resolved()
     options, progress = options or TrainOptions(), progress or Silent()
+    _check_python(config, options.allow_python)
+    config = config.resolved()
     target = Path(out)
     lock = FileLock(target.with_name(f".{target.name}.lock"), timeout=0)
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -128,6 +138,12 @@ def train(
             return _train(config, target, options, progress)
     except Timeout:
         raise OutputExistsError(f"another run is writing {out}; wait for it") from None
+
+
+def _check_python(config: TrainConfig, allowed: bool) -> None:
+    """Check that code which the configuration names may run."""
+    if config.method == "grpo":
+        check_python(config.grpo, allowed)
 
 
 def _train(config: TrainConfig, out: Path, options: TrainOptions, progress: Progress) -> Trained:
@@ -150,7 +166,7 @@ def _train(config: TrainConfig, out: Path, options: TrainOptions, progress: Prog
     if config.launch.processes > 1 or config.launch.zero:
         launch(config, out)
     else:
-        train_here(config, out, progress)
+        train_here(config, out, options.steps)
     seconds = time.monotonic() - began
     record = write_record(config, plan, out, options.command, seconds)
     clear(out)
@@ -202,8 +218,8 @@ def _rows(config: TrainConfig, work: Path, progress: Progress) -> Plan:
     staged.mkdir()
     plan = _prepare(config, staged, progress)
     if config.is_tiny:
-        quiet()
-        build_tiny(staged / "base", config.model.tiny)
+        with quiet():
+            build_tiny(staged / "base", config.model.tiny)
     if old is not None and old.facts != plan.facts:
         raise UsageError("the store is another one now; start a new run in another folder")
     write_atomic(plan_file, json.dumps(plan.plain()) + "\n")

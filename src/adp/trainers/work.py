@@ -18,6 +18,7 @@ from typing import Any
 from adp.core.progress import Console, Progress, Silent
 from adp.trainers.config import TrainConfig
 from adp.trainers.method import METHODS
+from adp.trainers.quiet import quiet
 from adp_schema.errors import AdpError, MissingExtraError, TrainingError
 from adp_schema.manifest import write_atomic
 
@@ -39,7 +40,6 @@ def train_here(config: TrainConfig, out: Path, progress: Progress) -> None:
     Raises:
         TrainingError: it stopped on an error.
     """
-    quiet()
     from transformers import enable_full_determinism, set_seed
 
     from adp.trainers.arguments import common_arguments
@@ -52,9 +52,7 @@ def train_here(config: TrainConfig, out: Path, progress: Progress) -> None:
     else:
         set_seed(seed)
     rows = out / WORK / ROWS
-    with _said(), warnings.catch_warnings():
-        # What TRL calls by an old name is not the user's concern.
-        warnings.filterwarnings("ignore", category=FutureWarning, module=r"(transformers|trl|peft)")
+    with _said(), quiet():
         callbacks = [Metrics(out, progress)]
         args = common_arguments(config, out)
         trainer = METHODS.get(config.method).trainer(config, rows, args, callbacks)
@@ -66,18 +64,6 @@ def train_here(config: TrainConfig, out: Path, progress: Progress) -> None:
         _save(trainer, config, out)
     if trainer.is_world_process_zero():
         _write_result(trainer, out)
-
-
-def quiet() -> None:
-    """Keep the libraries' own bars and remarks off the screen."""
-    import torch
-
-    if not torch.cuda.is_available():
-        os.environ.setdefault("DS_ACCELERATOR", "cpu")
-    from transformers.utils import logging
-
-    logging.set_verbosity_error()
-    logging.disable_progress_bar()
 
 
 def last_checkpoint(out: Path) -> Path | None:
@@ -183,6 +169,7 @@ def main(arguments: list[str]) -> int:
     Args:
         arguments: the folder of the run.
     """
+    warnings.filterwarnings("ignore", category=FutureWarning)
     out = Path(arguments[0])
     first = os.environ.get("RANK", "0") == "0"
     job = json.loads((out / WORK / JOB).read_text(encoding="utf-8"))

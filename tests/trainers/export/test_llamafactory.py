@@ -61,7 +61,7 @@ def wanted(message: Message) -> tuple[str, list[Any]]:
     """What a turn has to say."""
     before = f"<think>\n{message.reasoning}\n</think>\n\n" if message.reasoning else ""
     before += message.text
-    if message.calls and message.text:
+    if message.calls and before:
         before += "\n"
     calls = [
         {"name": each.name, "arguments": each.arguments if each.valid else {"input": each.text}}
@@ -234,6 +234,14 @@ def test_the_engine_v1_gets_every_weight(chat) -> None:
         weights = [out["loss_weight"] for out in row["messages"]]
         assert weights[-1] > 0
         assert Counter(weights) == Counter(m.weight for m in chat.messages[: len(weights)])
+
+
+def test_the_engine_v1_knows_another_mark_for_reasoning_under_qwen3_nothink() -> None:
+    chat = chat_of(user("a"), agent("b", reasoning="r"))
+    options = SHAREGPT.options(engine="v1", template="qwen3_nothink")
+    [row], _ = export(SHAREGPT, chat, options)
+    text = "<think>\nr\n</think>\n\nb"
+    assert row["messages"][1]["content"] == [{"type": "text", "value": text}]
 
 
 def test_the_mask_that_each_engine_can_carry() -> None:

@@ -18,7 +18,8 @@ from adp.core.render.chat import Chat, chats_of
 from adp.core.render.model import load_tokenizer
 from adp.core.render.options import RenderOptions
 from adp.core.render.prepare import choose, plain_tools, prepare
-from adp.core.render.spans import Render, Span, Speller, renders, special_pattern
+from adp.core.render.sampled import Memory
+from adp.core.render.spans import Render, Span, Speller, renders
 from adp.core.render.template import ChatTemplate, TemplateRefusalError
 from adp.core.render.tokens import Encoder, Tokens
 from adp.core.render.windows import fit
@@ -116,7 +117,7 @@ class Renderer:
         self.options = options or RenderOptions()
         self.template = ChatTemplate(tokenizer, self.options)
         self.encoder = Encoder(tokenizer)
-        self._special = special_pattern(tokenizer)
+        self._memory = Memory() if self.options.check == "sampled" else None
 
     @classmethod
     def load(cls, model: str, options: RenderOptions | None = None) -> Renderer:
@@ -197,14 +198,20 @@ class Renderer:
         """Tokens of a chat up to its last trained message; of all of it without one."""
         last = chat.trained()[-1:] or [len(chat.messages) - 1]
         plain = self.template.plain(chat)[: last[0] + 1]
-        return len(self.encoder.encode(self.template.render(plain, plain_tools(chat))).ids)
+        return self.encoder.count(self.template.render(plain, plain_tools(chat)))
 
     def _renders(self, chat: Chat, notes: Counter[str]) -> Iterator[tuple[Render, Tokens]]:
         speller = Speller(
-            self.template, self.template.plain(chat), plain_tools(chat), self._special
+            self.template, self.template.plain(chat), plain_tools(chat), self.template.special
         )
-        for render in renders(speller, chat.trained(), notes):
-            yield render, self.encoder.encode(render.text)
+        for render in renders(speller, chat.trained(), notes, self._memory):
+            edges = [place for span in render.spans for place in (span.start, span.end)]
+            yield render, self.encoder.encode(render.text, edges)
+
+    def forget(self) -> None:
+        """Forget what was found out about the template: what follows does not depend on it then."""
+        if self._memory is not None:
+            self._memory.clear()
 
     def _add(self, found: Rendered, chat: Chat, render: Render, tokens: Tokens) -> None:
         """Add a row, unless none of its tokens is trained."""
@@ -217,6 +224,9 @@ class Renderer:
             weights[first:stop] = message.weight
             steps[first:stop] = message.step
             found.notes["tokens across the edge of a step, not trained"] += across
+            thought = (message.reasoning or "").strip()
+            dropped = thought not in render.text[span.start : span.end]
+            found.notes["steps whose reasoning the template drops"] += dropped
         found.notes = +found.notes
         if not weights.any():
             return

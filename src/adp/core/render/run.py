@@ -12,7 +12,6 @@ template and options are rendered once.
 
 from __future__ import annotations
 
-import functools
 import json
 import os
 from collections import Counter
@@ -184,6 +183,8 @@ def render_store(
     """
     options = options or RenderOptions()
     renderer = Renderer.load(model, options)
+    _loaded.clear()
+    _loaded[model, options.model_dump_json()] = renderer
     members, branches = _members(store, options, splits)
     key = {
         "store": manifest_hash(store) if store.journal is None else digest(repr(members).encode()),
@@ -292,14 +293,21 @@ def _jobs(
             seqs, size, index = [], 0, index + 1
 
 
-@functools.lru_cache(maxsize=2)
+_loaded: dict[tuple[str, str], Renderer] = {}
+"""The renderer that this process works with."""
+
+
 def _renderer(model: str, options: str) -> Renderer:
-    return Renderer.load(model, RenderOptions.model_validate_json(options))
+    if (model, options) not in _loaded:
+        _loaded.clear()
+        _loaded[model, options] = Renderer.load(model, RenderOptions.model_validate_json(options))
+    return _loaded[model, options]
 
 
 def work(job: Job) -> Done:
     """Render the trajectories of a job and write their rows."""
     renderer = _renderer(job.model, job.options)
+    renderer.forget()
     store = Store.open(job.root)
     report: Counter[str] = Counter()
     lost: Counter[str] = Counter()

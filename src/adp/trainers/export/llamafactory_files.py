@@ -41,7 +41,7 @@ lora_target: all
 {further}dataset: adp
 dataset_dir: .
 cutoff_len: {cutoff_len}
-enable_thinking: null
+enable_thinking: true
 preserve_thinking: true
 output_dir: out
 per_device_train_batch_size: 1

@@ -106,7 +106,10 @@ class LlamaFactorySharegpt:
             return
         changed: Counter[str] = Counter()
         try:
-            row = v1_row(chat) if options.engine == "v1" else _row(chat, options, changed)
+            if options.engine == "v1":
+                row = v1_row(chat, options.template)
+            else:
+                row = _row(chat, options, changed)
         except Refused as reason:
             tally.left_out[str(reason)] += steps
             return

@@ -65,6 +65,9 @@ CALLS_ALONE = frozenset(
 )
 """Templates that stop at words or reasoning beside a call."""
 
+WORDS = frozenset(("qwen", "qwen3_nothink"))
+"""Templates of models for which reasoning is words like others: a line ends before a call."""
+
 ONE_CALL = frozenset(("glm4", "glm4v", "glm_ocr", "glmz1"))
 """Templates that stop at several calls in one turn."""
 
@@ -167,7 +170,7 @@ def assistant_turn(message: Message, template: str) -> tuple[str, str]:
         raise Refused(f"words beside a call, which the template {template} cannot write")
     if begin in before:
         raise Refused("words beside a call that look like a call themselves")
-    gap = "\n" if message.text else ""
+    gap = "\n" if message.text or template in WORDS else ""
     return "function_call", f"{before}{gap}{begin}\n{calls}\n{end}"
 
 

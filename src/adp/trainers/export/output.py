@@ -118,17 +118,19 @@ class RowFile:
         Raises:
             UnwritableError: one holds what the file cannot.
         """
-        if self._table is not None:
-            for row in rows:
-                self._table.add(row)
-            self.rows += len(rows)
-            return True
-        lines = [encode(row) for row in rows]
+        lines = (
+            [encode(row) for row in rows] if self._table is None or self._unique is not None else []
+        )
         if self._unique is not None and lines:
             key = blake2b(b"\n".join(lines), digest_size=16).digest()
             if key in self._unique:
                 return False
             self._unique.add(key)
+        if self._table is not None:
+            for row in rows:
+                self._table.add(row)
+            self.rows += len(rows)
+            return True
         for line, row in zip(lines, rows, strict=True):
             self._line(line, row)
         return True

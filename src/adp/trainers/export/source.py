@@ -9,6 +9,7 @@ from adp.core.progress import Progress
 from adp.core.render.chat import Chat, chats_of
 from adp.core.render.pairs import BadPair, pairs_of
 from adp.core.render.prepare import choose
+from adp.core.tasks import TaskIndex
 from adp.trainers.export.exporter import Form, Item, Tally
 from adp_schema.errors import StoreError, UsageError, unknown_name
 from adp_schema.model import Step, Trajectory
@@ -52,6 +53,7 @@ class Source:
         self._branches = frozenset(branches)
         self._tally = tally
         self._train = train
+        self._tasks = TaskIndex(store)
 
     def items(self, progress: Progress) -> Iterator[Item]:
         """The items, in the order of the store; pairs in the order of their ids."""
@@ -113,6 +115,7 @@ class Source:
         if chat is None or not chat.messages or chat.messages[-1].role == "system":
             self._tally.left_out["nothing was said before the first step of the agent"] += 1
             return
+        trajectory.task = self._tasks.of(trajectory)
         yield Item(chat, None, trajectory)
 
 

@@ -275,7 +275,7 @@ def _dpo_rules(given: Mapping[str, Any]) -> dict[str, Rule]:
         return lambda value, _: {f"dpo.{key}": dpo[key] for key in options if key in dpo}
 
     return {
-        "pref_loss": Rule("", "docs/training.md compares the losses", named("loss_type")),
+        "pref_loss": Rule("", "docs/dpo-losses.md compares the losses", named("loss_type")),
         "pref_ftx": Rule("", "", named("loss_type", "loss_weights") if given.get("pref_ftx")
                          else named()),
         "pref_beta": Rule("", "", named("beta")),

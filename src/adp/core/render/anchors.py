@@ -1,0 +1,129 @@
+"""Where the words of messages begin in a render: found by rendering it again with marks."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from adp.core.render.template import Plain
+
+FIRST, LAST, CLOSE = "\ue000", "\ue002", "\ue001"
+"""Characters of private use: a mark is the first or second, a message's number, and the third."""
+
+_MARK = re.compile(f"([{FIRST}{LAST}])([0-9]+){CLOSE}")
+_LEADING = re.compile(r"\s*(?:<[^<>\s]{1,40}>\s*)*")
+_TAG = re.compile(r"<[^<>\s]{1,40}>")
+
+VARIANTS = 32
+"""Texts that are remembered for one form."""
+
+
+def with_marks(messages: Sequence[Plain]) -> list[Plain]:
+    """Messages with marks around the words of each. Where there are no words, there is no mark."""
+    return [_marked(message, str(index)) for index, message in enumerate(messages)]
+
+
+def _marked(message: Plain, number: str) -> Plain:
+    first, last = FIRST + number + CLOSE, LAST + number + CLOSE
+    marked = {**message}
+    for key in ("content", "reasoning_content", "thinking"):
+        text = message.get(key)
+        if not isinstance(text, str) or not text:
+            continue
+        start, end = _words(text)
+        if start < end:
+            marked[key] = text[:start] + first + text[start:end] + last + text[end:]
+    if message.get("tool_calls"):
+        marked["tool_calls"] = [
+            {**call, "function": {**call["function"], "name": first + call["function"]["name"]}}
+            for call in message["tool_calls"]
+        ]
+    return marked
+
+
+def _words(text: str) -> tuple[int, int]:
+    """Where the words of a text begin and end: without white space and tags around them."""
+    found = _LEADING.match(text)
+    start = found.end() if found else 0
+    end = len(text.rstrip())
+    while end > start and text[end - 1] == ">":
+        tag = text.rfind("<", start, end)
+        if tag < 0 or not _TAG.fullmatch(text, tag, end):
+            break
+        end = len(text[:tag].rstrip())
+    return start, end
+
+
+class Anchors:
+    """Where the words of messages begin in a render.
+
+    Args:
+        text: the render.
+        marked: the render with marks.
+
+    Attributes:
+        sound: whether both are equal but for the marks.
+    """
+
+    def __init__(self, text: str, marked: str) -> None:
+        self.sound = FIRST not in text and LAST not in text
+        self._at: dict[int, int] = {}
+        self._next: dict[int, tuple[int, int]] = {}
+        self._before: dict[int, tuple[int, bool]] = {}
+        if self.sound:
+            self._read(text, marked)
+
+    def _read(self, text: str, marked: str) -> None:
+        pieces = []
+        done = size = 0
+        before = (0, True)
+        newest = -1
+        for found in _MARK.finditer(marked):
+            piece = marked[done : found.start()]
+            pieces.append(piece)
+            done, size = found.end(), size + len(piece)
+            kind, number = found.group(1), int(found.group(2))
+            if kind == FIRST and number not in self._at:
+                self._at[number] = size
+                self._before[number] = before
+                if newest >= 0:
+                    self._next[newest] = (number, size)
+                newest = number
+            before = (size, kind == LAST)
+        pieces.append(marked[done:])
+        self.sound = "".join(pieces) == text
+
+    def at(self, index: int) -> int | None:
+        """Where the words of a message begin."""
+        return self._at.get(index)
+
+    def next(self, index: int) -> tuple[int, int] | None:
+        """The message whose words come next, and where; None unless it is a later message."""
+        found = self._next.get(index)
+        return found if found is not None and found[0] > index else None
+
+    def before(self, index: int) -> tuple[int, bool]:
+        """The last mark before a message, and whether only the template's words follow it."""
+        return self._before[index]
+
+
+def keep(known: dict[str, int], tail: str, back: int) -> None:
+    """Remember a text; one that was found with another distance is not relied on."""
+    if tail in known:
+        known[tail] = back if known[tail] == back else -1
+    elif len(known) < VARIANTS:
+        known[tail] = back
+
+
+def recall(known: dict[str, int] | None, text: str, at: int) -> int | None:
+    """Where a span begins or ends before the words at a place; None when it is not known.
+
+    Args:
+        known: texts that end at such a place, and how many characters lie between.
+        text: the render.
+        at: where the words begin.
+    """
+    found = {back for tail, back in (known or {}).items() if text.endswith(tail, 0, at)}
+    if len(found) != 1 or min(found) < 0:
+        return None
+    return at - found.pop()
