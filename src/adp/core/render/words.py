@@ -127,7 +127,14 @@ class Words:
         """
         expression = _expression(tokenizer)
         pattern = None if expression is None else ascii_pattern(expression)
-        return None if pattern is None else cls(backend, pattern)
+        if pattern is None:
+            return None
+        words = cls(backend, pattern)
+        # Whatever an expression may hold that was misunderstood: then it shows here.
+        text = _trial()
+        found = words.ids(text)
+        right = backend.encode_batch_fast([text], add_special_tokens=False)[0].ids
+        return words if found is not None and found.tolist() == right else None
 
     def ids(self, text: str) -> Ints | None:
         """Token ids of an ASCII text; None when its words are not all of it."""
@@ -159,6 +166,14 @@ class Words:
         self._ids[word] = tuple(token.id for token in found)
         self._sizes[word] = tuple(len(token.value) for token in found)
         self._characters += len(word)
+
+
+def _trial() -> str:
+    """All ASCII characters after one another, and what expressions make exceptions for."""
+    characters = [*map(chr, range(32, 127)), "\n", "\t", "\r", "\x00", "\x1f"]
+    pairs = [one + other for one in characters for other in characters]
+    words = ["I'll we've THEY'RE it's 'd 'M 1234567 12,345.678 a  b   c\n\n  d \r\n\t\te  "]
+    return "".join([*pairs, *words, "".join(f" {pair}x" for pair in pairs)])
 
 
 def _joined(known: dict[str, tuple[int, ...]], words: list[str]) -> Ints:
