@@ -34,6 +34,7 @@ CASES = {
         {"expand": True, "fractions": "ones"},
         {"expand": True, "fractions": "ones", "tools": "text"},
         {"tools": "text", "unfit": "leave_out"},
+        {"unfit": "leave_out", "fractions": "ones"},
     ],
 }
 """Exporters with their options."""
@@ -128,6 +129,16 @@ def test_all_of_a_plain_store_is_trained(tmp_path):
             report = export_rows(store, name.split()[0], str(out), options, model=model)
             assert len(trained_words(out, name)) == report.in_rows
             assert report.in_rows == 6
+
+
+def test_chats_with_calls_are_no_alpaca(tmp_path):
+    plain = Run((Turn("user"), Turn(), Turn("user"), Turn()))
+    calls = Run((Turn("user"), Turn(calls=1), Turn(), Turn("user"), Turn()))
+    store = write_runs(tmp_path / "store", [plain, calls])
+    report = export_rows(store, "alpaca", str(tmp_path / "out"))
+    assert (report.rows, report.in_store, report.in_rows) == (1, 5, 2)
+    assert list(report.left_out.values()) == [3]
+    assert len(trained_words(tmp_path / "out", "alpaca")) == 2
 
 
 @pytest.mark.parametrize(
