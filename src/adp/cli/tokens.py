@@ -13,7 +13,13 @@ from adp.cli.text import console, counted, epilog, light_table, pairs, print_jso
 from adp.core.progress import Console, Silent
 from adp.core.render.lengths import Lengths, lengths_of
 from adp.core.render.run import RenderReport, render_store
+from adp.core.render.spans import MORE_ROWS
 from adp_schema.store import Store
+
+ONE_ROW = (
+    "--set history=one_row writes one row a trajectory; then some steps are trained after another "
+    "context than at inference, and counted"
+)
 
 EPILOG = epilog("adp tokens my_store --model Qwen/Qwen3-8B", 2, 5, 10)
 
@@ -52,6 +58,8 @@ def tokens(
         screen.print(_windows(lengths))
     top("not trained: why", report.lost)
     top("written differently, or drifting", report.notes)
+    if report.notes[MORE_ROWS]:
+        screen.print(f"hint: {ONE_ROW}", soft_wrap=True)
 
 
 def _facts(report: RenderReport, lengths: Lengths) -> list[tuple[str, str]]:

@@ -11,6 +11,7 @@ from rich.text import Text
 
 from adp.cli.text import console, counted, epilog, print_json, visible
 from adp.core.progress import Console, Silent
+from adp.core.render.spans import MORE_ROWS
 from adp_schema.errors import UsageError
 
 if TYPE_CHECKING:
@@ -199,7 +200,8 @@ def _say_rest(config: TrainConfig, plan: Plan) -> None:
     for reason, count in sorted(plan.dropped.items()):
         screen.print(Text(f"dropped {count:,}: {visible(reason)}"), soft_wrap=True)
     for note, count in sorted(plan.notes.items()):
-        screen.print(Text(f"note {count:,}: {visible(note)}"), soft_wrap=True)
+        hint = "; --set render.history=one_row writes one each" if note == MORE_ROWS else ""
+        screen.print(Text(f"note {count:,}: {visible(note)}{hint}"), soft_wrap=True)
     training, launch = config.training, config.launch
     batch = training.per_device_train_batch_size * training.gradient_accumulation_steps
     many = f" on {launch.processes} processes" if launch.processes > 1 else ""

@@ -24,6 +24,9 @@ from adp.core.render.anchors import with_marks
 from adp.core.render.sampled import Memory, Sampler
 from adp.core.render.template import ChatTemplate, Plain, common
 
+MORE_ROWS = "rows more, because the template rewrites history"
+"""The note that counts them."""
+
 FIRST, LAST = "\ue000", "\ue001"
 """Characters of private use: where a message's own words begin, and where those before it end."""
 
@@ -336,7 +339,7 @@ def renders(
         done = {span.index for span in render.spans}
         left = [index for index in left if index not in done]
     if len(found) > 1:
-        notes["rows more, because the template rewrites history"] += len(found) - 1
+        notes[MORE_ROWS] += len(found) - 1
     return found[::-1]
 
 
