@@ -8,6 +8,7 @@ VENV ?= .venv
 PYTHONS ?= python3.12 python3.13
 ARGS ?=
 ORACLE_VENV ?= .venv-oracle
+VERL_VENV ?= .venv-verl
 DATA ?=
 
 BIN := $(VENV)/bin
@@ -24,7 +25,7 @@ venv: $(INSTALLED) ## Make the environment; the other targets do it by themselve
 
 $(INSTALLED): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,train,deepspeed]'
 	@touch $@
 
 demo: $(INSTALLED) ## Show what the tool does, on a small example
@@ -85,8 +86,15 @@ $(ORACLE_VENV)/.installed: tools/oracle/requirements.txt tools/oracle/llamafacto
 	$(ORACLE_VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -r tools/oracle/llamafactory.txt
 	@touch $@
 
-oracle-tests: $(INSTALLED) $(ORACLE_VENV)/.installed ## Ask LLaMA-Factory whether it takes our ShareGPT (2 GB)
+$(VERL_VENV)/.installed: tools/oracle/verl_requirements.txt tools/oracle/verl.txt
+	$(PYTHON) -m venv $(VERL_VENV)
+	$(VERL_VENV)/bin/python -m pip install --quiet --disable-pip-version-check -r tools/oracle/verl_requirements.txt
+	$(VERL_VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -r tools/oracle/verl.txt
+	@touch $@
+
+oracle-tests: $(INSTALLED) $(ORACLE_VENV)/.installed $(VERL_VENV)/.installed ## Ask LLaMA-Factory and verl what they make of our files (4 GB)
 	$(BIN)/python -m tools.oracle.check --python $(ORACLE_VENV)/bin/python
+	$(BIN)/python -m tools.oracle.exports --llamafactory $(ORACLE_VENV)/bin/python --verl $(VERL_VENV)/bin/python $(if $(DATA),--data $(DATA))
 
 formats-report: $(INSTALLED) ## Name the format of each file under DATA=..., against the expected answers
 	$(BIN)/python -m tools.formats_report $(DATA)

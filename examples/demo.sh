@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
 # The main jobs of adp on the small files beside this script: files into a store, questions to the
-# store, the same files back, and curation by recipes. It writes into a temporary folder only.
+# store, the same files back, curation by recipes, and training on what they made. It writes into a temporary folder only.
 #
 #   make demo                       or, with adp installed: bash examples/demo.sh
 #   ADP="python -m adp.cli.main"    another way to call the command
 set -euo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")"
+here=$PWD
 read -ra adp <<<"${ADP:-adp}"
 work=$(mktemp -d "${TMPDIR:-/tmp}/adp-demo.XXXXXX")
 trap 'rm -rf "$work"' EXIT
@@ -83,5 +84,25 @@ run curate pareto.yaml -o rl
 title "Two rounds of continual training: a coreset of each, and replay of the first in the second"
 run curate coreset_replay.yaml -o round1
 run curate coreset_replay.yaml -o round2 --set inputs.runs=round-2 --set inputs.buffer.store=round1/buffer
+
+export ADP_CACHE="$work/cache"
+if ! "${adp[@]}" tokens sft/train --model tiny >/dev/null 2>&1; then
+    title "Training is left out here: it needs pip install 'adp[train]'"
+    exit 0
+fi
+
+title "Training: what would a model learn from?"
+cp "$here"/training/*.yaml .
+run tokens sft/train --model tiny
+run show sft/train task-0-attempt-1 --mask --model tiny
+
+title "A LoRA adapter by SFT, and DPO that goes on with it (a model of 150,000 weights, built here)"
+run train sft --config train_sft.yaml -o adapter
+run train dpo --config train_dpo.yaml -o better
+run merge-adapter better -o merged
+
+title "The same pairs for another trainer"
+run export step-dpo/pairs --to llamafactory-ranking -o for-llamafactory
+ls for-llamafactory
 
 title "Done"

@@ -5,6 +5,7 @@
 
 - ``docs/schema.md`` and ``docs/schema.json``: the tables, the views, and the rows as JSON Schema.
 - ``docs/cli.md``: the help of every command. A command without an example is an error.
+- ``docs/dpo-losses.md``: the losses of DPO, as M3 and as TRL name them.
 - ``docs/formats.md`` and ``docs/formats/<name>.md``: see `tools.format_pages`.
 """
 
@@ -28,9 +29,11 @@ from adp_schema.tables import ENUMS, SCHEMA_VERSION, TABLES, Table
 from adp_schema.views import STORE_COLUMN, VIEWS, View
 from tools import format_pages
 from tools.check_page import checks_page
+from tools.loss_page import losses_page
 from tools.markdown import NOTE, cell
 from tools.ops_page import ops_page, recipe_schema
 from tools.redaction_page import redaction_page
+from tools.train_page import train_page, train_schema
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 ROWS = (
@@ -250,6 +253,9 @@ PAGES: dict[str, Callable[[], str]] = {
     "redaction.md": redaction_page,
     "ops.md": ops_page,
     "recipe.schema.json": recipe_schema,
+    "train-config.md": train_page,
+    "train-config.schema.json": train_schema,
+    "dpo-losses.md": losses_page,
     **format_pages.PAGES,
 }
 

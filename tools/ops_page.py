@@ -41,23 +41,24 @@ def _options(op: Op) -> list[str]:
     lines = ["| option | type | default | meaning |", "|---|---|---|---|"]
     for name, info in fields.items():
         own = schema["properties"][info.alias or name]
-        default = "required" if info.is_required() else f"`{_plain(own.get('default'))}`"
-        shown = cell(_type(own, schema.get("$defs", {})))
+        default = "required" if info.is_required() else f"`{plain(own.get('default'))}`"
+        shown = cell(type_words(own, schema.get("$defs", {})))
         meaning = cell(info.description or "")
         lines.append(f"| `{info.alias or name}` | {shown} | {cell(default)} | {meaning} |")
     return lines
 
 
-def _plain(value: Any) -> str:
+def plain(value: Any) -> str:
+    """A default as JSON."""
     return json.dumps(value, ensure_ascii=False)
 
 
-def _type(schema: dict[str, Any], definitions: dict[str, Any]) -> str:
+def type_words(schema: dict[str, Any], definitions: dict[str, Any]) -> str:
     """A JSON Schema in a few words."""
     if "$ref" in schema:
-        return _type(definitions[schema["$ref"].rsplit("/", 1)[-1]], definitions)
+        return type_words(definitions[schema["$ref"].rsplit("/", 1)[-1]], definitions)
     if "anyOf" in schema:
-        kinds = [_type(each, definitions) for each in schema["anyOf"]]
+        kinds = [type_words(each, definitions) for each in schema["anyOf"]]
         return " or ".join(dict.fromkeys(kind for kind in kinds if kind != "null"))
     if "enum" in schema:
         return " | ".join(map(str, schema["enum"]))
@@ -65,7 +66,7 @@ def _type(schema: dict[str, Any], definitions: dict[str, Any]) -> str:
         return str(schema["const"])
     kind = schema.get("type", "any")
     if kind == "array":
-        return f"list of {_type(schema.get('items', {}), definitions)}"
+        return f"list of {type_words(schema.get('items', {}), definitions)}"
     if kind == "object" and "properties" in schema:
         return "{" + ", ".join(schema["properties"]) + "}"
     return str(kind)

@@ -3,6 +3,7 @@
     store = adp.convert("logs/", "my_store")     # or adp.open("my_store")
     adp.query(store, "SELECT name, count(*) FROM calls GROUP BY name")
     adp.export(store, "openai_chat", "chats")
+    adp.export(store, "trl-sft", "rows", settings={"form": "tokens"}, model="Qwen/Qwen3-8B")
     adp.validate("logs/").found("error")
 
 Everything else is imported when it is first used, so ``import adp`` costs nothing.
@@ -12,6 +13,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypedDict
 
+from adp.growing import grow, seal
+from adp.training import render
 from adp.version import __version__
 
 if TYPE_CHECKING:
@@ -24,8 +27,8 @@ if TYPE_CHECKING:
     from adp.converters.export import ExportReport
     from adp.converters.files.limits import Limits
     from adp.curation.run import Curated
+    from adp.trainers.export.run import RowsReport
     from adp.workflows.validate import ValidationReport
-    from adp_schema.growing import GrowingStore
     from adp_schema.model import (
         Link,
         Media,
@@ -61,6 +64,7 @@ __all__ = [
     "merge",
     "open",
     "query",
+    "render",
     "seal",
     "validate",
 ]
@@ -153,38 +157,66 @@ def query(store: PathText | Store, sql: str) -> pa.Table:
     return _opened(store).query(sql)
 
 
+class ExportKeywords(TypedDict, total=False):
+    """What `export` takes besides the store, the format and the folder."""
+
+    flavour: str | None
+    single: str | None
+    strict: bool
+    settings: Sequence[str] | Mapping[str, Any]
+    model: str | None
+    branches: Sequence[str]
+
+
 def export(
-    store: PathText | Store,
-    to: str,
-    out: PathText,
-    *,
-    flavour: str | None = None,
-    single: str | None = None,
-    strict: bool = False,
-) -> ExportReport:
-    """Write the trajectories of a store as files of a format.
+    store: PathText | Store, to: str, out: PathText, **options: Unpack[ExportKeywords]
+) -> ExportReport | RowsReport:
+    """Write the trajectories of a store as files of a format, or as the file of a trainer.
 
     Args:
         store: the store, or its path or URL.
-        to: name of the format.
+        to: name of the format, such as ``"openai_chat"``, or of the exporter for a trainer, such
+            as ``"trl-sft"``.
         out: folder for the files; it must be empty or absent.
-        flavour: way to write the format, where it has several.
-        single: write one file of this name instead of one a source file.
-        strict: stop at the first loss.
+        **options: any of these; the first three are for formats, the others for trainers.
+            flavour: way to write the format, where it has several.
+            single: write one file of this name instead of one a source file.
+            strict: stop at the first loss.
+            settings: options of the exporter, such as ``{"expand": True}``.
+            model: whose tokens are written, where tokens are: a folder, a Hub name, or ``tiny``.
+            branches: kinds of branches to write besides the main lines; ``["all"]`` for all.
 
     Returns:
-        How much was written, and what the format could not hold.
+        How much was written, and what was not: of a format, what it could not hold; of a trainer,
+        which trained steps are in no row, and why.
 
     Raises:
-        UsageError: there is no such format or flavour.
+        UsageError: there is no such format, flavour or option, or the trainer's format cannot
+            carry the mask.
         OutputExistsError: the folder holds something, or cannot be written.
         ConversionLossError: with ``strict``, the format cannot hold something.
+        EmptyResultError: there is nothing to train on.
     """
     import os
 
-    from adp.converters.export import export as run
+    from adp.trainers.export.registry import exporters
 
-    return run(_opened(store), to, os.fspath(out), flavour=flavour, single=single, strict=strict)
+    given = dict(options)
+    rows = {name: given.pop(name) for name in ("settings", "model", "branches") if name in given}
+    for_trainer = to in exporters
+    wrong = sorted(given if for_trainer else rows)
+    if wrong:
+        from adp_schema.errors import UsageError
+
+        kind = "for a trainer" if for_trainer else "for no trainer"
+        raise UsageError(f"{to} is {kind}; leave out {', '.join(wrong)}")
+    run: Any
+    if for_trainer:
+        from adp.trainers.export.run import export_rows as run
+    else:
+        from adp.converters.export import export as run
+    report: ExportReport | RowsReport = run(_opened(store), to, os.fspath(out), **given, **rows)
+    return report
 
 
 def validate(
@@ -321,56 +353,6 @@ def drop(
     options = DropOptions(note=note, drop_rejects=drop_rejects, workers=workers)
     run(select(os.fspath(store), where), os.fspath(out), options=options)
     return open(out)
-
-
-class GrowKeywords(TypedDict, total=False):
-    """What `grow` takes besides the store: when a journal becomes a shard."""
-
-    seal_bytes: int | None
-    seal_count: int | None
-    seal_seconds: float | None
-
-
-def grow(path: PathText, **options: Unpack[GrowKeywords]) -> GrowingStore:
-    """Make a store that trajectories are appended to, or go on with one.
-
-    Args:
-        path: folder of the store.
-        **options: any of these; a journal becomes a shard when the first one is reached.
-            seal_bytes: size of a journal; None means 64 MiB.
-            seal_count: number of trajectories in it.
-            seal_seconds: its age at an append.
-
-    Returns:
-        The store: ``append(trajectory)`` returns when it is safe on the disk. `adp.open` reads
-        what it holds at the moment, and `adp.seal` ends it.
-
-    Raises:
-        OutputExistsError: the folder holds a finished store or something else.
-        StoreError: the folder cannot be written to.
-    """
-    import os
-
-    from adp_schema.store import Store
-
-    return Store.grow(os.fspath(path), **options)
-
-
-def seal(path: PathText) -> Store:
-    """End a growing store, and open the finished one.
-
-    Args:
-        path: folder of the store. Sealing again does nothing; a stopped call is to be repeated.
-
-    Raises:
-        StoreError: the folder holds no growing store, or its disk is full.
-    """
-    import os
-
-    from adp_schema.ending import seal as run
-
-    run(os.fspath(path))
-    return open(path)
 
 
 def _opened(store: PathText | Store) -> Store:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         SealedError,
         StoreError,
         StoreVersionError,
+        TrainingError,
         UsageError,
     )
     from adp_schema.growing import GrowingStore
@@ -87,6 +88,7 @@ __all__ = [
     "StoreVersionError",
     "Task",
     "ToolCall",
+    "TrainingError",
     "Trajectory",
     "UsageError",
 ]
@@ -98,7 +100,7 @@ _NAMES = {
         *("EmptyResultError", "IdTakenError", "RecipeError", "SealedError"),
         *("InputError", "MissingExtraError", "NothingNewError", "OutputExistsError"),
         *("QueryError", "RecordError", "SchemaError", "StoreError", "StoreVersionError"),
-        "UsageError",
+        *("TrainingError", "UsageError"),
     ),
     "growing": ("GrowingStore",),
     "manifest": ("Manifest",),

@@ -18,7 +18,8 @@
     |-- SchemaError             a row does not fit the schema: a bug in a converter (7)
     |-- FindingsError           checks found what the call said to fail on (8)
     |-- EmptyResultError        a recipe leaves nothing; nothing was written (10)
-    `-- HubError                the Hugging Face Hub refuses, or cannot be reached (9)
+    |-- HubError                the Hugging Face Hub refuses, or cannot be reached (9)
+    `-- TrainingError           a training run stopped on an error (11)
 
 A message is one sentence that says what is wrong and what to do about it. Errors about a
 record read ``file#record: reason - at $.json.path``. Plug-in authors raise plain Python
@@ -150,6 +151,12 @@ class HubError(AdpError):
     """The Hugging Face Hub refuses a call, or cannot be reached."""
 
     exit_code = 9
+
+
+class TrainingError(AdpError):
+    """A training run stopped on an error: memory, a loss that is no number, a lost process."""
+
+    exit_code = 11
 
 
 def unknown_name(kind: str, name: str, known: Iterable[str]) -> str:

@@ -32,13 +32,23 @@ class ShardReader:
     Args:
         files: table -> address of its file; tables without rows may be missing.
         renamed: table -> {column in the file: column now}, from `migrate.column_names`.
+        keep: hold the row group of each table that was read last, for one who asks for single
+            trajectories that lie near each other.
 
     Attributes:
         media: the blobs of the shard.
         held: what must live as long as the files are read, such as the owner of scratch files.
     """
 
-    def __init__(self, files: Mapping[str, str], renamed: Mapping[str, Mapping[str, str]]) -> None:
+    def __init__(
+        self,
+        files: Mapping[str, str],
+        renamed: Mapping[str, Mapping[str, str]],
+        *,
+        keep: bool = False,
+    ) -> None:
+        self._keep = keep
+        self._last: dict[str, tuple[int, pa.Table]] = {}
         self._files = files
         self._renamed = renamed
         self._open: dict[str, pq.ParquetFile] = {}
@@ -63,10 +73,16 @@ class ShardReader:
 
     def group(self, table: str, index: int) -> pa.Table:
         """One row group of a table, in the present schema."""
+        known = self._last.get(table)
+        if known is not None and known[0] == index:
+            return known[1]
         file = self.file(table)
         assert file is not None
         rows = file.read_row_group(index, use_threads=False)
-        return upgrade(table, rows, self._renamed.get(table, {}))
+        rows = upgrade(table, rows, self._renamed.get(table, {}))
+        if self._keep and table != "media":
+            self._last[table] = (index, rows)
+        return rows
 
     def between(self, table: str, first: int, last: int) -> pa.Table:
         """Rows of a table with seq from first to last, both included."""
@@ -111,11 +127,16 @@ class ShardReader:
         children = {name: self.between(name, int(seqs[0]), int(seqs[-1])) for name in _CHILDREN}
         yield from assemble(rows, children, self.media)
 
+    def forget(self) -> None:
+        """Let go of the row groups that were read last."""
+        self._last.clear()
+
     def close(self) -> None:
         """Close the files."""
         for file in self._open.values():
             file.close()
         self._open.clear()
+        self.forget()
         self.media.forget()
 
 

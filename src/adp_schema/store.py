@@ -54,6 +54,7 @@ class Store:
         self._gate: QueryGate | None = None
         self._places: dict[str, tuple[int, int]] | None = None
         self._readers: dict[int, ShardReader] = {}
+        self._near: int | None = None
         self._every_shard: list[ShardReader] | None = None
 
     def __repr__(self) -> str:
@@ -241,8 +242,8 @@ class Store:
             if shard.path.endswith("/" + name)
         }
 
-    def _shard(self, index: int) -> ShardReader:
-        reader = ShardReader(self._shard_files(index), self.renamed)
+    def _shard(self, index: int, *, keep: bool = False) -> ShardReader:
+        reader = ShardReader(self._shard_files(index), self.renamed, keep=keep)
         reader.held = self.journal  # blobs are read when they are asked for
         return reader
 
@@ -283,7 +284,10 @@ class Store:
             raise StoreError(near if len(near) < 400 else near[:400] + " ...")
         shard, seq = places[trajectory_id]
         if shard not in self._readers:
-            self._readers[shard] = self._shard(shard)
+            self._readers[shard] = self._shard(shard, keep=True)
+        if self._near is not None and self._near != shard:
+            self._readers[self._near].forget()  # a store may have thousands of shards
+        self._near = shard
         trajectory = self._readers[shard].get(seq)
         assert trajectory is not None
         return self.resolve(trajectory) if resolve else trajectory
@@ -291,7 +295,8 @@ class Store:
     def resolve(self, trajectory: Trajectory) -> Trajectory:
         """Put the parent's steps before a branch's own ones.
 
-        A branch without ``parent_step``, such as a subagent, shares no steps and stays as it is.
+        The tools on offer are the parent's too, unless the branch has its own. A branch without
+        ``parent_step``, such as a subagent, shares no steps and stays as it is.
 
         Raises:
             StoreError: the parent is not in the store.
@@ -301,12 +306,13 @@ class Store:
         parent = self.get(trajectory.parent_id, resolve=True)
         kept = trajectory.parent_step
         before = [step for step in parent.steps if (step.step or 0) < kept]
-        return trajectory.model_copy(
-            update={
-                "steps": before + trajectory.steps,
-                "early_observations": parent.early_observations + trajectory.early_observations,
-            }
-        )
+        update: dict[str, Any] = {
+            "steps": before + trajectory.steps,
+            "early_observations": parent.early_observations + trajectory.early_observations,
+        }
+        if trajectory.tools is None:
+            update |= {"tools": parent.tools, "tools_origin": parent.tools_origin}
+        return trajectory.model_copy(update=update)
 
     def _index(self) -> dict[str, tuple[int, int]]:
         """trajectory_id -> shard and seq; read once, ids only."""

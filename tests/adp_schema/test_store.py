@@ -17,7 +17,7 @@ def builder_of(*names, parent=None):
     builder = RowBuilder()
     for seq, name in enumerate(names):
         builder.begin(Origin(seq=seq * 10, dataset="d"))
-        builder.trajectory({"source_id": name, "agent_model": "m"})
+        builder.trajectory({"source_id": name, "agent_model": "m", "tools": "[]"})
         builder.step({"source": "user", "text": f"ask {name}"})
         builder.step({"source": "agent", "text": "answer"})
         builder.call({"name": "tool", "call_id": "c", "arguments": '{"a":1}'})
@@ -54,7 +54,19 @@ def test_branches_are_resolved(tmp_path):
     assert [step.step for step in plain.steps] == [1]
     whole = store.get("d/branch", resolve=True)
     assert [step.text for step in whole.steps] == ["ask x", "another answer"]
+    assert (plain.tools, whole.tools) == (None, "[]")
     assert [len(t.steps) for t in store.trajectories(resolve=True)] == [2, 2]
+
+
+def test_single_trajectories_are_those_of_the_stream(tmp_path):
+    """Row groups that were read for one are used for the next; never those of another shard."""
+    shards = (builder_of("x", "y", "z"), builder_of("u", "v", parent="d/u"))
+    store = write_store(tmp_path / "s", *shards)
+    streamed = {each.trajectory_id: each for each in store.trajectories()}
+    names = list(streamed)
+    for name in [*names, *reversed(names), *names[::2]]:
+        assert store.get(name) == streamed[name]
+        assert store.get(name).steps == streamed[name].steps
 
 
 def test_rows_that_no_longer_fit_together_are_read(tmp_path):

@@ -1,4 +1,4 @@
-"""``adp export``: a store into another format."""
+"""``adp export``: a store into another format, or into the file of a trainer."""
 
 from __future__ import annotations
 
@@ -10,15 +10,31 @@ import typer
 from adp.cli.convert import top
 from adp.cli.text import console, counted, epilog, print_json
 from adp.core.progress import Console, Silent
+from adp_schema.errors import UsageError, unknown_name
 from adp_schema.store import Store
 
-EPILOG = epilog("adp export my_store --to openai_chat -o chats", 2, 4, 5)
+EPILOG = epilog("adp export my_store --to openai_chat -o chats", 2, 4, 5, 10)
 
 
 def export(
     path: Annotated[str, typer.Argument(metavar="STORE", help="Folder or URL of the store.")],
-    to: Annotated[str, typer.Option("--to", metavar="FORMAT", help="Format; see: adp formats.")],
+    to: Annotated[
+        str,
+        typer.Option("--to", metavar="FORMAT", help="Format or exporter; see: adp formats."),
+    ],
     out: Annotated[str, typer.Option("--out", "-o", metavar="OUT", help="Folder for the files.")],
+    model: Annotated[
+        str | None,
+        typer.Option(metavar="MODEL", help="Trainers: whose tokens; a folder, Hub name, or tiny."),
+    ] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="NAME=VALUE", help="Trainers: an option, as expand=true."),
+    ] = None,
+    branches: Annotated[
+        list[str] | None,
+        typer.Option(metavar="KIND", help="Trainers: a kind of branch to write too, or all."),
+    ] = None,
     flavour: Annotated[
         str | None,
         typer.Option(metavar="NAME", help="Way to write the format; see: adp formats."),
@@ -31,10 +47,28 @@ def export(
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
 ) -> None:
-    """Write a store out in another format, and say what that format cannot hold."""
-    from adp.converters.export import export as write
+    """Write a store out in another format, or as the file of a trainer.
+
+    Of a format, it says what that cannot hold. A trainer's file holds exactly the trained steps,
+    and a README.md beside it says how to train on it. Where a trainer cannot mark single steps,
+    the export is refused, or each step gets a row of its own: --set expand=true.
+    """
+    from adp.trainers.export.registry import exporters
 
     store = Store.open(path)
+    if to in exporters:
+        if flavour is not None or single is not None or strict:
+            raise UsageError(f"{to} is for a trainer; leave out --flavour, --single and --strict")
+        _rows(store, to, out, settings or [], model, branches or [], as_json=as_json)
+        return
+    from adp.converters.registry import formats
+
+    if to not in formats:
+        raise UsageError(unknown_name("format or exporter", to, [*formats, *exporters]))
+    if model is not None or settings or branches:
+        raise UsageError(f"{to} is for no trainer; leave out --model, --set and --branches")
+    from adp.converters.export import export as write
+
     progress: Silent | Console = Silent() if as_json else Console("exporting", "trajectories")
     with progress:
         report = write(
@@ -46,3 +80,35 @@ def export(
     written = f"{counted(report.records, 'record')} in {counted(report.files, 'file')}"
     console().print(f"{written} under {out}", soft_wrap=True)
     top("lost (path: reason)", report.losses)
+
+
+def _rows(
+    store: Store,
+    to: str,
+    out: str,
+    settings: list[str],
+    model: str | None,
+    branches: list[str],
+    *,
+    as_json: bool,
+) -> None:
+    """Write the file of a trainer."""
+    from adp.trainers.export.run import export_rows
+
+    progress: Silent | Console = Silent() if as_json else Console("exporting", "")
+    with progress:
+        report = export_rows(
+            store, to, out, settings, model=model, branches=branches, progress=progress
+        )
+    if as_json:
+        print_json(asdict(report))
+        return
+    unit = "trained steps" if report.unit == "steps" else report.unit
+    console().print(
+        f"{counted(report.rows, 'row')} under {out}: {report.in_rows:,} of "
+        f"{report.in_store:,} {unit}",
+        soft_wrap=True,
+    )
+    top(f"left out ({unit}: why)", report.left_out)
+    top("written differently (how often: what)", report.changed)
+    console().print(f"next: {out}/README.md says how to train on it", soft_wrap=True)

@@ -35,6 +35,14 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         "why": ("adp.cli.why:why", "Say why a trajectory is in a data set, or out."),
         "diff": ("adp.cli.diff:diff", "Compare what two curations kept."),
     },
+    "Train": {
+        "tokens": ("adp.cli.tokens:tokens", "Count the tokens of a store, and those trained."),
+        "train": ("adp.cli.train:app", "Train a model on a store: SFT, DPO, KTO, GRPO."),
+        "merge-adapter": (
+            "adp.cli.merge_adapter:merge_adapter",
+            "Put an adapter into its model, and save that.",
+        ),
+    },
     "Look": {
         "info": ("adp.cli.info:info", "Say what a store holds, and check its files."),
         "head": ("adp.cli.head:head", "List the first trajectories, one a line."),

@@ -6,10 +6,16 @@ from typing import Annotated
 
 import typer
 
-from adp.cli.text import console, epilog, print_json
+from adp.cli.convert import top
+from adp.cli.render_options import MaxLength, Settings, Template, Window, render_options
+from adp.cli.text import Console as Screen
+from adp.cli.text import console, counted, epilog, print_json
 from adp.core.lookup import find_id
+from adp.core.render.render import Renderer
+from adp.core.render.show import row_lines
 from adp.core.transcript import KINDS, View, as_json, transcript
 from adp_schema.errors import UsageError, unknown_name
+from adp_schema.model import Trajectory
 from adp_schema.store import Store
 
 EPILOG = epilog("adp show my_store django-11099 --steps 0:10", 2, 5)
@@ -30,8 +36,29 @@ def show(
     json_wanted: Annotated[
         bool, typer.Option("--json", help="Print the trajectory as JSON, whole.")
     ] = False,
+    mask: Annotated[
+        bool, typer.Option("--mask", help="Show it as a model reads it, what is trained coloured.")
+    ] = False,
+    model: Annotated[
+        str | None,
+        typer.Option(
+            "--model", "-m", metavar="M", help="With --mask: whose tokens: folder, Hub name, tiny."
+        ),
+    ] = None,
+    max_length: MaxLength = None,
+    window: Window = None,
+    chat_template: Template = None,
+    settings: Settings = None,
 ) -> None:
-    """Show one trajectory for reading: each call stands with its result."""
+    """Show one trajectory for reading: each call stands with its result.
+
+    With --mask and --model: the rows of tokens that training makes of it.
+    """
+    if mask != (model is not None):
+        raise UsageError("--mask and --model belong together: --mask --model tiny")
+    options = render_options(max_length, window, chat_template, settings)
+    if not mask and options != render_options():
+        raise UsageError("options of rendering need --mask and --model")
     first, last = parse_steps(steps)
     for name in kind or []:
         if name not in KINDS:
@@ -42,9 +69,24 @@ def show(
         print_json(as_json(trajectory))
         return
     screen = console()
+    if model is not None:
+        _show_rows(trajectory, Renderer.load(model, options), screen, full=full)
+        return
     view = View(full=full, first=first, last=last, kinds=tuple(kind or ()))
     for line in transcript(trajectory, view):
         screen.print(line, soft_wrap=not screen.is_terminal)
+
+
+def _show_rows(trajectory: Trajectory, renderer: Renderer, screen: Screen, *, full: bool) -> None:
+    found = renderer.trajectory(trajectory)
+    for row in found.rows:
+        for line in row_lines(row, renderer.encoder, full=full, colour=screen.is_terminal):
+            screen.print(line, soft_wrap=not screen.is_terminal)
+        screen.print()
+    trained = f"{found.trained:,} of {counted(found.steps, 'step')} trained"
+    screen.print(f"{trained} in {counted(len(found.rows), 'row')}")
+    top("not trained: why", found.lost)
+    top("written differently, or drifting", found.notes)
 
 
 def parse_steps(text: str | None) -> tuple[int, int | None]:

@@ -29,6 +29,7 @@ _EXITS = {
     8: "something was found that stops the call",
     9: "the Hub refuses, or cannot be reached",
     10: "nothing is left, and nothing was written",
+    11: "the training stopped on an error",
 }
 
 

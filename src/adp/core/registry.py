@@ -43,6 +43,9 @@ class Registry(Generic[Item]):
     def __iter__(self) -> Iterator[str]:
         return iter(sorted(self._table()))
 
+    def __contains__(self, name: object) -> bool:
+        return name in self._table()
+
     def get(self, name: str) -> Item:
         """Load one by name.
 

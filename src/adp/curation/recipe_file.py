@@ -4,38 +4,17 @@ from __future__ import annotations
 
 import copy
 import os
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import yaml
 from pydantic import ValidationError
 
 from adp.core.wrong_options import names, sentence
+from adp.core.yaml_text import parse_yaml
 from adp.curation.recipe import Recipe
 from adp.curation.registry import OPS
-from adp_schema.errors import RecipeError, unknown_name
-
-
-class _Loader(yaml.SafeLoader):  # type: ignore[misc]
-    """YAML that refuses a key given twice."""
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
-        own = [key for key, _ in node.value if key.tag != "tag:yaml.org,2002:merge"]
-        keys = [self.construct_object(key, deep=True) for key in own]
-        for number, key in enumerate(keys):
-            if key in keys[:number]:
-                line = own[number].start_mark.line + 1
-                raise RecipeError(f"line {line}: the key {key!r} is given twice")
-        found: dict[Hashable, Any] = super().construct_mapping(node, deep=deep)
-        return found
-
-
-_LARGEST = 100_000
-"""Values in a recipe, those behind aliases counted each time."""
-
-_DEEPEST = 64
-"""Values inside one another."""
+from adp_schema.errors import RecipeError, UsageError, unknown_name
 
 _FILES = 100
 """Files that one recipe may include, each counted each time."""
@@ -121,42 +100,9 @@ def _load(path: Path, above: tuple[Path, ...], read: list[Path]) -> dict[str, An
 def _parse(text: str, name: str) -> Any:
     """Read YAML that is not larger, once its aliases are written out, than a recipe can be."""
     try:
-        plain = yaml.load(text, _Loader)
-        _measure(plain)
-    except RecipeError as error:
-        raise RecipeError(f"{name}: {error}") from None
-    except RecursionError:
-        raise RecipeError(f"{name}: {_TOO_DEEP}") from None
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        line = f" at line {mark.line + 1}" if mark else ""
-        problem = getattr(error, "problem", None) or "it cannot be parsed"
-        raise RecipeError(f"{name} is not valid YAML{line}: {problem}") from None
-    except ValueError as error:  # a number of too many digits, a day that there is not
-        raise RecipeError(f"{name} holds a value that cannot be read: {error}") from None
-    return plain
-
-
-_TOO_DEEP = f"values stand more than {_DEEPEST} deep in one another; make it flatter"
-
-
-def _measure(plain: Any) -> None:
-    """Check that a value is no larger than a recipe can be, and is text that can be written."""
-    count = 0
-    pending = [(plain, 1)]
-    while pending:
-        value, depth = pending.pop()
-        count += 1
-        if depth > _DEEPEST:
-            raise RecipeError(_TOO_DEEP)
-        if count > _LARGEST:
-            raise RecipeError(f"it holds more than {_LARGEST:,} values; a recipe is shorter")
-        if isinstance(value, dict):
-            pending += [(each, depth + 1) for pair in value.items() for each in pair]
-        elif isinstance(value, list):
-            pending += [(each, depth + 1) for each in value]
-        elif isinstance(value, str) and any("\ud800" <= letter <= "\udfff" for letter in value):
-            raise RecipeError("a text holds half a character (a lone surrogate); remove it")
+        return parse_yaml(text, name, "recipe")
+    except UsageError as error:
+        raise RecipeError(str(error)) from None
 
 
 def _anchor(plain: dict[str, Any], folder: Path) -> None:

@@ -19,6 +19,7 @@ holds already are context in the later one, and have no weight there.
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -233,10 +234,13 @@ class _Reader:
         if step.is_copied_context or step.llm_call_count == 0 or index < self._first:
             return 0.0
         weight = 1.0 if step.loss_weight is None else float(step.loss_weight)
-        if weight > 0:
-            self._found.steps += 1
-            return weight
-        return 0.0
+        if not weight > 0:
+            return 0.0
+        self._found.steps += 1
+        if math.isinf(weight):
+            self._found.untrained["the weight of the step is no finite number"] += 1
+            return 0.0
+        return weight
 
     def _edit(self, step: Step, index: int) -> None:
         self._found.notes["context edits"] += 1

@@ -19,7 +19,7 @@ from adp.core.render.model import load_tokenizer
 from adp.core.render.options import RenderOptions
 from adp.core.render.prepare import choose, plain_tools, prepare
 from adp.core.render.sampled import Memory
-from adp.core.render.spans import Render, Span, Speller, renders, special_pattern
+from adp.core.render.spans import Render, Span, Speller, renders
 from adp.core.render.template import ChatTemplate, TemplateRefusalError
 from adp.core.render.tokens import Encoder, Tokens
 from adp.core.render.windows import fit
@@ -117,7 +117,6 @@ class Renderer:
         self.options = options or RenderOptions()
         self.template = ChatTemplate(tokenizer, self.options)
         self.encoder = Encoder(tokenizer)
-        self._special = special_pattern(tokenizer)
         self._memory = Memory() if self.options.check == "sampled" else None
 
     @classmethod
@@ -203,7 +202,7 @@ class Renderer:
 
     def _renders(self, chat: Chat, notes: Counter[str]) -> Iterator[tuple[Render, Tokens]]:
         speller = Speller(
-            self.template, self.template.plain(chat), plain_tools(chat), self._special
+            self.template, self.template.plain(chat), plain_tools(chat), self.template.special
         )
         for render in renders(speller, chat.trained(), notes, self._memory):
             edges = [place for span in render.spans for place in (span.start, span.end)]
@@ -225,6 +224,9 @@ class Renderer:
             weights[first:stop] = message.weight
             steps[first:stop] = message.step
             found.notes["tokens across the edge of a step, not trained"] += across
+            thought = (message.reasoning or "").strip()
+            dropped = thought not in render.text[span.start : span.end]
+            found.notes["steps whose reasoning the template drops"] += dropped
         found.notes = +found.notes
         if not weights.any():
             return

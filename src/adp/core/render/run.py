@@ -16,6 +16,7 @@ import json
 import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -196,7 +197,9 @@ def render_store(
     name = digest(json.dumps(key, sort_keys=True).encode())
     folder = Path(out) if out is not None else cache_folder() / name
     folder.parent.mkdir(parents=True, exist_ok=True)
-    with FileLock(folder.with_name(f".{folder.name}.lock")):
+    # Two runs may want the same rows at once; a folder of one's own is not shared.
+    lock = FileLock(folder.with_name(f".{folder.name}.lock")) if out is None else nullcontext()
+    with lock:
         found = read_report(folder)
         if found is not None and found.key == name:
             found.cached = True

@@ -9,8 +9,10 @@ between ``<think>`` tags.
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -33,7 +35,8 @@ class Forms:
 
     Attributes:
         arguments: ``object`` or ``text``; None when it writes no calls.
-        empty: the content of a message that has calls and no text.
+        empty: the content of a message that has calls and no text; None leaves the key out, as
+            transformers does with every key whose value is None.
         text_with_calls: whether it writes the text of a message that has calls.
         results: whether it writes messages of tools.
         tools: whether it writes the tools on offer.
@@ -43,6 +46,8 @@ class Forms:
         short_ids: whether ids of calls must be nine letters or digits.
         reasoning: ``field``, ``inline`` (as text between tags), or None: it drops all of it.
         prompt: the generation prompt: what follows a message of the user before the model writes.
+        tail: what it writes at the end of a chat after the end of the last turn, such as the end
+            of the text.
     """
 
     arguments: str | None = None
@@ -56,6 +61,7 @@ class Forms:
     short_ids: bool = False
     reasoning: str | None = None
     prompt: str = ""
+    tail: str = ""
 
 
 class ChatTemplate:
@@ -66,10 +72,12 @@ class ChatTemplate:
         options: date, options of the template, and perhaps another template.
 
     Attributes:
-        text: the template.
+        texts: the template, and that for conversations with tools on offer, which is mostly the
+            same.
         digest: names the template and everything else that its output depends on.
         marks: whether it marks what the model generates (``{% generation %}``).
         forms: what it can write.
+        special: finds special tokens in a text.
 
     Raises:
         UsageError: the tokenizer has no template, or it is no valid one.
@@ -82,10 +90,11 @@ class ChatTemplate:
             raise MissingExtraError("transformers", "train") from error
         import jinja2
 
-        self.text = options.chat_template or _own_template(tokenizer)
+        own = options.chat_template
+        self.texts = (own, own) if own else _own_templates(tokenizer)
         # The sandbox of transformers: templates come with models, so they are data.
         try:
-            self._compiled = _compile_jinja_template(self.text)
+            self._compiled = [_compile_jinja_template(text) for text in self.texts]
         except jinja2.TemplateError as error:
             raise UsageError(f"the chat template is not valid: {error}") from error
         day = datetime.strptime(options.date, "%Y-%m-%d")
@@ -95,21 +104,15 @@ class ChatTemplate:
             "strftime_now": day.strftime,
         }
         told = (
-            self.text,
+            self.texts,
             sorted(tokenizer.special_tokens_map.items()),
             sorted(options.template_options.items()),
             options.date,
         )
         self.digest = digest(repr(told).encode("utf-8", "surrogatepass"))
-        self.marks = "generation" in self.text and "endgeneration" in self.text
-        self.forms = replace(probe(self.render), prompt=self._prompt())
-
-    def _prompt(self) -> str:
-        try:
-            without, asked = self.render([_USER], None), self.render([_USER], None, prompt=True)
-        except TemplateRefusalError:
-            return ""
-        return asked[len(without) :] if asked.startswith(without) else ""
+        self.marks = any("endgeneration" in text for text in self.texts)
+        self.special = special_pattern(tokenizer)
+        self.forms = probe(self.render, self.special)
 
     def render(
         self, messages: Sequence[Plain], tools: Sequence[Plain] | None, prompt: bool = False
@@ -125,7 +128,7 @@ class ChatTemplate:
             TemplateRefusalError: the template refuses the conversation.
         """
         try:
-            text: str = self._compiled.render(
+            text: str = self._compiled[bool(tools)].render(
                 messages=messages,
                 tools=list(tools) if tools else None,
                 documents=None,
@@ -155,9 +158,10 @@ class ChatTemplate:
             "add_generation_prompt": False,
             **self._values,
         }
+        compiled = self._compiled[bool(tools)]
         try:
-            with self._compiled.environment.activate_tracker(blocks, places):
-                for block in self._compiled.generate(**values):
+            with compiled.environment.activate_tracker(blocks, places):
+                for block in compiled.generate(**values):
                     blocks.append(block)
         except Exception as error:
             words = " ".join(str(error).split()) or type(error).__name__
@@ -180,7 +184,8 @@ class ChatTemplate:
             content = f"<think>\n{message.reasoning}\n</think>\n\n{message.text}"
         if not message.calls:
             return {**plain, "content": content}
-        plain["content"] = content or self.forms.empty
+        if content or self.forms.empty is not None:
+            plain["content"] = content
         plain["tool_calls"] = [
             {
                 "id": call.call_id,
@@ -195,16 +200,18 @@ class ChatTemplate:
         return plain
 
 
-def _own_template(tokenizer: Any) -> str:
-    text = tokenizer.chat_template
+def _own_templates(tokenizer: Any) -> tuple[str, str]:
+    """The tokenizer's template without tools and with tools; some have two."""
+    text = with_tools = tokenizer.chat_template
     if isinstance(text, Mapping):
-        text = text.get("tool_use") or text.get("default")
+        with_tools = text.get("tool_use") or text.get("default")
+        text = text.get("default") or with_tools
     if not text:
         raise UsageError(
             "the tokenizer has no chat template; give one: --chat-template FILE.jinja, "
             "or choose the instruct version of the model"
         )
-    return str(text)
+    return str(text), str(with_tools)
 
 
 _TOOL = {
@@ -216,74 +223,162 @@ _TOOL = {
     },
 }
 _USER = {"role": "user", "content": "probe question"}
+_ANSWER = {"role": "assistant", "content": "probe answer"}
 _LONG, _SHORT = ("call_000001", "call_000002"), ("abcdef123", "abcdef124")
 
-Render = Callable[[Sequence[Plain], Sequence[Plain] | None], str]
+Render = Callable[..., str]
 
 
-def probe(render: Render) -> Forms:
-    """Try a template out on small conversations."""
+class _Trial:
+    """Small conversations in a template, with the tools that it can do nothing without."""
 
-    def write(messages: Sequence[Plain], tools: Sequence[Plain] | None = None) -> str:
+    def __init__(self, render: Render) -> None:
+        self._render = render
+
+    def write(self, *messages: Plain, tools: bool = False, prompt: bool = False) -> str:
+        """A conversation; empty when the template refuses it."""
         try:
-            return render(messages, tools)
+            return self._render(list(messages), [_TOOL] if tools else None, prompt)
         except TemplateRefusalError:
             return ""
 
-    answer = {"role": "assistant", "content": "probe answer"}
-    short = not _has_call(write, _LONG[:1]) and _has_call(write, _SHORT[:1])
+    def either(self, *messages: Plain, prompt: bool = False) -> str:
+        """A conversation without tools; with them, when the template refuses it without."""
+        found = self.write(*messages, prompt=prompt)
+        return found or self.write(*messages, tools=True, prompt=prompt)
+
+    def after(self, words: str, *messages: Plain, prompt: bool = False) -> str:
+        """What follows the given words in a conversation."""
+        return self.either(*messages, prompt=prompt).rpartition(words)[2]
+
+
+def probe(render: Render, special: re.Pattern[str]) -> Forms:
+    """Try a template out on small conversations.
+
+    Args:
+        render: as `ChatTemplate.render`.
+        special: finds special tokens.
+    """
+    trial = _Trial(render)
+    short = not _call_form(trial, _LONG)[0] and _call_form(trial, _SHORT)[0] is not None
     ids = _SHORT if short else _LONG
-    arguments, empty = _call_form(write, ids)
-    one = _calls(ids[:1], arguments, empty)
-    result = {"role": "tool", "content": "probe result", "tool_call_id": ids[0], "name": "probe_x"}
-    both = _calls(ids, arguments, empty)
-    results = [result, {**result, "tool_call_id": ids[1], "content": "probe second"}]
-    with_text = {**one, "content": "probe words"}
-    written = write([_USER, with_text, result], [_TOOL])
+    arguments, empty = _call_form(trial, ids)
+    one, both = _calls(ids[:1], arguments, empty), _calls(ids, arguments, empty)
+    results = [_result(name, number) for number, name in enumerate(ids)]
+    with_text = trial.write(_USER, {**one, "content": "probe words"}, results[0], tools=True)
+    parallel = trial.write(_USER, both, *results, tools=True)
+    told = {"role": "system", "content": "probe system"}
     return Forms(
         arguments=arguments,
         empty=empty,
-        text_with_calls="probe words" in written and "probe_x" in written,
-        results="probe result" in write([_USER, one, result], [_TOOL]),
-        tools="probe_tool" in write([_USER], [_TOOL]),
-        system="probe system" in write([{"role": "system", "content": "probe system"}, _USER]),
-        parallel=write([_USER, both, *results], [_TOOL]).count("probe_x") >= 2,
-        alternates=not write([_USER, _USER, answer]) and bool(write([_USER, answer])),
+        text_with_calls="probe words" in with_text and "probe value 0" in with_text,
+        results="probe result 0" in trial.write(_USER, one, results[0], tools=True),
+        tools="probe_tool" in trial.write(_USER, tools=True),
+        system="probe system" in trial.either(told, _USER),
+        parallel="probe value 0" in parallel and "probe value 1" in parallel,
+        alternates=not trial.either(_USER, _USER, _ANSWER) and bool(trial.either(_USER, _ANSWER)),
         short_ids=short,
-        reasoning=_reasoning(write),
+        reasoning=_reasoning(trial, one, results[0]),
+        prompt=_prompt(trial, special),
+        tail=_tail(trial, special),
     )
 
 
+def _prompt(trial: _Trial, special: re.Pattern[str]) -> str:
+    """What stands between the end of the user's turn and the words of the model."""
+    words = str(_USER["content"])
+    asked = trial.after(words, _USER, prompt=True)
+    plain = trial.after(words, _USER)
+    if asked.startswith(plain):
+        return asked[len(plain) :]
+    # Something else ends a chat: the user's turn ends with what another turn of the user follows.
+    more = f"{words} once more"
+    other = trial.after(more, {**_USER, "content": more}, _USER)
+    return asked[_boundary(asked, other, special) :]
+
+
+def _tail(trial: _Trial, special: re.Pattern[str]) -> str:
+    """What follows the end of the last turn, and does not when another turn comes."""
+    words = str(_ANSWER["content"])
+    alone, followed = trial.after(words, _USER, _ANSWER), trial.after(words, _USER, _ANSWER, _USER)
+    place = _boundary(alone, followed, special)
+    return alone[place:] if alone[:place].strip() else ""
+
+
+def common(one: str, other: str) -> int:
+    """Length of the common beginning of two texts."""
+    low, high = 0, min(len(one), len(other))
+    while low < high:
+        middle = (low + high + 1) // 2
+        if one[low:middle] == other[low:middle]:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+def _boundary(one: str, other: str, special: re.Pattern[str]) -> int:
+    """The same, without a part of a word or of a special token at its end.
+
+    A first text that is all in the other is taken whole.
+    """
+    count = common(one, other)
+    ends = {found.end() for found in special.finditer(one)}
+    while 0 < count < len(one) and count not in ends and not one[count - 1].isspace():
+        count -= 1
+    return count
+
+
 def _calls(ids: Sequence[str], form: str | None, empty: str | None) -> Plain:
-    value: Any = '{"key": "probe value"}' if form == "text" else {"key": "probe value"}
+    """A message with a call for each id; each call has a value of its own."""
+    values = [{"key": f"probe value {number}"} for number in range(len(ids))]
     calls = [
-        {"id": name, "type": "function", "function": {"name": "probe_x", "arguments": value}}
-        for name in ids
+        {
+            "id": name,
+            "type": "function",
+            "function": {
+                "name": "probe_x",
+                "arguments": json.dumps(value) if form == "text" else value,
+            },
+        }
+        for name, value in zip(ids, values, strict=True)
     ]
-    return {"role": "assistant", "content": empty, "tool_calls": calls}
+    plain: Plain = {"role": "assistant", "tool_calls": calls}
+    return plain if empty is None else {**plain, "content": empty}
 
 
-def _call_form(write: Callable[..., str], ids: Sequence[str]) -> tuple[str | None, str | None]:
+def _result(call_id: str, number: int) -> Plain:
+    content = f"probe result {number}"
+    return {"role": "tool", "content": content, "tool_call_id": call_id, "name": "probe_x"}
+
+
+def _call_form(trial: _Trial, ids: Sequence[str]) -> tuple[str | None, str | None]:
     """How arguments and the missing text are given, so that a call is written whole."""
-    result = {"role": "tool", "content": "probe result", "tool_call_id": ids[0], "name": "probe_x"}
     for form in ("object", "text"):
         for empty in ("", None):
-            for rest in ([result], []):
-                text = write([_USER, _calls(ids[:1], form, empty), *rest], [_TOOL])
-                if "probe_x" in text and "probe value" in text and '\\"' not in text:
+            for rest in ([_result(ids[0], 0)], []):
+                text = trial.write(_USER, _calls(ids[:1], form, empty), *rest, tools=True)
+                # Arguments that are text already must not become text once more.
+                twice = '\\"probe value' in text or "\\'probe value" in text
+                if "probe_x" in text and "probe value 0" in text and not twice:
                     return form, empty
     return None, ""
 
 
-def _has_call(write: Callable[..., str], ids: Sequence[str]) -> bool:
-    return _call_form(write, ids)[0] is not None
-
-
-def _reasoning(write: Callable[..., str]) -> str | None:
-    thought, answer = "probe thought", "probe answer"
-    plain = {"role": "assistant", "content": answer}
-    field = {**plain, "reasoning_content": thought, "thinking": thought}
-    if thought in write([_USER, field]):
+def _reasoning(trial: _Trial, calling: Plain, result: Plain) -> str | None:
+    thought = "probe thought"
+    named = {"reasoning_content": thought, "thinking": thought}
+    if thought in trial.either(_USER, {**_ANSWER, **named}):
         return "field"
-    inline = {**plain, "content": f"<think>\n{thought}\n</think>\n\n{answer}"}
-    return "inline" if thought in write([_USER, inline]) else None
+    if thought in trial.write(_USER, {**calling, **named}, result, tools=True):
+        return "field"
+    inline = {**_ANSWER, "content": f"<think>\n{thought}\n</think>\n\n{_ANSWER['content']}"}
+    return "inline" if thought in trial.either(_USER, inline) else None
+
+
+def special_pattern(tokenizer: Any) -> re.Pattern[str]:
+    """Finds every added token of a tokenizer, longest first."""
+    names = {str(token) for token in tokenizer.all_special_tokens}
+    names |= {str(token.content) for token in tokenizer.added_tokens_decoder.values()}
+    words = sorted((name for name in names if name.strip()), key=lambda name: (-len(name), name))
+    return re.compile("|".join(map(re.escape, words)) if words else r"(?!)")

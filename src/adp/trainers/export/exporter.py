@@ -43,29 +43,34 @@ class ExporterOptions(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     expand: bool = Field(
-        False,
+        default=False,
         description="Write one row for each trained step, with what came before it as context, "
         "where the format cannot mark single steps.",
     )
     train: Literal["all", "last_step", "last_turn"] = Field(
-        "all",
+        default="all",
         description="Which of the steps that have a weight are trained: all, the last one, or "
         "those after the last message of the user.",
     )
     reasoning: Literal["keep", "strip", "last_turn"] = Field(
-        "keep",
+        default="keep",
         description="Reasoning that is written: of all steps, of none, or of those after the last "
         "message of the user.",
     )
     tools: Literal["own", "text"] = Field(
-        "own",
+        default="own",
         description="Where tools and calls stand: in the format's own fields, or as text in the "
         "Hermes manner.",
     )
     fractions: Literal["refuse", "ones"] = Field(
-        "refuse",
+        default="refuse",
         description="Weights that are neither 0 nor 1, where the format knows no others: refuse "
         "the export, or write them as 1.",
+    )
+    unfit: Literal["refuse", "leave_out"] = Field(
+        default="refuse",
+        description="Chats whose mask the format cannot carry: refuse the export, or leave them "
+        "out, counted.",
     )
 
 
@@ -73,7 +78,7 @@ class PairOptions(ExporterOptions):
     """Options of exporters of pairs."""
 
     multi_turn: Literal["refuse", "cut", "leave_out"] = Field(
-        "refuse",
+        default="refuse",
         description="Pairs of which a side has several steps, where the format knows one message a "
         "side: refuse the export; cut both sides to the first step in which they differ; or leave "
         "these pairs out.",

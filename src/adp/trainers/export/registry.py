@@ -5,7 +5,21 @@ from __future__ import annotations
 from adp.core.registry import Registry
 from adp.trainers.export.exporter import Exporter
 
-BUILTIN: dict[str, str] = {}
+BUILTIN: dict[str, str] = {
+    "alpaca": "adp.trainers.export.alpaca:EXPORTER",
+    "chatml": "adp.trainers.export.chatml:EXPORTER",
+    "llamafactory-ranking": "adp.trainers.export.llamafactory_ranking:EXPORTER",
+    "llamafactory-sharegpt": "adp.trainers.export.llamafactory_sharegpt:EXPORTER",
+    "openai-ft-dpo": "adp.trainers.export.openai_ft_dpo:EXPORTER",
+    "openai-ft-sft": "adp.trainers.export.openai_ft_sft:EXPORTER",
+    "trl-dpo": "adp.trainers.export.trl_dpo:EXPORTER",
+    "trl-grpo": "adp.trainers.export.trl_grpo:EXPORTER",
+    "trl-kto": "adp.trainers.export.trl_kto:EXPORTER",
+    "trl-prompt-completion": "adp.trainers.export.trl_prompt_completion:EXPORTER",
+    "trl-sft": "adp.trainers.export.trl_sft:EXPORTER",
+    "verl-rl": "adp.trainers.export.verl_rl:EXPORTER",
+    "verl-sft": "adp.trainers.export.verl_sft:EXPORTER",
+}
 
 exporters: Registry[Exporter] = Registry("exporter", "adp.exporters", BUILTIN)
 """All exporters, loaded when they are asked for."""

@@ -1,0 +1,83 @@
+"""Options of rendering that several commands take."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+import yaml
+from pydantic import ValidationError
+
+from adp.core.render.options import RenderOptions
+from adp_schema.errors import UsageError, unknown_name
+
+Model = Annotated[
+    str,
+    typer.Option(
+        "--model", "-m", metavar="M", help="Model whose tokenizer is used: folder, Hub name, tiny."
+    ),
+]
+MaxLength = Annotated[
+    int | None, typer.Option("--max-length", metavar="N", help="Tokens that a row may have.")
+]
+Window = Annotated[
+    str | None,
+    typer.Option(help="What becomes of longer rows: drop, keep_start, keep_ends, sliding."),
+]
+Template = Annotated[
+    str | None,
+    typer.Option("--chat-template", metavar="FILE", help="A chat template in place of its own."),
+]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="NAME=VALUE",
+        help="Another option of rendering, such as reasoning=strip; repeatable.",
+    ),
+]
+
+
+def render_options(
+    max_length: int | None = None,
+    window: str | None = None,
+    chat_template: str | None = None,
+    settings: Sequence[str] | None = None,
+) -> RenderOptions:
+    """Put the options of rendering together.
+
+    Raises:
+        UsageError: one is unknown or has a value that it does not take.
+    """
+    values: dict[str, Any] = {"max_length": max_length, "window": window}
+    if chat_template is not None:
+        try:
+            values["chat_template"] = Path(chat_template).read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise UsageError(
+                f"the chat template {chat_template} cannot be read: {error}"
+            ) from error
+    for each in settings or []:
+        name, sign, text = each.partition("=")
+        if not sign:
+            raise UsageError(f"--set takes NAME=VALUE, such as reasoning=strip, not '{each}'")
+        name, _, inner = name.partition(".")
+        if name not in RenderOptions.model_fields:
+            raise UsageError(unknown_name("option of rendering", name, RenderOptions.model_fields))
+        try:
+            value = yaml.safe_load(text)
+        except yaml.YAMLError as error:
+            raise UsageError(f"the value of --set {each} is no YAML") from error
+        if inner:
+            values.setdefault(name, {})[inner] = value
+        else:
+            values[name] = value
+    try:
+        return RenderOptions(**{name: value for name, value in values.items() if value is not None})
+    except ValidationError as error:
+        first = error.errors()[0]
+        name = ".".join(map(str, first["loc"]))
+        words = first["msg"].removeprefix("Value error, ")
+        raise UsageError(f"{name}: {words}" if name else words) from error

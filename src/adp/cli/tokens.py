@@ -1,0 +1,94 @@
+"""``adp tokens``: a store as tokens of a model, and what a window costs."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Annotated
+
+import typer
+
+from adp.cli.convert import top
+from adp.cli.render_options import MaxLength, Model, Settings, Template, Window, render_options
+from adp.cli.text import console, counted, epilog, light_table, pairs, print_json, share
+from adp.core.progress import Console, Silent
+from adp.core.render.lengths import Lengths, lengths_of
+from adp.core.render.run import RenderReport, render_store
+from adp_schema.store import Store
+
+EPILOG = epilog("adp tokens my_store --model Qwen/Qwen3-8B", 2, 5, 10)
+
+
+def tokens(
+    path: Annotated[str, typer.Argument(metavar="STORE", help="Folder or URL of the store.")],
+    model: Model,
+    max_length: MaxLength = None,
+    window: Window = None,
+    chat_template: Template = None,
+    settings: Settings = None,
+    out: Annotated[
+        str | None, typer.Option("--out", "-o", metavar="OUT", help="Keep the rows here.")
+    ] = None,
+    workers: Annotated[int | None, typer.Option(help="Processes; one a core unless given.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the numbers as JSON.")] = False,
+) -> None:
+    """Render a store with a model's chat template, and count: rows, tokens, what is trained.
+
+    Says how long the rows are, what a window would cost, and which steps are lost and why. The
+    rows are kept in a cache (ADP_CACHE), so that training does not render them again.
+    """
+    options = render_options(max_length, window, chat_template, settings)
+    store = Store.open(path)
+    progress: Silent | Console = Silent() if as_json else Console("rendering", "")
+    with progress:
+        report = render_store(store, model, out, options, workers=workers, progress=progress)
+    lengths = lengths_of(report.files())
+    if as_json:
+        print_json({**vars(report), "lengths": asdict(lengths)})
+        return
+    screen = console()
+    screen.print(pairs(_facts(report, lengths)))
+    if max_length is None:
+        screen.print()
+        screen.print(_windows(lengths))
+    top("not trained: why", report.lost)
+    top("written differently, or drifting", report.notes)
+
+
+def _facts(report: RenderReport, lengths: Lengths) -> list[tuple[str, str]]:
+    def spread(values: dict[float, int]) -> str:
+        half, most, nearly, longest = values.values()
+        return f"half up to {half:,}, 90 % up to {most:,}, 99 % up to {nearly:,}, all {longest:,}"
+
+    left = f"; {counted(report.branches, 'branch', 'branches')} left out" if report.branches else ""
+    trained = f"{report.trained_tokens:,} ({share(report.trained_tokens, report.tokens)})"
+    steps = f"{report.trained:,} of {counted(report.steps, 'step')} that have a weight"
+    return [
+        ("trajectories", f"{report.trajectories:,}{left}"),
+        ("rows", f"{report.rows:,}"),
+        ("tokens", f"{report.tokens:,}"),
+        ("trained tokens", trained),
+        ("trained steps", steps),
+        ("length of a row", spread(lengths.quantiles)),
+        ("trained in a row", spread(lengths.trained)),
+        ("rows are in", report.folder),
+    ]
+
+
+def _windows(lengths: Lengths) -> object:
+    table = light_table(
+        "window",
+        "rows that fit",
+        "lost by drop",
+        "lost by keep_start",
+        "in steps longer than it",
+        right=["window", "rows that fit", "lost by drop", "lost by keep_start"],
+    )
+    for cost in lengths.windows:
+        table.add_row(
+            f"{cost.tokens:,}",
+            share(cost.fits, cost.rows),
+            share(cost.drop, 1),
+            share(cost.keep_start, 1),
+            share(cost.alone, 1),
+        )
+    return table

@@ -1,0 +1,238 @@
+"""``adp train``: from a store to a trained adapter, by TRL, PEFT, accelerate and DeepSpeed."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.text import Text
+
+from adp.cli.text import console, counted, epilog, print_json, visible
+from adp.core.progress import Console, Silent
+from adp_schema.errors import UsageError
+
+if TYPE_CHECKING:
+    from adp.trainers.config import TrainConfig
+    from adp.trainers.method import Plan
+    from adp.trainers.readers.foreign import Foreign
+    from adp.trainers.run import Trained
+
+app = typer.Typer(
+    name="train",
+    help="Train a model on a store: SFT, DPO, KTO, GRPO.",
+    add_completion=False,
+    rich_markup_mode=None,
+    no_args_is_help=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+StoreArgument = Annotated[
+    str | None, typer.Argument(metavar="STORE", help="What to train on; in place of data.store.")
+]
+ConfigOption = Annotated[
+    str | None,
+    typer.Option(
+        "--config",
+        "-c",
+        metavar="FILE",
+        help="Configuration; also train_lora.json of M3 and the JSON of Tiny Tool Use.",
+    ),
+]
+ModelOption = Annotated[
+    str | None,
+    typer.Option("--model", metavar="M", help="A folder, a name on the Hub, or tiny for trials."),
+]
+SetOption = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="PATH=VALUE", help="Change the configuration: lora.r=64."),
+]
+OutOption = Annotated[
+    str | None, typer.Option("--out", "-o", metavar="OUT", help="Folder for what comes out.")
+]
+ResumeOption = Annotated[bool, typer.Option("--resume", help="Go on with the run that OUT holds.")]
+LaunchOption = Annotated[
+    int | None, typer.Option("--launch", min=1, metavar="N", help="Train in N processes.")
+]
+ZeroOption = Annotated[
+    int | None, typer.Option("--zero", metavar="2|3", help="Share the model by DeepSpeed's ZeRO.")
+]
+DryOption = Annotated[
+    bool, typer.Option("--dry-run", help="Print what would be trained, and stop.")
+]
+PythonOption = Annotated[
+    bool,
+    typer.Option("--allow-python", help="Let rewards be Python functions: module:function."),
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print the record as JSON.")]
+
+
+def _command(method: str, summary: str) -> None:
+    """Make the command of a method."""
+
+    def command(
+        store: StoreArgument = None,
+        config: ConfigOption = None,
+        model: ModelOption = None,
+        out: OutOption = None,
+        settings: SetOption = None,
+        resume: ResumeOption = False,
+        launch: LaunchOption = None,
+        zero: ZeroOption = None,
+        dry_run: DryOption = False,
+        allow_python: PythonOption = False,
+        as_json: JsonOption = False,
+    ) -> None:
+        given = {
+            "method": method,
+            "data.store": store,
+            "model.model_name_or_path": model,
+            "launch.processes": launch,
+            "launch.zero": zero,
+        }
+        more = {path: value for path, value in given.items() if value is not None}
+        _train(config, settings or [], more, out, (resume, dry_run, as_json, allow_python))
+
+    command.__doc__ = (
+        f"{summary}\n\nBefore it starts it prints rows, tokens, what was dropped and the steps to "
+        "come. OUT gets the adapter, a record of the run, the log and the curve of the loss. "
+        "docs/train-config.md lists all settings."
+    )
+    app.command(method, short_help=summary, epilog=epilog(_EXAMPLES[method], 2, 3, 5, 10, 11))(
+        command
+    )
+
+
+_EXAMPLES = {
+    "sft": "adp train sft dataset --model tiny -o run",
+    "dpo": "adp train dpo --config train.yaml --set dpo.beta=0.2 -o run",
+    "kto": "adp train kto --config train.yaml -o run",
+    "grpo": "adp train grpo --config train.yaml -o run",
+}
+
+
+def _train(
+    path: str | None,
+    settings: list[str],
+    more: dict[str, Any],
+    out: str | None,
+    switches: tuple[bool, bool, bool, bool],
+) -> None:
+    from adp.trainers.config_file import read_config
+    from adp.trainers.run import TrainOptions, plan_run, train
+
+    resume, dry_run, as_json, allow_python = switches
+    config, foreign = read_config(path, settings, more)
+    if foreign is not None and not as_json:
+        _say_mapped(foreign, path or "")
+    target = out or config.output_dir
+    if target is None and not dry_run:
+        raise UsageError("say where the result goes: -o OUT; or only look: --dry-run")
+    if dry_run:
+        with Silent() if as_json else Console("rendering") as progress:
+            plan = plan_run(config, progress, allow_python=allow_python)
+        if as_json:
+            return print_json({"plan": plan.plain(), **_mapped(foreign)})
+        _say_plan(config, plan)
+        return console().print("dry run: nothing was trained")
+    quiet = Silent()
+    with (
+        quiet if as_json else Console("rendering") as progress,
+        quiet if as_json else Console("training", "steps") as steps,
+    ):
+        options = TrainOptions(
+            resume,
+            ["adp", *sys.argv[1:]],
+            not as_json,
+            None if as_json else lambda plan: _say_plan(config, plan),
+            allow_python,
+            steps,
+        )
+        done = train(config, str(target), options, progress)
+    if as_json:
+        print_json({**(done.record or {}), **_mapped(foreign)})
+    else:
+        _say_done(done, str(target))
+
+
+def _say_mapped(foreign: Foreign, path: str) -> None:
+    screen = console()
+    screen.print(Text(f"{Path(path).name} is a configuration of {foreign.system}"))
+    for line in foreign.lines():
+        screen.print(Text(f"  {visible(line)}"), soft_wrap=True)
+
+
+def _mapped(foreign: Foreign | None) -> dict[str, Any]:
+    if foreign is None:
+        return {}
+    mapped = [vars(one) for one in foreign.mapped]
+    return {"read_from": foreign.system, "mapped": mapped,
+            "without_counterpart": [vars(one) for one in foreign.left]}  # fmt: skip
+
+
+def _say_plan(config: TrainConfig, plan: Plan) -> None:
+    """Print what is about to be done."""
+    screen = console()
+    if config.method == "grpo":
+        screen.print(
+            f"{counted(plan.rows, 'prompt')}: {plan.tokens:,} tokens; the longest has "
+            f"{plan.longest:,}; {config.grpo.num_generations} answers to each",
+            soft_wrap=True,
+        )
+        _say_rest(config, plan)
+        return
+    share = f"{100 * plan.trained / plan.tokens:.1f} %" if plan.tokens else "none"
+    packed = f" in {plan.sequences:,} packs" if plan.sequences != plan.rows else ""
+    screen.print(
+        f"{counted(plan.rows, 'row')}{packed}: {plan.tokens:,} tokens, {plan.trained:,} of them "
+        f"trained ({share}); the longest row has {plan.longest:,}",
+        soft_wrap=True,
+    )
+    _say_rest(config, plan)
+
+
+def _say_rest(config: TrainConfig, plan: Plan) -> None:
+    screen = console()
+    if plan.eval_rows:
+        screen.print(f"{counted(plan.eval_rows, 'row')} to measure the loss on")
+    for reason, count in sorted(plan.dropped.items()):
+        screen.print(Text(f"dropped {count:,}: {visible(reason)}"), soft_wrap=True)
+    for note, count in sorted(plan.notes.items()):
+        screen.print(Text(f"note {count:,}: {visible(note)}"), soft_wrap=True)
+    training, launch = config.training, config.launch
+    batch = training.per_device_train_batch_size * training.gradient_accumulation_steps
+    many = f" on {launch.processes} processes" if launch.processes > 1 else ""
+    zero = f", ZeRO-{launch.zero}" if launch.zero else ""
+    screen.print(
+        f"{counted(plan.steps, 'step')} of {batch * launch.processes} rows{many}{zero}, "
+        f"learning rate {config.learning_rate:g}"
+    )
+
+
+def _say_done(done: Trained, out: str) -> None:
+    screen = console()
+    result = (done.record or {}).get("result", {})
+    if "first_reward" in result:
+        # The loss of GRPO is about 0 all the time.
+        screen.print(
+            f"reward {result['first_reward']:.4f} -> {result['last_reward']:.4f} after "
+            f"{counted(result['steps'], 'step')}"
+        )
+    elif "first_loss" in result:
+        measured = f", eval_loss {result['eval_loss']:.4f}" if "eval_loss" in result else ""
+        screen.print(
+            f"loss {result['first_loss']:.4f} -> {result['last_loss']:.4f}{measured} after "
+            f"{counted(result['steps'], 'step')}"
+        )
+    what = "adapter" if (Path(out) / "adapter").exists() else "model"
+    screen.print(Text(f"{what}: {visible(out)}/{what}; record: {visible(out)}/run.json"),
+                 soft_wrap=True)  # fmt: skip
+    if what == "adapter":
+        screen.print(f"next: adp merge-adapter {visible(out)} -o MERGED", soft_wrap=True)
+
+
+_command("sft", "Train on the agent's own steps (supervised fine-tuning).")
+_command("dpo", "Train on pairs: prefer the better side (direct preference optimisation).")
+_command("kto", "Train on good and bad trajectories that are no pairs (KTO).")
+_command("grpo", "Train on the model's own answers, by rewards (GRPO).")

@@ -1,0 +1,65 @@
+"""`adp.grow` and `adp.seal`: stores that trajectories are appended to."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypedDict
+
+if TYPE_CHECKING:
+    from os import PathLike
+    from typing import Unpack
+
+    from adp_schema.growing import GrowingStore
+    from adp_schema.store import Store
+
+    PathText = str | PathLike[str]
+
+
+class GrowKeywords(TypedDict, total=False):
+    """What `grow` takes besides the store: when a journal becomes a shard."""
+
+    seal_bytes: int | None
+    seal_count: int | None
+    seal_seconds: float | None
+
+
+def grow(path: PathText, **options: Unpack[GrowKeywords]) -> GrowingStore:
+    """Make a store that trajectories are appended to, or go on with one.
+
+    Args:
+        path: folder of the store.
+        **options: any of these; a journal becomes a shard when the first one is reached.
+            seal_bytes: size of a journal; None means 64 MiB.
+            seal_count: number of trajectories in it.
+            seal_seconds: its age at an append.
+
+    Returns:
+        The store: ``append(trajectory)`` returns when it is safe on the disk. `adp.open` reads
+        what it holds at the moment, and `adp.seal` ends it.
+
+    Raises:
+        OutputExistsError: the folder holds a finished store or something else.
+        StoreError: the folder cannot be written to.
+    """
+    import os
+
+    from adp_schema.store import Store
+
+    return Store.grow(os.fspath(path), **options)
+
+
+def seal(path: PathText) -> Store:
+    """End a growing store, and open the finished one.
+
+    Args:
+        path: folder of the store. Sealing again does nothing; a stopped call is to be repeated.
+
+    Raises:
+        StoreError: the folder holds no growing store, or its disk is full.
+    """
+    import os
+
+    from adp_schema.ending import seal as run
+    from adp_schema.store import Store
+
+    run(os.fspath(path))
+    return Store.open(os.fspath(path))

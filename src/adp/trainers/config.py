@@ -1,0 +1,356 @@
+"""The configuration of a training run: what stands in ``train.yaml``, checked word by word.
+
+    method: sft
+    model: {model_name_or_path: Qwen/Qwen3-8B}
+    data: {store: dataset/train, eval_store: dataset/eval}
+    render: {max_length: 16384, window: sliding}
+    lora: {r: 64, lora_alpha: 32}
+    training: {num_train_epochs: 2, per_device_train_batch_size: 1, packing: true}
+
+Names are those of TRL, PEFT and transformers. `adp.trainers.config_file` reads it,
+`adp.trainers.readers` reads the files of other systems, `adp.trainers.refuse` refuses what does
+not fit together.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+from typing import Any, Literal
+
+from pydantic import Field, field_validator, model_validator
+
+from adp.core.render.options import RenderOptions
+from adp.trainers.config_methods import DpoSection, GrpoSection, KtoSection, Section, made
+from adp_schema.ids import digest
+
+Method = Literal["sft", "dpo", "kto", "grpo"]
+Dtype = Literal["auto", "float32", "bfloat16", "float16"]
+
+TINY = "tiny"
+"""The model that is built on the spot."""
+
+
+class TinySection(Section):
+    """Shape of the model ``tiny``, which is built on the spot with random weights."""
+
+    architecture: Literal["qwen3", "llama"] = Field("qwen3", description="Its architecture.")
+    hidden_size: int = Field(64, ge=8, description="Width.")
+    intermediate_size: int = Field(128, ge=8, description="Width inside a layer.")
+    num_hidden_layers: int = Field(2, ge=1, description="Layers.")
+    num_attention_heads: int = Field(4, ge=1, description="Heads.")
+    num_key_value_heads: int = Field(2, ge=1, description="Heads of keys and values.")
+    max_position_embeddings: int = Field(32768, ge=16, description="Longest row.")
+    tie_word_embeddings: bool = Field(False, description="One matrix for input and output.")
+    seed: int = Field(0, ge=0, description="Seed of the weights.")
+
+
+class ModelSection(Section):
+    """The model that is trained."""
+
+    model_name_or_path: str = Field(
+        TINY, description="A folder, a name on the Hub, or tiny: a small one made on the spot."
+    )
+    model_revision: str | None = Field(None, description="Revision on the Hub.")
+    adapter_name_or_path: str | None = Field(
+        None,
+        description="A LoRA adapter to go on with. It is trained further; DPO and KTO take the "
+        "adapter as it was for their reference.",
+    )
+    tokenizer_name_or_path: str | None = Field(
+        None, description="Another tokenizer; null: the model's own."
+    )
+    trust_remote_code: bool = Field(False, description="Run code that lies beside the model.")
+    dtype: Dtype | None = Field(
+        None,
+        description="Type of the weights. null: as they are stored; float32 for full fine-tuning "
+        "without ZeRO, because small steps vanish in weights of 16 bits.",
+    )
+    attn_implementation: str | None = Field(
+        None, description="sdpa, eager, flash_attention_2, ...; null: what transformers chooses."
+    )
+    load_in_4bit: bool = Field(False, description="Load the weights in 4 bits (QLoRA).")
+    load_in_8bit: bool = Field(False, description="Load the weights in 8 bits.")
+    bnb_4bit_quant_type: Literal["nf4", "fp4"] = Field("nf4", description="Form of 4 bits.")
+    bnb_4bit_compute_dtype: Dtype = Field("bfloat16", description="Type of the computation.")
+    use_bnb_nested_quant: bool = Field(True, description="Quantise the constants, too.")
+    device_map: str | None = Field(None, description="How layers are spread over devices.")
+    tiny: TinySection = Field(default_factory=made(TinySection), description="Shape of tiny.")
+
+
+class DataSection(Section):
+    """Stores, and which of their trajectories."""
+
+    store: str | None = Field(
+        None, description="The store; relative to the configuration. Paths and URLs."
+    )
+    splits: tuple[str, ...] | None = Field(
+        None, description="Only trajectories of these splits; null: all."
+    )
+    eval_store: str | None = Field(None, description="A store to measure the loss on.")
+    eval_splits: tuple[str, ...] | None = Field(
+        None,
+        description="Splits to measure the loss on; of eval_store, or without it of the store.",
+    )
+    eval_share: float = Field(
+        0.0,
+        ge=0,
+        lt=1,
+        description="Share of the trajectories to measure the loss on, when there is no "
+        "eval_store. Chosen by the hash of the task, so that no task is on both sides.",
+    )
+    max_rows: int | None = Field(
+        None, ge=1, description="Train on so many rows at most, chosen by the seed."
+    )
+    workers: int | None = Field(None, ge=1, description="Processes that render; null: one a core.")
+
+
+class LoraSection(Section):
+    """A LoRA adapter, under PEFT's names. ``lora: null`` trains all weights."""
+
+    r: int = Field(16, ge=1, description="Rank.")
+    lora_alpha: int = Field(32, ge=1, description="Scale: alpha / r, with rsLoRA alpha / sqrt(r).")
+    lora_dropout: float = Field(0.0, ge=0, lt=1, description="Dropout before the adapter.")
+    target_modules: str | tuple[str, ...] = Field(
+        "all-linear", description="Names of modules, a regular expression, or all-linear."
+    )
+    exclude_modules: tuple[str, ...] | None = Field(
+        None, description="Names of modules that get no adapter."
+    )
+    modules_to_save: tuple[str, ...] | None = Field(
+        None, description="Modules that are trained as a whole and saved with the adapter."
+    )
+    bias: Literal["none", "all", "lora_only"] = Field("none", description="Biases to train.")
+    use_dora: bool = Field(False, description="DoRA: direction and size apart.")
+    use_rslora: bool = Field(False, description="rsLoRA: the scale is alpha / sqrt(r).")
+    init_lora_weights: str | bool = Field(
+        True,
+        description="true, gaussian, pissa, pissa_niter_16, olora, orthogonal. pissa and olora "
+        "change the base; the adapter is converted on saving, so that it fits the original.",
+    )
+    loraplus_lr_ratio: float | None = Field(
+        None, gt=0, description="LoRA+: learning rate of B over that of A, such as 16."
+    )
+    loraplus_lr_embedding: float = Field(
+        1e-6, gt=0, description="LoRA+: learning rate of embeddings."
+    )
+
+    @field_validator("init_lora_weights")
+    @classmethod
+    def _known(cls, value: str | bool) -> str | bool:
+        known = ("gaussian", "pissa", "olora", "orthogonal")
+        good = isinstance(value, bool) or value in known
+        if not good and not str(value).removeprefix("pissa_niter_").isdigit():
+            raise ValueError(f"takes true, {', '.join(known)} or pissa_niter_N, not {value!r}")
+        return value
+
+    @property
+    def changes_base(self) -> bool:
+        """Whether the base model's weights are changed before the training."""
+        return str(self.init_lora_weights).startswith(("pissa", "olora"))
+
+
+class TrainingSection(Section):
+    """How it is trained, under the names of TRL's configurations."""
+
+    num_train_epochs: float = Field(1.0, gt=0, description="Passes over the data.")
+    max_steps: int = Field(-1, ge=-1, description="Steps instead of epochs; -1: by epochs.")
+    per_device_train_batch_size: int = Field(1, ge=1, description="Rows of a process at once.")
+    per_device_eval_batch_size: int = Field(1, ge=1, description="The same while measuring.")
+    gradient_accumulation_steps: int = Field(8, ge=1, description="Batches for one step.")
+    learning_rate: float | None = Field(
+        None,
+        gt=0,
+        description="null: 2e-4 for SFT with LoRA and 2e-5 without; for the other methods 5e-6 "
+        "with LoRA and 1e-6 without.",
+    )
+    lr_scheduler_type: str = Field("cosine", description="How the learning rate falls.")
+    warmup_steps: float = Field(
+        0.03, ge=0, description="Steps to warm up; below 1 it is a share of all steps."
+    )
+    weight_decay: float = Field(0.0, ge=0, description="Weight decay.")
+    max_grad_norm: float = Field(1.0, ge=0, description="Gradients are cut to this norm.")
+    optim: str = Field("adamw_torch", description="Optimiser, by its name in transformers.")
+    adam_beta1: float = Field(0.9, ge=0, lt=1, description="Beta 1 of Adam.")
+    adam_beta2: float = Field(0.999, ge=0, lt=1, description="Beta 2 of Adam.")
+    adam_epsilon: float = Field(1e-8, gt=0, description="Epsilon of Adam.")
+    bf16: bool | None = Field(
+        None, description="Compute in bfloat16; null: on a GPU that can, not on a CPU."
+    )
+    fp16: bool = Field(False, description="Compute in float16.")
+    tf32: bool | None = Field(None, description="Let float32 products use TF32; null: torch's.")
+    gradient_checkpointing: bool = Field(
+        True, description="Compute activations twice to save memory."
+    )
+    packing: bool = Field(
+        False, description="SFT: put several rows into one, none of which sees another."
+    )
+    packing_strategy: Literal["bfd", "bfd_split", "wrapped"] = Field(
+        "bfd", description="bfd: best fit decreasing; the others cut rows and are refused."
+    )
+    train_sampling_strategy: Literal["random", "sequential", "group_by_length"] = Field(
+        "random", description="Order of the rows; KTO takes them as they are."
+    )
+    loss_type: Literal["nll", "dft"] = Field("nll", description="SFT: the loss.")
+    seed: int = Field(42, ge=0, lt=1 << 32, description="Seed of all that is random.")
+    logging_steps: int = Field(1, ge=1, description="Steps between two lines of the log.")
+    save_strategy: Literal["no", "steps", "epoch"] = Field(
+        "steps", description="When a checkpoint to go on from is written."
+    )
+    save_steps: int = Field(100, ge=1, description="Steps between two checkpoints.")
+    save_total_limit: int | None = Field(2, ge=1, description="Checkpoints that are kept.")
+    save_only_model: bool = Field(
+        False, description="Checkpoints without optimiser: smaller, but none can be resumed."
+    )
+    eval_strategy: Literal["no", "steps", "epoch"] | None = Field(
+        None, description="When the loss is measured; null: after each epoch, if there is data."
+    )
+    eval_steps: int | None = Field(None, ge=1, description="Steps between two measurements.")
+    use_cpu: bool = Field(False, description="Train on the CPU also where there is a GPU.")
+    full_determinism: bool = Field(
+        False, description="Only kernels that give the same bits each time; slower on a GPU."
+    )
+    dataloader_num_workers: int = Field(0, ge=0, description="Processes that read rows.")
+    other: dict[str, Any] = Field(
+        default_factory=dict, description="Further fields of TRL's configuration, by name."
+    )
+
+    @field_validator("save_strategy", "eval_strategy", mode="before")
+    @classmethod
+    def _no(cls, value: Any) -> Any:
+        # YAML reads a bare no as false.
+        return "no" if value is False else value
+
+
+class LaunchSection(Section):
+    """How many processes train, and how they share the work."""
+
+    processes: int = Field(1, ge=1, description="Processes; on GPUs one for each.")
+    zero: Literal[0, 2, 3] = Field(
+        0, description="0: every process holds the model (DDP); 2, 3: DeepSpeed's ZeRO."
+    )
+    offload: bool = Field(
+        False, description="ZeRO: keep the optimiser, with 3 the weights too, in main memory."
+    )
+    main_process_port: int | None = Field(
+        None, ge=1, lt=65536, description="Port of the first process; null: a free one."
+    )
+
+
+class ReportSection(Section):
+    """What is written about the run."""
+
+    tensorboard: bool = Field(False, description="Write events for TensorBoard, too.")
+    report_to: tuple[str, ...] = Field(
+        (), description="Further trackers of transformers, such as wandb."
+    )
+    run_name: str | None = Field(None, description="Name of the run.")
+
+
+class TrainConfig(Section):
+    """A training run."""
+
+    method: Method = Field("sft", description="sft, dpo, kto or grpo.")
+    output_dir: str | None = Field(
+        None, description="Where the result goes; relative to the configuration. -o wins."
+    )
+    model: ModelSection = Field(default_factory=made(ModelSection), description="The model.")
+    data: DataSection = Field(default_factory=made(DataSection), description="What is trained on.")
+    render: RenderOptions = Field(
+        default_factory=made(RenderOptions),
+        description="How trajectories become tokens, and how long a row may be.",
+    )
+    lora: LoraSection | None = Field(
+        default_factory=made(LoraSection), description="The adapter; null: train all weights."
+    )
+    training: TrainingSection = Field(
+        default_factory=made(TrainingSection), description="How it is trained."
+    )
+    dpo: DpoSection = Field(default_factory=made(DpoSection), description="Only for method dpo.")
+    kto: KtoSection = Field(default_factory=made(KtoSection), description="Only for method kto.")
+    grpo: GrpoSection = Field(
+        default_factory=made(GrpoSection), description="Only for method grpo."
+    )
+    launch: LaunchSection = Field(default_factory=made(LaunchSection), description="Processes.")
+    report: ReportSection = Field(
+        default_factory=made(ReportSection), description="What is written."
+    )
+
+    @field_validator("model", mode="before")
+    @classmethod
+    def _short_model(cls, value: Any) -> Any:
+        return {"model_name_or_path": value} if isinstance(value, str) else value
+
+    @field_validator("data", mode="before")
+    @classmethod
+    def _short_data(cls, value: Any) -> Any:
+        return {"store": value} if isinstance(value, str) else value
+
+    @model_validator(mode="after")
+    def _fits(self) -> TrainConfig:
+        data = self.data
+        if data.eval_share and (data.eval_store or data.eval_splits):
+            raise ValueError("give data.eval_share, or data.eval_store and eval_splits, not both")
+        if data.eval_splits and not data.eval_store and data.splits is None:
+            raise ValueError("with data.eval_splits say by data.splits what is trained on")
+        return self
+
+    @property
+    def evaluates(self) -> bool:
+        """Whether there is something to measure the loss on."""
+        data = self.data
+        return bool(data.eval_store or data.eval_splits or data.eval_share)
+
+    @property
+    def learning_rate(self) -> float:
+        """The learning rate, with the default of the method."""
+        if self.training.learning_rate is not None:
+            return self.training.learning_rate
+        if self.method == "sft":
+            return 2e-5 if self.lora is None else 2e-4
+        return 1e-6 if self.lora is None else 5e-6
+
+    @property
+    def is_tiny(self) -> bool:
+        """Whether the model is built on the spot."""
+        return self.model.model_name_or_path == TINY
+
+    def resolved(self) -> TrainConfig:
+        """The same with what one section takes from another: rows for tiny fit into it."""
+        given: dict[str, Any] = {}
+        if self.is_tiny and self.render.max_length is None:
+            given["max_length"] = self.model.tiny.max_position_embeddings
+        if self.model.trust_remote_code:
+            given["trust_remote_code"] = True
+        render = self.render.model_copy(update=given)
+        return self.model_copy(update={"render": render}) if given else self
+
+    def plain(self) -> dict[str, Any]:
+        """As it stands in a file, with all options; without the sections of other methods."""
+        found = self.model_dump(mode="json")
+        for name in ("dpo", "kto", "grpo"):
+            if name != self.method:
+                del found[name]
+        return found
+
+    def hash(self) -> str:
+        """Hash of what decides the result: not where it is read from and written to."""
+        plain = self.plain()
+        for section, names in {"data": ("store", "eval_store", "workers")}.items():
+            for name in names:
+                del plain[section][name]
+        del plain["output_dir"], plain["report"]
+        return digest(json.dumps(plain, sort_keys=True, ensure_ascii=False).encode())
+
+
+def json_schema() -> dict[str, Any]:
+    """The JSON Schema of the configuration, for editors."""
+    found = copy.deepcopy(TrainConfig.model_json_schema())
+    for name in ("model", "data"):
+        inner = found["properties"][name]
+        text = inner.pop("description", "")
+        found["properties"][name] = {
+            "description": text,
+            "anyOf": [{"type": "string"}, inner],
+        }
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **found}

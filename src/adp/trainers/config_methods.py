@@ -1,0 +1,198 @@
+"""The sections of a training configuration that belong to one method: DPO, KTO, GRPO.
+
+Names and meanings are those of TRL's ``DPOConfig``, ``KTOConfig`` and ``GRPOConfig``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+
+from adp.trainers.losses import terms
+from adp_schema.errors import UsageError
+
+DpoLoss = Literal[
+    "sigmoid", "hinge", "ipo", "exo_pair", "nca_pair", "robust", "bco_pair", "sppo_hard", "aot",
+    "aot_unpaired", "apo_zero", "apo_down", "discopop", "sft", "sigmoid_norm", "orpo", "simpo",
+]  # fmt: skip
+
+Reference = Literal["start", "base"]
+"""start: the model as it is before this training, with its adapter. base: without the adapter."""
+
+Divergence = Literal["reverse_kl", "forward_kl", "js_divergence", "alpha_divergence"]
+
+
+class Section(BaseModel):
+    """A section of the configuration: unknown names are errors, and nothing changes later."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, protected_namespaces=())
+
+
+Made = TypeVar("Made", bound=BaseModel)
+
+
+def made(kind: type[Made]) -> Callable[[], Made]:
+    """What makes a section with all its defaults."""
+    return lambda: kind.model_validate({})
+
+
+class DpoSection(Section):
+    """Direct preference optimisation."""
+
+    loss_type: tuple[DpoLoss, ...] = Field(
+        ("sigmoid",),
+        min_length=1,
+        description="Losses that are added up, by their names in TRL; also orpo and simpo. "
+        "M3's names stand in docs/dpo-losses.md.",
+    )
+    loss_weights: tuple[float, ...] | None = Field(
+        None, description="Weight of each loss; null: 1 each."
+    )
+    beta: float = Field(0.1, ge=0, description="How strongly the policy is held to the reference.")
+    label_smoothing: float = Field(
+        0.0, ge=0, lt=0.5, description="Chance that a pair is the wrong way round."
+    )
+    ld_alpha: float | None = Field(
+        None,
+        ge=0,
+        le=1,
+        description="LD-DPO: weight of the tokens by which one side is longer than the other.",
+    )
+    f_divergence_type: Divergence = Field("reverse_kl", description="Divergence to the reference.")
+    f_alpha_divergence_coef: float = Field(0.5, description="Alpha of alpha_divergence.")
+    discopop_tau: float = Field(0.05, gt=0, description="Temperature of discopop.")
+    simpo_gamma: float = Field(0.5, ge=0, description="Margin of simpo.")
+    use_weighting: bool = Field(False, description="Weigh pairs by the policy (WPO).")
+    disable_dropout: bool = Field(True, description="Train without dropout.")
+    precompute_ref_log_probs: bool = Field(
+        False, description="Compute the reference's probabilities once, before the training."
+    )
+    precompute_ref_batch_size: int | None = Field(
+        None, ge=1, description="Batch size of that; null: the batch size of training."
+    )
+    reference: Reference = Field(
+        "start",
+        description="What the policy is compared with. start: the model as it is before this "
+        "training, with the adapter that the training begins with; base: the model without it.",
+    )
+    ref_model_name_or_path: str | None = Field(
+        None, description="Another model as the reference; null: as `reference` says."
+    )
+    sync_ref_model: bool = Field(False, description="Move the reference towards the policy.")
+    ref_model_mixup_alpha: float = Field(0.6, ge=0, le=1, description="Share of that move.")
+    ref_model_sync_steps: int = Field(512, ge=1, description="Steps between two moves.")
+
+    @field_validator("loss_type", mode="before")
+    @classmethod
+    def _one(cls, value: object) -> object:
+        return (value,) if isinstance(value, str) else value
+
+    @model_validator(mode="after")
+    def _terms(self) -> DpoSection:
+        try:
+            found = terms(self.loss_type, self.loss_weights, self.label_smoothing)
+        except UsageError as error:
+            raise ValueError(str(error)) from error
+        _divergence(self.f_divergence_type, found.loss_type)
+        return self
+
+    @property
+    def is_reference_free(self) -> bool:
+        """Whether the loss compares with no reference."""
+        return bool({"orpo", "simpo"} & set(self.loss_type))
+
+
+def _divergence(kind: str, losses: tuple[str, ...]) -> None:
+    other = set(losses) - {
+        "sigmoid", "sigmoid_norm", "hinge", "ipo", "exo_pair", "robust", "discopop", "sft",
+    }  # fmt: skip
+    if kind != "reverse_kl" and other:
+        raise ValueError(
+            f"f_divergence_type: {kind} is not defined for {min(other)}; use reverse_kl"
+        )
+
+
+class KtoSection(Section):
+    """Kahneman-Tversky optimisation: single trajectories that are good or bad."""
+
+    rows: Literal["success", "reward", "pairs"] = Field(
+        "success",
+        description="What says which trajectories are good: their success, their reward and "
+        "reward_threshold, or the side of a pair that they stand on.",
+    )
+    reward_threshold: float = Field(0.5, description="rows: reward: good from this reward on.")
+    loss_type: Literal["kto", "apo_zero_unpaired"] = Field("kto", description="The loss.")
+    beta: float = Field(0.1, ge=0, description="How strongly the policy is held to the reference.")
+    desirable_weight: float = Field(1.0, ge=0, description="Weight of good ones.")
+    undesirable_weight: float = Field(1.0, ge=0, description="Weight of bad ones.")
+    disable_dropout: bool = Field(True, description="Train without dropout.")
+    precompute_ref_log_probs: bool = Field(
+        False, description="Compute the reference's probabilities once, before the training."
+    )
+    precompute_ref_batch_size: int | None = Field(
+        None, ge=1, description="Batch size of that; null: the batch size of training."
+    )
+    reference: Reference = Field(
+        "start",
+        description="What the policy is compared with. start: the model as it is before this "
+        "training, with the adapter that the training begins with; base: the model without it.",
+    )
+    ref_model_name_or_path: str | None = Field(
+        None, description="Another model as the reference; null: as `reference` says."
+    )
+
+
+class GrpoSection(Section):
+    """Group relative policy optimisation: the model answers, rewards say how well."""
+
+    prompts: Literal["first", "steps"] = Field(
+        "first",
+        description="What is asked: the first messages of each task, or what the model saw "
+        "before every trained step.",
+    )
+    calls_from: Literal["logged", "task"] = Field(
+        "logged",
+        description="Calls that calls and calls_exact expect: those that the run made there, or "
+        "those that the task names.",
+    )
+    rewards: tuple[str, ...] = Field(
+        (),
+        description="Rewards that are added up: answer, calls, calls_exact, format, json, length, "
+        "or module:function of your own, which needs --allow-python.",
+    )
+    length_buffer: int = Field(
+        64, ge=1, description="length: tokens before max_completion_length that cost reward."
+    )
+    reward_weights: tuple[float, ...] | None = Field(
+        None, description="Weight of each reward; null: 1 each."
+    )
+    num_generations: int = Field(8, ge=2, description="Answers to a prompt.")
+    max_prompt_length: int | None = Field(
+        None, ge=1, description="Longer prompts are left out and counted; null: no limit."
+    )
+    max_completion_length: int = Field(512, ge=1, description="Tokens of an answer at most.")
+    temperature: float = Field(1.0, gt=0, description="Temperature of sampling.")
+    top_p: float = Field(1.0, gt=0, le=1, description="Share of the probability sampled from.")
+    top_k: int = Field(0, ge=0, description="Number of tokens sampled from; 0: all.")
+    beta: float = Field(0.0, ge=0, description="Weight of the divergence to the reference.")
+    num_iterations: int = Field(1, ge=1, description="Steps on one batch of answers.")
+    epsilon: float = Field(0.2, ge=0, description="Clipping of the ratio, downwards.")
+    epsilon_high: float | None = Field(
+        None, ge=0, description="Clipping upwards; null: the same as downwards."
+    )
+    loss_type: Literal[
+        "grpo", "dr_grpo", "dapo", "bnpo", "cispo", "sapo", "luspo", "vespo"
+    ] = Field("dapo", description="How the loss of tokens is averaged.")  # fmt: skip
+    scale_rewards: Literal["group", "batch", "none"] = Field(
+        "group", description="What the advantages are divided by."
+    )
+    importance_sampling_level: Literal["token", "sequence"] = Field(
+        "token", description="sequence: GSPO."
+    )
+    mask_truncated_completions: bool = Field(
+        False, description="Leave answers that were cut off out of the loss."
+    )
+    use_vllm: bool = Field(False, description="Generate with vLLM; needs the extra vllm.")
+    vllm_mode: Literal["colocate", "server"] = Field("colocate", description="Where vLLM runs.")

@@ -1,0 +1,71 @@
+"""The loss over the steps, as SVG without scripts, links or fonts to load.
+
+The same numbers give the same bytes: the font is the one that matplotlib brings, as outlines, and
+its settings are its defaults.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Sequence
+from typing import Any
+
+INK, MUTED, GRID, MAIN, WARN = "#20262e", "#667080", "#dfe3e8", "#3b6fd4", "#d0593b"
+
+WIDTH, HEIGHT, POINTS = 560, 300, 72
+"""Size of the plot in points, and points an inch."""
+
+
+def loss_curve(log: Sequence[dict[str, Any]]) -> str:
+    """Draw the loss.
+
+    Args:
+        log: entries with ``step``, and ``loss`` or ``eval_loss``.
+
+    Returns:
+        The SVG.
+    """
+    import matplotlib.style
+    from matplotlib.backends.backend_svg import FigureCanvasSVG
+    from matplotlib.figure import Figure
+    from matplotlib.font_manager import FontProperties
+
+    file = f"{matplotlib.get_data_path()}/fonts/ttf/DejaVuSans.ttf"
+    font: dict[str, Any] = {"fontproperties": FontProperties(fname=file, size=10)}
+    trained = [(one["step"], one["loss"]) for one in log if "loss" in one]
+    measured = [(one["step"], one["eval_loss"]) for one in log if "eval_loss" in one]
+    fixed = {"svg.hashsalt": "adp", "svg.fonttype": "path", "axes.unicode_minus": False}
+    with matplotlib.style.context(["default", fixed]):
+        figure = Figure(figsize=(WIDTH / POINTS, HEIGHT / POINTS), layout="constrained")
+        FigureCanvasSVG(figure)
+        axes = figure.add_subplot()
+        _draw(axes, trained, MAIN, "loss", font)
+        _draw(axes, measured, WARN, "eval_loss", font)
+        axes.set_xlabel("step", color=MUTED, **font)
+        axes.grid(axis="y", color=GRID, linewidth=0.8)
+        for side, spine in axes.spines.items():
+            spine.set_visible(side == "bottom")
+            spine.set_color(GRID)
+        axes.tick_params(length=0, colors=INK)
+        axes.set_axisbelow(True)
+        for label in (*axes.get_xticklabels(), *axes.get_yticklabels()):
+            label.set(**font)
+        data = io.BytesIO()
+        figure.savefig(data, format="svg", metadata={"Date": None, "Creator": None})
+    return re.sub(r"\s*<!--.*?-->", "", data.getvalue().decode(), flags=re.DOTALL)
+
+
+def _draw(
+    axes: Any, points: Sequence[tuple[int, float]], colour: str, name: str, font: dict[str, Any]
+) -> None:
+    """One line with its name at its end."""
+    if not points:
+        return
+    steps, values = zip(*points, strict=True)
+    marker = "o" if len(points) < 3 or name == "eval_loss" else ""
+    axes.plot(steps, values, color=colour, linewidth=1.8, marker=marker, markersize=4)
+    axes.annotate(
+        f" {name} {values[-1]:.4g}", (steps[-1], values[-1]), color=colour,
+        annotation_clip=False, va="center", **font,
+    )  # fmt: skip

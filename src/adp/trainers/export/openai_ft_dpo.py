@@ -1,0 +1,117 @@
+"""``openai-ft-dpo``: preference pairs for OpenAI, one message of the assistant a side."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from pydantic import Field
+
+from adp.trainers.export.exporter import (
+    ExporterOptions,
+    Item,
+    Mask,
+    PairOptions,
+    Takes,
+    Tally,
+)
+from adp.trainers.export.openai_messages import OpenAIChat, Refused, limits, note_length
+from adp.trainers.export.readme import page
+from adp.trainers.export.shapes import said, sides
+
+BODY = """\
+## Train
+
+```python
+from openai import OpenAI
+
+client = OpenAI()
+with open("train.jsonl", "rb") as rows:
+    file = client.files.create(file=rows, purpose="fine-tune")
+client.fine_tuning.jobs.create(
+    model="gpt-4.1-mini-2025-04-14",
+    training_file=file.id,
+    method={"type": "dpo", "dpo": {"hyperparameters": {"beta": 0.1}}},
+)
+```
+
+- `input` is what came before, `preferred_output` the better next message of the assistant,
+  `non_preferred_output` the worse one. Only these two are trained.
+- Reasoning has no place in the format.
+"""
+
+
+class PreferenceOptions(PairOptions):
+    """Options of ``openai-ft-dpo``."""
+
+    parallel_tool_calls: bool = Field(
+        default=True,
+        description="What the rows say about several calls in one message. false: rows in which "
+        "a message makes several calls are left out.",
+    )
+
+
+class OpenAIFtDpo:
+    """One message of the assistant for each side."""
+
+    name = "openai-ft-dpo"
+    title = "OpenAI preference fine-tuning: input, preferred_output, non_preferred_output"
+    takes: Takes = "pairs"
+    mask: Mask = "last"
+    file = "train.jsonl"
+    options: type[ExporterOptions] = PreferenceOptions
+
+    def schema(self, options: ExporterOptions) -> Any:
+        """None: rows are JSON."""
+
+    def rows(self, item: Item, options: ExporterOptions, tally: Tally) -> Iterator[dict[str, Any]]:
+        """One row, or none."""
+        assert isinstance(options, PreferenceOptions)
+        changed: Counter[str] = Counter()
+        try:
+            row = _row(item, options, changed)
+        except Refused as reason:
+            tally.left_out[str(reason)] += 1
+            return
+        tally.changed += changed
+        yield row
+
+    def files(self, options: ExporterOptions, facts: Mapping[str, Any]) -> Mapping[str, str]:
+        """The README."""
+        return {"README.md": page("Preference pairs for OpenAI", BODY + limits(facts), facts)}
+
+
+def _row(item: Item, options: PreferenceOptions, changed: Counter[str]) -> dict[str, Any]:
+    """The row of a pair.
+
+    Raises:
+        Refused: the format has no place for it.
+    """
+    assert item.pair is not None
+    found = sides(item.pair)
+    if isinstance(found, str):
+        raise Refused(found)
+    chosen, rejected = found
+    if said(replace(chosen, reasoning=None)) == said(replace(rejected, reasoning=None)):
+        raise Refused("sides that differ in their reasoning alone")
+    if not all(message.text or message.calls for message in found):
+        raise Refused("a step of reasoning alone")
+    prompt = item.pair.chosen.messages[: item.pair.shared]
+    if prompt[-1].role == "assistant":
+        raise Refused("a prompt that ends with a message of the assistant")
+    writer = OpenAIChat(replace(item.pair.chosen, messages=(*prompt, *found)), changed)
+    messages = writer.messages(len(prompt))
+    for message in messages:
+        message.pop("weight", None)
+    better, worse = writer.assistant(chosen), writer.assistant(rejected)
+    note_length([*messages, better], changed)
+    return {
+        "input": {"messages": messages, **writer.offer(options.parallel_tool_calls)},
+        "preferred_output": [better],
+        "non_preferred_output": [worse],
+    }
+
+
+EXPORTER = OpenAIFtDpo()

@@ -1,0 +1,140 @@
+"""What an export gets from a store: chats, pairs or prompts, each counted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from adp.core.progress import Progress
+from adp.core.render.chat import Chat, chats_of
+from adp.core.render.pairs import BadPair, pairs_of
+from adp.core.render.prepare import choose
+from adp.core.tasks import TaskIndex
+from adp.trainers.export.exporter import Form, Item, Tally
+from adp_schema.errors import StoreError, UsageError, unknown_name
+from adp_schema.model import Step, Trajectory
+from adp_schema.store import Store
+
+KINDS = (
+    *("all", "alternate", "attempt", "subagent", "continuation", "fork", "rewind", "revision"),
+    "unknown",
+)
+"""Kinds of branches that can be asked for."""
+
+
+class Source:
+    """Streams the items of a store.
+
+    Args:
+        store: the store.
+        form: says what is taken.
+        branches: kinds of branches besides the main lines; ``all`` for all.
+        tally: takes what is left out.
+        train: which of the steps that have a weight are trained.
+
+    Attributes:
+        count: steps with a weight, pairs or trajectories that went by, the left out ones too.
+
+    Raises:
+        UsageError: no such kind of branch, or branches have no place there.
+    """
+
+    def __init__(
+        self, store: Store, form: Form, branches: Sequence[str], tally: Tally, train: str
+    ) -> None:
+        if branches and form.takes != "chats":
+            raise UsageError(f"branches have no place in {form.takes}; leave out --branches")
+        wrong = [kind for kind in branches if kind not in KINDS]
+        if wrong:
+            raise UsageError(unknown_name("kind of branch", wrong[0], KINDS))
+        self.count = 0
+        self._store = store
+        self._form = form
+        self._branches = frozenset(branches)
+        self._tally = tally
+        self._train = train
+        self._tasks = TaskIndex(store)
+
+    def items(self, progress: Progress) -> Iterator[Item]:
+        """The items, in the order of the store; pairs in the order of their ids."""
+        if self._form.takes == "pairs":
+            progress.total(self._store.manifest.rows("pairs"))
+            yield from self._pairs(progress)
+            return
+        progress.total(self._store.manifest.rows("trajectories"))
+        for trajectory in self._store.trajectories():
+            if self._form.takes == "chats":
+                yield from self._chats(trajectory)
+            else:
+                yield from self._prompt(trajectory)
+            progress.advance(1)
+
+    def _chats(self, trajectory: Trajectory) -> Iterator[Item]:
+        branch = trajectory.parent_id is not None
+        first = trajectory.parent_step or 0 if branch else 0
+        kind = trajectory.branch_kind or "unknown"
+        if branch and not self._branches & {"all", kind}:
+            self._leave(trajectory, first, f"in a branch ({kind}); --branches {kind} takes it")
+            return
+        try:
+            whole = self._store.resolve(trajectory)
+        except StoreError:
+            self._leave(trajectory, first, "in a branch whose parent is not in the store")
+            return
+        found = chats_of(whole, first_step=first)
+        self.count += found.steps
+        self._tally.left_out += found.untrained
+        self._tally.changed += found.notes
+        trained = [chat for chat in found.chats if chat.trained()]
+        for chat in choose(trained, self._train, self._tally.left_out):
+            yield Item(chat, None, trajectory)
+
+    def _leave(self, trajectory: Trajectory, first: int, reason: str) -> None:
+        """Count the steps of a trajectory that is left out."""
+        steps = chats_of(trajectory, first_step=first).steps
+        if steps:
+            self.count += steps
+            self._tally.left_out[reason] += steps
+
+    def _pairs(self, progress: Progress) -> Iterator[Item]:
+        for pair in pairs_of(self._store):
+            self.count += 1
+            if isinstance(pair, BadPair):
+                self._tally.left_out[pair.reason] += 1
+            else:
+                yield Item(None, pair, self._store.get(pair.chosen.trajectory_id))
+            progress.advance(1)
+
+    def _prompt(self, trajectory: Trajectory) -> Iterator[Item]:
+        self.count += 1
+        if trajectory.parent_id is not None:
+            self._tally.left_out["a branch; its main line is enough"] += 1
+            return
+        chats = chats_of(trajectory).chats
+        chat = _before_agent(chats[0], trajectory) if chats else None
+        if chat is None or not chat.messages or chat.messages[-1].role == "system":
+            self._tally.left_out["nothing was said before the first step of the agent"] += 1
+            return
+        trajectory.task = self._tasks.of(trajectory)
+        yield Item(chat, None, trajectory)
+
+
+def _before_agent(chat: Chat, trajectory: Trajectory) -> Chat:
+    """The messages before the first step that the agent took itself."""
+    own = next((n for n, step in enumerate(trajectory.steps) if _acts(step)), None)
+    if own is None:
+        return chat
+    first = trajectory.steps[own].step
+    border = own if first is None else first
+    count = next(
+        (n for n, message in enumerate(chat.messages) if message.step >= border),
+        len(chat.messages),
+    )
+    return replace(chat, messages=chat.messages[:count])
+
+
+def _acts(step: Step) -> bool:
+    """Whether a step is the agent's own, not an example or a copy of earlier context."""
+    if step.source != "agent" or step.kind in ("context_edit", "event"):
+        return False
+    return not step.is_copied_context and step.llm_call_count != 0

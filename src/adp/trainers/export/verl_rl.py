@@ -1,0 +1,199 @@
+"""``verl-rl``: one row for each task, for reinforcement learning with verl.
+
+A row holds what stands before the first step of the agent, and what a reward can compare with. It
+does not hold what an agent once did.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from importlib import resources
+from typing import Any, Literal
+
+from pydantic import Field
+
+from adp.core.render.chat import Chat
+from adp.trainers.export.exporter import ExporterOptions, Form, Item, Mask, Takes, Tally
+from adp.trainers.export.readme import page
+from adp.trainers.export.shapes import json_text, plain
+from adp_schema.ids import digest
+from adp_schema.model import Task, Trajectory
+
+_ORDER = ("first_turn", "answers", "expected_calls", "tests")
+
+BODY = """\
+## Train
+
+With verl 0.9.1, in this folder:
+
+```sh
+python -m verl.trainer.main_ppo \\
+    algorithm.adv_estimator=grpo \\
+    data.train_files=$PWD/train.parquet data.val_files=$PWD/train.parquet \\
+    data.train_batch_size=64 data.max_prompt_length=4096 data.max_response_length=4096 \\
+    data.return_raw_chat=True data.filter_overlong_prompts=True \\
+    reward.custom_reward_function.path=$PWD/reward.py \\
+    reward.custom_reward_function.name=compute_score \\
+    actor_rollout_ref.model.path={model} \\
+    actor_rollout_ref.rollout.name=vllm actor_rollout_ref.rollout.n=8 \\
+    actor_rollout_ref.actor.use_kl_loss=True \\
+    actor_rollout_ref.actor.ppo_mini_batch_size=64 \\
+    actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu=1 \\
+    actor_rollout_ref.rollout.log_prob_micro_batch_size_per_gpu=1 \\
+    actor_rollout_ref.ref.log_prob_micro_batch_size_per_gpu=1 \\
+    trainer.nnodes=1 trainer.n_gpus_per_node=1 trainer.total_epochs=1
+```
+
+- `reward_model.ground_truth` is text: {truth}. `reward.py` gives 1 when the last words of the
+  answer are it, else 0; put your own in its place.
+- `extra_info.tools` holds the tools that were on offer, as JSON text. verl wants a program for
+  each: name them with `actor_rollout_ref.rollout.multi_turn.tool_config_path` and set
+  `actor_rollout_ref.rollout.agent.default_agent_loop=tool_agent`.
+"""
+
+
+class VerlRlOptions(ExporterOptions):
+    """Options of ``verl-rl``."""
+
+    ground_truth: Literal[
+        "auto", "answers", "first_turn", "expected_calls", "tests", "final_answer"
+    ] = Field(
+        default="auto",
+        description="What a reward compares with: a column of the task, the gold answer of its "
+        "first turn, or the final answer of a run that succeeded. auto: the first that the task "
+        "has of first_turn, answers, expected_calls and tests.",
+    )
+    model_name_or_path: str = Field(
+        default="Qwen/Qwen3-8B", description="Model that the README names."
+    )
+
+
+class VerlRl:
+    """Prompt, ground truth and what else verl's ``RLHFDataset`` reads."""
+
+    name = "verl-rl"
+    title = "verl: one prompt a task, with the ground truth for a reward"
+    takes: Takes = "prompts"
+    mask: Mask = "last"
+    file = "train.parquet"
+    options: type[ExporterOptions] = VerlRlOptions
+
+    def form(self, options: ExporterOptions) -> Form:
+        """Prompts; a task that was tried several times has one row."""
+        return Form(self.takes, self.mask, self.file, unique=True)
+
+    def schema(self, options: ExporterOptions) -> Any:
+        """Columns as verl reads them. Every struct has the same fields in all rows."""
+        import pyarrow as pa
+
+        text = pa.string()
+        message = pa.struct([("role", text), ("content", text)])
+        info = [("split", text), ("index", pa.int64()), ("task_id", text), ("tools", text)]
+        return pa.schema(
+            [
+                ("data_source", text),
+                ("prompt", pa.list_(message)),
+                ("ability", text),
+                ("reward_model", pa.struct([("style", text), ("ground_truth", text)])),
+                ("extra_info", pa.struct(info)),
+            ]
+        )
+
+    def rows(self, item: Item, options: ExporterOptions, tally: Tally) -> Iterator[dict[str, Any]]:
+        """One row, or none. Attempts at the same task give equal rows."""
+        assert item.chat is not None
+        assert isinstance(options, VerlRlOptions)
+        run, chat = item.trajectory, item.chat
+        prompt = [{"role": each.role, "content": plain(each.text)} for each in chat.messages]
+        if any(each.calls or each.role == "tool" for each in chat.messages):
+            tally.left_out["calls in the prompt; --set tools=text writes them as words"] += 1
+            return
+        truth = ground_truth(run.task, run, options.ground_truth)
+        if truth is None:
+            tally.left_out["nothing that a reward could compare with"] += 1
+            return
+        task_id = run.task_id or digest(json_text(prompt).encode())
+        yield {
+            "data_source": plain(run.dataset or "adp"),
+            "prompt": prompt,
+            "ability": plain((run.task and run.task.difficulty) or "agent"),
+            "reward_model": {"style": "rule", "ground_truth": truth},
+            "extra_info": {
+                "split": run.split or "train",
+                "index": int(digest(task_id.encode())[:15], 16),
+                "task_id": plain(task_id),
+                "tools": _tools(chat),
+            },
+        }
+
+    def files(self, options: ExporterOptions, facts: Mapping[str, Any]) -> Mapping[str, str]:
+        """README and a reward function."""
+        assert isinstance(options, VerlRlOptions)
+        what = options.ground_truth.replace("_", " ")
+        body = BODY.format(
+            model=options.model_name_or_path,
+            truth="the first of first turn, answers, expected calls and tests that the task has"
+            if what == "auto"
+            else what,
+        )
+        return {
+            "README.md": page("verl, reinforcement learning", body, facts),
+            "reward.py": shipped("reward.py"),
+        }
+
+
+def ground_truth(task: Task | None, run: Trajectory, choice: str) -> str | None:
+    """What a reward compares with, as text: one type for all rows.
+
+    Args:
+        task: the task, when the store has it.
+        run: an attempt at it.
+        choice: a column, or auto for the first that is there.
+    """
+    for name in _ORDER if choice == "auto" else (choice,):
+        if name == "final_answer":
+            found = run.final_answer if run.success else None
+        elif name == "first_turn":
+            found = _first_gold(task)
+        else:
+            found = _simple(getattr(task, name)) if task is not None else None
+        if found:
+            return str(plain(found))
+    return None
+
+
+def _first_gold(task: Task | None) -> str | None:
+    """The gold answer of the first turn, where the prompt of the row ends."""
+    turns = task.json_value("turns") if task is not None else None
+    first = turns[0] if isinstance(turns, list) and turns else None
+    gold = first.get("gold_answer") if isinstance(first, dict) else None
+    return _simple(json_text(gold)) if gold is not None else None
+
+
+def _simple(text: str | None) -> str | None:
+    """A JSON text; a text or a single text in a list without the quotes."""
+    if text is None:
+        return None
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+    if isinstance(value, list) and len(value) == 1:
+        value = value[0]
+    if value is None or value == [] or value == {}:
+        return None
+    return value if isinstance(value, str) else text
+
+
+def _tools(chat: Chat) -> str:
+    return json_text(list(chat.tools)) if chat.tools else ""
+
+
+def shipped(name: str) -> str:
+    """A file that lies beside the exporters and is copied into an export."""
+    folder = resources.files("adp.trainers.export") / "shipped"
+    return (folder / name).read_text(encoding="utf-8")
+
+
+EXPORTER = VerlRl()

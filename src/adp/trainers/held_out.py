@@ -1,0 +1,40 @@
+"""Which trajectories the loss is measured on, when a share of them is held out."""
+
+from __future__ import annotations
+
+from adp.trainers.preference import is_held_out
+from adp_schema.store import Store
+
+
+def held_out(store: Store, share: float) -> frozenset[str]:
+    """Trajectories that are measured and not trained on.
+
+    The hash of the task decides, so all attempts at one task are on the same side, and a store
+    that grows keeps what it held out. Without a task it is the trajectory that a branch began from.
+
+    Args:
+        store: the store.
+        share: between 0 and 1.
+
+    Returns:
+        Their ids.
+    """
+    rows = store.scan("trajectories").select("trajectory_id", "task_id", "parent_id").collect()
+    parents = dict(zip(rows["trajectory_id"], rows["parent_id"], strict=True))
+    found = set()
+    for own, task in zip(rows["trajectory_id"], rows["task_id"], strict=True):
+        if own is None:
+            continue
+        name = task if task is not None else _root(own, parents)
+        if is_held_out(name, share):
+            found.add(own)
+    return frozenset(found)
+
+
+def _root(own: str, parents: dict[str | None, str | None]) -> str:
+    """Where a branch comes from; damaged links that go in a circle end where they began."""
+    seen = {own}
+    while (above := parents.get(own)) is not None and above not in seen:
+        seen.add(above)
+        own = above
+    return own

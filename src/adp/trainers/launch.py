@@ -1,0 +1,92 @@
+"""Several processes: torchrun for plain data parallelism, accelerate for DeepSpeed's ZeRO.
+
+On a machine without a GPU torchrun uses gloo. ``accelerate launch --cpu`` would start one process
+and say nothing, and torchrun with ZeRO-3 would build the model before there is a group; so ZeRO
+goes by accelerate with one of the files beside this one.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+from importlib.resources import files
+from pathlib import Path
+
+from adp.trainers.arguments import computes_in_bf16
+from adp.trainers.config import TrainConfig
+from adp.trainers.work import FAULT, WORK
+from adp_schema.errors import TrainingError
+
+
+def launch(config: TrainConfig, out: Path) -> None:
+    """Train in several processes, and wait for them.
+
+    Args:
+        config: with the section ``launch``.
+        out: folder of the run, with its job and rows.
+
+    Raises:
+        TrainingError: one of them stopped on an error.
+    """
+    fault = out / WORK / FAULT
+    fault.unlink(missing_ok=True)
+    # DeepSpeed logs to standard output, which belongs to the report of the command.
+    done = subprocess.run(command(config, out), env=_environment(config), stdout=2, check=False)
+    if fault.exists():
+        plain = json.loads(fault.read_text(encoding="utf-8"))
+        raise TrainingError(plain["error"])
+    if done.returncode:
+        raise TrainingError(
+            f"a process of the training ended with {done.returncode}; what it wrote is above, and "
+            "--resume goes on from the last checkpoint"
+        )
+
+
+def command(config: TrainConfig, out: Path) -> list[str]:
+    """The words of the call.
+
+    Args:
+        config: with the section ``launch``.
+        out: folder of the run.
+    """
+    section = config.launch
+    count, port = str(section.processes), str(section.main_process_port or _free_port())
+    worker = ["-m", "adp.trainers.work", str(out)]
+    if not section.zero:
+        run = ["torch.distributed.run", "--nproc_per_node", count, "--master_port", port]
+        return [sys.executable, "-m", *run, *worker]
+    precision = "fp16" if config.training.fp16 else "bf16" if computes_in_bf16(config) else "no"
+    run = ["accelerate.commands.launch", "--config_file", str(config_file(config))]
+    run += ["--num_processes", count, "--main_process_port", port]
+    run += ["--mixed_precision", precision]
+    return [sys.executable, "-m", *run, *worker]
+
+
+def config_file(config: TrainConfig) -> Path:
+    """The file for accelerate that is shipped for a kind of ZeRO."""
+    offload = "_offload" if config.launch.offload else ""
+    return (
+        Path(str(files("adp.trainers")))
+        / "launch_files"
+        / f"zero{config.launch.zero}{offload}.yaml"
+    )
+
+
+def _environment(config: TrainConfig) -> dict[str, str]:
+    """Variables for the processes; each has its share of the cores."""
+    found = dict(os.environ)
+    share = max(1, (os.cpu_count() or 1) // config.launch.processes)
+    found.setdefault("OMP_NUM_THREADS", str(share))
+    found.setdefault("TOKENIZERS_PARALLELISM", "false")
+    if config.training.use_cpu:
+        found["CUDA_VISIBLE_DEVICES"] = ""
+    return found
+
+
+def _free_port() -> int:
+    with socket.socket() as place:
+        place.bind(("127.0.0.1", 0))
+        return int(place.getsockname()[1])

@@ -1,0 +1,170 @@
+"""Loading models, and building the one called ``tiny``."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from adp.trainers.config import TINY, Dtype, TinySection, TrainConfig
+from adp_schema.errors import InputError, MissingExtraError
+
+if TYPE_CHECKING:
+    from transformers import BitsAndBytesConfig, PreTrainedModel, PreTrainedTokenizerBase
+
+NEEDED = ("torch", "transformers", "trl", "peft", "accelerate")
+
+
+def check_installed() -> None:
+    """Check that the packages of the training are there, without importing one.
+
+    Raises:
+        MissingExtraError: one is not.
+    """
+    for package in NEEDED:
+        if importlib.util.find_spec(package) is None:
+            raise MissingExtraError(package, "train")
+
+
+def build_tiny(folder: Path, section: TinySection) -> None:
+    """Write a small model with random weights, and its tokenizer, as a folder to load from.
+
+    The same section gives the same weights.
+
+    Args:
+        folder: where to.
+        section: the shape.
+    """
+    import torch
+    from transformers import LlamaConfig, LlamaForCausalLM, Qwen3Config, Qwen3ForCausalLM
+
+    from adp.core.tiny import tiny_tokenizer
+
+    tokenizer = tiny_tokenizer()
+    shape = section.model_dump(exclude={"architecture", "seed"})
+    shape["vocab_size"] = len(tokenizer)
+    shape["pad_token_id"] = tokenizer.pad_token_id
+    shape["eos_token_id"] = tokenizer.eos_token_id
+    shape["bos_token_id"] = tokenizer.bos_token_id
+    shape["head_dim"] = section.hidden_size // section.num_attention_heads
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(section.seed)
+        model: Any
+        if section.architecture == "qwen3":
+            model = Qwen3ForCausalLM(Qwen3Config(**shape))
+        else:
+            model = LlamaForCausalLM(LlamaConfig(**shape))
+    model.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+
+
+def load_tokenizer(config: TrainConfig, folder: Path | None = None) -> PreTrainedTokenizerBase:
+    """The tokenizer of a run.
+
+    Args:
+        config: the run.
+        folder: where ``base/`` with the model ``tiny`` lies.
+
+    Raises:
+        InputError: there is none.
+    """
+    from transformers import AutoTokenizer
+
+    model = config.model
+    name = model.tokenizer_name_or_path or _place(config, folder)
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(
+            name, revision=model.model_revision, trust_remote_code=model.trust_remote_code
+        )
+    except (OSError, ValueError) as error:
+        raise InputError(_unloadable("tokenizer", name, error)) from None
+    if tokenizer.pad_token is None:
+        tokenizer.pad_token = tokenizer.eos_token
+    return tokenizer
+
+
+def load_model(config: TrainConfig, folder: Path | None = None) -> PreTrainedModel:
+    """The base model of a run, without an adapter.
+
+    TRL loads a model by its name in float32, whatever it is stored in; here ``model.dtype``
+    decides. With ZeRO-3, TRL's configuration has to be made before.
+
+    Args:
+        config: the run.
+        folder: where ``base/`` with the model ``tiny`` lies.
+
+    Raises:
+        InputError: there is no such model, or it cannot be loaded.
+    """
+    from transformers import AutoModelForCausalLM
+
+    model = config.model
+    name = _place(config, folder)
+    given: dict[str, Any] = {
+        "dtype": _dtype(dtype_of(config)),
+        "revision": model.model_revision,
+        "trust_remote_code": model.trust_remote_code,
+        "attn_implementation": model.attn_implementation,
+        "quantization_config": quantization(config),
+        "device_map": model.device_map,
+    }
+    try:
+        loaded: PreTrainedModel = AutoModelForCausalLM.from_pretrained(
+            name, **{key: value for key, value in given.items() if value is not None}
+        )
+    except (OSError, ValueError, ImportError) as error:
+        raise InputError(_unloadable("model", name, error)) from None
+    loaded.config.use_cache = False
+    return loaded
+
+
+def dtype_of(config: TrainConfig) -> Dtype:
+    """Type of the weights, with its default.
+
+    Full fine-tuning in 16 bits without the copy in 32 bits that ZeRO keeps loses steps that are
+    smaller than the weight's last bit.
+    """
+    if config.model.dtype is not None:
+        return config.model.dtype
+    full = config.lora is None and config.model.adapter_name_or_path is None
+    return "float32" if full and not config.launch.zero else "auto"
+
+
+def quantization(config: TrainConfig) -> BitsAndBytesConfig | None:
+    """Configuration of the quantisation; None without."""
+    model = config.model
+    if not (model.load_in_4bit or model.load_in_8bit):
+        return None
+    from transformers import BitsAndBytesConfig
+
+    if model.load_in_8bit:
+        return BitsAndBytesConfig(load_in_8bit=True)
+    return BitsAndBytesConfig(
+        load_in_4bit=True,
+        bnb_4bit_quant_type=model.bnb_4bit_quant_type,
+        bnb_4bit_compute_dtype=_dtype(model.bnb_4bit_compute_dtype),
+        bnb_4bit_use_double_quant=model.use_bnb_nested_quant,
+    )
+
+
+def _dtype(name: Dtype) -> Any:
+    import torch
+
+    return "auto" if name == "auto" else getattr(torch, name)
+
+
+def _place(config: TrainConfig, folder: Path | None) -> str:
+    """What to load the base model from."""
+    name = config.model.model_name_or_path
+    if name != TINY:
+        return name
+    assert folder is not None, "the model tiny is loaded from the folder of the run"
+    return str(folder / "base")
+
+
+def _unloadable(what: str, name: str, error: Exception) -> str:
+    said = next((line.strip() for line in str(error).splitlines() if line.strip()), repr(error))
+    return (
+        f"the {what} {name} cannot be loaded: {said.rstrip('.')}; name a folder with a model, a "
+        "name on the Hub, or tiny"
+    )

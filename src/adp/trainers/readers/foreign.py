@@ -1,0 +1,207 @@
+"""What the readers of other systems' configurations share.
+
+Such a file is read as it is. Each of its settings is either mapped to ours, or listed with the
+reason why it has no counterpart; none is dropped without a word.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+Convert = Callable[[Any, Mapping[str, Any]], Mapping[str, Any]]
+"""From the value and the whole file to values by path of `TrainConfig`."""
+
+
+@dataclass(frozen=True)
+class Rule:
+    """What becomes of one setting.
+
+    Attributes:
+        to: where it goes, such as ``lora.r``; empty when it has no counterpart.
+        note: why not, or what is different.
+        convert: values by path, when it is not the same value at ``to``.
+        off: why there is nothing to set when `convert` gives nothing.
+    """
+
+    to: str
+    note: str = ""
+    convert: Convert | None = None
+    off: str = "it is as it is here without it"
+
+
+@dataclass(frozen=True)
+class Mapped:
+    """One setting that was mapped.
+
+    Attributes:
+        name: its name in the file.
+        value: its value there.
+        to: paths of ours with their values.
+        note: what is different.
+    """
+
+    name: str
+    value: Any
+    to: dict[str, Any]
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Left:
+    """One setting without a counterpart.
+
+    Attributes:
+        name: its name in the file.
+        value: its value there.
+        why: why it has none.
+    """
+
+    name: str
+    value: Any
+    why: str
+
+    @property
+    def matters(self) -> bool:
+        """Whether it is switched on in the file."""
+        return self.value not in (None, False, "", [], {})
+
+
+@dataclass
+class Foreign:
+    """Another system's configuration in our terms.
+
+    Attributes:
+        system: whose it is.
+        plain: keys and values for `TrainConfig`.
+        mapped: what was mapped.
+        left: what has no counterpart.
+    """
+
+    system: str
+    plain: dict[str, Any] = field(default_factory=dict)
+    mapped: list[Mapped] = field(default_factory=list)
+    left: list[Left] = field(default_factory=list)
+
+    def lines(self) -> list[str]:
+        """What was done, for people: a line each."""
+        found = []
+        for one in self.mapped:
+            to = ", ".join(f"{path} = {_short(value)}" for path, value in one.to.items())
+            note = f" ({one.note})" if one.note else ""
+            found.append(f"{one.name} = {_short(one.value)} -> {to}{note}")
+        found += [
+            f"{one.name} = {_short(one.value)} -> nothing: {one.why}"
+            for one in self.left
+            if one.matters
+        ]
+        off = [one.name for one in self.left if not one.matters]
+        if off:
+            found.append(f"without counterpart, and off in the file: {', '.join(off)}")
+        return found
+
+
+def _short(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False, default=str)
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
+
+
+_SHOWN = 60
+"""Characters of a value that are shown."""
+
+
+def translate(system: str, given: Mapping[str, Any], rules: Mapping[str, Rule]) -> Foreign:
+    """Map each setting by its rule.
+
+    Args:
+        system: whose they are.
+        given: settings by name; names inside sections with dots.
+        rules: by name.
+    """
+    found = Foreign(system)
+    for name, value in given.items():
+        rule = rules.get(name)
+        if rule is None:
+            found.left.append(Left(name, value, "it is not known"))
+            continue
+        if not rule.to and rule.convert is None:
+            found.left.append(Left(name, value, rule.note))
+            continue
+        to = dict(rule.convert(value, given)) if rule.convert else {rule.to: value}
+        if not to:
+            found.left.append(Left(name, value, rule.off))
+            continue
+        for path, new in to.items():
+            put(found.plain, path, new)
+        found.mapped.append(Mapped(name, value, to, rule.note))
+    return found
+
+
+def put(plain: dict[str, Any], path: str, value: Any) -> None:
+    """Set a value at a path with dots."""
+    *way, last = path.split(".")
+    place = plain
+    for name in way:
+        if not isinstance(place.get(name), dict):
+            place[name] = {}
+        place = place[name]
+    place[last] = value
+
+
+def flat(given: Mapping[str, Any], deep: tuple[str, ...] = ()) -> dict[str, Any]:
+    """Settings of sections under names with dots.
+
+    Args:
+        given: sections with their settings.
+        deep: sections that are settings as a whole.
+    """
+    found: dict[str, Any] = {}
+    for name, value in given.items():
+        if isinstance(value, dict) and value and name not in deep:
+            found.update({f"{name}.{inner}": each for inner, each in value.items()})
+        else:
+            found[name] = value
+    return found
+
+
+def when(path: str, wanted: Any = True) -> Convert:
+    """A switch that is set only when the value is a certain one."""
+    return lambda value, given: {path: True} if value == wanted else {}
+
+
+def given_only(path: str) -> Convert:
+    """A value that is set unless it is null."""
+    return lambda value, given: {} if value is None else {path: value}
+
+
+def names(path: str) -> Convert:
+    """A list of names, also as text with commas; ``all`` is PEFT's ``all-linear``."""
+
+    def convert(value: Any, given: Mapping[str, Any]) -> Mapping[str, Any]:
+        if value in (None, "", []):
+            return {}
+        if value == "all":
+            return {path: "all-linear"}
+        if isinstance(value, str):
+            value = [part.strip() for part in value.split(",") if part.strip()]
+        return {path: list(value)}
+
+    return convert
+
+
+NO_TRACKER = "no tracker; metrics.jsonl and loss.svg are always written"
+
+
+def trackers(value: Any, given: Mapping[str, Any]) -> Mapping[str, Any]:
+    """``report_to``: a name, a list, or none."""
+    named = [value] if isinstance(value, str) else list(value or [])
+    named = [name for name in named if name not in ("none", "")]
+    found: dict[str, Any] = {}
+    if "tensorboard" in named:
+        found["report.tensorboard"] = True
+    others = [name for name in named if name != "tensorboard"]
+    if others:
+        found["report.report_to"] = others
+    return found

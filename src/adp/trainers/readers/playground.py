@@ -1,0 +1,104 @@
+"""The JSON of Tiny Tool Use (the tool-use playground): sections model, training, data, ..."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from adp.trainers.readers.foreign import Foreign, Rule, flat, given_only, put, translate
+from adp_schema.errors import UsageError
+
+_DATA = "it makes its own data; here data.store names a store that adp convert or curate wrote"
+_METHODS = {"sft": "sft", "dpo": "dpo", "teacher_mode": "sft"}
+
+
+def _method(value: Any, given: Mapping[str, Any]) -> Mapping[str, Any]:
+    if value not in _METHODS:
+        raise UsageError(
+            f"training.method: {value} has no counterpart; adp trains {', '.join(_METHODS)}"
+        )
+    return {"method": _METHODS[value]}
+
+
+def _lora(value: Any, given: Mapping[str, Any]) -> Mapping[str, Any]:
+    return {} if value else {"lora": None}
+
+
+def _device_map(value: Any, given: Mapping[str, Any]) -> Mapping[str, Any]:
+    return {} if value in (None, "auto") else {"model.device_map": value}
+
+
+def _share(value: Any, given: Mapping[str, Any]) -> Mapping[str, Any]:
+    return {"data.eval_share": round(1 - value, 6)} if value is not None and value < 1 else {}
+
+
+def _tokenizer(value: Any, given: Mapping[str, Any]) -> Mapping[str, Any]:
+    return {} if value == given.get("model.name") else {"model.tokenizer_name_or_path": value}
+
+
+_PLAIN = (
+    "learning_rate", "gradient_accumulation_steps", "warmup_steps", "max_grad_norm", "fp16",
+    "bf16", "adam_beta1", "adam_beta2", "adam_epsilon", "weight_decay", "optim", "logging_steps",
+    "save_steps", "gradient_checkpointing",
+)  # fmt: skip
+
+RULES: dict[str, Rule] = {
+    "model.name": Rule("model.model_name_or_path"),
+    "model.trust_remote_code": Rule("model.trust_remote_code"),
+    "model.torch_dtype": Rule("model.dtype"),
+    "model.device_map": Rule(
+        "", "", _device_map, off="the trainer places the model: one process a GPU"
+    ),
+    "model.load_in_4bit": Rule("model.load_in_4bit"),
+    "model.load_in_8bit": Rule("model.load_in_8bit"),
+    "tokenizer.name": Rule("", "", _tokenizer, off="the model's own tokenizer"),
+    "tokenizer.trust_remote_code": Rule("", "model.trust_remote_code stands for both"),
+    "tokenizer.padding_side": Rule("", "TRL pads on the side that the method needs"),
+    "training.tokenizer_padding_side": Rule("", "TRL pads on the side that the method needs"),
+    "training.method": Rule("", "", _method),
+    "training.num_epochs": Rule("training.num_train_epochs"),
+    "training.batch_size": Rule("training.per_device_train_batch_size"),
+    "training.max_length": Rule(
+        "render.max_length", "rows are dropped or cut at steps, and never inside one"
+    ),
+    "training.use_lora": Rule("", "", _lora, off="an adapter, as is the default"),
+    "training.lora_r": Rule("lora.r"),
+    "training.lora_alpha": Rule("lora.lora_alpha"),
+    "training.lora_dropout": Rule("lora.lora_dropout"),
+    "training.lora_target_modules": Rule("lora.target_modules"),
+    "training.beta": Rule("dpo.beta"),
+    "training.seed": Rule("", "", given_only("training.seed")),
+    **{f"training.{name}": Rule(f"training.{name}") for name in _PLAIN},
+    "data.max_samples": Rule("data.max_rows"),
+    "data.train_split": Rule("", "", _share, off="all of it is trained on"),
+    "data.strategy": Rule("", _DATA),
+    "data.generation_type": Rule("", _DATA),
+    "tools": Rule("", "tools are in the store, as the model saw them"),
+    "evaluation": Rule("", "scores of calls are no part of the training"),
+    "tensorboard.enabled": Rule("report.tensorboard"),
+    "tensorboard.log_dir": Rule("", "events lie in the output"),
+    "seed": Rule("training.seed"),
+    "output_dir": Rule("output_dir"),
+}
+
+
+def is_playground(given: Mapping[str, Any]) -> bool:
+    """Whether a file is one of these."""
+    training = given.get("training")
+    return isinstance(training, dict) and "method" in training
+
+
+def read_playground(given: Mapping[str, Any]) -> Foreign:
+    """Read the settings.
+
+    Raises:
+        UsageError: it is about a training that there is not here.
+    """
+    plain = flat(given, deep=("tools", "evaluation"))
+    found = translate("Tiny Tool Use", plain, RULES)
+    if given["training"].get("use_lora") is False:
+        put(found.plain, "lora", None)
+    # What it trains with LoRA: the projections of attention.
+    elif "target_modules" not in found.plain.get("lora", {}):
+        put(found.plain, "lora.target_modules", ["q_proj", "k_proj", "v_proj", "o_proj"])
+    return found

@@ -1,0 +1,149 @@
+"""The record of a run: what was trained on, how, with which versions, and what came out.
+
+It holds no absolute path, no user name and no secret, so it can be published with the adapter.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path, PurePath
+from typing import Any
+
+from adp.trainers.config import TrainConfig
+from adp.trainers.curve import loss_curve
+from adp.trainers.method import Plan
+from adp.trainers.work import RESULT, WORK
+from adp.version import __version__
+from adp_schema.manifest import write_atomic
+from adp_schema.store import Store
+
+RECORD, CURVE = "run.json", "loss.svg"
+
+_PACKAGES = (
+    "torch", "transformers", "trl", "peft", "accelerate", "deepspeed", "tokenizers", "pyarrow",
+    "bitsandbytes",
+)  # fmt: skip
+
+_SECRET = re.compile(r"(^|[-_.])(token|secret|password|api_?key|authorization)$", re.IGNORECASE)
+
+
+def write_record(
+    config: TrainConfig, plan: Plan, out: Path, command: Sequence[str], seconds: float
+) -> dict[str, Any]:
+    """Write ``run.json`` and ``loss.svg``.
+
+    Args:
+        config: the run.
+        plan: its plan.
+        out: its folder.
+        command: the words of the call.
+        seconds: duration of the training, since the last start.
+
+    Returns:
+        The record.
+    """
+    result = json.loads((out / WORK / RESULT).read_text(encoding="utf-8"))
+    log = result.pop("log")
+    write_atomic(out / CURVE, loss_curve(log))
+    record = {
+        "adp": __version__,
+        "method": config.method,
+        "ended": datetime.now(UTC).isoformat(timespec="seconds"),
+        "seconds": round(seconds, 1),
+        "command": [_bare(word) for word in command],
+        "seed": config.training.seed,
+        "config_hash": config.hash(),
+        "config": _bare(config.plain()),
+        "learning_rate": config.learning_rate,
+        "stores": _stores(config),
+        "mask": _mask(config, plan),
+        "plan": plan.plain(),
+        "result": {**result, **_metrics(log)},
+        "versions": _versions(),
+    }
+    write_atomic(out / RECORD, json.dumps(record, indent=2, ensure_ascii=False) + "\n")
+    return record
+
+
+def _mask(config: TrainConfig, plan: Plan) -> dict[str, Any]:
+    """What is under the loss."""
+    found: dict[str, Any] = {
+        "policy": "the steps of the agent, by their weight in the store",
+        "train": config.render.train,
+    }
+    if "fractional_weights" in plan.facts:
+        found["fractional_weights"] = plan.facts["fractional_weights"]
+    return found
+
+
+def _stores(config: TrainConfig) -> list[dict[str, Any]]:
+    """Name, manifest hash and lineage of each store."""
+    from adp.core.shards import manifest_hash
+
+    found = []
+    for use, place in (("train", config.data.store), ("eval", config.data.eval_store)):
+        if place is None:
+            continue
+        store = Store.open(place)
+        lineage = [one.model_dump(mode="json") for one in store.manifest.lineage]
+        own = None if store.journal is not None else manifest_hash(store)
+        found.append(
+            {"use": use, "name": PurePath(place).name, "manifest": own, "lineage": _bare(lineage)}
+        )
+    return found
+
+
+def _metrics(log: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """First and last loss, and the last of every other number."""
+    losses = [entry["loss"] for entry in log if "loss" in entry]
+    found: dict[str, Any] = {}
+    if losses:
+        found |= {"first_loss": losses[0], "last_loss": losses[-1]}
+        found["mean_loss"] = sum(losses) / len(losses)
+    rewards = [entry["reward"] for entry in log if "reward" in entry]
+    if rewards:
+        found |= {"first_reward": rewards[0], "last_reward": rewards[-1]}
+    measured = [entry for entry in log if "eval_loss" in entry]
+    if measured:
+        found |= {"eval_loss": measured[-1]["eval_loss"]}
+    last: dict[str, Any] = next((entry for entry in reversed(log) if "loss" in entry), {})
+    others = {
+        key: value for key, value in last.items() if key not in ("loss", "step", "num_tokens")
+    }
+    return {**found, "last_log": others}
+
+
+def _versions() -> dict[str, str]:
+    import platform
+
+    found = {"python": platform.python_version(), "adp": __version__}
+    for package in _PACKAGES:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+def _bare(value: Any) -> Any:
+    """A value without absolute paths and secrets: of a path, its last part is left."""
+    if isinstance(value, dict):
+        return {
+            key: "(left out)" if _SECRET.search(key) and isinstance(each, str) else _bare(each)
+            for key, each in value.items()
+        }
+    if isinstance(value, list | tuple):
+        return [_bare(each) for each in value]
+    if not isinstance(value, str):
+        return value
+    name, equals, rest = value.partition("=")
+    if equals and "/" not in name:
+        return f"{name}={'(left out)' if _SECRET.search(name.lstrip('-')) else _bare(rest)}"
+    # Word by word: also "~/x" and "../../home/me/x" tell where somebody works.
+    if value.startswith(("/", "~", "..")) or re.match(r"[A-Za-z]:[\\/]", value):
+        return PurePath(value.replace("\\", "/")).name
+    return value

@@ -1,0 +1,247 @@
+"""A training run from the configuration to the record: what all methods share.
+
+OUT/
+  adapter/ or model/   what was trained, with its tokenizer
+  run.json             the record of the run
+  metrics.jsonl        a line for each log
+  loss.svg             the loss over the steps
+  checkpoints/         to go on from
+  base/                the model ``tiny``, when it was trained
+  work/                rows and job of a run that is under way
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from filelock import FileLock, Timeout
+
+from adp.core.progress import Progress, Silent
+from adp.trainers.config import TrainConfig
+from adp.trainers.launch import launch
+from adp.trainers.method import METHODS, Plan
+from adp.trainers.model import build_tiny, check_installed
+from adp.trainers.quiet import quiet
+from adp.trainers.record import RECORD, write_record
+from adp.trainers.refuse import refuse
+from adp.trainers.rewards import check_python
+from adp.trainers.work import (
+    CHECKPOINTS,
+    JOB,
+    ROWS,
+    WORK,
+    clear,
+    last_checkpoint,
+    train_here,
+)
+from adp_schema.errors import AdpError, OutputExistsError, UsageError
+from adp_schema.manifest import write_atomic
+
+_PLAN = "plan.json"
+
+
+@dataclass
+class TrainOptions:
+    """How a run is carried out; none of it changes what comes out.
+
+    Attributes:
+        resume: go on with the run that the folder holds.
+        command: the words of the call, for the record.
+        shown: tell the progress also from other processes.
+        told: called with the plan before the training starts.
+        allow_python: let rewards be Python functions that the configuration names.
+        steps: told about each step.
+    """
+
+    resume: bool = False
+    command: Sequence[str] = ()
+    shown: bool = False
+    told: Callable[[Plan], None] | None = None
+    allow_python: bool = False
+    steps: Progress = field(default_factory=Silent)
+
+
+@dataclass
+class Trained:
+    """What a run gave.
+
+    Attributes:
+        plan: what it was about to do.
+        record: the record; None after a dry run.
+    """
+
+    plan: Plan
+    record: dict[str, Any] | None = None
+
+
+def plan_run(
+    config: TrainConfig, progress: Progress | None = None, *, allow_python: bool = False
+) -> Plan:
+    """What a run would do; nothing is written and no model is loaded.
+
+    Args:
+        config: the run.
+        progress: told about the rendering.
+        allow_python: let rewards be Python functions that the configuration names.
+
+    Raises:
+        UsageError: what does not go well together.
+        EmptyResultError: nothing is left to train on.
+    """
+    check_installed()
+    refuse(config)
+    _check_python(config, allow_python)
+    config = config.resolved()
+    with tempfile.TemporaryDirectory(prefix="adp-train-") as folder:
+        return _prepare(config, Path(folder), progress or Silent())
+
+
+def train(
+    config: TrainConfig,
+    out: str | os.PathLike[str],
+    options: TrainOptions | None = None,
+    progress: Progress | None = None,
+) -> Trained:
+    """Train.
+
+    Args:
+        config: the run.
+        out: folder for what comes out; new or empty, unless a run is resumed.
+        options: how it is carried out.
+        progress: told about the rendering.
+
+    Raises:
+        UsageError: what does not go well together.
+        EmptyResultError: nothing is left to train on.
+        OutputExistsError: the folder holds something already.
+        TrainingError: the training stopped on an error.
+    """
+    check_installed()
+    refuse(config)
+    options, progress = options or TrainOptions(), progress or Silent()
+    _check_python(config, options.allow_python)
+    config = config.resolved()
+    target = Path(out)
+    lock = FileLock(target.with_name(f".{target.name}.lock"), timeout=0)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        with lock:
+            return _train(config, target, options, progress)
+    except Timeout:
+        raise OutputExistsError(f"another run is writing {out}; wait for it") from None
+
+
+def _check_python(config: TrainConfig, allowed: bool) -> None:
+    """Check that code which the configuration names may run."""
+    if config.method == "grpo":
+        check_python(config.grpo, allowed)
+
+
+def _train(config: TrainConfig, out: Path, options: TrainOptions, progress: Progress) -> Trained:
+    _check_out(config, out, options)
+    work = out / WORK
+    work.mkdir(parents=True, exist_ok=True)
+    job = {"hash": config.hash(), "config": config.model_dump(mode="json"), "shown": options.shown}
+    write_atomic(work / JOB, json.dumps(job) + "\n")
+    try:
+        plan = _rows(config, work, progress)
+    except AdpError:
+        if not options.resume:
+            shutil.rmtree(out)
+        raise
+    if config.is_tiny and not (out / "base").exists():
+        shutil.copytree(work / ROWS / "base", out / "base")
+    if options.told is not None:
+        options.told(plan)
+    began = time.monotonic()
+    if config.launch.processes > 1 or config.launch.zero:
+        launch(config, out)
+    else:
+        train_here(config, out, options.steps)
+    seconds = time.monotonic() - began
+    record = write_record(config, plan, out, options.command, seconds)
+    clear(out)
+    return Trained(plan, record)
+
+
+def _check_out(config: TrainConfig, out: Path, options: TrainOptions) -> None:
+    """Check that the folder is new, or holds the run that is to be resumed."""
+    if not out.exists() or not any(out.iterdir()):
+        return
+    if not options.resume:
+        hint = "; --resume goes on with the run that it holds" if (out / WORK).exists() else ""
+        raise OutputExistsError(f"{out} is there already{hint or '; choose another name'}")
+    if (out / RECORD).exists():
+        raise OutputExistsError(f"the run in {out} is finished; choose another name for a new one")
+    try:
+        job = json.loads((out / WORK / JOB).read_text(encoding="utf-8"))
+        old = TrainConfig.model_validate(job["config"])
+    except (OSError, ValueError, KeyError):
+        raise UsageError(f"{out} holds no run that could be resumed") from None
+    if old.hash() != config.hash():
+        names = ", ".join(_differences(old.plain(), config.plain()))
+        raise UsageError(f"the run in {out} was started with another {names}; give the same again")
+
+
+def _differences(old: dict[str, Any], new: dict[str, Any], above: str = "") -> list[str]:
+    """Paths at which two configurations differ."""
+    found: list[str] = []
+    for name in sorted({*old, *new}):
+        one, other = old.get(name), new.get(name)
+        if isinstance(one, dict) and isinstance(other, dict):
+            found += _differences(one, other, f"{above}{name}.")
+        elif one != other:
+            found.append(f"{above}{name}")
+    return found
+
+
+def _rows(config: TrainConfig, work: Path, progress: Progress) -> Plan:
+    """The rows of a run: those that are there, when it is resumed and the store is the same."""
+    plan_file, rows = work / _PLAN, work / ROWS
+    old = None
+    if plan_file.exists():
+        old = Plan.from_plain(json.loads(plan_file.read_text(encoding="utf-8")))
+        if rows.exists():
+            return old
+    shutil.rmtree(rows, ignore_errors=True)
+    staged = work / "staged"
+    shutil.rmtree(staged, ignore_errors=True)
+    staged.mkdir()
+    plan = _prepare(config, staged, progress)
+    if config.is_tiny:
+        with quiet():
+            build_tiny(staged / "base", config.model.tiny)
+    if old is not None and old.facts != plan.facts:
+        raise UsageError("the store is another one now; start a new run in another folder")
+    write_atomic(plan_file, json.dumps(plan.plain()) + "\n")
+    staged.rename(rows)
+    return plan
+
+
+def _prepare(config: TrainConfig, folder: Path, progress: Progress) -> Plan:
+    plan = METHODS.get(config.method).prepare(config, folder, progress)
+    plan.steps = _steps(config, plan.sequences)
+    return plan
+
+
+def _steps(config: TrainConfig, sequences: int) -> int:
+    """Optimiser steps, counted as transformers does."""
+    training = config.training
+    if training.max_steps > 0:
+        return training.max_steps
+    batches = math.ceil(sequences / training.per_device_train_batch_size)
+    each = math.ceil(batches / config.launch.processes)
+    updates = max(math.ceil(each / training.gradient_accumulation_steps), 1)
+    return math.ceil(training.num_train_epochs * updates)
+
+
+__all__ = ["CHECKPOINTS", "TrainOptions", "Trained", "last_checkpoint", "plan_run", "train"]

@@ -1,0 +1,74 @@
+"""``adp train`` and ``adp merge-adapter``: what they print and refuse."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from adp.cli.main import main
+from tests.trainers.small_runs import write_runs
+
+pytestmark = [
+    pytest.mark.train,
+    pytest.mark.filterwarnings("ignore::FutureWarning"),
+    pytest.mark.filterwarnings("ignore::DeprecationWarning:(torch|transformers|peft|trl|accelerate)"),
+]  # fmt: skip
+
+QUICK = ["--set=training.max_steps=2", "--set=training.use_cpu=true", "--set=data.workers=1"]
+
+
+@pytest.fixture
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.setenv("ADP_CACHE", str(tmp_path / "cache"))
+    return write_runs(tmp_path / "store", 4).root
+
+
+def test_from_a_store_to_a_merged_model(
+    store: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = str(tmp_path / "run")
+    assert main(["train", "sft", store, "--model", "tiny", "-o", out, *QUICK]) == 0
+    said = capsys.readouterr().out
+    assert "4 rows: " in said
+    assert "2 steps of 8 rows" in said
+    assert f"next: adp merge-adapter {out}" in said
+    assert main(["merge-adapter", out, "-o", str(tmp_path / "merged"), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["dtype"] == "float32"
+    assert main(["train", "sft", store, "--model", "tiny", "-o", out, *QUICK]) == 5
+    assert main(["merge-adapter", store, "-o", str(tmp_path / "no")]) == 3
+    assert "no adapter" in capsys.readouterr().err
+
+
+def test_a_dry_run_trains_nothing(
+    store: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["train", "sft", store, "--model", "tiny", "--dry-run", *QUICK]
+    before = sorted(tmp_path.iterdir())
+    assert main(words) == 0
+    assert "nothing was trained" in capsys.readouterr().out
+    assert main([*words, "--json"]) == 0
+    plan = json.loads(capsys.readouterr().out)["plan"]
+    assert (plan["rows"], plan["steps"]) == (4, 2)
+    assert set(tmp_path.iterdir()) - set(before) <= {tmp_path / "cache"}
+
+
+def test_other_systems_and_faults(
+    store: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "train_lora.json"
+    given = {"stage": "sft", "finetuning_type": "lora", "lora_rank": 4, "cutoff_len": 2000,
+             "model_name_or_path": "tiny", "template": "qwen", "dataset": "a"}  # fmt: skip
+    file.write_text(json.dumps(given))
+    assert main(["train", "sft", store, "--config", str(file), "--dry-run", *QUICK]) == 0
+    said = capsys.readouterr().out
+    assert "lora_rank = 4 -> lora.r = 4" in said
+    assert 'template = "qwen" -> nothing' in said
+    assert main(["train", "sft", store, "--model", "tiny"]) == 2
+    assert "-o OUT" in capsys.readouterr().err
+    assert main(["train", "sft", "-o", str(tmp_path / "out")]) == 2
+    assert "data.store" in capsys.readouterr().err
+    assert main(["train", "sft", store, "-o", str(tmp_path / "out"), "--set", "lora.rank=3"]) == 2
+    assert "did you mean" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()

@@ -1,0 +1,128 @@
+"""What is found out about templates, by a table of what they really take."""
+
+from __future__ import annotations
+
+import pytest
+
+from adp.core.render.options import RenderOptions
+from adp.core.render.render import Renderer
+from tests.core.render.families import renderer, template, tokenizer
+from tests.core.render.talks import TALKS
+
+# arguments, and letters for: text beside calls (w), results (r), tools (t), system (s), parallel
+# calls (p), roles that take turns (a), short ids (i); then reasoning.
+FORMS = {
+    "cohere": (None, "sa", "inline"),
+    "cohere2": (None, "sa", "inline"),
+    # Its tool calls need a null content, which transformers takes away.
+    "deepseek_r1_distill": (None, "rs", None),
+    "deepseekv3": ("text", "wrsp", None),
+    "gemma": (None, "a", "inline"),
+    "gemma3": (None, "sa", "inline"),
+    "gemma4_v5": ("object", "wrtsp", "field"),
+    "glm4moe": ("object", "wrtsp", "field"),
+    # It writes the first of several calls alone.
+    "gptoss": ("object", "wrts", "field"),
+    "granite": ("object", "wrtsp", "inline"),
+    "hermes_2_pro": ("object", "rtsp", "inline"),
+    "lfm2": (None, "rts", "inline"),
+    "lfm2_2_5": ("object", "wrtsp", "field"),
+    "llama3": (None, "rs", "inline"),
+    "llama3_1": ("object", "rts", "inline"),
+    "llama3_2": ("object", "rts", "inline"),
+    "mistral": ("object", "rtspi", "inline"),
+    "mistral_tekken": ("object", "wrtspi", "inline"),
+    "muse_glimmer": ("object", "rtsp", "field"),
+    "nemotron_3_nano": ("object", "wrtsp", "field"),
+    "phi3": (None, "s", "inline"),
+    "qwen2_5": ("object", "wrtsp", "inline"),
+    "qwen3": ("object", "wrtsp", "field"),
+    "qwen3_5_think": ("object", "wrtsp", "field"),
+    "qwen3_8": ("object", "wrtsp", "field"),
+    "qwen3_instruct_2507": ("object", "wrtsp", "inline"),
+}
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_forms(name: str) -> None:
+    found = renderer(name).template.forms
+    letters = {
+        "w": found.text_with_calls,
+        "r": found.results,
+        "t": found.tools,
+        "s": found.system,
+        "p": found.parallel,
+        "a": found.alternates,
+        "i": found.short_ids,
+    }
+    said = "".join(letter for letter, true in letters.items() if true)
+    arguments, wanted, reasoning = FORMS[name]
+    assert (found.arguments, sorted(said), found.reasoning) == (
+        arguments,
+        sorted(wanted),
+        reasoning,
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "prompt", "tail"),
+    [
+        ("qwen3", "<|im_start|>assistant\n", ""),
+        ("qwen3_5_think", "<|im_start|>assistant\n<think>\n", ""),
+        ("llama3_1", "<|start_header_id|>assistant<|end_header_id|>\n\n", ""),
+        ("phi3", "<|assistant|>\n", "</s>"),
+        ("gptoss", "<|start|>assistant", ""),
+        ("mistral", "", ""),
+        ("gemma", "<start_of_turn>model\n", ""),
+        ("hermes_2_pro", "<|im_start|>assistant\n", ""),
+    ],
+)
+def test_prompt_and_tail(name: str, prompt: str, tail: str) -> None:
+    found = renderer(name).template.forms
+    assert (found.prompt, found.tail) == (prompt, tail)
+
+
+def test_a_message_stands_after_its_prompt() -> None:
+    """The template writes the system in the last user's turn: in each row it is there."""
+    found = renderer("mistral").chat(TALKS["turns"])
+    assert len(found.rows) == 3
+    for row in found.rows:
+        start = row.spans[-1][1]
+        question = row.text.rindex("[INST]", 0, start)
+        assert row.text[question:start].startswith("[INST]Be short.\n\n")
+    thoughts = renderer("gptoss").chat(TALKS["reasoning and tools"])
+    assert not thoughts.notes["steps whose prompt at inference is another one"]
+    assert all(
+        "I need the weather." in thoughts.rows[0].text[: row[1]]
+        for row in thoughts.rows[0].spans[1:]
+    )
+
+
+def test_short_ids() -> None:
+    found = renderer("mistral_tekken").chat(TALKS["parallel"])
+    assert found.trained == 2
+    assert "[CALL_ID]000000001[ARGS]" in found.rows[0].text
+    assert "[TOOL_RESULTS]000000002[TOOL_CONTENT]rain" in found.rows[0].text
+
+
+def test_two_templates_of_one_tokenizer() -> None:
+    """A tokenizer may have a template for conversations with tools, beside the usual one."""
+    made = tokenizer("hermes_2_pro", "bytes")
+    chat_template = {"default": template("qwen2_5_vl"), "tool_use": template("hermes_2_pro")}
+    both = type(made)(
+        tokenizer_object=made.backend_tokenizer,
+        chat_template=chat_template,
+        **{"bos_token": "<s>", "eos_token": "</s>", "pad_token": "<pad>"},
+    )
+    found = Renderer(both, RenderOptions())
+    for title, name in (("tool", "hermes_2_pro"), ("turns", "qwen2_5_vl")):
+        alone = Renderer(made, RenderOptions(chat_template=template(name)))
+        assert found.chat(TALKS[title]).rows[0].text == alone.chat(TALKS[title]).rows[0].text
+
+
+def test_reasoning_that_is_not_written_is_noted() -> None:
+    """Gemma 4 wrote reasoning beside calls alone at first."""
+    found = renderer("gemma4").chat(TALKS["reasoning"])
+    assert found.notes["steps whose reasoning the template drops"] == 1
+    found = renderer("qwen3").chat(TALKS["reasoning and tools"])
+    assert not found.notes["steps whose reasoning the template drops"]

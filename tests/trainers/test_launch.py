@@ -1,0 +1,129 @@
+"""Several processes on the CPU: they learn what one does; a killed run ends the same."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from adp.trainers.config import TrainConfig
+from adp.trainers.launch import command, config_file
+from tests.trainers.small_runs import config_of, losses_of, write_runs
+
+pytestmark = pytest.mark.train
+
+CALL = [sys.executable, "-c", "import sys; from adp.cli.main import main; sys.exit(main())"]
+SETTINGS = {
+    "training.learning_rate": 0.01,
+    "training.per_device_train_batch_size": 2,
+    "training.gradient_checkpointing": False,
+    "training.use_cpu": True,
+    "data.workers": 1,
+}
+
+
+def _run(folder: Path, name: str, settings: dict[str, Any], *words: str) -> subprocess.Popen[str]:
+    given = [
+        f"--set={path}={json.dumps(value)}" for path, value in {**SETTINGS, **settings}.items()
+    ]
+    store = folder / "store"
+    if not store.exists():
+        write_runs(store, 16)
+    whole = [
+        *CALL,
+        "train",
+        "sft",
+        str(store),
+        "--model",
+        "tiny",
+        "-o",
+        str(folder / name),
+        "--json",
+    ]
+    env = {**os.environ, "OMP_NUM_THREADS": "1", "ADP_CACHE": str(folder / "cache")}
+    return subprocess.Popen(
+        [*whole, *given, *words],
+        env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+
+
+def _finish(process: subprocess.Popen[str]) -> dict[str, Any]:
+    out, wrong = process.communicate(timeout=900)
+    assert process.returncode == 0, wrong
+    found: dict[str, Any] = json.loads(out)
+    return found
+
+
+@pytest.mark.parametrize("zero", [2, 3])
+@pytest.mark.parametrize("offload", [False, True])
+def test_the_files_for_zero_are_there(zero: int, offload: bool) -> None:
+    launch = {"processes": 2, "zero": zero, "offload": offload}
+    config = TrainConfig.model_validate({"launch": launch, "training": {"use_cpu": True}})
+    plain = yaml.safe_load(config_file(config).read_text())
+    assert plain["deepspeed_config"]["zero_stage"] == zero
+    assert plain["deepspeed_config"]["offload_optimizer_device"] == ("cpu" if offload else "none")
+    words = command(config, Path("out"))
+    assert words[words.index("--num_processes") + 1] == "2"
+    assert words[words.index("--mixed_precision") + 1] == "no"
+    plain_words = command(config_of("s", launch__processes=3), Path("out"))
+    assert plain_words[plain_words.index("--nproc_per_node") + 1] == "3"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("zero", [0, 2, 3])
+def test_two_processes_learn_what_one_does(tmp_path: Path, zero: int) -> None:
+    pytest.importorskip("deepspeed")
+    ten = {"training.max_steps": 10, "training.save_strategy": "no"}
+    _finish(_run(tmp_path, "one", {**ten, "training.gradient_accumulation_steps": 2}))
+    more = ["--launch", "2", *(["--zero", str(zero)] if zero else [])]
+    _finish(_run(tmp_path, "two", {**ten, "training.gradient_accumulation_steps": 1}, *more))
+    one, two = losses_of(tmp_path / "one"), losses_of(tmp_path / "two")
+    assert len(one) == 10
+    assert one[-1] < one[0] - 0.2
+    assert two == pytest.approx(one, rel=1e-4)
+    assert (tmp_path / "two" / "adapter" / "adapter_model.safetensors").exists()
+
+
+@pytest.mark.slow
+def test_a_fault_of_one_of_several_is_one_sentence(tmp_path: Path) -> None:
+    wild = {"training.learning_rate": 1e30, "training.max_grad_norm": 0, "training.max_steps": 5}
+    process = _run(tmp_path, "out", wild, "--launch", "2")
+    _, wrong = process.communicate(timeout=900)
+    assert process.returncode == 11
+    assert wrong.strip().splitlines()[-1].startswith("error: ")
+    assert "learning_rate" in wrong
+
+
+@pytest.mark.slow
+def test_a_killed_run_ends_the_same(tmp_path: Path) -> None:
+    steps = {
+        "training.max_steps": 40,
+        "training.gradient_accumulation_steps": 1,
+        "training.save_steps": 5,
+        "lora.lora_dropout": 0.1,
+    }
+    _finish(_run(tmp_path, "whole", steps))
+    killed = 0
+    for step in (7, 16, 33):
+        process = _run(tmp_path, "out", steps, "--resume")
+        log = tmp_path / "out" / "metrics.jsonl"
+        while process.poll() is None:
+            if log.exists() and len(log.read_text().splitlines()) >= step:
+                process.send_signal(signal.SIGKILL)
+                killed += 1
+                break
+            time.sleep(0.02)
+        process.communicate()
+    assert killed
+    if not (tmp_path / "out" / "run.json").exists():
+        _finish(_run(tmp_path, "out", steps, "--resume"))
+    for name in ("adapter/adapter_model.safetensors", "metrics.jsonl", "loss.svg"):
+        assert (tmp_path / "out" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()

@@ -1,0 +1,124 @@
+"""verl's side of the comparison: what it is asked, and what it has to answer."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+
+from adp.core.render.chat import chats_of
+from adp.core.render.options import RenderOptions
+from adp.core.render.render import Renderer
+from adp.trainers.export.messages import MessageOptions, plain_message
+from adp.trainers.export.run import export_rows
+from adp_schema.store import Store
+from tools.oracle.differences import kind_of
+
+FAMILY = ("qwen2.5", "qwen3", "llama3.1")
+
+
+def prepare(folder: Path, runs: Store, data: Store | None) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The jobs for verl, and what is wanted of each."""
+    jobs: dict[str, Any] = {}
+    wanted: dict[str, Any] = {}
+
+    def job(name: str, what: str, family: str, **more: str) -> None:
+        work = str(folder / "work" / name)
+        jobs[name] = {"what": what, "tokenizer": str(folder / family), "work": work, **more}
+
+    stores = {"": runs, **({"real samples: ": data} if data is not None else {})}
+    for prefix, store in stores.items():
+        out = folder / "exports" / str(len(jobs))
+        if any(run.task is not None for run in store.trajectories()):
+            export_rows(store, "verl-rl", str(out))
+            job(f"{prefix}rl", "rl", FAMILY[0], folder=str(out))
+            wanted[f"{prefix}rl"] = pq.read_table(out / "train.parquet").to_pylist()
+        for family in FAMILY:
+            name = f"{prefix}sft, {family}"
+            out = folder / "exports" / str(len(jobs))
+            export_rows(store, "verl-sft", str(out), model=str(folder / family))
+            job(name, "sft", family, folder=str(out))
+            wanted[name] = pq.read_table(out / "train.parquet").to_pylist()
+    for family in FAMILY:
+        name = f"verl's own data set, {family}"
+        path = folder / f"own {family}.json"
+        rows, wanted[name] = own(runs, folder / family)
+        path.write_text(json.dumps(rows), encoding="utf-8")
+        job(name, "own", family, messages=str(path))
+    job("weights that are no whole numbers", "fractions", FAMILY[0])
+    return jobs, wanted
+
+
+def own(store: Store, model: Path) -> tuple[list[dict[str, Any]], list[list[str]]]:
+    """Messages for verl's own data set, and what our renderer trains of them."""
+    renderer = Renderer.load(str(model), RenderOptions())
+    rows: list[dict[str, Any]] = []
+    texts: list[list[str]] = []
+    for trajectory in store.trajectories():
+        for chat in chats_of(trajectory).chats:
+            rendered = renderer.chat(chat)
+            if rendered.lost:
+                continue
+            messages = [plain_message(each, MessageOptions()) for each in chat.messages]
+            rows.append(
+                {"messages": messages, **({"tools": list(chat.tools)} if chat.tools else {})}
+            )
+            spans = [(span, each.text) for each in rendered.rows for span in each.spans]
+            texts.append([text[first:end] for (_, first, end), text in sorted(spans)])
+    return rows, texts
+
+
+def compare(
+    jobs: dict[str, Any], wanted: dict[str, Any], answers: dict[str, Any]
+) -> tuple[dict[str, Any], list[str]]:
+    """What verl answered, and what of it must not be."""
+    result: dict[str, Any] = {}
+    faults: list[str] = []
+    for name, job in jobs.items():
+        answer = answers[name]
+        if "error" in answer:
+            faults.append(f"{name}: {answer['error']}")
+            continue
+        rows = answer["rows"]
+        if job["what"] == "fractions":
+            result[name] = rows[0]
+            faults += [] if rows[0]["sum"] == 6.0 else [f"{name}: {rows[0]}"]
+        elif job["what"] == "own":
+            result[name] = of_own(wanted[name], rows)
+        else:
+            check = of_rl if job["what"] == "rl" else of_sft
+            wrong = sum(not check(one, row) for one, row in zip(wanted[name], rows, strict=False))
+            wrong += abs(len(wanted[name]) - len(rows))
+            result[name] = {"rows": len(rows), "differences": {"the same": len(rows) - wrong}}
+            faults += [f"{name}: {wrong} rows differ"] if wrong else []
+    return result, faults
+
+
+def of_rl(one: dict[str, Any], row: dict[str, Any]) -> bool:
+    """Whether verl has the prompt, the truth and a reward for it."""
+    return bool(
+        row["prompt"] == one["prompt"]
+        and row["data_source"] == one["data_source"]
+        and row["ground_truth"] == one["reward_model"]["ground_truth"]
+        and row["index"] == one["extra_info"]["index"]
+        and (row["right"], row["wrong"]) == (1.0, 0.0)
+    )
+
+
+def of_sft(one: dict[str, Any], row: dict[str, Any]) -> bool:
+    """Whether verl trains the same tokens with the same weights."""
+    return bool(row["ids"] == one["input_ids"] and row["mask"] == one["loss_mask"])
+
+
+def of_own(texts: list[list[str]], rows: list[dict[str, Any]]) -> dict[str, Any]:
+    """What verl's own data set trains of the same chats: why ours lies beside the rows."""
+    kinds: Counter[str] = Counter()
+    for text, row in zip(texts, rows, strict=True):
+        if "error" in row:
+            kinds[f"stops: {row['error'].split(':')[0]}"] += 1
+        else:
+            kinds[kind_of(text, row["trained"])] += 1
+    return {"rows": len(rows), "differences": dict(sorted(kinds.items()))}

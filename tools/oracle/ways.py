@@ -1,0 +1,143 @@
+"""The exports that are compared with the trainers' own code, and what is known to differ there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from adp.core.progress import Silent
+from adp.core.render.chat import Chat
+from adp.core.render.options import RenderOptions
+from adp.core.render.render import Renderer
+from adp.trainers.export.exporter import Item, Tally
+from adp.trainers.export.fit import Fitter, UnfitError
+from adp.trainers.export.registry import exporters
+from adp.trainers.export.settings import read_settings
+from adp.trainers.export.source import Source
+from adp_schema.store import Store
+from tools.oracle.differences import EMPTY, END, OPENING, SAME, THOUGHT
+
+SHAREGPT, RANKING = "llamafactory-sharegpt", "llamafactory-ranking"
+ALIKE = {"unfit": "leave_out"}
+ALL = frozenset({SAME, END})
+LLAMA = frozenset({SAME, THOUGHT})
+
+
+@dataclass(frozen=True)
+class Way:
+    """One export that is compared.
+
+    Attributes:
+        exporter: name of the exporter.
+        family: of the tokenizer and its template.
+        settings: options of the exporter.
+        store: which store it takes: runs or pairs.
+        what: what the trainer's side does with it.
+        known: kinds of differences that may be found.
+    """
+
+    exporter: str
+    family: str
+    settings: dict[str, Any]
+    store: str = "runs"
+    what: str = "rows"
+    known: frozenset[str] = ALL
+
+
+def _templates() -> Iterator[tuple[str, Way]]:
+    for template, family, known in (
+        ("qwen", "qwen2.5", ALL),
+        ("qwen3_nothink", "qwen3-instruct", ALL),
+        ("qwen3", "qwen3", ALL),
+        ("llama3", "llama3.1", LLAMA),
+    ):
+        own = {"template": template}
+        expand = {**own, "expand": True}
+        yield f"sft, {template}", Way(SHAREGPT, family, {**own, **ALIKE}, known=known)
+        yield f"sft expanded, {template}", Way(SHAREGPT, family, expand, known=known)
+        yield f"ranking, {template}", Way(RANKING, family, own, store="pairs", known=known)
+
+
+V1_NOTHINK = frozenset({f"{END}; {OPENING}"})
+V1_QWEN3 = frozenset(
+    {f"{END}; {OPENING}", f"{END}; {OPENING}; {EMPTY}", f"{END}; {OPENING}; {THOUGHT}"}
+)
+
+WAYS: dict[str, Way] = {
+    **dict(_templates()),
+    "v1, qwen3_nothink": Way(
+        *(SHAREGPT, "qwen3-instruct", {"template": "qwen3_nothink", "engine": "v1"}, "runs"),
+        *("rows-v1", V1_NOTHINK),
+    ),
+    "v1, qwen3": Way(
+        *(SHAREGPT, "qwen3", {"template": "qwen3", "engine": "v1"}, "runs", "rows-v1", V1_QWEN3)
+    ),
+}
+
+TRAINED = {
+    "train, sft": ("sft expanded, qwen", "train"),
+    "train, ranking": ("ranking, qwen", "train"),
+    "train, v1": ("v1, qwen3", "train-v1"),
+}
+"""Training runs of two steps with the folder's own train.yaml: name -> way, what to do."""
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What is trained of one row by our renderer.
+
+    Attributes:
+        trajectory_id: where the row comes from.
+        row: the row, as it was exported.
+        trained: pieces of text; of a pair, those of both sides.
+        text: the whole text; of a pair, that of the chosen side.
+        refused: why there is nothing to compare with.
+    """
+
+    trajectory_id: str
+    row: dict[str, Any]
+    trained: list[str]
+    text: str
+    refused: str | None
+
+
+def expected(store: Store, way: Way, model: Path) -> Iterator[Expected]:
+    """What our renderer trains of every row of an export, in its order."""
+    exporter = exporters.get(way.exporter)
+    told = read_settings(exporter, way.settings)
+    tally = Tally()
+    fitter = Fitter(exporter.name, told.form, told.options, tally.changed)
+    renderer = Renderer.load(str(model), RenderOptions())
+    for item in Source(store, told.form, (), tally, told.options.train).items(Silent()):
+        for fitted in _fitted(fitter, item):
+            pair = fitted.pair
+            chats = [pair.chosen, pair.rejected] if pair else [fitted.chat] if fitted.chat else []
+            for row in exporter.rows(fitted, told.options, tally):
+                yield _rendered(renderer, chats, row)
+
+
+def _fitted(fitter: Fitter, item: Item) -> list[Item]:
+    try:
+        if item.pair is not None:
+            pair = fitter.pair(item.pair)
+            return [] if isinstance(pair, str) else [Item(None, pair, item.trajectory)]
+        assert item.chat is not None
+        return [Item(chat, None, item.trajectory) for chat in fitter.chats(item.chat)]
+    except UnfitError:
+        return []
+
+
+def _rendered(renderer: Renderer, chats: list[Chat], row: dict[str, Any]) -> Expected:
+    found: list[str] = []
+    texts: list[str] = []
+    refused: str | None = None
+    for chat in chats:
+        rendered = renderer.chat(chat)
+        if rendered.lost:
+            refused = rendered.rejected or next(iter(rendered.lost))
+        spans = [(span, each.text) for each in rendered.rows for span in each.spans]
+        found += [text[first:end] for (_, first, end), text in sorted(spans)]
+        texts += [each.text for each in rendered.rows]
+    return Expected(chats[0].trajectory_id, row, found, texts[0] if texts else "", refused)
