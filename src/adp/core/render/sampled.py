@@ -52,9 +52,13 @@ class Memory:
         ends: the same for the end of a span, before the words of the next message.
         other: form of a message and its surroundings -> whether its prompt is another one at
             inference; None: do not rely on it.
+        prompts: forms before a message -> what its prompt says after the words before it.
+        turns: the same -> the token that ends its turn.
     """
 
     def __init__(self) -> None:
+        self.prompts: dict[Form, str | None] = {}
+        self.turns: dict[Form, str] = {}
         self.other: dict[Form, bool | None] = {}
         self.fits: dict[Form, bool | None] = {}
         self.starts: dict[Form, dict[str, int]] = {}
@@ -72,6 +76,8 @@ class Memory:
         self.starts.clear()
         self.ends.clear()
         self.other.clear()
+        self.prompts.clear()
+        self.turns.clear()
         self._looks = 0
 
     def trim(self) -> None:

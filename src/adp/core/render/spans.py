@@ -218,9 +218,14 @@ class Speller:
         own = self.own(index)
         return (own.start, own.end) if text[: own.end] == own.text[: own.end] else None
 
-    def anchored(self, index: int) -> str:
+    def anchored(self, index: int, *, prompt: bool = False) -> str:
         """The chat up to a message, with marks around the words of all messages."""
-        return self._template.render(with_marks(self._messages[: index + 1]), self._tools)
+        return self._template.render(with_marks(self._messages[: index + 1]), self._tools, prompt)
+
+    @property
+    def told(self) -> str:
+        """What follows a message of the user before the model writes."""
+        return self._template.forms.prompt
 
     def _begin(self, index: int, prompt: str) -> tuple[int, bool]:
         """Where a message begins, when its render does not begin with the prompt.
@@ -243,15 +248,23 @@ class Speller:
             return -1, False
         tail = text[here + 1 :]
         count = common(asked[there + 1 :], tail)
-        # A special token that both begin is no part of what they have in common.
-        cut = (found.start() for found in self._special.finditer(tail) if found.end() > count)
-        count = min(count, next(cut, count))
+        count = self.cut(tail, count)
         whole = self.whole(index)
         if whole[: here + count] != text[:here] + text[here + 1 : here + 1 + count]:
             return -1, False
         return here + count, prompt == asked[:there] + asked[there + 1 :] and (
             len(asked) == there + 1 + count
         )
+
+    def cut(self, text: str, count: int) -> int:
+        """What two texts have in common, without a special token that both only begin.
+
+        Args:
+            text: one of them.
+            count: characters that are equal.
+        """
+        begun = (found.start() for found in self._special.finditer(text) if found.end() > count)
+        return min(count, next(begun, count))
 
     def end(self, text: str, start: int) -> int:
         """The end of turn: after the last special token when only white space follows it."""
@@ -338,6 +351,20 @@ def renders(
     if len(found) > 1:
         notes["rows more, because the template rewrites history"] += len(found) - 1
     return found[::-1]
+
+
+def last_render(
+    speller: Speller, left: Sequence[int], notes: Counter[str], memory: Memory | None = None
+) -> Render:
+    """The render up to the last of some messages, with all messages that it fits.
+
+    Args:
+        speller: of the chat.
+        left: indices of the messages, in order.
+        notes: counts what drifts.
+        memory: what is known about the template; added to. None: every message is compared.
+    """
+    return _render(speller, left, notes, None if memory is None else Sampler(speller, memory))
 
 
 def _render(
