@@ -14,7 +14,8 @@ from collections.abc import Sequence
 from adp.core.render.anchors import LAST, Anchors, without_marks
 from adp.core.render.forms import Surroundings, form_of
 from adp.core.render.sampled import Memory
-from adp.core.render.spans import Render, Span, Speller, last_render
+from adp.core.render.spans import Render, Span, last_render
+from adp.core.render.speller import Speller
 from adp.core.render.template import common
 
 DRIFT = "steps whose context is written differently at inference"

@@ -20,7 +20,8 @@ from adp.core.render.one_row import one_row
 from adp.core.render.options import RenderOptions
 from adp.core.render.prepare import choose, plain_tools, prepare
 from adp.core.render.sampled import Memory
-from adp.core.render.spans import Render, Span, Speller, renders
+from adp.core.render.spans import Render, Span, renders
+from adp.core.render.speller import Speller
 from adp.core.render.template import ChatTemplate, TemplateRefusalError
 from adp.core.render.tokens import Encoder, Tokens
 from adp.core.render.windows import fit

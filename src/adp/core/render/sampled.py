@@ -21,11 +21,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import accumulate
-from typing import Protocol
 
 from adp.core.render.anchors import Anchors, keep, recall
 from adp.core.render.forms import Form, Surroundings, form_of
-from adp.core.render.template import Plain, TemplateRefusalError
+from adp.core.render.speller import Speller
+from adp.core.render.template import TemplateRefusalError
 
 FAR, NEAR = 200, 12
 """Characters between the words of two messages that are compared; and those before a span that
@@ -86,52 +86,6 @@ class Memory:
             self.clear()
 
 
-class Chat(Protocol):
-    """The renders of one chat, see `adp.core.render.spans.Speller`."""
-
-    @property
-    def messages(self) -> Sequence[Plain]:
-        """The messages."""
-        ...
-
-    @property
-    def marks(self) -> bool:
-        """Whether the template marks what is generated."""
-        ...
-
-    def whole(self, index: int) -> str:
-        """The chat up to a message, with it."""
-        ...
-
-    def marked(self, index: int) -> list[Place] | None:
-        """What the template marks in it: one part for each assistant, else None."""
-        ...
-
-    def anchored(self, index: int) -> str:
-        """The same chat with marks around the words of its messages."""
-        ...
-
-    def span(self, index: int) -> tuple[int, int, bool]:
-        """Start and end of a message in the render that it ends, and whether its prompt fits."""
-        ...
-
-    def place(self, index: int, last: int) -> Place | None:
-        """Where a message stands in a later render, in the sure way; None when it does not fit."""
-        ...
-
-    def other(self, index: int) -> bool:
-        """Whether the prompt of a message at inference is another one than in its render."""
-        ...
-
-    def end(self, text: str, start: int) -> int:
-        """The end of turn in a text that ends with a message."""
-        ...
-
-    def special_before(self, text: str, start: int, end: int) -> int:
-        """Where the special token begins that ends at a place; the place itself without one."""
-        ...
-
-
 class Sampler:
     """Finds the trained messages of one chat by what is remembered, else in the sure way.
 
@@ -140,7 +94,7 @@ class Sampler:
         memory: what is remembered; added to.
     """
 
-    def __init__(self, chat: Chat, memory: Memory) -> None:
+    def __init__(self, chat: Speller, memory: Memory) -> None:
         memory.trim()
         self._chat = chat
         self._memory = memory
