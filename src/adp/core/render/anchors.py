@@ -41,6 +41,11 @@ def _marked(message: Plain, number: str) -> Plain:
     return marked
 
 
+def without_marks(text: str) -> str:
+    """A text from which all marks are taken out."""
+    return _MARK.sub("", text)
+
+
 def _words(text: str) -> tuple[int, int]:
     """Where the words of a text begin and end: without white space and tags around them."""
     found = _LEADING.match(text)

@@ -10,6 +10,9 @@ from adp.core.render.template import Plain
 
 Form = tuple[Any, ...]
 
+REACH = 3
+"""Messages before one whose forms may change its prompt."""
+
 _TOLD = re.compile(r"</?(?:think|tool_call|tool_response)>|<\|")
 
 
@@ -78,6 +81,10 @@ class Surroundings:
             self._before[index],
             self._after[1][index],
         )
+
+    def prompt_key(self, index: int) -> Form:
+        """Form and surroundings of a message that may change its prompt: what comes before it."""
+        return (*self._forms[max(index - REACH, 0) : index + 1], self._before[index])
 
 
 def _running(kinds: Sequence[int]) -> list[Form]:

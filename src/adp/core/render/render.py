@@ -16,10 +16,12 @@ import numpy as np
 
 from adp.core.render.chat import Chat, chats_of
 from adp.core.render.model import load_tokenizer
+from adp.core.render.one_row import one_row
 from adp.core.render.options import RenderOptions
 from adp.core.render.prepare import choose, plain_tools, prepare
 from adp.core.render.sampled import Memory
-from adp.core.render.spans import Render, Span, Speller, renders
+from adp.core.render.spans import Render, Span, renders
+from adp.core.render.speller import Speller
 from adp.core.render.template import ChatTemplate, TemplateRefusalError
 from adp.core.render.tokens import Encoder, Tokens
 from adp.core.render.windows import fit
@@ -204,7 +206,8 @@ class Renderer:
         speller = Speller(
             self.template, self.template.plain(chat), plain_tools(chat), self.template.special
         )
-        for render in renders(speller, chat.trained(), notes, self._memory):
+        spelled = one_row if self.options.history == "one_row" else renders
+        for render in spelled(speller, chat.trained(), notes, self._memory):
             edges = [place for span in render.spans for place in (span.start, span.end)]
             yield render, self.encoder.encode(render.text, edges)
 

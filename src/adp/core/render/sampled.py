@@ -21,15 +21,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import accumulate
-from typing import Protocol
 
 from adp.core.render.anchors import Anchors, keep, recall
 from adp.core.render.forms import Form, Surroundings, form_of
-from adp.core.render.template import Plain, TemplateRefusalError
+from adp.core.render.speller import Speller
+from adp.core.render.template import TemplateRefusalError
 
-REACH, NEAR = 48, 12
-"""Characters before a span that must be known to find it again: when it is known that they are the
-template's, and when they may be a message's."""
+FAR, NEAR = 200, 12
+"""Characters between the words of two messages that are compared; and those before a span that
+are, where it is not known which of them are the template's."""
 
 ALWAYS, EVERY = 16, 4
 """Chats in which what is remembered is tested: the first ones, then about one in so many."""
@@ -52,9 +52,13 @@ class Memory:
         ends: the same for the end of a span, before the words of the next message.
         other: form of a message and its surroundings -> whether its prompt is another one at
             inference; None: do not rely on it.
+        prompts: forms before a message -> what its prompt says after the words before it.
+        turns: the same -> the token that ends its turn.
     """
 
     def __init__(self) -> None:
+        self.prompts: dict[Form, str | None] = {}
+        self.turns: dict[Form, str] = {}
         self.other: dict[Form, bool | None] = {}
         self.fits: dict[Form, bool | None] = {}
         self.starts: dict[Form, dict[str, int]] = {}
@@ -72,58 +76,14 @@ class Memory:
         self.starts.clear()
         self.ends.clear()
         self.other.clear()
+        self.prompts.clear()
+        self.turns.clear()
         self._looks = 0
 
     def trim(self) -> None:
         """Forget everything when there is too much of it."""
         if max(len(self.fits), len(self.starts), len(self.ends)) > CAPACITY:
             self.clear()
-
-
-class Chat(Protocol):
-    """The renders of one chat, see `adp.core.render.spans.Speller`."""
-
-    @property
-    def messages(self) -> Sequence[Plain]:
-        """The messages."""
-        ...
-
-    @property
-    def marks(self) -> bool:
-        """Whether the template marks what is generated."""
-        ...
-
-    def whole(self, index: int) -> str:
-        """The chat up to a message, with it."""
-        ...
-
-    def marked(self, index: int) -> list[Place] | None:
-        """What the template marks in it: one part for each assistant, else None."""
-        ...
-
-    def anchored(self, index: int) -> str:
-        """The same chat with marks around the words of its messages."""
-        ...
-
-    def span(self, index: int) -> tuple[int, int, bool]:
-        """Start and end of a message in the render that it ends, and whether its prompt fits."""
-        ...
-
-    def place(self, index: int, last: int) -> Place | None:
-        """Where a message stands in a later render, in the sure way; None when it does not fit."""
-        ...
-
-    def other(self, index: int) -> bool:
-        """Whether the prompt of a message at inference is another one than in its render."""
-        ...
-
-    def end(self, text: str, start: int) -> int:
-        """The end of turn in a text that ends with a message."""
-        ...
-
-    def special_before(self, text: str, start: int, end: int) -> int:
-        """Where the special token begins that ends at a place; the place itself without one."""
-        ...
 
 
 class Sampler:
@@ -134,7 +94,7 @@ class Sampler:
         memory: what is remembered; added to.
     """
 
-    def __init__(self, chat: Chat, memory: Memory) -> None:
+    def __init__(self, chat: Speller, memory: Memory) -> None:
         memory.trim()
         self._chat = chat
         self._memory = memory
@@ -198,9 +158,9 @@ class Sampler:
             self._learn(key, last, last, (start, end), anchored=ready)
         return start, end, fits
 
-    def other(self, index: int, last: int) -> bool:
+    def other(self, index: int) -> bool:
         """Whether the prompt of a message at inference is another one than in its render."""
-        key = self._around.key(index, last)
+        key = self._around.prompt_key(index)
         known = None if self._sure else self._memory.other.get(key)
         if known is None:
             known = self._chat.other(index)
@@ -222,8 +182,8 @@ class Sampler:
         start, end = found[index]
         text, own = self._chat.whole(last), self._chat.whole(index)
         marked = self._chat.marked(index)
-        own_end = marked[-1][1] if marked is not None else self._chat.end(own, start)
-        if own_end == end and own[:end] == text[:end]:
+        ended = end <= marked[-1][1] if marked is not None else self._chat.end(own, start) == end
+        if ended and own[:end] == text[:end]:
             return True
         self._memory.fits[self._around.key(index, last)] = None
         return False
@@ -257,8 +217,24 @@ class Sampler:
         at = None if anchors is None else anchors.at(index)
         if at is None or not index:
             return None
-        forms = tuple(self._forms[index - 1 : index + 1])
-        return recall(self._memory.starts.get(forms), self._chat.whole(last), at)
+        assert anchors is not None
+        forms, gap = self._gap(anchors, index, last, at)
+        known = self._memory.starts.get(forms, {})
+        if gap is not None:
+            back = known.get(gap, -1)
+            return at - back if back >= 0 else None
+        return None if self.other(index) else recall(known, self._chat.whole(last), at)
+
+    def _gap(self, anchors: Anchors, index: int, last: int, at: int) -> tuple[Form, str | None]:
+        """Forms by which the start of a message is remembered, and the text before its words.
+
+        The text is that after the words of the message before; None when it is not known where
+        these end.
+        """
+        bound, pure = anchors.before(index)
+        whole = pure and at - bound <= FAR
+        forms = (*self._forms[index - 1 : index + 1], whole)
+        return forms, self._chat.whole(last)[bound:at] if whole else None
 
     def _end(self, index: int, last: int) -> int | None:
         anchors = self._read(last)
@@ -284,11 +260,13 @@ class Sampler:
             return
         text = self._chat.whole(last)
         start, end = place
-        bound, pure = anchors.before(index)
-        tail = max(bound, start - (REACH if pure else NEAR))
-        if index and tail <= start <= at:
-            forms = tuple(self._forms[index - 1 : index + 1])
-            keep(memory.starts.setdefault(forms, {}), text[tail:at], at - start)
+        bound, _ = anchors.before(index)
+        if index and bound <= start <= at:
+            forms, gap = self._gap(anchors, index, last, at)
+            if gap is None and not self.other(index):
+                gap = text[max(bound, start - NEAR) : at]
+            if gap is not None:
+                keep(memory.starts.setdefault(forms, {}), gap, at - start)
         after = anchors.next(index)
         if after is not None and end <= after[1]:
             forms = tuple(self._forms[index : after[0] + 1])

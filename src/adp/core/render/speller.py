@@ -1,0 +1,278 @@
+"""The prefixes of a chat as its template writes them, and where messages stand in these."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from adp.core.render.anchors import with_marks
+from adp.core.render.template import ChatTemplate, Plain, common
+
+FIRST, LAST = "\ue000", "\ue001"
+"""Characters of private use: where a message's own words begin, and where those before it end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Own:
+    """The render that ends with a message.
+
+    Attributes:
+        text: the text.
+        start: where the message begins in it.
+        end: where its turn ends.
+        fits: whether the text up to `start` is what the model sees at inference.
+        other: whether the prompt at inference is another one, or goes on.
+        moved: whether the message was put after its prompt, which the template would rewrite.
+    """
+
+    text: str
+    start: int
+    end: int
+    fits: bool
+    other: bool = False
+    moved: bool = False
+
+
+class Speller:
+    """Writes the prefixes of one chat; each of them once.
+
+    Args:
+        template: the chat template.
+        messages: the whole chat, as the template wants it.
+        tools: tools on offer.
+        special: finds the special tokens of the tokenizer in a text.
+    """
+
+    def __init__(
+        self,
+        template: ChatTemplate,
+        messages: Sequence[Plain],
+        tools: Sequence[Plain],
+        special: re.Pattern[str],
+    ) -> None:
+        self._template = template
+        self._messages = messages
+        self._tools = tools
+        self._special = special
+        self._prompts: dict[int, str] = {}
+        self._wholes: dict[int, str] = {}
+        self._marked: dict[int, list[tuple[int, int]]] = {}
+        self._own: dict[int, Own] = {}
+
+    @property
+    def messages(self) -> Sequence[Plain]:
+        """The whole chat."""
+        return self._messages
+
+    @property
+    def marks(self) -> bool:
+        """Whether the template marks what the model generates."""
+        return self._template.marks
+
+    def prompt(self, index: int) -> str:
+        """What the model sees before it writes a message."""
+        if index not in self._prompts:
+            before = self._messages[:index]
+            self._prompts[index] = (
+                self._template.render(before, self._tools, prompt=True)
+                if index
+                else self._first_prompt()
+            )
+        return self._prompts[index]
+
+    def _first_prompt(self) -> str:
+        """What the model sees before the first message of a chat.
+
+        Templates cannot write an empty chat, or write it without what begins every other one. But
+        what the model begins with is known.
+        """
+        marked = self._template.render([_with_first(self._messages[0])], self._tools)
+        head, told = marked[: max(marked.find(FIRST), 0)], self._template.forms.prompt
+        count = len(told)
+        while count and told[:count] not in head:
+            count -= 1
+        return head[: head.rfind(told[:count]) + count] + told[count:] if count else head
+
+    def whole(self, index: int) -> str:
+        """The chat up to a message, with it."""
+        if index not in self._wholes:
+            before = self._messages[: index + 1]
+            if self._template.marks:
+                text, self._marked[index] = self._template.render_marked(before, self._tools)
+            else:
+                text = self._template.render(before, self._tools)
+            self._wholes[index] = text
+        return self._wholes[index]
+
+    def marked(self, index: int) -> list[tuple[int, int]] | None:
+        """What the template marks in `whole`: one part for each assistant, else None."""
+        self.whole(index)
+        found = self._marked.get(index)
+        if found is None:
+            return None
+        said = sum(message["role"] == "assistant" for message in self._messages[: index + 1])
+        if len(found) > said:
+            found = _joined(found)
+        return found if len(found) == said else None
+
+    def turn(self, index: int) -> int:
+        """How many assistants' messages come before one."""
+        return sum(message["role"] == "assistant" for message in self._messages[:index])
+
+    def own(self, index: int) -> Own:
+        """The render that ends with a message, and where the message stands in it."""
+        if index not in self._own:
+            self._own[index] = self._find(index)
+        return self._own[index]
+
+    def _find(self, index: int) -> Own:
+        text, prompt = self.whole(index), self.prompt(index)
+        marked = self.marked(index)
+        if marked is not None:
+            start, end = marked[-1]
+            exact = text.startswith(prompt[:start])
+            return Own(text, start, end, exact, exact and not text.startswith(prompt))
+        if text.startswith(prompt):
+            return Own(text, len(prompt), self.end(text, len(prompt)), True)
+        start, whole_prompt = self._begin(index, prompt)
+        if start < 0:
+            return Own(text, len(text), len(text), False)
+        end = self.end(text, start)
+        if whole_prompt:
+            # The template rewrites what came before, now that it is followed by this message. The
+            # model will see the prompt, so the message is put after that.
+            shift = len(prompt) - start
+            return Own(prompt + text[start:], start + shift, end + shift, True, moved=True)
+        return Own(text, start, end, False, True)
+
+    def span(self, index: int) -> tuple[int, int, bool]:
+        """Start and end of a message in the render that it ends, and whether its prompt fits."""
+        own = self.own(index)
+        return own.start, own.end, own.fits and not own.other and not own.moved
+
+    def other(self, index: int) -> bool:
+        """Whether the prompt of a message at inference is another one than in its render."""
+        return self.own(index).other
+
+    def place(self, index: int, last: int) -> tuple[int, int] | None:
+        """Where a message stands in a later render; None when that does not fit it.
+
+        It fits when all that comes before the message is the same, and the message too.
+        """
+        text, own = self.whole(last), self.own(index)
+        marked = self.marked(last)
+        if marked is None or self.marked(index) is None:
+            return self.place_in(index, text)
+        start, end = marked[self.turn(index)]
+        fits = start == own.start and end <= own.end and text[:end] == own.text[:end]
+        return (start, end) if fits else None
+
+    def place_in(self, index: int, text: str) -> tuple[int, int] | None:
+        """Where a message stands in a text that begins like the render that it ends."""
+        own = self.own(index)
+        return (own.start, own.end) if text[: own.end] == own.text[: own.end] else None
+
+    def anchored(self, index: int, *, prompt: bool = False) -> str:
+        """The chat up to a message, with marks around the words of all messages."""
+        return self._template.render(with_marks(self._messages[: index + 1]), self._tools, prompt)
+
+    @property
+    def told(self) -> str:
+        """What follows a message of the user before the model writes."""
+        return self._template.forms.prompt
+
+    def _begin(self, index: int, prompt: str) -> tuple[int, bool]:
+        """Where a message begins, when its render does not begin with the prompt.
+
+        The words of the message, and the end of those before it, are marked first: what follows
+        the words before is the end of the prompt, as far as both say the same.
+
+        Returns:
+            The first character, -1 when it cannot be told; and whether all of the prompt's end
+            stands before it.
+        """
+        marked = [*self._messages[:index], _with_first(self._messages[index])]
+        if not index:
+            return common(prompt, self._template.render(marked, self._tools)), False
+        marked[index - 1] = _with_last(marked[index - 1])
+        asked = self._template.render(marked[:index], self._tools, prompt=True)
+        text = self._template.render(marked, self._tools)
+        there, here = asked.rfind(LAST), text.rfind(LAST, 0, max(text.find(FIRST), 0))
+        if there < 0 or here < 0:
+            return -1, False
+        tail = text[here + 1 :]
+        count = common(asked[there + 1 :], tail)
+        count = self.cut(tail, count)
+        whole = self.whole(index)
+        if whole[: here + count] != text[:here] + text[here + 1 : here + 1 + count]:
+            return -1, False
+        return here + count, prompt == asked[:there] + asked[there + 1 :] and (
+            len(asked) == there + 1 + count
+        )
+
+    def cut(self, text: str, count: int) -> int:
+        """What two texts have in common, without a special token that both only begin.
+
+        Args:
+            text: one of them.
+            count: characters that are equal.
+        """
+        begun = (found.start() for found in self._special.finditer(text) if found.end() > count)
+        return min(count, next(begun, count))
+
+    def end(self, text: str, start: int) -> int:
+        """The end of turn: after the last special token when only white space follows it."""
+        end, limit = start, len(text)
+        tail = self._template.forms.tail
+        if tail and text.endswith(tail):
+            limit -= len(tail)
+        for found in self._special.finditer(text, start, limit):
+            end = found.end()
+        if end == start or text[end:limit].strip():
+            return limit
+        return end
+
+    def special_before(self, text: str, start: int, end: int) -> int:
+        """Where the special token begins that ends at a place; the place itself without one."""
+        place = end
+        for found in self._special.finditer(text, start, end):
+            place = found.start() if found.end() == end else end
+        return place
+
+
+def _joined(places: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Parts of which each begins where the one before ends, as one."""
+    found: list[tuple[int, int]] = []
+    for start, end in places:
+        if found and found[-1][1] == start:
+            found[-1] = (found[-1][0], end)
+        else:
+            found.append((start, end))
+    return found
+
+
+def _with_first(message: Plain) -> Plain:
+    """A message whose own words begin with a mark."""
+    marked: Plain = {**message}
+    for key in ("content", "reasoning_content", "thinking"):
+        if marked.get(key):
+            marked[key] = FIRST + marked[key]
+    if marked.get("tool_calls"):
+        marked["tool_calls"] = [
+            {**call, "function": {**call["function"], "name": FIRST + call["function"]["name"]}}
+            for call in marked["tool_calls"]
+        ]
+    return marked
+
+
+def _with_last(message: Plain) -> Plain:
+    """A message whose own words end with a mark."""
+    if message.get("tool_calls"):
+        *rest, last = message["tool_calls"]
+        function = {**last["function"], "name": last["function"]["name"] + LAST}
+        return {**message, "tool_calls": [*rest, {**last, "function": function}]}
+    text = message.get("content") or ""
+    core = len(text.rstrip())
+    # Templates may strip the white space at the end.
+    return {**message, "content": text[:core] + LAST + text[core:]}
