@@ -186,7 +186,7 @@ class Renderer:
                 continue
             own = [span.index for span in render.spans]
             ended = replace(chat, messages=chat.messages[: render.last + 1]).weigh(own)
-            for fitted in fit(ended, self.options, self._measure):
+            for fitted in fit(ended, self.options, self._measure, len(tokens.ids)):
                 cut.update(fitted.lost)
                 if fitted.chat is not None:
                     for one, ids in self._renders(fitted.chat, found.notes):

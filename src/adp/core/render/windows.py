@@ -6,14 +6,18 @@ rendered anew, so its tokens are those that the template gives for these message
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate
 
 from adp.core.render.chat import Chat
 from adp.core.render.options import RenderOptions
 
 Measure = Callable[[Chat], int]
 """Tokens of a chat up to its last trained message."""
+
+MARKUP = 40
+"""Characters that a template writes around a message, about."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,23 +33,62 @@ class Fitted:
     lost: tuple[int, ...] = ()
 
 
-def fit(chat: Chat, options: RenderOptions, measure: Measure) -> Iterator[Fitted]:
+def fit(
+    chat: Chat, options: RenderOptions, measure: Measure, tokens: int | None = None
+) -> Iterator[Fitted]:
     """Cut a chat that is too long.
 
     Args:
         chat: with the messages that are to be trained; it ends with the last of them.
         options: `max_length`, `window` and `overlap`.
         measure: counts the tokens of a chat.
+        tokens: what it counts for the whole chat, when that is known. It only saves time.
     """
     assert options.max_length is not None
+    sizes = _Sizes(chat, tokens)
     if options.window == "drop":
         yield Fitted(None, _steps(chat, chat.trained()))
     elif options.window == "keep_start":
-        yield _keep_start(chat, options.max_length, measure)
+        yield _keep_start(chat, options.max_length, measure, sizes)
     elif options.window == "keep_ends":
-        yield _keep_ends(chat, options.max_length, measure)
+        yield _keep_ends(chat, options.max_length, measure, sizes)
     else:
-        yield from _sliding(chat, options.max_length, options.overlap, measure)
+        yield from _sliding(chat, options.max_length, options.overlap, measure, sizes)
+
+
+class _Sizes:
+    """About how many tokens messages have, told by their characters.
+
+    Args:
+        chat: the messages.
+        tokens: of all of them; None when it is not known.
+    """
+
+    def __init__(self, chat: Chat, tokens: int | None) -> None:
+        weights = [
+            MARKUP
+            + len(message.text)
+            + len(message.reasoning or "")
+            + sum(len(call.name) + len(call.text) for call in message.calls)
+            for message in chat.messages
+        ]
+        weights[0] += sum(len(str(tool)) for tool in chat.tools)
+        self._sums = [0, *accumulate(weights)]
+        self._each = None if tokens is None else tokens / max(self._sums[-1], 1)
+
+    def guess(self, parts: Iterable[tuple[int, int]], head: int, room: int) -> int | None:
+        """How many of some stretches fit, each longer than the one before.
+
+        Args:
+            parts: first message of each stretch, and the one after its last.
+            head: messages that stand before each of them.
+            room: tokens.
+        """
+        if self._each is None:
+            return None
+        sums = self._sums
+        limit = room / self._each - sums[head]
+        return sum(sums[end] - sums[first] <= limit for first, end in parts)
 
 
 def head_of(chat: Chat) -> int:
@@ -72,24 +115,32 @@ def _tail(chat: Chat, first: int, end: int) -> Chat:
     return replace(chat, messages=messages, cut=True)
 
 
-def _largest(count: int, fits: Callable[[int], bool]) -> int:
+def _largest(count: int, fits: Callable[[int], bool], guess: int | None = None) -> int:
     """Largest number up to a count for which something is true that is true for all smaller ones.
 
-    0 counts as true.
+    0 counts as true. A guess that is nearly right saves most of the questions.
     """
     low, high = 0, count
+    step, probe = 1, guess
     while low < high:
-        middle = (low + high + 1) // 2
-        if fits(middle):
+        middle = (low + high + 1) // 2 if probe is None else min(max(probe, low + 1), high)
+        good = fits(middle)
+        if good:
             low = middle
         else:
             high = middle - 1
+        if probe is not None:
+            # Further and further from the guess, until the number lies between two answers.
+            probe = middle + step if good else middle - step
+            probe = None if (low > 0 and high < count) else probe
+            step *= 2
     return low
 
 
-def _keep_start(chat: Chat, limit: int, measure: Measure) -> Fitted:
+def _keep_start(chat: Chat, limit: int, measure: Measure, sizes: _Sizes) -> Fitted:
     trained = chat.trained()
-    kept = _largest(len(trained), lambda n: measure(_upto(chat, trained[n - 1])) <= limit)
+    guess = sizes.guess([(0, index + 1) for index in trained], 0, limit)
+    kept = _largest(len(trained), lambda n: measure(_upto(chat, trained[n - 1])) <= limit, guess)
     if not kept:
         return Fitted(None, _steps(chat, trained))
     return Fitted(_upto(chat, trained[kept - 1]), _steps(chat, trained[kept:]))
@@ -100,18 +151,21 @@ def _starts(chat: Chat) -> list[int]:
     return [index for index, message in enumerate(chat.messages) if message.role == "assistant"]
 
 
-def _keep_ends(chat: Chat, limit: int, measure: Measure) -> Fitted:
+def _keep_ends(chat: Chat, limit: int, measure: Measure, sizes: _Sizes) -> Fitted:
     trained = chat.trained()
     end = trained[-1] + 1
     starts = [index for index in _starts(chat) if index < end][::-1]
-    kept = _largest(len(starts), lambda n: measure(_tail(chat, starts[n - 1], end)) <= limit)
+    guess = sizes.guess([(first, end) for first in starts], head_of(chat), limit)
+    kept = _largest(len(starts), lambda n: measure(_tail(chat, starts[n - 1], end)) <= limit, guess)
     if not kept:
         return Fitted(None, _steps(chat, trained))
     first = starts[kept - 1]
     return Fitted(_tail(chat, first, end), _steps(chat, [i for i in trained if i < first]))
 
 
-def _sliding(chat: Chat, limit: int, overlap: float, measure: Measure) -> Iterator[Fitted]:
+def _sliding(
+    chat: Chat, limit: int, overlap: float, measure: Measure, sizes: _Sizes
+) -> Iterator[Fitted]:
     """Windows that train every message once; each may begin with steps of the one before."""
     trained = chat.trained()
     starts = _starts(chat)
@@ -119,11 +173,11 @@ def _sliding(chat: Chat, limit: int, overlap: float, measure: Measure) -> Iterat
     while trained:
         begin = trained[0]
         if not first:
-            begin = _earlier(chat, starts, begin, int(limit * overlap), measure)
+            begin = _earlier(chat, starts, begin, int(limit * overlap), measure, sizes)
         begin = head_of(chat) if first else begin
-        window, count = _window(chat, begin, trained, limit, measure)
+        window, count = _window(chat, begin, trained, limit, measure, sizes)
         if not count and begin != trained[0]:
-            window, count = _window(chat, trained[0], trained, limit, measure)
+            window, count = _window(chat, trained[0], trained, limit, measure, sizes)
         first = False
         if not count:
             yield Fitted(None, _steps(chat, trained[:1]))
@@ -135,18 +189,22 @@ def _sliding(chat: Chat, limit: int, overlap: float, measure: Measure) -> Iterat
 
 
 def _window(
-    chat: Chat, begin: int, trained: Sequence[int], limit: int, measure: Measure
+    chat: Chat, begin: int, trained: Sequence[int], limit: int, measure: Measure, sizes: _Sizes
 ) -> tuple[Chat | None, int]:
     """The longest window from a message on, and how many messages it trains."""
 
     def upto(count: int) -> Chat:
         return _tail(chat.weigh(trained[:count]), begin, trained[count - 1] + 1)
 
-    count = _largest(len(trained), lambda n: measure(upto(n)) <= limit)
+    head = min(head_of(chat), begin)
+    guess = sizes.guess([(begin, index + 1) for index in trained], head, limit)
+    count = _largest(len(trained), lambda n: measure(upto(n)) <= limit, guess)
     return (upto(count), count) if count else (None, 0)
 
 
-def _earlier(chat: Chat, starts: list[int], begin: int, room: int, measure: Measure) -> int:
+def _earlier(
+    chat: Chat, starts: list[int], begin: int, room: int, measure: Measure, sizes: _Sizes
+) -> int:
     """The earliest message that may stand before a window, so that the overlap is not too large."""
     before = [index for index in starts if index < begin][::-1]
     empty = measure(replace(chat, messages=chat.messages[: head_of(chat)]))
@@ -154,5 +212,6 @@ def _earlier(chat: Chat, starts: list[int], begin: int, room: int, measure: Meas
     def size(count: int) -> int:
         return measure(_tail(chat.weigh([]), before[count - 1], begin)) - empty
 
-    kept = _largest(len(before), lambda n: size(n) <= room)
+    guess = sizes.guess([(first, begin) for first in before], 0, room)
+    kept = _largest(len(before), lambda n: size(n) <= room, guess)
     return before[kept - 1] if kept else begin
