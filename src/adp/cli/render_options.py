@@ -70,6 +70,8 @@ def render_options(
             value = yaml.safe_load(text)
         except yaml.YAMLError as error:
             raise UsageError(f"the value of --set {each} is no YAML") from error
+        if inner and name != "template_options":
+            raise UsageError(f"{name} holds no further options; write --set {name}=VALUE")
         if inner:
             values.setdefault(name, {})[inner] = value
         else:

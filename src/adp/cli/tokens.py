@@ -12,7 +12,8 @@ from adp.cli.render_options import MaxLength, Model, Settings, Template, Window,
 from adp.cli.text import console, counted, epilog, light_table, pairs, print_json, share
 from adp.core.progress import Console, Silent
 from adp.core.render.lengths import Lengths, lengths_of
-from adp.core.render.run import RenderReport, render_store
+from adp.core.render.report import RenderReport
+from adp.core.render.run import render_store
 from adp.core.render.spans import MORE_ROWS
 from adp_schema.store import Store
 
@@ -34,7 +35,9 @@ def tokens(
     out: Annotated[
         str | None, typer.Option("--out", "-o", metavar="OUT", help="Keep the rows here.")
     ] = None,
-    workers: Annotated[int | None, typer.Option(help="Processes; one a core unless given.")] = None,
+    workers: Annotated[
+        int | None, typer.Option(min=1, help="Processes; one a core unless given.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the numbers as JSON.")] = False,
 ) -> None:
     """Render a store with a model's chat template, and count: rows, tokens, what is trained.

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from adp.core.render.lengths import WINDOWS, lengths_of
 from adp.core.render.render import Row
-from adp.core.render.run import rows_table
+from adp.core.render.table import rows_table
 
 # A row is a list of (step or -1, number of tokens); the same step does not come twice.
 ROWS = st.lists(

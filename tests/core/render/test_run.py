@@ -14,7 +14,8 @@ from adp.converters.run import convert
 from adp.core.render import run as module
 from adp.core.render.options import RenderOptions
 from adp.core.render.render import Renderer
-from adp.core.render.run import ROWS, Job, render_store
+from adp.core.render.run import Job, render_store
+from adp.core.render.table import ROWS
 from adp_schema.builder import Origin, RowBuilder
 from adp_schema.ids import digest_file
 from adp_schema.store import Store
