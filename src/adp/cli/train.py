@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 app = typer.Typer(
     name="train",
     help="Train a model on a store: SFT, DPO, KTO, GRPO.",
+    epilog=epilog("adp train sft dataset --model tiny -o run", 2, 3, 5, 10, 11),
     add_completion=False,
     rich_markup_mode=None,
     no_args_is_help=True,
