@@ -63,7 +63,8 @@ def render_options(
         name, sign, text = each.partition("=")
         if not sign:
             raise UsageError(f"--set takes NAME=VALUE, such as reasoning=strip, not '{each}'")
-        name, _, inner = name.partition(".")
+        # As in the configuration of a training.
+        name, _, inner = name.removeprefix("render.").partition(".")
         if name not in RenderOptions.model_fields:
             raise UsageError(unknown_name("option of rendering", name, RenderOptions.model_fields))
         try:

@@ -52,13 +52,17 @@ def tokens(
         report = render_store(store, model, out, options, workers=workers, progress=progress)
     lengths = lengths_of(report.files())
     if as_json:
-        print_json({**vars(report), "lengths": asdict(lengths)})
+        told = asdict(lengths)
+        if max_length is not None:
+            del told["windows"]  # the rows are cut already
+        print_json({**vars(report), "lengths": told})
         return
     screen = console()
     screen.print(pairs(_facts(report, lengths)))
     if max_length is None:
         screen.print()
         screen.print(_windows(lengths))
+        screen.print("lost: share of the trained tokens", style="dim")
     top("not trained: why", report.lost)
     top("written differently, or drifting", report.notes)
     if report.notes[MORE_ROWS]:
@@ -91,7 +95,7 @@ def _windows(lengths: Lengths) -> object:
         "rows that fit",
         "lost by drop",
         "lost by keep_start",
-        "in steps longer than it",
+        "lost by sliding (about)",
         right=["window", "rows that fit", "lost by drop", "lost by keep_start"],
     )
     for cost in lengths.windows:
@@ -100,6 +104,6 @@ def _windows(lengths: Lengths) -> object:
             share(cost.fits, cost.rows),
             share(cost.drop, 1),
             share(cost.keep_start, 1),
-            share(cost.alone, 1),
+            share(cost.sliding, 1),
         )
     return table

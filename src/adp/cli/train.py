@@ -176,6 +176,14 @@ def _mapped(foreign: Foreign | None) -> dict[str, Any]:
 def _say_plan(config: TrainConfig, plan: Plan) -> None:
     """Print what is about to be done."""
     screen = console()
+    lora = config.lora
+    what = "all weights" if lora is None else f"LoRA of rank {lora.r}"
+    if config.model.adapter_name_or_path is not None:
+        what = "an adapter, further"
+    made = " (a toy that is made here; --model names another)" if config.is_tiny else ""
+    screen.print(
+        Text(f"model {visible(config.model.model_name_or_path)}{made}: {what}"), soft_wrap=True
+    )
     if config.method == "grpo":
         screen.print(
             f"{counted(plan.rows, 'prompt')}: {plan.tokens:,} tokens; the longest has "
@@ -198,8 +206,9 @@ def _say_rest(config: TrainConfig, plan: Plan) -> None:
     screen = console()
     if plan.eval_rows:
         screen.print(f"{counted(plan.eval_rows, 'row')} to measure the loss on")
+    unit = {"sft": " steps", "dpo": " pairs"}.get(config.method, "")
     for reason, count in sorted(plan.dropped.items()):
-        screen.print(Text(f"dropped {count:,}: {visible(reason)}"), soft_wrap=True)
+        screen.print(Text(f"dropped {count:,}{unit}: {visible(reason)}"), soft_wrap=True)
     for note, count in sorted(plan.notes.items()):
         hint = "; --set render.history=one_row writes one each" if note == MORE_ROWS else ""
         screen.print(Text(f"note {count:,}: {visible(note)}{hint}"), soft_wrap=True)

@@ -41,7 +41,9 @@ class RenderOptions(BaseModel):
         "result, for templates that take one call a message.",
     )
     max_length: int | None = Field(
-        default=None, ge=8, description="Tokens of a row; null: no limit."
+        default=None,
+        ge=8,
+        description="Tokens of a row. null: no limit; training takes that of the model tiny alone.",
     )
     window: Window = Field(
         default="drop",
@@ -87,6 +89,12 @@ class RenderOptions(BaseModel):
         description="At how many steps it is checked that the row begins with what the model "
         "would see there: at those that may differ by their form, or at all.",
     )
+
+    @field_validator("branches", mode="before")
+    @classmethod
+    def _several(cls, value: Any) -> Any:
+        """One kind may stand alone."""
+        return (value,) if isinstance(value, str) else value
 
     @field_validator("date", mode="before")
     @classmethod

@@ -62,7 +62,7 @@ class RenderReport:
     def whole(self) -> bool:
         """Whether all files are there, as they were written."""
         sizes = (path.stat().st_size if path.is_file() else -1 for path in self.files())
-        return list(sizes) == [self.parts[name] for name in sorted(self.parts)]
+        return bool(self.parts) and list(sizes) == [self.parts[name] for name in sorted(self.parts)]
 
     def take(self, facts: dict[str, Any]) -> None:
         """Add the counts of a job."""

@@ -125,6 +125,7 @@ def render_store(
         key=name,
     )
     told = (model, options.model_dump_json(), str(folder))
+    fresh = not folder.exists()
     with _alone(folder, keep=out is None):
         found = read_report(folder)
         if found is not None and found.key == name and found.whole():
@@ -143,6 +144,8 @@ def render_store(
             _stores.clear()
         if not report.rows:
             run.drop()
+            if fresh or out is None:
+                shutil.rmtree(folder, ignore_errors=True)
             raise EmptyResultError(_nothing(report))
         _finish(report, folder, key)
         run.end()
