@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any
 
 from adp.core.render.template import Plain, TemplateRefusalError
@@ -15,6 +17,8 @@ _PRIVATE = range(0xE000, 0xF900)
 _TAKEN = re.compile(r"[\ue000-\uf8ff]")
 _LEADING = re.compile(r"\s*(?:<[^<>\s]{1,40}>\s*)*")
 _TAG = re.compile(r"<[^<>\s]{1,40}>")
+
+_END = sys.maxsize
 
 VARIANTS = 32
 """Texts that are remembered for one form."""
@@ -137,6 +141,7 @@ class Anchors:
         self._at: dict[int, int] = {}
         self._next: dict[int, tuple[int, int]] = {}
         self._before: dict[int, tuple[int, bool]] = {}
+        self._marks: list[tuple[int, int]] = []
         if self.sound:
             self._read(text, marked, marks)
 
@@ -150,6 +155,7 @@ class Anchors:
             pieces.append(piece)
             done, size = found.end(), size + len(piece)
             kind, number = found.group(1), int(found.group(2))
+            self._marks.append((number, size))
             if kind == marks.first and number not in self._at:
                 self._at[number] = size
                 self._before[number] = before
@@ -159,6 +165,32 @@ class Anchors:
             before = (size, kind == marks.last)
         pieces.append(marked[done:])
         self.sound = "".join(pieces) == text
+
+    def hold(self, places: Sequence[tuple[int, int]], owners: Sequence[int]) -> bool:
+        """Whether parts of the render lie where their messages do.
+
+        No mark of an earlier message may come after the begin of a part, and none of a later
+        one before its end.
+
+        Args:
+            places: first and last character of each part, in order.
+            owners: index of the message of each part, in order.
+        """
+        last: dict[int, int] = {}
+        first: dict[int, int] = {}
+        for number, place in self._marks:
+            last[number] = max(place, last.get(number, 0))
+            first[number] = min(place, first.get(number, place))
+        size = max(last, default=-1) + 1
+        # Where all messages before one end, and where those after it begin.
+        ends = [0, *accumulate((last.get(number, 0) for number in range(size)), max)]
+        behind = (first.get(number, _END) for number in reversed(range(size)))
+        begins = [*accumulate(behind, min)][::-1]
+        begins += [_END] * (max(owners, default=0) + 2 - size)
+        return all(
+            ends[min(owner, size)] <= start and end <= begins[owner + 1]
+            for (start, end), owner in zip(places, owners, strict=True)
+        )
 
     def at(self, index: int) -> int | None:
         """Where the words of a message begin."""

@@ -55,6 +55,7 @@ class Speller:
         self._prompts: dict[int, str] = {}
         self._wholes: dict[int, str] = {}
         self._marked: dict[int, list[tuple[int, int]]] = {}
+        self._parts: dict[int, list[tuple[int, int]] | None] = {}
         self._own: dict[int, Own] = {}
         self._marks: Marks | None = None
         self._anchors: tuple[int, Anchors | None] = (-1, None)
@@ -117,19 +118,34 @@ class Speller:
         return self._wholes[index]
 
     def marked(self, index: int) -> list[tuple[int, int]] | None:
-        """What the template marks in `whole`: one part for each assistant, else None."""
+        """What the template marks in `whole`: one part for each assistant, else None.
+
+        Each part must lie where its message does: a template may mark one turn twice and another
+        one not at all, or mark what users say.
+        """
         self.whole(index)
+        if index not in self._parts:
+            self._parts[index] = self._owned(index)
+        return self._parts[index]
+
+    def _owned(self, index: int) -> list[tuple[int, int]] | None:
         found = self._marked.get(index)
         if found is None:
             return None
-        said = sum(message["role"] == "assistant" for message in self._messages[: index + 1])
-        if len(found) > said:
+        said = [number for number in range(index + 1) if self._assistant(number)]
+        if len(found) > len(said):
             found = _joined(found)
-        return found if len(found) == said else None
+        if len(found) != len(said):
+            return None
+        anchors = self.anchors(index)
+        return found if anchors is not None and anchors.hold(found, said) else None
+
+    def _assistant(self, index: int) -> bool:
+        return bool(self._messages[index]["role"] == "assistant")
 
     def turn(self, index: int) -> int:
         """How many assistants' messages come before one."""
-        return sum(message["role"] == "assistant" for message in self._messages[:index])
+        return sum(map(self._assistant, range(index)))
 
     def own(self, index: int) -> Own:
         """The render that ends with a message, and where the message stands in it."""
@@ -240,15 +256,17 @@ class Speller:
             return -1, False
         tail = text[here + 1 :]
         count = self.cut(tail, common(asked[there + 1 :], tail))
-        if not count and asked[there + 1 :]:
-            # Nothing of the prompt's end stands here, so what ends the turn before is not told
-            # from what the model writes.
+        if not count and not self._open(marked[:index], marks):
             return -1, False
         if whole[: here + count] != text[:here] + text[here + 1 : here + 1 + count]:
             return -1, False
         return here + count, prompt == asked[:there] + asked[there + 1 :] and (
             len(asked) == there + 1 + count
         )
+
+    def _open(self, marked: Sequence[Plain], marks: Marks) -> bool:
+        """Whether nothing ends the turn of the last message, so what follows is another's."""
+        return self._template.render(marked, self._tools).endswith(marks.last)
 
     def cut(self, text: str, count: int) -> int:
         """What two texts have in common, without a special token that both only begin.
