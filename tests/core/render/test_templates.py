@@ -7,7 +7,7 @@ import pytest
 from adp.core.render.options import RenderOptions
 from adp.core.render.render import Renderer
 from tests.core.render.families import renderer, template, tokenizer
-from tests.core.render.talks import TALKS
+from tests.core.render.talks import OSLO, PARIS, TALKS, agent, chat, tool, user
 
 # arguments, and letters for: text beside calls (w), results (r), tools (t), system (s), parallel
 # calls (p), roles that take turns (a), short ids (i); then reasoning.
@@ -126,3 +126,34 @@ def test_reasoning_that_is_not_written_is_noted() -> None:
     assert found.notes["steps whose reasoning the template drops"] == 1
     found = renderer("qwen3").chat(TALKS["reasoning and tools"])
     assert not found.notes["steps whose reasoning the template drops"]
+
+
+def test_a_call_after_words_that_nothing_ends() -> None:
+    """DeepSeek's prompt and its later calls have nothing in common after the user's words."""
+    talk = chat(
+        *(user("a"), agent("", PARIS), tool("sunny", "call_1"), agent("Sunny.")),
+        *(user("b"), agent("", OSLO), tool("rain", "call_2"), agent("Rain.")),
+        tools=True,
+    )
+    found = renderer("deepseekv3").chat(talk)
+    assert found.trained == found.steps == 4
+    words = [row.text[start:end] for row in found.rows for _, start, end in row.spans]
+    assert any(text.startswith("\n<\uff5ctool▁call▁begin") and "Oslo" in text for text in words)
+
+
+NO_PROMPT_IN_COMMON = """\
+{%- for m in messages %}
+    {{- '<|im_start|>' + m.role + '\\n' + m.content }}
+    {{- ('<|im_end|>\\n' if not loop.last else '</s>') if m.role == 'assistant' }}
+    {{- ('<|im_end|>\\n' if not loop.last else '</s>') if m.role == 'user' }}
+{%- endfor %}
+{%- if add_generation_prompt %}{{- '<|im_start|>assistant\\n' }}{% endif %}"""
+
+
+def test_what_ends_the_turn_of_a_user_is_not_trained() -> None:
+    """Another token ends the last turn, so nothing tells where the model begins."""
+    made = renderer("qwen2_5", "bytes", RenderOptions(chat_template=NO_PROMPT_IN_COMMON))
+    found = made.chat(chat(user("one"), agent("Alpha"), user("two"), agent("Beta")))
+    assert found.trained + sum(found.lost.values()) == found.steps == 2
+    for row in found.rows:
+        assert not any(row.text[start:end].startswith("<|im_end|>") for _, start, end in row.spans)
