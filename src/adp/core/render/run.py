@@ -39,6 +39,9 @@ from adp_schema.ids import digest
 from adp_schema.manifest import write_atomic
 from adp_schema.store import Store
 
+RENDERING = 1
+"""Raised when the same input gives other rows, so that caches are made anew."""
+
 JOB_ROWS = 8000
 """Steps and observations that one job renders, about."""
 
@@ -107,6 +110,7 @@ def render_store(
     _loaded[model, options.model_dump_json()] = renderer
     members, branches = _members(store, options, splits)
     key = {
+        "rendering": RENDERING,
         "store": _content(store),
         "tokenizer": renderer.encoder.digest,
         "template": renderer.template.digest,
