@@ -109,15 +109,7 @@ def render_store(
     _loaded.clear()
     _loaded[model, options.model_dump_json()] = renderer
     members, branches = _members(store, options, splits)
-    key = {
-        "rendering": RENDERING,
-        "store": _content(store),
-        "tokenizer": renderer.encoder.digest,
-        "template": renderer.template.digest,
-        "options": options.model_dump(mode="json"),
-        "splits": None if splits is None else sorted(splits),
-        "versions": versions("transformers", "tokenizers", "jinja2"),
-    }
+    key = _key(store, renderer, splits)
     name = digest(json.dumps(key, sort_keys=True).encode())
     folder = Path(out) if out is not None else cache_folder() / name
     report = RenderReport(
@@ -154,6 +146,19 @@ def render_store(
         _finish(report, folder, key)
         run.end()
     return report
+
+
+def _key(store: Store, renderer: Renderer, splits: Sequence[str] | None) -> dict[str, Any]:
+    """All that the rows depend on."""
+    return {
+        "rendering": RENDERING,
+        "store": _content(store),
+        "tokenizer": renderer.encoder.digest,
+        "template": renderer.template.digest,
+        "options": renderer.options.model_dump(mode="json"),
+        "splits": None if splits is None else sorted(splits),
+        "versions": versions("transformers", "tokenizers", "jinja2"),
+    }
 
 
 @contextmanager
