@@ -27,6 +27,7 @@ import pyarrow.parquet as pq
 from filelock import FileLock
 
 from adp.core.progress import Progress, Silent
+from adp.core.render.lean import load_lean, save_lean
 from adp.core.render.options import RenderOptions
 from adp.core.render.render import Rendered, Renderer, Row
 from adp.core.shards import manifest_hash
@@ -133,7 +134,7 @@ class Job:
     size: int
     root: str
     seqs: tuple[int, ...]
-    model: str
+    tokenizer: str
     options: str
     out: str
 
@@ -183,8 +184,6 @@ def render_store(
     """
     options = options or RenderOptions()
     renderer = Renderer.load(model, options)
-    _loaded.clear()
-    _loaded[model, options.model_dump_json()] = renderer
     members, branches = _members(store, options, splits)
     key = {
         "store": manifest_hash(store) if store.journal is None else digest(repr(members).encode()),
@@ -205,7 +204,11 @@ def render_store(
             found.cached = True
             return found
         run = StagedRun(str(folder), {"render": name}, workers)
-        told = (model, options.model_dump_json(), str(folder))
+        tokenizer = run.scratch / "tokenizer.json"
+        save_lean(renderer.tokenizer, tokenizer)
+        told = (str(tokenizer), options.model_dump_json(), str(folder))
+        _loaded.clear()
+        _loaded[told[:2]] = renderer
         report = RenderReport(
             folder=str(folder),
             branches=branches,
@@ -224,6 +227,7 @@ def render_store(
         plain |= {"notes": dict(sorted(report.notes.items())), "made_from": key}
         write_atomic(folder / MANIFEST, json.dumps(plain, indent=2) + "\n")
         run.end()
+        _loaded.clear()
     return report
 
 
@@ -297,16 +301,17 @@ _loaded: dict[tuple[str, str], Renderer] = {}
 """The renderer that this process works with."""
 
 
-def _renderer(model: str, options: str) -> Renderer:
-    if (model, options) not in _loaded:
+def _renderer(tokenizer: str, options: str) -> Renderer:
+    if (tokenizer, options) not in _loaded:
         _loaded.clear()
-        _loaded[model, options] = Renderer.load(model, RenderOptions.model_validate_json(options))
-    return _loaded[model, options]
+        told = RenderOptions.model_validate_json(options)
+        _loaded[tokenizer, options] = Renderer(load_lean(Path(tokenizer)), told)
+    return _loaded[tokenizer, options]
 
 
 def work(job: Job) -> Done:
     """Render the trajectories of a job and write their rows."""
-    renderer = _renderer(job.model, job.options)
+    renderer = _renderer(job.tokenizer, job.options)
     renderer.forget()
     store = Store.open(job.root)
     report: Counter[str] = Counter()
