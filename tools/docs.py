@@ -6,6 +6,7 @@
 - ``docs/schema.md`` and ``docs/schema.json``: the tables, the views, and the rows as JSON Schema.
 - ``docs/cli.md``: the help of every command. A command without an example is an error.
 - ``docs/dpo-losses.md``: the losses of DPO, as M3 and as TRL name them.
+- ``docs/chat-templates.md``: see `tools.templates_page`; kept as it is where TRL is not installed.
 - ``docs/formats.md`` and ``docs/formats/<name>.md``: see `tools.format_pages`.
 """
 
@@ -33,6 +34,7 @@ from tools.loss_page import losses_page
 from tools.markdown import NOTE, cell
 from tools.ops_page import ops_page, recipe_schema
 from tools.redaction_page import redaction_page
+from tools.templates_page import templates_page
 from tools.train_page import train_page, train_schema
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
@@ -252,6 +254,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "checks.md": checks_page,
     "redaction.md": redaction_page,
     "ops.md": ops_page,
+    "chat-templates.md": templates_page,
     "recipe.schema.json": recipe_schema,
     "train-config.md": train_page,
     "train-config.schema.json": train_schema,

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from os import PathLike
 
-    from adp.core.render.run import RenderReport
+    from adp.core.render.report import RenderReport
     from adp_schema.store import Store
 
     PathText = str | PathLike[str]

@@ -54,6 +54,11 @@ def write_pairs(
     for place, one in enumerate(runs):
         builder.begin(Origin(seq=place * 10, dataset="d"))
         builder.trajectory({"source_id": one["name"], "tools": TOOLS, **one["columns"]})
+        if one["columns"].get("parent_id"):
+            for step in one["steps"]:
+                _step(builder, step)
+            builder.finish()
+            continue
         if place == 0:
             for task in known.values():
                 builder.task({"dataset": "d", **task})

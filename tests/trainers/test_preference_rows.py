@@ -112,6 +112,25 @@ def test_a_pair_of_which_one_side_is_masked_gives_no_row(tiny, tmp_path):
     assert store.manifest.rows("pairs") == 1
 
 
+def test_a_step_against_its_alternate(tiny, tmp_path):
+    first, taken, other = call("one", RESULT), call("bad", RESULT), call("good", RESULT)
+    branch = {
+        "parent_id": "d/run",
+        "parent_step": 2,
+        "branch_kind": "alternate",
+        # Branches do not repeat what their parent was offered.
+        "tools": None,
+    }
+    runs = [run("run", "do it", [first, taken]), run("run/alternate", "", [other], **branch)]
+    pair = sides("run/alternate", "run", 2, chosen_to=3, rejected_to=3, level="step")
+    store = write_pairs(tmp_path / "s", runs, [pair])
+    (row,), tally = rows_of(store, tiny)
+    assert trained(tiny, row.chosen) == own_text(other)
+    assert trained(tiny, row.rejected) == own_text(taken)
+    assert not tally.left_out
+    assert '"description": "search for a query"' in tiny.tokenizer.decode(row.prompt)
+
+
 def m3_label(*names: str) -> dict[str, Any]:
     return {"labels": [f"REWARD_{name}" for name in names]}
 

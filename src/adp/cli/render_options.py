@@ -63,13 +63,16 @@ def render_options(
         name, sign, text = each.partition("=")
         if not sign:
             raise UsageError(f"--set takes NAME=VALUE, such as reasoning=strip, not '{each}'")
-        name, _, inner = name.partition(".")
+        # As in the configuration of a training.
+        name, _, inner = name.removeprefix("render.").partition(".")
         if name not in RenderOptions.model_fields:
             raise UsageError(unknown_name("option of rendering", name, RenderOptions.model_fields))
         try:
             value = yaml.safe_load(text)
         except yaml.YAMLError as error:
             raise UsageError(f"the value of --set {each} is no YAML") from error
+        if inner and name != "template_options":
+            raise UsageError(f"{name} holds no further options; write --set {name}=VALUE")
         if inner:
             values.setdefault(name, {})[inner] = value
         else:

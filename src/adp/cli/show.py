@@ -56,6 +56,8 @@ def show(
     """
     if mask != (model is not None):
         raise UsageError("--mask and --model belong together: --mask --model tiny")
+    if mask and json_wanted:
+        raise UsageError("--json prints the trajectory; rows as data: adp tokens STORE -o ROWS")
     options = render_options(max_length, window, chat_template, settings)
     if not mask and options != render_options():
         raise UsageError("options of rendering need --mask and --model")

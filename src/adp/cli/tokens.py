@@ -12,8 +12,15 @@ from adp.cli.render_options import MaxLength, Model, Settings, Template, Window,
 from adp.cli.text import console, counted, epilog, light_table, pairs, print_json, share
 from adp.core.progress import Console, Silent
 from adp.core.render.lengths import Lengths, lengths_of
-from adp.core.render.run import RenderReport, render_store
+from adp.core.render.report import RenderReport
+from adp.core.render.run import render_store
+from adp.core.render.spans import MORE_ROWS
 from adp_schema.store import Store
+
+ONE_ROW = (
+    "--set history=one_row writes one row a trajectory; then some steps are trained after another "
+    "context than at inference, and counted"
+)
 
 EPILOG = epilog("adp tokens my_store --model Qwen/Qwen3-8B", 2, 5, 10)
 
@@ -28,7 +35,9 @@ def tokens(
     out: Annotated[
         str | None, typer.Option("--out", "-o", metavar="OUT", help="Keep the rows here.")
     ] = None,
-    workers: Annotated[int | None, typer.Option(help="Processes; one a core unless given.")] = None,
+    workers: Annotated[
+        int | None, typer.Option(min=1, help="Processes; one a core unless given.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the numbers as JSON.")] = False,
 ) -> None:
     """Render a store with a model's chat template, and count: rows, tokens, what is trained.
@@ -43,15 +52,21 @@ def tokens(
         report = render_store(store, model, out, options, workers=workers, progress=progress)
     lengths = lengths_of(report.files())
     if as_json:
-        print_json({**vars(report), "lengths": asdict(lengths)})
+        told = asdict(lengths)
+        if max_length is not None:
+            del told["windows"]  # the rows are cut already
+        print_json({**vars(report), "lengths": told})
         return
     screen = console()
     screen.print(pairs(_facts(report, lengths)))
     if max_length is None:
         screen.print()
         screen.print(_windows(lengths))
+        screen.print("lost: share of the trained tokens", style="dim")
     top("not trained: why", report.lost)
     top("written differently, or drifting", report.notes)
+    if report.notes[MORE_ROWS]:
+        screen.print(f"hint: {ONE_ROW}", soft_wrap=True)
 
 
 def _facts(report: RenderReport, lengths: Lengths) -> list[tuple[str, str]]:
@@ -80,7 +95,7 @@ def _windows(lengths: Lengths) -> object:
         "rows that fit",
         "lost by drop",
         "lost by keep_start",
-        "in steps longer than it",
+        "lost by sliding (about)",
         right=["window", "rows that fit", "lost by drop", "lost by keep_start"],
     )
     for cost in lengths.windows:
@@ -89,6 +104,6 @@ def _windows(lengths: Lengths) -> object:
             share(cost.fits, cost.rows),
             share(cost.drop, 1),
             share(cost.keep_start, 1),
-            share(cost.alone, 1),
+            share(cost.sliding, 1),
         )
     return table

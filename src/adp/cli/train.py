@@ -11,6 +11,7 @@ from rich.text import Text
 
 from adp.cli.text import console, counted, epilog, print_json, visible
 from adp.core.progress import Console, Silent
+from adp.core.render.spans import MORE_ROWS
 from adp_schema.errors import UsageError
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 app = typer.Typer(
     name="train",
     help="Train a model on a store: SFT, DPO, KTO, GRPO.",
+    epilog=epilog("adp train sft dataset --model tiny -o run", 2, 3, 5, 10, 11),
     add_completion=False,
     rich_markup_mode=None,
     no_args_is_help=True,
@@ -174,6 +176,14 @@ def _mapped(foreign: Foreign | None) -> dict[str, Any]:
 def _say_plan(config: TrainConfig, plan: Plan) -> None:
     """Print what is about to be done."""
     screen = console()
+    lora = config.lora
+    what = "all weights" if lora is None else f"LoRA of rank {lora.r}"
+    if config.model.adapter_name_or_path is not None:
+        what = "an adapter, further"
+    made = " (a toy that is made here; --model names another)" if config.is_tiny else ""
+    screen.print(
+        Text(f"model {visible(config.model.model_name_or_path)}{made}: {what}"), soft_wrap=True
+    )
     if config.method == "grpo":
         screen.print(
             f"{counted(plan.rows, 'prompt')}: {plan.tokens:,} tokens; the longest has "
@@ -196,10 +206,12 @@ def _say_rest(config: TrainConfig, plan: Plan) -> None:
     screen = console()
     if plan.eval_rows:
         screen.print(f"{counted(plan.eval_rows, 'row')} to measure the loss on")
+    unit = {"sft": " steps", "dpo": " pairs"}.get(config.method, "")
     for reason, count in sorted(plan.dropped.items()):
-        screen.print(Text(f"dropped {count:,}: {visible(reason)}"), soft_wrap=True)
+        screen.print(Text(f"dropped {count:,}{unit}: {visible(reason)}"), soft_wrap=True)
     for note, count in sorted(plan.notes.items()):
-        screen.print(Text(f"note {count:,}: {visible(note)}"), soft_wrap=True)
+        hint = "; --set render.history=one_row writes one each" if note == MORE_ROWS else ""
+        screen.print(Text(f"note {count:,}: {visible(note)}{hint}"), soft_wrap=True)
     training, launch = config.training, config.launch
     batch = training.per_device_train_batch_size * training.gradient_accumulation_steps
     many = f" on {launch.processes} processes" if launch.processes > 1 else ""

@@ -122,7 +122,9 @@ class KtoSection(Section):
         description="What says which trajectories are good: their success, their reward and "
         "reward_threshold, or the side of a pair that they stand on.",
     )
-    reward_threshold: float = Field(0.5, description="rows: reward: good from this reward on.")
+    reward_threshold: float = Field(
+        0.5, allow_inf_nan=False, description="rows: reward: good from this reward on."
+    )
     loss_type: Literal["kto", "apo_zero_unpaired"] = Field("kto", description="The loss.")
     beta: float = Field(0.1, ge=0, description="How strongly the policy is held to the reference.")
     desirable_weight: float = Field(1.0, ge=0, description="Weight of good ones.")

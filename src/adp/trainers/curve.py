@@ -18,10 +18,10 @@ WIDTH, HEIGHT, POINTS = 560, 300, 72
 
 
 def loss_curve(log: Sequence[dict[str, Any]]) -> str:
-    """Draw the loss.
+    """Draw the loss; of GRPO, the reward.
 
     Args:
-        log: entries with ``step``, and ``loss`` or ``eval_loss``.
+        log: entries with ``step``, and ``loss``, ``eval_loss`` or ``reward``.
 
     Returns:
         The SVG.
@@ -30,18 +30,24 @@ def loss_curve(log: Sequence[dict[str, Any]]) -> str:
     from matplotlib.backends.backend_svg import FigureCanvasSVG
     from matplotlib.figure import Figure
     from matplotlib.font_manager import FontProperties
+    from matplotlib.ticker import MaxNLocator
 
     file = f"{matplotlib.get_data_path()}/fonts/ttf/DejaVuSans.ttf"
     font: dict[str, Any] = {"fontproperties": FontProperties(fname=file, size=10)}
-    trained = [(one["step"], one["loss"]) for one in log if "loss" in one]
+    # The loss of GRPO is about 0 all the time; what it goes by is the reward.
+    shown = "reward" if any("reward" in one for one in log) else "loss"
+    trained = [(one["step"], one[shown]) for one in log if shown in one]
     measured = [(one["step"], one["eval_loss"]) for one in log if "eval_loss" in one]
     fixed = {"svg.hashsalt": "adp", "svg.fonttype": "path", "axes.unicode_minus": False}
     with matplotlib.style.context(["default", fixed]):
         figure = Figure(figsize=(WIDTH / POINTS, HEIGHT / POINTS), layout="constrained")
         FigureCanvasSVG(figure)
         axes = figure.add_subplot()
-        _draw(axes, trained, MAIN, "loss", font)
-        _draw(axes, measured, WARN, "eval_loss", font)
+        _draw(axes, trained, MAIN, shown, font, above=True)
+        _draw(axes, measured, WARN, "eval_loss", font, above=False)
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+        axes.ticklabel_format(axis="y", useOffset=False)
+        axes.set_ylabel(shown, color=MUTED, **font)
         axes.set_xlabel("step", color=MUTED, **font)
         axes.grid(axis="y", color=GRID, linewidth=0.8)
         for side, spine in axes.spines.items():
@@ -57,9 +63,15 @@ def loss_curve(log: Sequence[dict[str, Any]]) -> str:
 
 
 def _draw(
-    axes: Any, points: Sequence[tuple[int, float]], colour: str, name: str, font: dict[str, Any]
+    axes: Any,
+    points: Sequence[tuple[int, float]],
+    colour: str,
+    name: str,
+    font: dict[str, Any],
+    *,
+    above: bool,
 ) -> None:
-    """One line with its name at its end."""
+    """One line with its name at its end; two that end at one place have it above and below."""
     if not points:
         return
     steps, values = zip(*points, strict=True)
@@ -67,5 +79,5 @@ def _draw(
     axes.plot(steps, values, color=colour, linewidth=1.8, marker=marker, markersize=4)
     axes.annotate(
         f" {name} {values[-1]:.4g}", (steps[-1], values[-1]), color=colour,
-        annotation_clip=False, va="center", **font,
+        annotation_clip=False, va="bottom" if above else "top", **font,
     )  # fmt: skip

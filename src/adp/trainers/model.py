@@ -147,6 +147,24 @@ def quantization(config: TrainConfig) -> BitsAndBytesConfig | None:
     )
 
 
+def context_length(config: TrainConfig) -> int | None:
+    """Tokens that the model was made for; None when it does not say."""
+    if config.is_tiny:
+        return config.model.tiny.max_position_embeddings
+    from transformers import AutoConfig
+
+    try:
+        found = AutoConfig.from_pretrained(
+            config.model.model_name_or_path,
+            revision=config.model.model_revision,
+            trust_remote_code=config.model.trust_remote_code,
+        )
+    except (OSError, ValueError):
+        return None  # loading the model will say what is wrong
+    length = getattr(found, "max_position_embeddings", None)
+    return length if isinstance(length, int) and length > 0 else None
+
+
 def _dtype(name: Dtype) -> Any:
     import torch
 

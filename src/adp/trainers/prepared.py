@@ -152,7 +152,8 @@ def _nothing(tally: Tally, all_held: bool) -> str:
     if all_held:
         return "all rows are for measuring the loss; lower data.eval_share, or name other splits"
     reasons = ", ".join(f"{reason}: {count}" for reason, count in tally.left_out.most_common(5))
-    return f"nothing is left to train on ({reasons or 'the store has no rows for this method'})"
+    missing = "the store has no rows for this method; pairs come from a recipe with the op pairs"
+    return f"nothing is left to train on ({reasons or missing})"
 
 
 def _write_raw(path: Path, schema: pa.Schema, examples: Iterable[Example]) -> int:

@@ -29,7 +29,7 @@ from adp.core.progress import Progress, Silent
 from adp.trainers.config import TrainConfig
 from adp.trainers.launch import launch
 from adp.trainers.method import METHODS, Plan
-from adp.trainers.model import build_tiny, check_installed
+from adp.trainers.model import build_tiny, check_installed, context_length
 from adp.trainers.quiet import quiet
 from adp.trainers.record import RECORD, write_record
 from adp.trainers.refuse import refuse
@@ -230,6 +230,11 @@ def _rows(config: TrainConfig, work: Path, progress: Progress) -> Plan:
 def _prepare(config: TrainConfig, folder: Path, progress: Progress) -> Plan:
     plan = METHODS.get(config.method).prepare(config, folder, progress)
     plan.steps = _steps(config, plan.sequences)
+    room = context_length(config)
+    if room is not None and plan.longest > room:
+        plan.notes[f"tokens beyond the {room:,} that the model was made for (longest row)"] = (
+            plan.longest - room
+        )
     return plan
 
 

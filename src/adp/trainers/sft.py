@@ -18,7 +18,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from adp.core.progress import Progress
-from adp.core.render.run import RenderReport, render_store
+from adp.core.render.report import RenderReport
+from adp.core.render.run import render_store
 from adp.trainers.config import TrainConfig
 from adp.trainers.held_out import held_out
 from adp.trainers.method import Plan

@@ -110,7 +110,11 @@ def _name_base(path: Path, config: TrainConfig) -> None:
     """Let an adapter name its base as the configuration does, not by a folder of this run."""
     if path.exists():
         plain = json.loads(path.read_text(encoding="utf-8"))
-        plain["base_model_name_or_path"] = config.model.model_name_or_path
+        name = config.model.model_name_or_path
+        # A folder is found again from anywhere only by its whole path.
+        place = Path(name)
+        local = not config.is_tiny and place.is_dir()
+        plain["base_model_name_or_path"] = str(place.resolve()) if local else name
         plain["revision"] = config.model.model_revision
         write_atomic(path, json.dumps(plain, indent=2) + "\n")
 

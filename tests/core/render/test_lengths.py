@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from adp.core.render.lengths import WINDOWS, lengths_of
 from adp.core.render.render import Row
-from adp.core.render.run import rows_table
+from adp.core.render.table import rows_table
 
 # A row is a list of (step or -1, number of tokens); the same step does not come twice.
 ROWS = st.lists(
@@ -49,15 +49,17 @@ def test_windows_cost_what_counting_says(rows, cut, tmp_path_factory):
     for cost in found.windows:
         late = dropped = alone = 0
         for parts, size in zip(rows, sizes, strict=True):
-            end = 0
+            end = head = 0
+            found_first = False
             for step, count in parts:
                 end += count
                 if step >= 0:
+                    head, found_first = (head if found_first else end - count), True
                     late += count if end > cost.tokens else 0
                     dropped += count if size > cost.tokens else 0
-                    alone += count if count > cost.tokens else 0
+                    alone += count if size > cost.tokens < count + head else 0
         assert cost.fits == sum(size <= cost.tokens for size in sizes)
-        for share, count in ((cost.drop, dropped), (cost.keep_start, late), (cost.alone, alone)):
+        for share, count in ((cost.drop, dropped), (cost.keep_start, late), (cost.sliding, alone)):
             assert math.isclose(share, count / max(trained, 1))
     assert found.windows[-1].fits == len(rows)
     assert [cost.tokens for cost in found.windows] == list(WINDOWS[: len(found.windows)])

@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adp.core.render.anchors import CLOSE
 from adp.core.render.chat import Call, Chat, Message
 from adp.core.render.options import RenderOptions
 from adp.core.render.render import Rendered, Renderer
@@ -109,9 +108,9 @@ def plain(chat: Chat, found: Rendered, *, exact: bool = True) -> Any:
         for row in found.rows
     ]
     notes = {key: count for key, count in found.notes.items() if key != OTHER}
-    # A text with a special token or a mark hides where the prompt of its step ends.
+    # A text with a special token hides where the prompt of its step ends.
     words = [message.text + (message.reasoning or "") for message in chat.messages]
-    if exact and not any(token in text for text in words for token in (CLOSE, "<|", "<think>")):
+    if exact and not any(token in text for text in words for token in ("<|", "<think>")):
         notes[OTHER] = found.notes[OTHER]
     return rows, found.steps, found.trained, found.lost, notes, found.rejected
 

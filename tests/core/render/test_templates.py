@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from adp.core.render.options import RenderOptions
-from adp.core.render.render import Renderer
+from adp.core.render.prepare import SYSTEM_DROPPED
+from adp.core.render.render import WORDS_DROPPED, Renderer
 from tests.core.render.families import renderer, template, tokenizer
-from tests.core.render.talks import TALKS
+from tests.core.render.talks import OSLO, PARIS, TALKS, agent, chat, system, tool, user
 
 # arguments, and letters for: text beside calls (w), results (r), tools (t), system (s), parallel
 # calls (p), roles that take turns (a), short ids (i); then reasoning.
@@ -126,3 +127,91 @@ def test_reasoning_that_is_not_written_is_noted() -> None:
     assert found.notes["steps whose reasoning the template drops"] == 1
     found = renderer("qwen3").chat(TALKS["reasoning and tools"])
     assert not found.notes["steps whose reasoning the template drops"]
+
+
+def test_a_call_after_words_that_nothing_ends() -> None:
+    """DeepSeek's prompt and its later calls have nothing in common after the user's words."""
+    talk = chat(
+        *(user("a"), agent("", PARIS), tool("sunny", "call_1"), agent("Sunny.")),
+        *(user("b"), agent("", OSLO), tool("rain", "call_2"), agent("Rain.")),
+        tools=True,
+    )
+    found = renderer("deepseekv3").chat(talk)
+    assert found.trained == found.steps == 4
+    words = [row.text[start:end] for row in found.rows for _, start, end in row.spans]
+    assert any(text.startswith("\n<\uff5ctool▁call▁begin") and "Oslo" in text for text in words)
+
+
+NO_PROMPT_IN_COMMON = """\
+{%- for m in messages %}
+    {{- '<|im_start|>' + m.role + '\\n' + m.content }}
+    {{- ('<|im_end|>\\n' if not loop.last else '</s>') if m.role == 'assistant' }}
+    {{- ('<|im_end|>\\n' if not loop.last else '</s>') if m.role == 'user' }}
+{%- endfor %}
+{%- if add_generation_prompt %}{{- '<|im_start|>assistant\\n' }}{% endif %}"""
+
+
+def test_what_ends_the_turn_of_a_user_is_not_trained() -> None:
+    """Another token ends the last turn, so nothing tells where the model begins."""
+    made = renderer("qwen2_5", "bytes", RenderOptions(chat_template=NO_PROMPT_IN_COMMON))
+    found = made.chat(chat(user("one"), agent("Alpha"), user("two"), agent("Beta")))
+    assert found.trained + sum(found.lost.values()) == found.steps == 2
+    for row in found.rows:
+        assert not any(row.text[start:end].startswith("<|im_end|>") for _, start, end in row.spans)
+
+
+LATER = [
+    *[("qwen2_5", 0), ("qwen3", 0), ("deepseekv3", 0), ("nemotron_3_nano", 0)],
+    *[("gptoss", 1), ("deepseek_r1_distill", 1)],
+]
+
+
+@pytest.mark.parametrize(("name", "dropped"), LATER)
+def test_a_later_system_message_that_is_dropped_is_noted(name: str, dropped: int) -> None:
+    talk = chat(
+        *(system("First rule."), user("a"), agent("Alpha")),
+        *(system("Other rule."), user("b"), agent("Beta")),
+    )
+    found = renderer(name).chat(talk)
+    assert found.trained == 2
+    assert found.notes[SYSTEM_DROPPED] == dropped
+    text = found.rows[-1].text
+    assert ("First rule." in text) + ("Other rule." in text) == 2 - dropped
+    assert not renderer(name).chat(TALKS["turns"]).notes[SYSTEM_DROPPED]
+
+
+def test_a_template_in_which_roles_take_turns_drops_a_system_message() -> None:
+    talk = chat(system("First."), user("a"), system("Other."), user("b"), agent("Beta"))
+    found = renderer("cohere").chat(talk)
+    assert found.trained == 1
+    assert "Other." not in found.rows[0].text
+    assert found.notes[SYSTEM_DROPPED] == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "dropped"),
+    [
+        ("glm4moe", "X<think>a</think>b", 1),
+        ("qwen3", "X<think>a</think>b", 1),
+        ("qwen3", "<think>a</think>b", 0),
+        ("qwen2_5", "X<think>a</think>b", 0),
+        ("qwen3", "  a \n\n b ", 0),
+    ],
+)
+def test_words_that_are_dropped_are_noted(name: str, text: str, dropped: int) -> None:
+    found = renderer(name).chat(chat(user("q"), agent(text)))
+    assert found.trained == 1
+    assert found.notes[WORDS_DROPPED] == dropped
+
+
+@pytest.mark.parametrize("name", ["deepseekv3", "deepseek_r1_distill"])
+def test_words_that_hide_where_they_begin_are_lost_or_noted(name: str) -> None:
+    found = renderer(name).chat(chat(user("q"), agent("X</think>y")))
+    assert found.trained + sum(found.lost.values()) == found.steps == 1
+    assert found.notes[WORDS_DROPPED] == found.trained
+
+
+@pytest.mark.parametrize("name", ["qwen3", "gptoss", "glm4moe", "mistral", "granite", "gemma4_v5"])
+def test_words_that_are_written_are_not_noted(name: str) -> None:
+    for talk in TALKS.values():
+        assert not renderer(name).chat(talk).notes[WORDS_DROPPED]

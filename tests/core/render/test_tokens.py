@@ -160,6 +160,48 @@ def test_words_are_cut_as_the_tokenizer_cuts_them(name: str, text: str) -> None:
     assert list(zip(found.starts.tolist(), found.ends.tolist(), strict=True)) == expected.offsets
 
 
+ODD: dict[str, dict[str, Any]] = {
+    "no unknown token": {},
+    "unknown token": {"unk_token": "<unk>"},
+    "unknown tokens as one": {"unk_token": "<unk>", "fuse_unk": True},
+    "suffix": {"end_of_word_suffix": "</w>"},
+    "prefix": {"continuing_subword_prefix": "##"},
+}
+
+
+@cache
+def odd(name: str) -> Encoder:
+    """A byte-level BPE that lacks characters, or whose tokens have more than they stand for."""
+    values = ODD[name]
+    backend = Tokenizer(models.BPE(**values))
+    backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    own = {key: text for key, text in values.items() if key.endswith("fix")}
+    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet()) if own else []
+    trainer = trainers.BpeTrainer(
+        **{"vocab_size": 700 if own else 60, "special_tokens": ["<unk>"], **own},
+        initial_alphabet=alphabet,
+        show_progress=False,
+    )
+    backend.train_from_iterator(["the quick brown fox", "Hello hello"] * 3, trainer)
+    backend.add_tokens([AddedToken(text, normalized=False) for text in _RAW])
+    from transformers import PreTrainedTokenizerFast
+
+    return Encoder(PreTrainedTokenizerFast(tokenizer_object=backend))
+
+
+@pytest.mark.parametrize("name", ODD)
+@given(text=WRITTEN)
+@settings(max_examples=50)
+def test_odd_models_are_left_to_the_library(name: str, text: str) -> None:
+    encoder = odd(name)
+    for one in (text, f"<|a|>{text} the quick {{brown}} fox @ 12# zebra</t>"):
+        expected = encoder._backend.encode(one, add_special_tokens=False)
+        found = encoder.encode(one)
+        assert found.ids.tolist() == expected.ids
+        places = zip(found.starts.tolist(), found.ends.tolist(), strict=True)
+        assert list(places) == expected.offsets
+
+
 @pytest.mark.parametrize(
     "pattern",
     [r"\p{P}+", r"\w+", r"(?<=a)b", r"^a", r"[[:alpha:]]+", r"[\S]+", r"\p{Han}", r"[a&&b]"],

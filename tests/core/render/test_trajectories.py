@@ -182,7 +182,7 @@ def test_weights_and_masks() -> None:
 def test_an_infinite_weight_is_not_trained() -> None:
     found = renderer("qwen2_5").trajectory(trajectory(USER, {"loss_weight": float("inf")}, {}))
     assert found.steps == 2
-    assert found.lost == {"the weight of the step is no finite number": 1}
+    assert found.lost == {"the weight of the step is too large": 1}
 
 
 @pytest.mark.parametrize("boundary", ["replace", "truncate", "append"])

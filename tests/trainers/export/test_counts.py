@@ -24,7 +24,8 @@ CASES = {
         {"form": "tokens"},
         {"form": "tokens", "weights": True},
         {"form": "tokens", "weights": True, "expand": True},
-        {"form": "tokens", "weights": True, "max_length": 400, "window": "sliding"},
+        {"form": "tokens", "weights": True, "max_length": 240, "window": "sliding"},
+        {"form": "tokens", "weights": True, "max_length": 200},
     ],
     "trl-prompt-completion": [{}, {"expand": True}, {"expand": True, "fractions": "ones"}],
     "trl-kto": [{"expand": True, "fractions": "ones"}],
@@ -33,6 +34,7 @@ CASES = {
         {"expand": True, "fractions": "ones"},
         {"expand": True, "fractions": "ones", "tools": "text"},
         {"tools": "text", "unfit": "leave_out"},
+        {"unfit": "leave_out", "fractions": "ones"},
     ],
 }
 """Exporters with their options."""
@@ -114,7 +116,11 @@ def test_all_of_a_plain_store_is_trained(tmp_path):
     store = write_runs(tmp_path / "store", [plain, plain])
     for name, several in CASES.items():
         for number, options in enumerate(several):
-            if name == "trl-kto" or (name == "alpaca" and "tools" not in options):
+            if (
+                "max_length" in options
+                or name == "trl-kto"
+                or (name == "alpaca" and "tools" not in options)
+            ):
                 continue
             if name == "trl-prompt-completion" and "expand" not in options:
                 continue
@@ -122,8 +128,17 @@ def test_all_of_a_plain_store_is_trained(tmp_path):
             model = "tiny" if name.endswith("tokens") else None
             report = export_rows(store, name.split()[0], str(out), options, model=model)
             assert len(trained_words(out, name)) == report.in_rows
-            assert report.in_rows + sum(report.left_out.values()) == 6
-            assert "window" in options or report.in_rows == 6
+            assert report.in_rows == 6
+
+
+def test_chats_with_calls_are_no_alpaca(tmp_path):
+    plain = Run((Turn("user"), Turn(), Turn("user"), Turn()))
+    calls = Run((Turn("user"), Turn(calls=1), Turn(), Turn("user"), Turn()))
+    store = write_runs(tmp_path / "store", [plain, calls])
+    report = export_rows(store, "alpaca", str(tmp_path / "out"))
+    assert (report.rows, report.in_store, report.in_rows) == (1, 5, 2)
+    assert list(report.left_out.values()) == [3]
+    assert len(trained_words(tmp_path / "out", "alpaca")) == 2
 
 
 @pytest.mark.parametrize(

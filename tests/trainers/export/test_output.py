@@ -15,7 +15,7 @@ from adp.trainers.export.run import export_rows
 from adp_schema.builder import Origin, RowBuilder
 from adp_schema.errors import EmptyResultError, OutputExistsError, UsageError
 from tests.stores import write_store
-from tests.trainers.export.agent_runs import Run, Turn, write_runs
+from tests.trainers.export.agent_runs import Run, Turn, word, write_runs
 
 PLAIN = Run((Turn("user"), Turn(calls=1), Turn()))
 
@@ -31,6 +31,28 @@ def test_the_same_export_has_the_same_bytes(tmp_path, name):
         export_rows(store, name, str(tmp_path / out))
     assert files(tmp_path / "a") == files(tmp_path / "b")
     assert {"README.md", "export.json", "train.jsonl"} == set(files(tmp_path / "a"))
+
+
+def test_runs_of_one_task_are_one_prompt(tmp_path):
+    first = Turn("user", says="hello")
+    described = [Run((first, Turn())), Run((first, Turn(), Turn())), Run((Turn("user"), Turn()))]
+    store = write_runs(tmp_path / "store", described)
+    report = export_rows(store, "trl-grpo", str(tmp_path / "out"))
+    assert (report.rows, report.in_store, report.in_rows) == (2, 3, 2)
+    assert report.left_out == {"a repeat of an earlier row": 1}
+
+
+def test_segments_are_chatml(tmp_path):
+    store = write_runs(tmp_path / "store", [Run((Turn("user"), Turn(weight=0.0), Turn()))])
+    export_rows(store, "chatml", str(tmp_path / "out"), {"form": "text"})
+    (row,) = map(json.loads, (tmp_path / "out" / "train.jsonl").read_text().splitlines())
+    *_, trained, rest = row["segments"]
+    assert trained == {"label": True, "text": f"did {word(0, 2)}<|im_end|>"}
+    assert rest == {"label": False, "text": "\n"}
+    whole = "".join(each["text"] for each in row["segments"])
+    roles = [part.partition("\n")[0] for part in whole.split("<|im_start|>")[1:]]
+    assert roles == ["system", "user", "assistant", "assistant"]
+    assert whole.count("<|im_end|>\n") == 4
 
 
 def test_what_is_there_is_kept(tmp_path):

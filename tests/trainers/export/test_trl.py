@@ -177,12 +177,13 @@ def test_prompts_and_completions_train_each_step(tmp_path, store, tokenizer, mod
     found = []
     for row in trainer.train_dataset:
         own = [label for label in row["labels"] if label != IGNORED]
-        assert own[-1:] == end
-        found.append(own[:-1])
+        assert own[-1:] == row["input_ids"][-1:] == end
+        found.append((row["input_ids"][:-1], own[:-1]))
     wanted = []
     for ids, labels in rendered(store):
         steps = "".join("x" if label != IGNORED else " " for label in labels)
-        wanted += [ids[part.start() : part.end()] for part in re.finditer("x+", steps)]
+        for part in re.finditer("x+", steps):
+            wanted.append((ids[: part.end()], ids[part.start() : part.end()]))
     assert found == wanted
     assert trainer.train().training_loss > 0
 

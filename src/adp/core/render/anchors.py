@@ -3,28 +3,93 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import Any
 
-from adp.core.render.template import Plain
+from adp.core.render.template import Plain, TemplateRefusalError
 
-FIRST, LAST, CLOSE = "\ue000", "\ue002", "\ue001"
-"""Characters of private use: a mark is the first or second, a message's number, and the third."""
+_PRIVATE = range(0xE000, 0xF900)
+"""Characters of private use; Unicode gives them no meaning."""
 
-_MARK = re.compile(f"([{FIRST}{LAST}])([0-9]+){CLOSE}")
+_TAKEN = re.compile(r"[\ue000-\uf8ff]")
 _LEADING = re.compile(r"\s*(?:<[^<>\s]{1,40}>\s*)*")
 _TAG = re.compile(r"<[^<>\s]{1,40}>")
+
+_END = sys.maxsize
 
 VARIANTS = 32
 """Texts that are remembered for one form."""
 
 
-def with_marks(messages: Sequence[Plain]) -> list[Plain]:
+@dataclass(frozen=True, slots=True)
+class Marks:
+    """Three characters that stand nowhere in a chat.
+
+    A mark with a number is the first or second of them, the number, and the third.
+
+    Attributes:
+        first: where the words of a message begin.
+        last: where they end.
+        close: ends a mark with a number.
+    """
+
+    first: str
+    last: str
+    close: str
+
+    def pattern(self) -> re.Pattern[str]:
+        """Finds marks with a number."""
+        return re.compile(f"([{self.first}{self.last}])([0-9]+){self.close}")
+
+    def within(self, text: str) -> bool:
+        """Whether one of the characters stands in a text."""
+        return self.first in text or self.last in text or self.close in text
+
+
+def free_marks(*values: Any) -> Marks:
+    """Characters of private use that stand nowhere in some values.
+
+    Args:
+        values: texts, and lists and objects of texts.
+
+    Raises:
+        TemplateRefusalError: there are none.
+    """
+    taken: set[str] = set()
+    for text in _texts(values):
+        if not text.isascii():
+            taken.update(_TAKEN.findall(text))
+    free = (chr(code) for code in _PRIVATE if chr(code) not in taken)
+    found = [char for char, _ in zip(free, range(3), strict=False)]
+    if len(found) < 3:
+        raise TemplateRefusalError("the chat uses all characters of private use (U+E000 to U+F8FF)")
+    return Marks(*found)
+
+
+def _texts(value: Any) -> Iterable[str]:
+    """All texts in a value, with the keys of objects."""
+    left = [value]
+    while left:
+        one = left.pop()
+        if isinstance(one, str):
+            yield one
+        elif isinstance(one, dict):
+            left += one
+            left += one.values()
+        elif isinstance(one, (list, tuple)):
+            left += one
+
+
+def with_marks(messages: Sequence[Plain], marks: Marks) -> list[Plain]:
     """Messages with marks around the words of each. Where there are no words, there is no mark."""
-    return [_marked(message, str(index)) for index, message in enumerate(messages)]
+    return [_marked(message, str(index), marks) for index, message in enumerate(messages)]
 
 
-def _marked(message: Plain, number: str) -> Plain:
-    first, last = FIRST + number + CLOSE, LAST + number + CLOSE
+def _marked(message: Plain, number: str, marks: Marks) -> Plain:
+    first, last = marks.first + number + marks.close, marks.last + number + marks.close
     marked = {**message}
     for key in ("content", "reasoning_content", "thinking"):
         text = message.get(key)
@@ -41,9 +106,9 @@ def _marked(message: Plain, number: str) -> Plain:
     return marked
 
 
-def without_marks(text: str) -> str:
+def without_marks(text: str, marks: Marks) -> str:
     """A text from which all marks are taken out."""
-    return _MARK.sub("", text)
+    return marks.pattern().sub("", text)
 
 
 def _words(text: str) -> tuple[int, int]:
@@ -65,38 +130,67 @@ class Anchors:
     Args:
         text: the render.
         marked: the render with marks.
+        marks: the marks.
 
     Attributes:
         sound: whether both are equal but for the marks.
     """
 
-    def __init__(self, text: str, marked: str) -> None:
-        self.sound = FIRST not in text and LAST not in text
+    def __init__(self, text: str, marked: str, marks: Marks) -> None:
+        self.sound = not marks.within(text)
         self._at: dict[int, int] = {}
         self._next: dict[int, tuple[int, int]] = {}
         self._before: dict[int, tuple[int, bool]] = {}
+        self._marks: list[tuple[int, int]] = []
         if self.sound:
-            self._read(text, marked)
+            self._read(text, marked, marks)
 
-    def _read(self, text: str, marked: str) -> None:
+    def _read(self, text: str, marked: str, marks: Marks) -> None:
         pieces = []
         done = size = 0
         before = (0, True)
         newest = -1
-        for found in _MARK.finditer(marked):
+        for found in marks.pattern().finditer(marked):
             piece = marked[done : found.start()]
             pieces.append(piece)
             done, size = found.end(), size + len(piece)
             kind, number = found.group(1), int(found.group(2))
-            if kind == FIRST and number not in self._at:
+            self._marks.append((number, size))
+            if kind == marks.first and number not in self._at:
                 self._at[number] = size
                 self._before[number] = before
                 if newest >= 0:
                     self._next[newest] = (number, size)
                 newest = number
-            before = (size, kind == LAST)
+            before = (size, kind == marks.last)
         pieces.append(marked[done:])
         self.sound = "".join(pieces) == text
+
+    def hold(self, places: Sequence[tuple[int, int]], owners: Sequence[int]) -> bool:
+        """Whether parts of the render lie where their messages do.
+
+        No mark of an earlier message may come after the begin of a part, and none of a later
+        one before its end.
+
+        Args:
+            places: first and last character of each part, in order.
+            owners: index of the message of each part, in order.
+        """
+        last: dict[int, int] = {}
+        first: dict[int, int] = {}
+        for number, place in self._marks:
+            last[number] = max(place, last.get(number, 0))
+            first[number] = min(place, first.get(number, place))
+        size = max(last, default=-1) + 1
+        # Where all messages before one end, and where those after it begin.
+        ends = [0, *accumulate((last.get(number, 0) for number in range(size)), max)]
+        behind = (first.get(number, _END) for number in reversed(range(size)))
+        begins = [*accumulate(behind, min)][::-1]
+        begins += [_END] * (max(owners, default=0) + 2 - size)
+        return all(
+            ends[min(owner, size)] <= start and end <= begins[owner + 1]
+            for (start, end), owner in zip(places, owners, strict=True)
+        )
 
     def at(self, index: int) -> int | None:
         """Where the words of a message begin."""

@@ -19,13 +19,13 @@ holds already are context in the later one, and have no weight there.
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
+from adp.core.render.arguments import object_of, tools_of, whole_text
 from adp_schema.model import Observation, Step, ToolCall, Trajectory
 from adp_schema.parts import JOINT, resolve
 
@@ -33,6 +33,9 @@ Role = Literal["system", "user", "assistant", "tool"]
 
 MEDIA_MARK = "[{kind}]"
 """What stands in the text for an image or a sound."""
+
+LARGEST = 3.4028234e38
+"""Weights are stored as float32."""
 
 _LIFTED = re.compile(r"adp-media:([\w.+-]+)/[\w.+-]+;[0-9a-f]{32}")
 
@@ -237,8 +240,8 @@ class _Reader:
         if not weight > 0:
             return 0.0
         self._found.steps += 1
-        if math.isinf(weight):
-            self._found.untrained["the weight of the step is no finite number"] += 1
+        if weight > LARGEST:
+            self._found.untrained["the weight of the step is too large"] += 1
             return 0.0
         return weight
 
@@ -269,13 +272,13 @@ class _Reader:
             return Call(name, {}, "{}", call_id)
         if call.arguments is not None:
             text = self._plain(call.arguments)
-            value, valid = _object(text)
+            value, valid = object_of(text)
             return Call(name, value if valid else text, text, call_id, valid)
         raw = self._plain(call.arguments_raw)
         if call.arguments_kind == "text":
             inner = {"code" if call.kind == "code" else "input": raw}
             return Call(name, inner, json.dumps(inner, ensure_ascii=False), call_id)
-        value, valid = _object(raw)
+        value, valid = object_of(raw)
         return Call(name, value if valid else raw, raw, call_id, valid)
 
     def _result(self, item: Observation, index: int) -> None:
@@ -322,6 +325,7 @@ class _Reader:
         """A text in which lifted images are marks."""
         if not text:
             return ""
+        text = whole_text(text)
         if "adp-media:" not in text:
             return text
         text, count = _LIFTED.subn(lambda found: MEDIA_MARK.format(kind=found.group(1)), text)
@@ -351,41 +355,3 @@ class _CallIds:
     def answered(self, item: Observation) -> tuple[str, str | None] | None:
         """Id and tool of the call that a result answers; None when it answers none."""
         return self._names.get((item.call_step, item.call))
-
-
-def _object(text: str) -> tuple[Any, bool]:
-    """The value of a JSON text, and whether it is an object."""
-    try:
-        value = json.loads(text)
-    except (ValueError, RecursionError):
-        return None, False
-    return value, isinstance(value, dict)
-
-
-def tools_of(text: str | None, notes: Counter[str]) -> tuple[dict[str, Any], ...]:
-    """The tools on offer, each as ``{"type": "function", "function": {...}}``.
-
-    Args:
-        text: the column ``tools``.
-        notes: counts what is no tool.
-    """
-    try:
-        found = json.loads(text or "[]")
-    except (ValueError, RecursionError):
-        found = None
-    if not isinstance(found, list):
-        notes["lists of tools that cannot be read"] += 1
-        return ()
-    tools = []
-    for tool in found:
-        inner = tool.get("function", tool) if isinstance(tool, dict) else None
-        if not isinstance(inner, dict) or not isinstance(inner.get("name"), str):
-            notes["tools without a name"] += 1
-        elif "function" in tool:
-            tools.append({"type": "function", **tool})
-        else:
-            bare = {key: value for key, value in tool.items() if key != "type"}
-            if "parameters" not in bare and "input_schema" in bare:
-                bare["parameters"] = bare.pop("input_schema")
-            tools.append({"type": "function", "function": bare})
-    return tuple(tools)

@@ -27,7 +27,8 @@ class WindowCost:
         rows: all rows.
         drop: share of the trained tokens that are lost when rows that are too long are dropped.
         keep_start: share of them that is lost when these are cut after the last step that fits.
-        alone: share of them in steps that are longer than the window by themselves.
+        sliding: share of them that no window can hold, about: in steps that are longer than the
+            window together with what stands before the first trained step.
     """
 
     tokens: int
@@ -35,7 +36,7 @@ class WindowCost:
     rows: int
     drop: float
     keep_start: float
-    alone: float
+    sliding: float
 
 
 @dataclass(frozen=True)
@@ -61,8 +62,9 @@ def lengths_of(files: list[Path]) -> Lengths:
     """
     lengths: list[Any] = [np.empty(0, np.int64)]
     trained: list[Any] = [np.empty(0, np.int64)]
-    # One entry a trained step: length of its row, end of the step in it, tokens of the step.
-    steps: list[Any] = [np.empty((0, 3), np.int64)]
+    # One entry a trained step: length of its row, end of the step in it, tokens of the step,
+    # tokens before the first trained step of the row.
+    steps: list[Any] = [np.empty((0, 4), np.int64)]
     for path in files:
         file = pq.ParquetFile(path)
         for group in range(file.num_row_groups):
@@ -82,24 +84,29 @@ def lengths_of(files: list[Path]) -> Lengths:
 
 
 def _steps(step: Any, lengths: Any) -> Any:
-    """Row length, end in the row and number of tokens of each trained step."""
+    """Row length, end in the row, number of tokens of each trained step, and those before all."""
     row = np.repeat(np.arange(len(lengths)), lengths)
     begins = np.concatenate([[0], np.cumsum(lengths)[:-1]]) if len(lengths) else np.empty(0)
     place = np.arange(len(step)) - np.repeat(begins, lengths)
     kept = step >= 0
     row, step, place = row[kept], step[kept], place[kept]
     if not len(row):
-        return np.empty((0, 3), np.int64)
+        return np.empty((0, 4), np.int64)
     new = np.concatenate([[True], (row[1:] != row[:-1]) | (step[1:] != step[:-1])])
     first = np.flatnonzero(new)
     last = np.concatenate([first[1:], [len(row)]]) - 1
     counts = last - first + 1
-    return np.stack([lengths[row[first]], place[last].astype(np.int64) + 1, counts], axis=1)
+    before = place[first].astype(np.int64)
+    opens = np.concatenate([[True], row[first][1:] != row[first][:-1]])
+    heads = before[opens][np.cumsum(opens) - 1]
+    ends = place[last].astype(np.int64) + 1
+    return np.stack([lengths[row[first]], ends, counts, heads], axis=1)
 
 
 def _cost(window: int, length: Any, weight: Any, steps: Any) -> WindowCost:
     whole = max(int(weight.sum()), 1)
     fits = length <= window
+    alone = (steps[:, 0] > window) & (steps[:, 2] + steps[:, 3] > window)
     late = (steps[:, 0] > window) & (steps[:, 1] > window)
     return WindowCost(
         tokens=window,
@@ -107,7 +114,7 @@ def _cost(window: int, length: Any, weight: Any, steps: Any) -> WindowCost:
         rows=len(length),
         drop=float(weight[~fits].sum() / whole),
         keep_start=float(steps[late, 2].sum() / whole),
-        alone=float(steps[steps[:, 2] > window, 2].sum() / whole),
+        sliding=float(steps[alone, 2].sum() / whole),
     )
 
 

@@ -22,6 +22,8 @@ def load_tokenizer(model: str, *, trust_remote_code: bool = False) -> Any:
     """
     if model == NAME and not Path(model).exists():
         return tiny_tokenizer()
+    if not Path(model).exists() and (model.startswith((".", "/", "~")) or model.count("/") > 1):
+        raise UsageError(f"there is no folder {model}; give that of a model, or a name on the Hub")
     try:
         from transformers import AutoTokenizer
     except ImportError as error:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from adp.core.render.anchors import LAST, Anchors, without_marks
+from adp.core.render.anchors import Anchors
 from adp.core.render.forms import Surroundings, form_of
 from adp.core.render.sampled import Memory
 from adp.core.render.spans import Render, Span, last_render
@@ -70,8 +70,7 @@ class _Finder:
         self._memory = memory
         self._around = Surroundings([form_of(message) for message in speller.messages])
         self._marked = speller.marked(last)
-        anchors = Anchors(self._text, speller.anchored(last)) if self._marked is None else None
-        self._anchors = anchors if anchors is not None and anchors.sound else None
+        self._anchors = speller.anchors(last) if self._marked is None else None
 
     def find(self, index: int) -> tuple[int, int] | None:
         """Start and end of a message; None when it is not there."""
@@ -105,10 +104,7 @@ class _Finder:
         """What the prompt of a message says after the words of the message before."""
         key = self._around.prompt_key(index)
         if key not in self._memory.prompts:
-            marked = self._speller.anchored(index - 1, prompt=True) if index else ""
-            place = marked.rfind(LAST)
-            text = without_marks(marked[place:]) if place >= 0 else None
-            self._memory.prompts[key] = text
+            self._memory.prompts[key] = self._speller.asked(index)
         return self._memory.prompts[key]
 
     def _end(self, index: int, at: int, words_end: int, limit: int) -> int:

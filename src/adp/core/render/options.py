@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import json
+from datetime import date
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 Window = Literal["drop", "keep_start", "keep_ends", "sliding"]
+RESERVED = frozenset({"messages", "tools", "documents", "add_generation_prompt", "strftime_now"})
+"""What templates are given in any case."""
+
 Reasoning = Literal["keep", "strip", "last_turn"]
 
 
@@ -36,7 +41,9 @@ class RenderOptions(BaseModel):
         "result, for templates that take one call a message.",
     )
     max_length: int | None = Field(
-        default=None, ge=8, description="Tokens of a row; null: no limit."
+        default=None,
+        ge=8,
+        description="Tokens of a row. null: no limit; training takes that of the model tiny alone.",
     )
     window: Window = Field(
         default="drop",
@@ -82,6 +89,38 @@ class RenderOptions(BaseModel):
         description="At how many steps it is checked that the row begins with what the model "
         "would see there: at those that may differ by their form, or at all.",
     )
+
+    @field_validator("branches", mode="before")
+    @classmethod
+    def _several(cls, value: Any) -> Any:
+        """One kind may stand alone."""
+        return (value,) if isinstance(value, str) else value
+
+    @field_validator("date", mode="before")
+    @classmethod
+    def _day(cls, value: Any) -> Any:
+        """YAML reads a date as one."""
+        return value.isoformat() if isinstance(value, date) else value
+
+    @field_validator("date")
+    @classmethod
+    def _real_day(cls, value: str) -> str:
+        date.fromisoformat(value)
+        return value
+
+    @field_validator("template_options")
+    @classmethod
+    def _plain(cls, value: dict[str, Any]) -> dict[str, Any]:
+        taken = sorted(RESERVED & value.keys())
+        if taken:
+            raise ValueError(f"{', '.join(taken)}: these names are given to the template anyway")
+        try:
+            same = json.loads(json.dumps(value, allow_nan=False)) == value
+        except (TypeError, ValueError):
+            same = False
+        if not same:
+            raise ValueError("values are plain JSON: texts, numbers, true, false, null, lists")
+        return value
 
     @model_validator(mode="after")
     def _fit(self) -> RenderOptions:

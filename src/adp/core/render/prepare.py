@@ -13,6 +13,12 @@ from adp.core.render.options import Reasoning, RenderOptions
 from adp.core.render.template import Forms, TemplateRefusalError
 from adp_schema.parts import JOINT
 
+SYSTEM_DROPPED = "messages of the system that the template drops"
+"""The note that counts them. It may be the first ones that are dropped, or the later ones."""
+
+REASONING_DROPPED = "steps whose reasoning the template drops"
+"""The note that counts them."""
+
 TOOLS_TEXT = """\
 # Tools
 
@@ -66,7 +72,7 @@ def _reason(chat: Chat, wanted: Reasoning, forms: Forms, notes: Counter[str]) ->
     if not any(message.reasoning for message in chat.messages):
         return chat
     if forms.reasoning is None and wanted != "strip":
-        notes["steps whose reasoning the template drops"] += sum(
+        notes[REASONING_DROPPED] += sum(
             bool(message.reasoning) for message in chat.messages if message.weight
         )
         wanted = "strip"
@@ -96,6 +102,9 @@ def _check(chat: Chat, forms: Forms, notes: Counter[str]) -> None:
         raise TemplateRefusalError(
             f"the chat template drops the text of a message that has calls; {other}"
         )
+    if forms.system and not forms.later_system:
+        told = [message.role == "system" for message in chat.messages]
+        notes[SYSTEM_DROPPED] += sum(told) - (sum(told) > 0 and told[0])
     if chat.tools and not forms.tools:
         notes["chats whose tools on offer the template does not write"] += 1
 
@@ -235,6 +244,12 @@ def choose(chats: Sequence[Chat], train: str, untrained: Counter[str]) -> Iterat
             untrained[reason] += len(before) - len(own)
         if own:
             yield chat.weigh(own)
+
+
+def said_in(text: str, words: str) -> bool:
+    """Whether words stand in a text; templates may change the white space between them."""
+    core = words.strip()
+    return core in text or "".join(core.split()) in "".join(text.split())
 
 
 def plain_tools(chat: Chat) -> list[dict[str, Any]]:

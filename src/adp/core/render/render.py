@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from adp.core.render.chat import Chat, chats_of
+from adp.core.render.chat import Chat, Message, chats_of
 from adp.core.render.model import load_tokenizer
 from adp.core.render.one_row import one_row
 from adp.core.render.options import RenderOptions
-from adp.core.render.prepare import choose, plain_tools, prepare
+from adp.core.render.prepare import REASONING_DROPPED, choose, plain_tools, prepare, said_in
 from adp.core.render.sampled import Memory
 from adp.core.render.spans import Render, Span, renders
 from adp.core.render.speller import Speller
@@ -26,6 +26,9 @@ from adp.core.render.template import ChatTemplate, TemplateRefusalError
 from adp.core.render.tokens import Encoder, Tokens
 from adp.core.render.windows import fit
 from adp_schema.model import Trajectory
+
+WORDS_DROPPED = "trained steps of which the template drops words"
+"""The note that counts them: what stands of them in the chat is trained."""
 
 IGNORED = -100
 """Label of a token that is not trained; what torch's cross entropy leaves out."""
@@ -227,9 +230,8 @@ class Renderer:
             weights[first:stop] = message.weight
             steps[first:stop] = message.step
             found.notes["tokens across the edge of a step, not trained"] += across
-            thought = (message.reasoning or "").strip()
-            dropped = thought not in render.text[span.start : span.end]
-            found.notes["steps whose reasoning the template drops"] += dropped
+            if span.start < span.end:
+                found.notes += _dropped(message, render.text[span.start : span.end])
         found.notes = +found.notes
         if not weights.any():
             return
@@ -248,6 +250,14 @@ class Renderer:
                 spans=tuple(_characters(chat, render.spans)),
             )
         )
+
+
+def _dropped(message: Message, text: str) -> Counter[str]:
+    """What of a trained message does not stand in its text."""
+    names = (call.name for call in message.calls)
+    whole = all(said_in(text, words) for words in (message.text, *names))
+    thought = said_in(text, message.reasoning or "")
+    return Counter({REASONING_DROPPED: not thought, WORDS_DROPPED: not whole})
 
 
 def _characters(chat: Chat, spans: tuple[Span, ...]) -> Iterator[tuple[int, int, int]]:

@@ -14,10 +14,11 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import nullcontext
-from dataclasses import dataclass, field
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -30,100 +31,20 @@ from adp.core.progress import Progress, Silent
 from adp.core.render.lean import load_lean, save_lean
 from adp.core.render.options import RenderOptions
 from adp.core.render.render import Rendered, Renderer, Row
+from adp.core.render.report import MANIFEST, RenderReport, read_report
+from adp.core.render.table import LOST, rows_table
 from adp.core.shards import manifest_hash
 from adp.core.staged import StagedRun, versions
-from adp_schema.errors import EmptyResultError
+from adp_schema.errors import EmptyResultError, OutputExistsError, UsageError
 from adp_schema.ids import digest
 from adp_schema.manifest import write_atomic
 from adp_schema.store import Store
 
-MANIFEST = "render.json"
-
-ROWS = pa.schema(
-    [
-        pa.field("trajectory_id", pa.string()),
-        pa.field("seq", pa.int64()),
-        pa.field("segment", pa.int32()),
-        pa.field("window", pa.int32()),
-        pa.field("input_ids", pa.list_(pa.int32())),
-        pa.field("labels", pa.list_(pa.int32())),
-        pa.field("loss_weights", pa.list_(pa.float32())),
-        pa.field("step_index", pa.list_(pa.int32())),
-        pa.field("context_cut", pa.bool_()),
-        pa.field("length", pa.int32()),
-        pa.field("trained", pa.int32()),
-    ]
-)
-"""Columns of the rows."""
-
-LOST = pa.schema(
-    [
-        pa.field("trajectory_id", pa.string()),
-        pa.field("seq", pa.int64()),
-        pa.field("reason", pa.string()),
-        pa.field("steps", pa.int32()),
-    ]
-)
-"""Columns of what was lost."""
+RENDERING = 1
+"""Raised when the same input gives other rows, so that caches are made anew."""
 
 JOB_ROWS = 8000
 """Steps and observations that one job renders, about."""
-
-
-@dataclass
-class RenderReport:
-    """What was rendered.
-
-    Attributes:
-        folder: where it is.
-        trajectories: trajectories that were looked at.
-        rows: rows written.
-        tokens: their tokens.
-        trained_tokens: tokens under the loss.
-        longest: tokens of the longest row.
-        fractional: whether a weight is neither 0 nor 1.
-        steps: steps that have a weight in the store.
-        trained: steps that are trained in a row.
-        lost: reason -> number of the other ones.
-        notes: what was written differently, or drifts -> how often.
-        branches: branches that were left out.
-        tokenizer: hash of the tokenizer.
-        template: hash of the chat template and of what it was given.
-        store: hash of the store's manifest.
-        key: names the content: store, tokenizer, template, options and versions.
-        cached: whether it was there already.
-    """
-
-    folder: str = ""
-    trajectories: int = 0
-    rows: int = 0
-    tokens: int = 0
-    trained_tokens: int = 0
-    longest: int = 0
-    fractional: bool = False
-    steps: int = 0
-    trained: int = 0
-    lost: Counter[str] = field(default_factory=Counter)
-    notes: Counter[str] = field(default_factory=Counter)
-    branches: int = 0
-    tokenizer: str = ""
-    template: str = ""
-    store: str = ""
-    key: str = ""
-    cached: bool = False
-
-    def files(self) -> list[Path]:
-        """The files of rows, in order."""
-        return sorted(Path(self.folder, "rows").glob("part-*.parquet"))
-
-    def take(self, facts: dict[str, Any]) -> None:
-        """Add the counts of a job."""
-        self.longest = max(self.longest, facts.pop("longest"))
-        self.fractional = self.fractional or facts.pop("fractional")
-        self.lost += Counter(facts.pop("lost"))
-        self.notes += Counter(facts.pop("notes"))
-        for name, value in facts.items():
-            setattr(self, name, getattr(self, name) + value)
 
 
 @dataclass(frozen=True)
@@ -182,11 +103,14 @@ def render_store(
         OutputExistsError: the folder holds something else.
         UsageError: the model has no tokenizer that can be used.
     """
+    if workers is not None and workers < 1:
+        raise UsageError("the number of workers is 1 or more")
     options = options or RenderOptions()
     renderer = Renderer.load(model, options)
     members, branches = _members(store, options, splits)
     key = {
-        "store": manifest_hash(store) if store.journal is None else digest(repr(members).encode()),
+        "rendering": RENDERING,
+        "store": _content(store),
         "tokenizer": renderer.encoder.digest,
         "template": renderer.template.digest,
         "options": options.model_dump(mode="json"),
@@ -195,40 +119,99 @@ def render_store(
     }
     name = digest(json.dumps(key, sort_keys=True).encode())
     folder = Path(out) if out is not None else cache_folder() / name
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    # Two runs may want the same rows at once; a folder of one's own is not shared.
-    lock = FileLock(folder.with_name(f".{folder.name}.lock")) if out is None else nullcontext()
-    with lock:
+    report = RenderReport(
+        folder=str(folder),
+        branches=branches,
+        tokenizer=renderer.encoder.digest,
+        template=renderer.template.digest,
+        store=str(key["store"]),
+        key=name,
+    )
+    fresh = not folder.exists()
+    with _alone(folder, keep=out is None):
         found = read_report(folder)
-        if found is not None and found.key == name:
+        if found is not None and found.key == name and found.whole():
             found.cached = True
             return found
-        run = StagedRun(str(folder), {"render": name}, workers)
-        tokenizer = run.scratch / "tokenizer.json"
-        save_lean(renderer.tokenizer, tokenizer)
-        told = (str(tokenizer), options.model_dump_json(), str(folder))
-        _loaded.clear()
-        _loaded[told[:2]] = renderer
-        report = RenderReport(
-            folder=str(folder),
-            branches=branches,
-            tokenizer=renderer.encoder.digest,
-            template=renderer.template.digest,
-            store=str(key["store"]),
-            key=name,
-        )
-        done = run.shards(list(_jobs(store, members, told)), work, Done.parse, progress or Silent())
-        for one in done:
-            report.take(dict(one.facts))
+        if out is None:
+            _make_room(folder)
+        # What is appended while it is read must not be seen by some of the workers only.
+        run = StagedRun(str(folder), {"render": name}, 1 if store.journal else workers)
+        told = _tell(run, renderer)
+        _stores[store.root] = store
+        try:
+            jobs = list(_jobs(store, members, (*told, str(folder))))
+            for one in run.shards(jobs, work, Done.parse, progress or Silent()):
+                report.take(dict(one.facts))
+        finally:
+            _stores.clear()
+            _loaded.clear()
         if not report.rows:
             run.drop()
+            if fresh or out is None:
+                shutil.rmtree(folder, ignore_errors=True)
             raise EmptyResultError(_nothing(report))
-        plain = {**vars(report), "folder": "", "lost": dict(sorted(report.lost.items()))}
-        plain |= {"notes": dict(sorted(report.notes.items())), "made_from": key}
-        write_atomic(folder / MANIFEST, json.dumps(plain, indent=2) + "\n")
+        _finish(report, folder, key)
         run.end()
-        _loaded.clear()
     return report
+
+
+def _tell(run: StagedRun, renderer: Renderer) -> tuple[str, str]:
+    """Write the tokenizer for the workers; its file, and the options as JSON."""
+    tokenizer = run.scratch / "tokenizer.json"
+    save_lean(renderer.tokenizer, tokenizer)
+    told = (str(tokenizer), renderer.options.model_dump_json())
+    _loaded[told] = renderer
+    return told
+
+
+@contextmanager
+def _alone(folder: Path, *, keep: bool) -> Iterator[None]:
+    """Let no other run write into the folder meanwhile; in the cache, two may want the same rows.
+
+    Args:
+        folder: the folder.
+        keep: leave the lock file there.
+
+    Raises:
+        OutputExistsError: nothing can be written there.
+    """
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        lock = FileLock(folder.with_name(f".{folder.name}.lock"))
+        lock.acquire()
+    except OSError as error:
+        raise OutputExistsError(f"cannot write to {folder.parent}: {error.strerror}") from error
+    try:
+        yield
+    finally:
+        if not keep:
+            Path(lock.lock_file).unlink(missing_ok=True)
+        lock.release()
+
+
+def _content(store: Store) -> str:
+    """A hash of what a store holds; of a growing one, of what it holds now."""
+    if store.journal is None:
+        return manifest_hash(store)
+    told = [store.manifest.text(), *sorted(store.journal.files)]
+    told += [digest(Path(path).read_bytes()) for _, path in sorted(store.journal.files.items())]
+    return digest(json.dumps(told).encode("utf-8", "surrogatepass"))
+
+
+def _make_room(folder: Path) -> None:
+    """Remove what a cache holds under a name, unless it is a run that can go on."""
+    if folder.exists() and not (folder / ".run" / "plan.json").is_file():
+        shutil.rmtree(folder)
+
+
+def _finish(report: RenderReport, folder: Path, key: dict[str, Any]) -> None:
+    """Write what was made."""
+    files = sorted((folder / "rows").glob("part-*.parquet"))
+    report.parts = {path.name: path.stat().st_size for path in files}
+    plain = {**vars(report), "folder": "", "lost": dict(sorted(report.lost.items()))}
+    plain |= {"notes": dict(sorted(report.notes.items())), "made_from": key}
+    write_atomic(folder / MANIFEST, json.dumps(plain, indent=2) + "\n")
 
 
 def _nothing(report: RenderReport) -> str:
@@ -236,17 +219,6 @@ def _nothing(report: RenderReport) -> str:
         return "no trajectory was selected, so there is nothing to render"
     reasons = "; ".join(f"{count:,} steps: {why}" for why, count in report.lost.most_common(3))
     return f"not a single step can be trained ({reasons or 'no step of the agent has a weight'})"
-
-
-def read_report(folder: Path) -> RenderReport | None:
-    """The report of what a folder holds; None when it holds nothing that is finished."""
-    path = folder / MANIFEST
-    if not path.is_file():
-        return None
-    plain = json.loads(path.read_text(encoding="utf-8"))
-    plain.pop("made_from")
-    plain |= {"folder": str(folder), "lost": Counter(plain["lost"])}
-    return RenderReport(**{**plain, "notes": Counter(plain["notes"])})
 
 
 def cache_folder() -> Path:
@@ -297,6 +269,9 @@ def _jobs(
             seqs, size, index = [], 0, index + 1
 
 
+_stores: dict[str, Store] = {}
+"""The store that this process was given, by its path."""
+
 _loaded: dict[tuple[str, str], Renderer] = {}
 """The renderer that this process works with."""
 
@@ -313,7 +288,7 @@ def work(job: Job) -> Done:
     """Render the trajectories of a job and write their rows."""
     renderer = _renderer(job.tokenizer, job.options)
     renderer.forget()
-    store = Store.open(job.root)
+    store = _stores.get(job.root) or Store.open(job.root)
     report: Counter[str] = Counter()
     lost: Counter[str] = Counter()
     notes: Counter[str] = Counter()
@@ -349,25 +324,6 @@ def _gone(trajectory_id: str | None, seq: int | None, found: Rendered) -> list[d
         {"trajectory_id": trajectory_id, "seq": seq, "reason": reason, "steps": count}
         for reason, count in sorted(found.lost.items())
     ]
-
-
-def rows_table(rows: Sequence[Row]) -> pa.Table:
-    """Rows as an Arrow table with the columns `ROWS`."""
-    columns: list[pa.Array] = []
-    for name in ("trajectory_id", "seq", "segment", "window"):
-        columns.append(pa.array([getattr(row, name) for row in rows], ROWS.field(name).type))
-    lengths = np.array([len(row.input_ids) for row in rows], np.int32)
-    offsets = pa.array(np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32))
-    for name in ("input_ids", "labels", "loss_weights", "step_index"):
-        kind = ROWS.field(name).type
-        empty = np.empty(0, kind.value_type.to_pandas_dtype())
-        values = np.concatenate([empty, *(getattr(row, name) for row in rows)])
-        columns.append(pa.ListArray.from_arrays(offsets, pa.array(values, kind.value_type)))
-    columns.append(pa.array([row.context_cut for row in rows], pa.bool_()))
-    columns.append(pa.array(lengths))
-    trained = [int(np.count_nonzero(row.loss_weights)) for row in rows]
-    columns.append(pa.array(trained, pa.int32()))
-    return pa.Table.from_arrays(columns, schema=ROWS)
 
 
 def _write(job: Job, kind: str, table: pa.Table) -> None:

@@ -25,7 +25,6 @@ from itertools import accumulate
 from adp.core.render.anchors import Anchors, keep, recall
 from adp.core.render.forms import Form, Surroundings, form_of
 from adp.core.render.speller import Speller
-from adp.core.render.template import TemplateRefusalError
 
 FAR, NEAR = 200, 12
 """Characters between the words of two messages that are compared; and those before a span that
@@ -103,7 +102,6 @@ class Sampler:
         said = [form[0] == "assistant" for form in self._forms]
         self._numbers = [0, *accumulate(said)]
         self._sure = self._looked = False
-        self._anchors: tuple[int, Anchors | None] = (-1, None)
 
     def places(self, left: Sequence[int]) -> dict[int, Place]:
         """Where messages stand in the render up to the last of them, if they fit it.
@@ -145,7 +143,7 @@ class Sampler:
     def span(self, last: int) -> tuple[int, int, bool]:
         """Start and end of a message in the render that it ends, and whether its prompt fits."""
         key = self._around.key(last, last)
-        ready = self._anchors[0] == last or self._chat.marks
+        ready = self._chat.anchored == last or self._chat.marks
         if ready and not self._sure and self._memory.fits.get(key) is True:
             marked = self._chat.marked(last)
             if marked is not None:
@@ -188,16 +186,6 @@ class Sampler:
         self._memory.fits[self._around.key(index, last)] = None
         return False
 
-    def _read(self, last: int) -> Anchors | None:
-        """The marks in a render; None when they change it."""
-        if self._anchors[0] != last:
-            try:
-                anchors = Anchors(self._chat.whole(last), self._chat.anchored(last))
-                self._anchors = last, anchors if anchors.sound else None
-            except TemplateRefusalError:
-                self._anchors = last, None
-        return self._anchors[1]
-
     def _guess(self, index: int, last: int) -> Place | None:
         """Where a message that fits stands."""
         if self._chat.marks:
@@ -213,7 +201,7 @@ class Sampler:
         return start, end
 
     def _start(self, index: int, last: int) -> int | None:
-        anchors = self._read(last)
+        anchors = self._chat.anchors(last)
         at = None if anchors is None else anchors.at(index)
         if at is None or not index:
             return None
@@ -237,7 +225,7 @@ class Sampler:
         return forms, self._chat.whole(last)[bound:at] if whole else None
 
     def _end(self, index: int, last: int) -> int | None:
-        anchors = self._read(last)
+        anchors = self._chat.anchors(last)
         after = None if anchors is None else anchors.next(index)
         if after is None:
             return None
@@ -254,7 +242,7 @@ class Sampler:
             memory.fits[key] = None
         if place is None or self._chat.marks or not anchored:
             return
-        anchors = self._read(last)
+        anchors = self._chat.anchors(last)
         at = None if anchors is None else anchors.at(index)
         if anchors is None or at is None:
             return

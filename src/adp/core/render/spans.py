@@ -22,6 +22,9 @@ from dataclasses import dataclass
 from adp.core.render.sampled import Memory, Sampler
 from adp.core.render.speller import Speller
 
+MORE_ROWS = "rows more, because the template rewrites history"
+"""The note that counts them."""
+
 
 @dataclass(frozen=True, slots=True)
 class Span:
@@ -79,7 +82,7 @@ def renders(
         done = {span.index for span in render.spans}
         left = [index for index in left if index not in done]
     if len(found) > 1:
-        notes["rows more, because the template rewrites history"] += len(found) - 1
+        notes[MORE_ROWS] += len(found) - 1
     return found[::-1]
 
 

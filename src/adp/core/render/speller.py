@@ -6,11 +6,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from adp.core.render.anchors import with_marks
-from adp.core.render.template import ChatTemplate, Plain, common
-
-FIRST, LAST = "\ue000", "\ue001"
-"""Characters of private use: where a message's own words begin, and where those before it end."""
+from adp.core.render.anchors import Anchors, Marks, free_marks, with_marks, without_marks
+from adp.core.render.template import ChatTemplate, Plain, TemplateRefusalError, common
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +55,10 @@ class Speller:
         self._prompts: dict[int, str] = {}
         self._wholes: dict[int, str] = {}
         self._marked: dict[int, list[tuple[int, int]]] = {}
+        self._parts: dict[int, list[tuple[int, int]] | None] = {}
         self._own: dict[int, Own] = {}
+        self._marks: Marks | None = None
+        self._anchors: tuple[int, Anchors | None] = (-1, None)
 
     @property
     def messages(self) -> Sequence[Plain]:
@@ -69,6 +69,16 @@ class Speller:
     def marks(self) -> bool:
         """Whether the template marks what the model generates."""
         return self._template.marks
+
+    def _free(self) -> Marks:
+        """Marks that stand nowhere in the chat and the template.
+
+        Raises:
+            TemplateRefusalError: there are none.
+        """
+        if self._marks is None:
+            self._marks = free_marks(self._messages, self._tools, self._template.texts)
+        return self._marks
 
     def prompt(self, index: int) -> str:
         """What the model sees before it writes a message."""
@@ -87,8 +97,10 @@ class Speller:
         Templates cannot write an empty chat, or write it without what begins every other one. But
         what the model begins with is known.
         """
-        marked = self._template.render([_with_first(self._messages[0])], self._tools)
-        head, told = marked[: max(marked.find(FIRST), 0)], self._template.forms.prompt
+        marks = self._free()
+        marked = self._template.render([_with_first(self._messages[0], marks)], self._tools)
+        place = -1 if marks.within(self.whole(0)) else marked.find(marks.first)
+        head, told = marked[: max(place, 0)], self._template.forms.prompt
         count = len(told)
         while count and told[:count] not in head:
             count -= 1
@@ -106,19 +118,34 @@ class Speller:
         return self._wholes[index]
 
     def marked(self, index: int) -> list[tuple[int, int]] | None:
-        """What the template marks in `whole`: one part for each assistant, else None."""
+        """What the template marks in `whole`: one part for each assistant, else None.
+
+        Each part must lie where its message does: a template may mark one turn twice and another
+        one not at all, or mark what users say.
+        """
         self.whole(index)
+        if index not in self._parts:
+            self._parts[index] = self._owned(index)
+        return self._parts[index]
+
+    def _owned(self, index: int) -> list[tuple[int, int]] | None:
         found = self._marked.get(index)
         if found is None:
             return None
-        said = sum(message["role"] == "assistant" for message in self._messages[: index + 1])
-        if len(found) > said:
+        said = [number for number in range(index + 1) if self._assistant(number)]
+        if len(found) > len(said):
             found = _joined(found)
-        return found if len(found) == said else None
+        if len(found) != len(said):
+            return None
+        anchors = self.anchors(index)
+        return found if anchors is not None and anchors.hold(found, said) else None
+
+    def _assistant(self, index: int) -> bool:
+        return bool(self._messages[index]["role"] == "assistant")
 
     def turn(self, index: int) -> int:
         """How many assistants' messages come before one."""
-        return sum(message["role"] == "assistant" for message in self._messages[:index])
+        return sum(map(self._assistant, range(index)))
 
     def own(self, index: int) -> Own:
         """The render that ends with a message, and where the message stands in it."""
@@ -173,9 +200,31 @@ class Speller:
         own = self.own(index)
         return (own.start, own.end) if text[: own.end] == own.text[: own.end] else None
 
-    def anchored(self, index: int, *, prompt: bool = False) -> str:
-        """The chat up to a message, with marks around the words of all messages."""
-        return self._template.render(with_marks(self._messages[: index + 1]), self._tools, prompt)
+    def anchors(self, index: int) -> Anchors | None:
+        """Where the words of messages begin in `whole`; None when marks would change it."""
+        if self._anchors[0] != index:
+            try:
+                marks = self._free()
+                marked = with_marks(self._messages[: index + 1], marks)
+                text = self._template.render(marked, self._tools)
+                anchors = Anchors(self.whole(index), text, marks)
+                self._anchors = index, anchors if anchors.sound else None
+            except TemplateRefusalError:
+                self._anchors = index, None
+        return self._anchors[1]
+
+    @property
+    def anchored(self) -> int:
+        """The message up to which `anchors` are known without another render; -1 for none."""
+        return self._anchors[0]
+
+    def asked(self, index: int) -> str | None:
+        """What the prompt of a message says after the words of the messages before it."""
+        marks = self._free()
+        before = with_marks(self._messages[:index], marks)
+        text = self._template.render(before, self._tools, prompt=True) if index else ""
+        place = text.rfind(marks.last)
+        return without_marks(text[place:], marks) if place >= 0 else None
 
     @property
     def told(self) -> str:
@@ -192,24 +241,32 @@ class Speller:
             The first character, -1 when it cannot be told; and whether all of the prompt's end
             stands before it.
         """
-        marked = [*self._messages[:index], _with_first(self._messages[index])]
+        marks, whole = self._free(), self.whole(index)
+        if marks.within(whole):
+            return -1, False
+        marked = [*self._messages[:index], _with_first(self._messages[index], marks)]
         if not index:
             return common(prompt, self._template.render(marked, self._tools)), False
-        marked[index - 1] = _with_last(marked[index - 1])
+        marked[index - 1] = _with_last(marked[index - 1], marks)
         asked = self._template.render(marked[:index], self._tools, prompt=True)
         text = self._template.render(marked, self._tools)
-        there, here = asked.rfind(LAST), text.rfind(LAST, 0, max(text.find(FIRST), 0))
+        there = asked.rfind(marks.last)
+        here = text.rfind(marks.last, 0, max(text.find(marks.first), 0))
         if there < 0 or here < 0:
             return -1, False
         tail = text[here + 1 :]
-        count = common(asked[there + 1 :], tail)
-        count = self.cut(tail, count)
-        whole = self.whole(index)
+        count = self.cut(tail, common(asked[there + 1 :], tail))
+        if not count and not self._open(marked[:index], marks):
+            return -1, False
         if whole[: here + count] != text[:here] + text[here + 1 : here + 1 + count]:
             return -1, False
         return here + count, prompt == asked[:there] + asked[there + 1 :] and (
             len(asked) == there + 1 + count
         )
+
+    def _open(self, marked: Sequence[Plain], marks: Marks) -> bool:
+        """Whether nothing ends the turn of the last message, so what follows is another's."""
+        return self._template.render(marked, self._tools).endswith(marks.last)
 
     def cut(self, text: str, count: int) -> int:
         """What two texts have in common, without a special token that both only begin.
@@ -252,27 +309,28 @@ def _joined(places: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
     return found
 
 
-def _with_first(message: Plain) -> Plain:
+def _with_first(message: Plain, marks: Marks) -> Plain:
     """A message whose own words begin with a mark."""
     marked: Plain = {**message}
     for key in ("content", "reasoning_content", "thinking"):
         if marked.get(key):
-            marked[key] = FIRST + marked[key]
+            marked[key] = marks.first + marked[key]
     if marked.get("tool_calls"):
         marked["tool_calls"] = [
-            {**call, "function": {**call["function"], "name": FIRST + call["function"]["name"]}}
+            {**call, "function": {**function, "name": marks.first + function["name"]}}
             for call in marked["tool_calls"]
+            for function in [call["function"]]
         ]
     return marked
 
 
-def _with_last(message: Plain) -> Plain:
+def _with_last(message: Plain, marks: Marks) -> Plain:
     """A message whose own words end with a mark."""
     if message.get("tool_calls"):
         *rest, last = message["tool_calls"]
-        function = {**last["function"], "name": last["function"]["name"] + LAST}
+        function = {**last["function"], "name": last["function"]["name"] + marks.last}
         return {**message, "tool_calls": [*rest, {**last, "function": function}]}
     text = message.get("content") or ""
     core = len(text.rstrip())
     # Templates may strip the white space at the end.
-    return {**message, "content": text[:core] + LAST + text[core:]}
+    return {**message, "content": text[:core] + marks.last + text[core:]}

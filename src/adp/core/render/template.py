@@ -41,6 +41,7 @@ class Forms:
         results: whether it writes messages of tools.
         tools: whether it writes the tools on offer.
         system: whether it takes a system message.
+        later_system: whether it writes a system message in the middle of a chat, and the first one.
         parallel: whether it takes several calls in one message.
         alternates: whether it refuses two messages of the user in a row.
         short_ids: whether ids of calls must be nine letters or digits.
@@ -56,6 +57,7 @@ class Forms:
     results: bool = False
     tools: bool = False
     system: bool = False
+    later_system: bool = False
     parallel: bool = False
     alternates: bool = False
     short_ids: bool = False
@@ -268,6 +270,9 @@ def probe(render: Render, special: re.Pattern[str]) -> Forms:
     with_text = trial.write(_USER, {**one, "content": "probe words"}, results[0], tools=True)
     parallel = trial.write(_USER, both, *results, tools=True)
     told = {"role": "system", "content": "probe system"}
+    later = {"role": "system", "content": "probe later"}
+    systems = trial.either(told, _USER, _ANSWER, later, _USER)
+    systems = systems or trial.either(told, _USER, later, _USER)
     return Forms(
         arguments=arguments,
         empty=empty,
@@ -275,6 +280,7 @@ def probe(render: Render, special: re.Pattern[str]) -> Forms:
         results="probe result 0" in trial.write(_USER, one, results[0], tools=True),
         tools="probe_tool" in trial.write(_USER, tools=True),
         system="probe system" in trial.either(told, _USER),
+        later_system="probe system" in systems and "probe later" in systems,
         parallel="probe value 0" in parallel and "probe value 1" in parallel,
         alternates=not trial.either(_USER, _USER, _ANSWER) and bool(trial.either(_USER, _ANSWER)),
         short_ids=short,

@@ -137,18 +137,35 @@ def _largest(count: int, fits: Callable[[int], bool], guess: int | None = None) 
     return low
 
 
+def _groups(chat: Chat) -> list[list[int]]:
+    """The trained messages, those of one step together: a step is cut in two nowhere."""
+    groups: list[list[int]] = []
+    for index in chat.trained():
+        if groups and chat.messages[groups[-1][0]].step == chat.messages[index].step:
+            groups[-1].append(index)
+        else:
+            groups.append([index])
+    return groups
+
+
 def _keep_start(chat: Chat, limit: int, measure: Measure, sizes: _Sizes) -> Fitted:
-    trained = chat.trained()
-    guess = sizes.guess([(0, index + 1) for index in trained], 0, limit)
-    kept = _largest(len(trained), lambda n: measure(_upto(chat, trained[n - 1])) <= limit, guess)
-    if not kept:
-        return Fitted(None, _steps(chat, trained))
-    return Fitted(_upto(chat, trained[kept - 1]), _steps(chat, trained[kept:]))
+    groups = _groups(chat)
+    guess = sizes.guess([(0, group[-1] + 1) for group in groups], 0, limit)
+    kept = _largest(len(groups), lambda n: measure(_upto(chat, groups[n - 1][-1])) <= limit, guess)
+    lost = _steps(chat, [group[0] for group in groups[kept:]])
+    return Fitted(_upto(chat, groups[kept - 1][-1]) if kept else None, lost)
 
 
 def _starts(chat: Chat) -> list[int]:
-    """Where the end of a chat may begin: at messages of assistants."""
-    return [index for index, message in enumerate(chat.messages) if message.role == "assistant"]
+    """Where the end of a chat may begin: at the first messages of an assistant's steps."""
+    starts: list[int] = []
+    before: int | None = None
+    for index, message in enumerate(chat.messages):
+        if message.role == "assistant":
+            if message.step != before:
+                starts.append(index)
+            before = message.step
+    return starts
 
 
 def _keep_ends(chat: Chat, limit: int, measure: Measure, sizes: _Sizes) -> Fitted:
@@ -166,39 +183,44 @@ def _keep_ends(chat: Chat, limit: int, measure: Measure, sizes: _Sizes) -> Fitte
 def _sliding(
     chat: Chat, limit: int, overlap: float, measure: Measure, sizes: _Sizes
 ) -> Iterator[Fitted]:
-    """Windows that train every message once; each may begin with steps of the one before."""
-    trained = chat.trained()
+    """Windows that train every step once; each may begin with steps of the one before."""
+    groups = _groups(chat)
     starts = _starts(chat)
     first = True
-    while trained:
-        begin = trained[0]
+    while groups:
+        own = groups[0][0]
+        begin = own
         if not first:
             begin = _earlier(chat, starts, begin, int(limit * overlap), measure, sizes)
         begin = head_of(chat) if first else begin
-        window, count = _window(chat, begin, trained, limit, measure, sizes)
-        if not count and begin != trained[0]:
-            window, count = _window(chat, trained[0], trained, limit, measure, sizes)
+        window, count = _window(chat, begin, groups, limit, measure, sizes)
+        if not count and begin != own:
+            window, count = _window(chat, own, groups, limit, measure, sizes)
         first = False
-        if not count:
-            yield Fitted(None, _steps(chat, trained[:1]))
-            trained = trained[1:]
-            continue
-        assert window is not None
-        yield Fitted(window)
-        trained = trained[count:]
+        if window is None:
+            yield Fitted(None, _steps(chat, [own]))
+        else:
+            yield Fitted(window)
+        groups = groups[max(count, 1) :]
 
 
 def _window(
-    chat: Chat, begin: int, trained: Sequence[int], limit: int, measure: Measure, sizes: _Sizes
+    chat: Chat,
+    begin: int,
+    groups: Sequence[Sequence[int]],
+    limit: int,
+    measure: Measure,
+    sizes: _Sizes,
 ) -> tuple[Chat | None, int]:
-    """The longest window from a message on, and how many messages it trains."""
+    """The longest window from a message on, and how many steps it trains."""
 
     def upto(count: int) -> Chat:
-        return _tail(chat.weigh(trained[:count]), begin, trained[count - 1] + 1)
+        wanted = [index for group in groups[:count] for index in group]
+        return _tail(chat.weigh(wanted), begin, wanted[-1] + 1)
 
     head = min(head_of(chat), begin)
-    guess = sizes.guess([(begin, index + 1) for index in trained], head, limit)
-    count = _largest(len(trained), lambda n: measure(upto(n)) <= limit, guess)
+    guess = sizes.guess([(begin, group[-1] + 1) for group in groups], head, limit)
+    count = _largest(len(groups), lambda n: measure(upto(n)) <= limit, guess)
     return (upto(count), count) if count else (None, 0)
 
 

@@ -23,6 +23,7 @@ Ints = np.ndarray[Any, np.dtype[np.int32]]
 KNOWN_WORDS, KNOWN_CHARACTERS = 100_000, 2_000_000
 """Words that are remembered, and their characters."""
 
+_ODD = ("unk_token", "end_of_word_suffix", "continuing_subword_prefix")
 _HARMLESS = ("NFC", "NFD", "NFKC", "NFKD")
 _GPT2 = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
 _CLASSES = {
@@ -84,6 +85,9 @@ def _expression(tokenizer: dict[str, Any]) -> str | None:
     model = tokenizer.get("model") or {}
     if model.get("type") != "BPE" or model.get("dropout") or pre is None:
         return None
+    # With these, a token may stand for fewer or more characters than it has.
+    if any(model.get(key) for key in _ODD):
+        return None
     parts = pre["pretokenizers"] if pre["type"] == "Sequence" else [pre]
     last = parts[-1] if parts else {}
     if last.get("type") != "ByteLevel" or last.get("add_prefix_space"):
@@ -127,10 +131,22 @@ class Words:
         """
         expression = _expression(tokenizer)
         pattern = None if expression is None else ascii_pattern(expression)
-        return None if pattern is None else cls(backend, pattern)
+        if pattern is None:
+            return None
+        words = cls(backend, pattern)
+        # Whatever an expression may hold that was misunderstood: then it shows here.
+        text = _trial()
+        found = words.placed(text)
+        if found is None:
+            return None
+        right = backend.encode(text, add_special_tokens=False)
+        ids, sizes = found
+        ends = np.cumsum(sizes)
+        places = list(zip((ends - sizes).tolist(), ends.tolist(), strict=True))
+        return words if ids.tolist() == right.ids and places == right.offsets else None
 
     def ids(self, text: str) -> Ints | None:
-        """Token ids of an ASCII text; None when its words are not all of it."""
+        """Token ids of an ASCII text; None when it cannot be done."""
         words = self._cut(text)
         return None if words is None else _joined(self._ids, words)
 
@@ -140,7 +156,7 @@ class Words:
         return None if words is None else (_joined(self._ids, words), _joined(self._sizes, words))
 
     def _cut(self, text: str) -> list[str] | None:
-        """The words, which are known then."""
+        """The words, which are known then; None when they or their tokens are not all of it."""
         words: list[str] = self._find(text)
         if sum(map(len, words)) != len(text):
             return None
@@ -148,17 +164,32 @@ class Words:
             self._ids.clear()
             self._sizes.clear()
             self._characters = 0
-        for word in filterfalse(self._ids.__contains__, set(words)):
-            self._learn(word)
-        return words
+        new = filterfalse(self._ids.__contains__, set(words))
+        return words if all(map(self._learn, new)) else None
 
-    def _learn(self, word: str) -> None:
-        """Split a word. A character of a token stands for a byte, and so for one of the word."""
+    def _learn(self, word: str) -> bool:
+        """Split a word. A character of a token stands for a byte, and so for one of the word.
+
+        Returns:
+            Whether the tokens are all of the word; a model may lack a character.
+        """
         (mapped, _), *_ = self._bytes.pre_tokenize_str(word)
         found = self._model.tokenize(mapped)
+        sizes = tuple(len(token.value) for token in found)
+        if sum(sizes) != len(word):
+            return False
         self._ids[word] = tuple(token.id for token in found)
-        self._sizes[word] = tuple(len(token.value) for token in found)
+        self._sizes[word] = sizes
         self._characters += len(word)
+        return True
+
+
+def _trial() -> str:
+    """All ASCII characters after one another, and what expressions make exceptions for."""
+    characters = [*map(chr, range(32, 127)), "\n", "\t", "\r", "\x00", "\x1f"]
+    pairs = [one + other for one in characters for other in characters]
+    words = ["I'll we've THEY'RE it's 'd 'M 1234567 12,345.678 a  b   c\n\n  d \r\n\t\te  "]
+    return "".join([*pairs, *words, "".join(f" {pair}x" for pair in pairs)])
 
 
 def _joined(known: dict[str, tuple[int, ...]], words: list[str]) -> Ints:

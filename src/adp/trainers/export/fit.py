@@ -24,6 +24,7 @@ _ANY = Forms(
     results=True,
     tools=True,
     system=True,
+    later_system=True,
     parallel=True,
     reasoning="field",
 )

@@ -38,7 +38,9 @@ class KtoOptions(PairOptions, MessageOptions):
         "threshold), or the sides of pairs (chosen is true, rejected false).",
     )
     threshold: float | None = Field(
-        default=None, description="reward: the smallest reward whose steps are desirable."
+        allow_inf_nan=False,
+        default=None,
+        description="reward: the smallest reward whose steps are desirable.",
     )
 
     @model_validator(mode="after")

@@ -1,0 +1,141 @@
+"""The page ``docs/chat-templates.md``: what each chat template takes, and where its rows drift.
+
+It is made from the templates that TRL ships and those of the tests. Without TRL there is nothing
+to make it from, so the page that is there is kept.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from adp.core.render.render import Renderer
+from tests.core.render.families import OWN, files, renderer, trl_folder
+from tests.core.render.talks import TALKS
+from tools.markdown import NOTE, cell
+
+PAGE = Path(__file__).resolve().parent.parent / "docs" / "chat-templates.md"
+
+SHOWN = {
+    "turns": "three turns of the user",
+    "tool with words": "two calls with words, in one turn",
+    "reasoning turns": "two turns with reasoning",
+    "reasoning and tools": "two turns with reasoning and calls",
+}
+"""Conversations of the table of rows."""
+
+PICTURES = ("idefics3", "llava_next", "smolvlm")
+
+INTRO = """\
+A model's own chat template decides how a conversation is written. Templates differ in what they
+take; nothing says which, so `adp` tries each one out on small conversations before it renders. This
+is what it finds out about the templates that TRL {version} ships, and about four that are written
+in the manner of Mistral, Granite and Hermes 2 Pro.
+
+What a template cannot write is not dropped without a word: the conversation is refused, with what
+to do instead (`tools: text`, `parallel_calls: split`), or what is left out is counted in the notes.
+"""
+
+FORMS = """\
+- *arguments*: how the arguments of calls are given; `-`: it writes no calls.
+- *words*: whether it writes the text of a message that has calls.
+- *results*, *tools*, *system*: whether it writes results of tools, the tools on offer, a message of
+  the system. Without *system*, these words go before those of the user.
+- *parallel*: whether it writes several calls of one message.
+- *turns*: `strict` when it refuses two messages of the user in a row; they are joined.
+- *reasoning*: `field` when it has a place for it, `inline` when it is given as text between
+  `<think>` tags, `-` when it drops all of it.
+- *marks*: whether it marks what the model generates (`{% generation %}`).
+"""
+
+ROWS = """\
+A row is exact when the model sees, before each trained step, what it will see at inference. Where a
+template rewrites history (it leaves out earlier reasoning, or ends the last turn with another
+token), one row cannot be exact for all steps, so there are several, and each step is trained in one
+of them. `history: one_row` gives one row instead.
+
+A number is that of the rows; `*`: at some steps the prompt at inference is another one in any case,
+because the template writes the answer without the prompt's end (such as `<think>`); `+`: some
+messages are put after their prompt, because the template rewrites what came before them. `-`: the
+conversation is refused.
+"""
+
+TRL = """\
+TRL masks by the marks of a template (`assistant_only_loss`), and swaps in a template of its own for
+those that it knows. Given the same template with marks, our labels are TRL's, token for token, on
+rows that do not drift. The tests compare all that TRL ships. What is different:
+
+- `diffusion_gemma_training`: it marks a turn with calls in several parts, so marks cannot be told
+  apart by message; then the span goes from the prompt to the end of the turn.
+- Of a last character that several tokens make (bytes of a line end in a SentencePiece vocabulary),
+  TRL trains the first token alone; here all of them are trained.
+- A token that reaches over the edge of a span is trained by TRL and not here; it is counted.
+- Without marks, the line end after the end-of-turn token is not trained: the model never writes it.
+  TRL's own templates mark it.
+- TRL writes one row however the template rewrites history, and trains masked steps too.
+"""
+
+
+def templates_page() -> str:
+    """The page; the one that is there when TRL is not installed."""
+    if trl_folder() is None:
+        return PAGE.read_text(encoding="utf-8")
+    from importlib.metadata import version
+
+    names = [name for name in _names() if not name.startswith(PICTURES)]
+    lines = ["# Chat templates", "", NOTE, "", INTRO.format(version=version("trl")), ""]
+    lines += ["## What they take", "", FORMS, "", *_forms(names), "", "## Rows", "", ROWS, ""]
+    lines += [*_rows(names), "", "## TRL's masks", "", TRL]
+    return "\n".join(lines).replace("\n\n\n", "\n\n").rstrip() + "\n"
+
+
+def _names() -> list[str]:
+    own = {path.stem for path in OWN.glob("*.jinja")}
+    more = os.environ.get("ADP_CHAT_TEMPLATES")
+    other = {path.stem for path in Path(more).glob("*.jinja")} if more else set()
+    return sorted({name for name in files() if not name.endswith("_training")} - (other - own))
+
+
+def _forms(names: list[str]) -> Iterator[str]:
+    columns = ("template", "arguments", "words", "results", "tools", "system", "parallel")
+    yield _line(*columns, "turns", "reasoning", "marks")
+    yield "|---" * 10 + "|"
+    for name in names:
+        made = renderer(name)
+        found = made.template.forms
+        abilities = (
+            found.text_with_calls,
+            found.results,
+            found.tools,
+            found.system,
+            found.parallel,
+        )
+        yield _line(
+            f"`{name}`",
+            found.arguments or "-",
+            *("yes" if able else "-" for able in abilities),
+            "strict" if found.alternates else "",
+            found.reasoning or "-",
+            "yes" if made.template.marks else "",
+        )
+
+
+def _rows(names: list[str]) -> Iterator[str]:
+    yield _line("template", *SHOWN.values())
+    yield "|---" * (1 + len(SHOWN)) + "|"
+    for name in names:
+        yield _line(f"`{name}`", *(_count(renderer(name), title) for title in SHOWN))
+
+
+def _count(made: Renderer, title: str) -> str:
+    found = made.chat(TALKS[title])
+    if found.rejected is not None:
+        return "-"
+    other = found.notes["steps whose prompt at inference is another one"]
+    moved = found.notes["steps put after their prompt, which the template rewrites later"]
+    return f"{len(found.rows)}{'*' if other else ''}{'+' if moved else ''}"
+
+
+def _line(*words: str) -> str:
+    return "| " + " | ".join(map(cell, words)) + " |"
