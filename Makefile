@@ -15,7 +15,7 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test test-slow test-all-pythons check bench fuzz docs golden clean
+.PHONY: help venv demo test test-slow test-all-pythons check bench gpu-bench fuzz docs golden clean
 .PHONY: lint types layers spelling sizes docs-fresh oracle-tests formats-report
 
 help: ## List the targets
@@ -69,6 +69,9 @@ docs-fresh: $(INSTALLED)
 
 bench: $(INSTALLED) ## Measure speed and memory
 	$(BIN)/python benchmarks/run.py
+
+gpu-bench: $(INSTALLED) ## Measure training on a GPU, ours against plain TRL (16 GB of disk)
+	$(BIN)/python benchmarks/gpu_train.py
 
 fuzz: $(INSTALLED) ## Change small records at random, 20,000 times a format, and look for losses
 	$(BIN)/python -m tests.fuzz --out benchmarks/results/fuzz.json

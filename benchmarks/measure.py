@@ -140,10 +140,10 @@ def spread(values: Sequence[float], digits: int = 3) -> dict[str, Any]:
     }
 
 
-def machine() -> dict[str, Any]:
-    """What the numbers were measured on."""
+def machine(packages: Sequence[str] = PACKAGES) -> dict[str, Any]:
+    """What the numbers were measured on, with the versions of some packages."""
     versions = {}
-    for name in PACKAGES:
+    for name in packages:
         try:
             versions[name] = version(name)
         except PackageNotFoundError:

@@ -18,6 +18,7 @@ NAMES = (
     "start",
     "query",
     "redact",
+    "render",
     "convert",
     "framing",
     "growing",

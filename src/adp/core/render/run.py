@@ -28,6 +28,7 @@ import pyarrow.parquet as pq
 from filelock import FileLock
 
 from adp.core.progress import Progress, Silent
+from adp.core.render.lean import load_lean, save_lean
 from adp.core.render.options import RenderOptions
 from adp.core.render.render import Rendered, Renderer, Row
 from adp.core.render.report import MANIFEST, RenderReport, read_report
@@ -54,7 +55,7 @@ class Job:
     size: int
     root: str
     seqs: tuple[int, ...]
-    model: str
+    tokenizer: str
     options: str
     out: str
 
@@ -106,8 +107,6 @@ def render_store(
         raise UsageError("the number of workers is 1 or more")
     options = options or RenderOptions()
     renderer = Renderer.load(model, options)
-    _loaded.clear()
-    _loaded[model, options.model_dump_json()] = renderer
     members, branches = _members(store, options, splits)
     key = _key(store, renderer, splits)
     name = digest(json.dumps(key, sort_keys=True).encode())
@@ -120,7 +119,6 @@ def render_store(
         store=str(key["store"]),
         key=name,
     )
-    told = (model, options.model_dump_json(), str(folder))
     fresh = not folder.exists()
     with _alone(folder, keep=out is None):
         found = read_report(folder)
@@ -131,13 +129,15 @@ def render_store(
             _make_room(folder)
         # What is appended while it is read must not be seen by some of the workers only.
         run = StagedRun(str(folder), {"render": name}, 1 if store.journal else workers)
+        told = _tell(run, renderer)
         _stores[store.root] = store
         try:
-            jobs = list(_jobs(store, members, told))
+            jobs = list(_jobs(store, members, (*told, str(folder))))
             for one in run.shards(jobs, work, Done.parse, progress or Silent()):
                 report.take(dict(one.facts))
         finally:
             _stores.clear()
+            _loaded.clear()
         if not report.rows:
             run.drop()
             if fresh or out is None:
@@ -159,6 +159,15 @@ def _key(store: Store, renderer: Renderer, splits: Sequence[str] | None) -> dict
         "splits": None if splits is None else sorted(splits),
         "versions": versions("transformers", "tokenizers", "jinja2"),
     }
+
+
+def _tell(run: StagedRun, renderer: Renderer) -> tuple[str, str]:
+    """Write the tokenizer for the workers; its file, and the options as JSON."""
+    tokenizer = run.scratch / "tokenizer.json"
+    save_lean(renderer.tokenizer, tokenizer)
+    told = (str(tokenizer), renderer.options.model_dump_json())
+    _loaded[told] = renderer
+    return told
 
 
 @contextmanager
@@ -272,16 +281,17 @@ _loaded: dict[tuple[str, str], Renderer] = {}
 """The renderer that this process works with."""
 
 
-def _renderer(model: str, options: str) -> Renderer:
-    if (model, options) not in _loaded:
+def _renderer(tokenizer: str, options: str) -> Renderer:
+    if (tokenizer, options) not in _loaded:
         _loaded.clear()
-        _loaded[model, options] = Renderer.load(model, RenderOptions.model_validate_json(options))
-    return _loaded[model, options]
+        told = RenderOptions.model_validate_json(options)
+        _loaded[tokenizer, options] = Renderer(load_lean(Path(tokenizer)), told)
+    return _loaded[tokenizer, options]
 
 
 def work(job: Job) -> Done:
     """Render the trajectories of a job and write their rows."""
-    renderer = _renderer(job.model, job.options)
+    renderer = _renderer(job.tokenizer, job.options)
     renderer.forget()
     store = _stores.get(job.root) or Store.open(job.root)
     report: Counter[str] = Counter()

@@ -1,0 +1,51 @@
+"""The benchmark of a GPU runs as a whole on the CPU, with a tiny shape."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SCRIPT = Path(__file__).parents[2] / "benchmarks" / "gpu_train.py"
+
+pytestmark = pytest.mark.train
+
+
+def _call(*words: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, str(SCRIPT), *words]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.slow
+def test_without_a_gpu_it_says_so() -> None:
+    import torch
+
+    if torch.cuda.is_available():
+        pytest.skip("there is a GPU")
+    done = _call("--shape", "tiny")
+    assert done.returncode == 2
+    assert done.stderr.startswith("no GPU was found: ")
+    assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.slow
+def test_the_whole_on_a_cpu(tmp_path: Path) -> None:
+    out = tmp_path / "found.json"
+    words = "--shape tiny --device cpu --windows 2048 --steps 1 --warm 1 --batch-tokens 2048"
+    done = _call(*words.split(), "--runs", "6", "--data", str(tmp_path), "--out", str(out))
+    assert done.returncode == 0, done.stderr
+    found = json.loads(out.read_text(encoding="utf-8"))["found"]
+    sides = [(each["method"], each["side"]) for each in found]
+    assert sides == [
+        *(("sft", side) for side in ("ours", "trl", "trl-packed")),
+        *(("dpo", side) for side in ("ours", "trl")),
+    ]
+    for each in found:
+        assert 0 < each["trained"] < each["tokens"] <= each["slots"]
+        assert each["tokens_per_second"] > 0
+        # What has not learned anything yet says each of the 32,768 tokens equally often.
+        expected = 10.4 if each["method"] == "sft" else 0.693
+        assert each["losses"][0] == pytest.approx(expected, abs=0.05)
