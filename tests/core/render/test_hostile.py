@@ -156,7 +156,7 @@ def test_parts_of_a_step_stay_together_in_windows():
     both = [row.text[a:b] for row in whole.rows for step, a, b in row.spans if step == 1]
     assert len(both) == 2
     for window in ("keep_start", "keep_ends", "sliding"):
-        for limit in range(40, 400, 20):
+        for limit in range(40, 400, 60):
             options = RenderOptions(parallel_calls="split", max_length=limit, window=window)
             found = Renderer.load("tiny", options).trajectory(trajectory)
             own = [row.text[a:b] for row in found.rows for step, a, b in row.spans if step == 1]
