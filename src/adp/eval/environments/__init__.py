@@ -1,0 +1,1 @@
+"""Environments that come with the package, one file each, and adapters for those of others."""

@@ -1,0 +1,1 @@
+"""Policies: endpoints, models in process, scripts, recorded runs, experts. One file each."""

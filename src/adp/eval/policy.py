@@ -1,0 +1,109 @@
+"""What a policy is: it answers for the agent.
+
+    turn = await policy.act(request)
+
+One policy serves many episodes at once, so it keeps nothing about an episode; all that it may
+know is in the request.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from adp.core.registry import Registry
+from adp.eval.environment import Settings
+from adp.eval.turns import Message, Tool, Turn
+from adp_schema.errors import AdpError
+from adp_schema.model import Task
+
+
+class InfrastructureError(AdpError):
+    """A turn could not be had, and the agent is not to blame: a server or a network failed.
+
+    Args:
+        kind: what failed, in a word: ``http_500``, ``timeout``, ``rate_limit``, ``connection``.
+        message: one sentence.
+    """
+
+    def __init__(self, kind: str, message: str) -> None:
+        super().__init__(message)
+        self.kind = kind
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """All that a policy knows when it is asked for a turn.
+
+    Attributes:
+        messages: the conversation so far, in the OpenAI shape. The rollout goes on to append to
+            the list behind it: read it, do not keep it, do not change it.
+        tools: tools on offer now.
+        task: the task.
+        attempt: number of this attempt at the task, from 0.
+        turn: number of the agent's turn, from 0.
+        seed: seed of this turn, different for each (task, attempt, turn).
+    """
+
+    messages: Sequence[Message]
+    tools: Sequence[Tool]
+    task: Task | None = None
+    attempt: int = 0
+    turn: int = 0
+    seed: int = 0
+
+
+class Policy(Protocol):
+    """Answers for the agent.
+
+    Attributes:
+        name: what to call it in reports, such as the name of the model.
+    """
+
+    name: str
+
+    async def act(self, request: Request) -> Turn:
+        """The next turn of the agent.
+
+        A model's output that cannot be read is a turn with ``malformed``, not an exception.
+
+        Raises:
+            InfrastructureError: no answer could be had.
+        """
+        ...
+
+    async def close(self) -> None:
+        """Free what it holds. It may be called twice."""
+        ...
+
+
+@dataclass(frozen=True)
+class PolicyKind:
+    """A policy that can be named on the command line.
+
+    Attributes:
+        name: its name.
+        about: what it is, one sentence.
+        settings: its settings, a class with defaults.
+        make: makes one; it serves all episodes of a run.
+    """
+
+    name: str
+    about: str
+    settings: type[Settings]
+    make: Callable[[Any], Policy]
+
+
+POLICIES: Registry[PolicyKind] = Registry(
+    "policy",
+    "adp.policies",
+    {
+        "expert": "adp.eval.policies.expert:KIND",
+        "openai": "adp.eval.policies.openai:KIND",
+        "replay": "adp.eval.policies.replay:KIND",
+        "scripted": "adp.eval.policies.scripted:KIND",
+        "transformers": "adp.eval.policies.transformers:KIND",
+        "vllm": "adp.eval.policies.vllm:KIND",
+    },
+)

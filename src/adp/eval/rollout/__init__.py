@@ -1,0 +1,1 @@
+"""Rollouts: one episode (`episode`), what it leaves (`recorder`), many at once (`collect`)."""

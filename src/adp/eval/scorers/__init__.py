@@ -1,0 +1,1 @@
+"""Scorers, one file each."""

@@ -1,0 +1,128 @@
+"""How environments, policies and scorers are named: ``name``, ``name:key=value,key=value``, a file.
+
+    toolworld
+    toolworld:max_hops=2,failures=0.1
+    openai:model=Qwen/Qwen3-8B,base_url=http://localhost:8000/v1
+    my_environment.yaml                 with ``name:`` and its settings
+
+A value is read as YAML, so ``3``, ``true`` and ``[a, b]`` are what they look like. A comma inside
+brackets, braces or quotes does not end a value.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
+
+import yaml
+from pydantic import ValidationError
+
+from adp.core.registry import Registry
+from adp.eval.environment import Settings
+from adp_schema.errors import InputError, UsageError
+
+_OPENING, _CLOSING, _QUOTES = "([{", ")]}", "\"'"
+
+
+class Kind(Protocol):
+    """What a registry of named things holds."""
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        ...
+
+    @property
+    def settings(self) -> type[Settings]:
+        """Its settings."""
+        ...
+
+
+AnyKind = TypeVar("AnyKind", bound=Kind)
+
+
+def read_spec(text: str) -> tuple[str, dict[str, Any]]:
+    """Split a spec into the name and its settings, not yet checked.
+
+    Args:
+        text: ``name``, ``name:key=value,...``, or the path of a YAML file.
+
+    Raises:
+        UsageError: a setting is not ``key=value``, or a file has no ``name``.
+        InputError: a file cannot be read.
+    """
+    if text.endswith((".yaml", ".yml")):
+        return _from_file(Path(text))
+    name, _, rest = text.partition(":")
+    settings: dict[str, Any] = {}
+    for part in _split(rest):
+        key, equals, value = part.partition("=")
+        if not equals or not key.strip():
+            raise UsageError(f"'{part}' in '{text}' is not key=value")
+        settings[key.strip()] = _value(value, text)
+    return name.strip(), settings
+
+
+def load(registry: Registry[AnyKind], text: str, **more: Any) -> tuple[AnyKind, Any]:
+    """Look a spec up and check its settings.
+
+    Args:
+        registry: where its name is looked up.
+        text: the spec.
+        **more: further settings, which win.
+
+    Returns:
+        What the registry holds, and its settings.
+
+    Raises:
+        UsageError: the name or a setting is unknown, or a value is wrong.
+        InputError: a file cannot be read.
+    """
+    name, given = read_spec(text)
+    kind = registry.get(name)
+    try:
+        return kind, kind.settings.model_validate(given | more)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        place = ".".join(map(str, first["loc"])) or name
+        known = ", ".join(kind.settings.model_fields) or "none"
+        raise UsageError(
+            f"{registry.kind} '{name}': {place}: {first['msg']}; its settings: {known}"
+        ) from error
+
+
+def _from_file(path: Path) -> tuple[str, dict[str, Any]]:
+    try:
+        found = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise InputError(f"{path} cannot be read as YAML: {error}") from error
+    if not isinstance(found, dict) or not isinstance(found.get("name"), str):
+        raise UsageError(f"{path} needs a line 'name: ...' and the settings beside it")
+    return found.pop("name"), {str(key): value for key, value in found.items()}
+
+
+def _split(text: str) -> list[str]:
+    """Cut at the commas that stand outside brackets and quotes."""
+    parts, depth, quote, current = [], 0, "", ""
+    for letter in text:
+        if quote:
+            quote = "" if letter == quote else quote
+        elif letter in _QUOTES:
+            quote = letter
+        elif letter in _OPENING:
+            depth += 1
+        elif letter in _CLOSING:
+            depth -= 1
+        if letter == "," and depth <= 0 and not quote:
+            parts.append(current)
+            current = ""
+        else:
+            current += letter
+    return [part for part in [*parts, current] if part.strip()]
+
+
+def _value(text: str, spec: str) -> Any:
+    try:
+        return yaml.safe_load(text)
+    except yaml.YAMLError:
+        return text

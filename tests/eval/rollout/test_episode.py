@@ -1,0 +1,152 @@
+"""One episode, from the first message to the verdict."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+
+import pytest
+
+from adp.core.render.chat import chats_of
+from adp.eval.environment import Verdict
+from adp.eval.policies.scripted import Scripted
+from adp.eval.policy import InfrastructureError
+from adp.eval.rollout.actor import Alone
+from adp.eval.rollout.episode import run_episode
+from adp.eval.rollout.limits import Limits
+from adp.eval.rollout.recorder import About
+from adp.eval.tool_environment import ToolEnvironment
+from adp.eval.tools import FunctionTool, ToolError
+from adp.eval.turns import Call, Turn
+from adp_schema.errors import UsageError
+from adp_schema.model import Task
+from adp_schema.store import Store
+
+NUMBERS = {"a": {"type": "number"}, "b": {"type": "number"}}
+
+
+def _add(a, b):
+    if a > 1000:
+        raise ToolError("too large")
+    return a + b
+
+
+class Adder(ToolEnvironment):
+    """Adds numbers; the answer must be 5."""
+
+    def offered(self):
+        parameters = {"type": "object", "properties": NUMBERS, "required": ["a", "b"]}
+        return [FunctionTool("add", "Adds.", parameters, _add)]
+
+    def score(self, trajectory):
+        return Verdict(success=trajectory.final_answer == "5", reward=1.0)
+
+
+TASK = Task(task_id="t1", instruction="What is 2 + 3?", answers='["5"]')
+ABOUT = About(dataset="sums", task=TASK, policy="script", environment="adder", timed=False)
+
+
+def play(script, limits=None, environment=None, about=ABOUT):
+    actor = Alone(Scripted(script))
+    return asyncio.run(run_episode(about, environment or Adder(), actor, limits))
+
+
+def call(arguments, name="add"):
+    return Turn(calls=(Call(name, arguments),))
+
+
+def test_an_episode_is_a_trajectory_with_calls_results_and_a_verdict(tmp_path):
+    found = play([call('{"a": 2, "b": 3}'), Turn(text="5", reasoning="I added.")])
+    assert (found.success, found.reward, found.final_answer) == (True, 1.0, "5")
+    assert (found.terminated, found.truncated, found.stop_reason) == (True, False, "answer")
+    assert [step.source for step in found.steps] == ["user", "agent", "agent"]
+    assert found.steps[1].observations[0].text == "5"
+    assert found.steps[1].observations[0].is_error is False
+    with Store.grow(tmp_path / "store") as store:
+        assert store.append(found)
+    back = Store.open(str(tmp_path / "store")).get("sums/t1/attempt-0")
+    assert [step.text for step in back.steps] == ["What is 2 + 3?", None, "5"]
+    assert back.task.answers == '["5"]'
+    (chat,) = chats_of(back).chats
+    assert [message.role for message in chat.messages] == ["user", "assistant", "tool", "assistant"]
+
+
+def test_what_the_agent_does_wrong_is_a_typed_result():
+    found = play(
+        [
+            call('{"a": 2}'),
+            call('{"a": "x", "b": 3}'),
+            call("{"),
+            call("{}", name="sub"),
+            call('{"a": 2000, "b": 3}'),
+            Turn(text="{broken", malformed="no JSON"),
+            Turn(text="4"),
+        ]
+    )
+    seen = [step.observations[0].error_type for step in found.steps[1:-1]]
+    wanted = ["invalid_args", "invalid_args", "parsing", "unknown_tool", "execution", "parsing"]
+    assert seen == wanted
+    assert found.success is False
+    assert found.steps[3].calls[0].arguments_raw == "{"
+    assert json.loads(found.steps[6].extra)["malformed"] == "no JSON"
+
+
+@pytest.mark.parametrize(
+    ("limits", "reason", "agent_steps"),
+    [(Limits(max_turns=2), "max_turns", 2), (Limits(max_calls=3), "max_calls", 3)],
+)
+def test_a_budget_cuts_the_episode(limits, reason, agent_steps):
+    found = play(lambda request: call('{"a": 1, "b": 1}'), limits)
+    assert (found.truncated, found.terminated, found.stop_reason) == (True, False, reason)
+    assert sum(step.source == "agent" for step in found.steps) == agent_steps
+
+
+def test_a_policy_that_does_not_answer_in_time_is_cut():
+    class Slow(Scripted):
+        async def act(self, request):
+            await asyncio.sleep(30)
+
+    found = asyncio.run(run_episode(ABOUT, Adder(), Alone(Slow([])), Limits(max_seconds=0.05)))
+    assert (found.truncated, found.stop_reason) == (True, "max_seconds")
+
+
+def test_what_breaks_is_written_down_and_not_scored():
+    def down(request):
+        raise InfrastructureError("http_500", "the server failed 4 times")
+
+    found = play(down)
+    assert (found.error_type, found.stop_reason) == ("infrastructure", "http_500")
+    assert (found.success, found.terminated, len(found.steps)) == (None, False, 1)
+
+    class Broken(Adder):
+        def step(self, turn):
+            raise ValueError("bug")
+
+    found = play([Turn(text="5")], environment=Broken())
+    assert (found.error_type, found.error_message) == ("environment", "ValueError: bug")
+
+
+def test_an_error_of_the_call_itself_is_raised():
+    with pytest.raises(UsageError, match="needs a task"):
+        play([Turn(text="5")], about=About(dataset="sums"))
+
+
+def test_ids_of_calls_are_unique_in_the_episode():
+    turn = Turn(
+        calls=(Call("add", '{"a": 1, "b": 1}', "c0"), Call("add", '{"a": 1, "b": 2}', "c0"))
+    )
+    found = play([turn, turn, Turn(text="5")])
+    ids = [item.call_id for step in found.steps for item in step.calls]
+    assert len(set(ids)) == 4
+    assert [item.native_id for step in found.steps for item in step.calls] == [None, *["c0"] * 3]
+    assert [item.text for step in found.steps for item in step.observations] == ["2", "3"] * 2
+
+
+def test_the_same_seed_and_script_give_the_same_bytes():
+    script = [call('{"a": 2, "b": 3}'), Turn(text="5")]
+
+    def text():
+        found = play(script)
+        return found.model_dump_json() + "".join(step.model_dump_json() for step in found.steps)
+
+    assert text() == text()
