@@ -72,7 +72,7 @@ def test_sql_over_files_of_several_kinds(folder):
         "INSTALL httpfs",
         "SET memory_limit='100GB'",
         "SELECT 1; SELECT 2",
-        "SELEC",
+        "SELECT FROM WHERE",
     ],
 )
 def test_what_is_more_than_reading_is_refused(folder, query, tmp_path):
