@@ -42,6 +42,9 @@ class Pieces:
         try:
             event = json.loads(data)
         except (ValueError, RecursionError) as error:
+            if data.startswith('{"error"'):
+                # transformers serve puts the words of an exception between quotes as they are.
+                raise Failure("http_500", f"an error in the stream: {data[:200]}") from error
             raise Failure("bad_answer", f"an event of the stream is no JSON: {error}") from error
         if not isinstance(event, dict):
             raise Failure("bad_answer", "an event of the stream is no object")

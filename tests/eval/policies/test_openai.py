@@ -423,6 +423,14 @@ def test_streams_that_break_are_asked_again_and_then_given_up(step, kind):
     assert (found.error_type, found.stop_reason, len(server.seen)) == ("infrastructure", kind, 3)
 
 
+def test_an_error_in_the_stream_twice_is_the_model_s_too():
+    broken = events('{"error": "could not parse "{x" as JSON"}', done=False)
+    with serving(broken, broken, events(delta(content="5"), delta("stop"))) as server:
+        found = play(server, stream=True, retries=50)
+    assert (found.success, len(server.seen)) == (True, 3)
+    assert found.steps[1].observations[0].error_type == "parsing"
+
+
 def test_a_server_that_does_not_stream_although_it_is_asked_to():
     with serving(calling(), say("5")) as server:
         assert play(server, stream=True).success is True
