@@ -108,13 +108,11 @@ class _Episode:
         try:
             return await self._judged(columns)
         finally:
+            await _guarded(POLICY, self._actor.close, quiet=True)
             await _guarded(ENVIRONMENT, self._environment.close, quiet=True)
 
     async def _judged(self, columns: dict[str, Any]) -> Trajectory:
-        summary = dict(self._actor.summary())
-        if summary:
-            columns["final_metrics"] = None
-            self._recorder._info["actor"] = summary
+        self._recorder.note(self._actor.summary())
         trajectory = self._recorder.end(**columns)
         if "error_type" in columns:
             return trajectory

@@ -147,6 +147,10 @@ class Recorder:
         for order, alternate in enumerate(reflection.alternates):
             self._branches.append(self._branch(before, order, alternate))
 
+    def note(self, info: Mapping[str, Any]) -> None:
+        """Keep further keys in the column ``extra``."""
+        self._info.update(info)
+
     @property
     def steps(self) -> int:
         """Number of steps so far."""
@@ -266,6 +270,7 @@ class Recorder:
         about = self.about
         suffix = f"alternate-{before}" + (f"-{order}" if order else "")
         step = self._agent_step(Acted(alternate.turn, alternate.actor), before, alternate.turn)
+        step.turn = self._steps[before].turn
         step.observations = self._observations(alternate.outcome, step)
         step.reward = alternate.outcome.reward
         step.labels = list(alternate.outcome.labels) or None
