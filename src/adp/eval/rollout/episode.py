@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from adp.eval.environment import AsyncEnvironment, Environment, as_async
-from adp.eval.policy import InfrastructureError, Request
+from adp.eval.policy import AgentLimitError, InfrastructureError, Request
 from adp.eval.rollout.actor import Acted, Actor, Past, View
 from adp.eval.rollout.limits import Limits
 from adp.eval.rollout.recorder import (
@@ -139,6 +139,8 @@ class _Episode:
                     ending = await self._turn()
             except TimeoutError:
                 return _Ending(truncated=True, reason="max_seconds")
+            except AgentLimitError as error:
+                return _Ending(truncated=True, reason=error.reason)
             if ending is not None:
                 return ending
 
@@ -187,7 +189,7 @@ async def _guarded(
     """Call foreign code; what it raises becomes a broken episode."""
     try:
         return await method(*args, **options)
-    except (UsageError, MissingExtraError):
+    except (UsageError, MissingExtraError, AgentLimitError):
         raise
     except InfrastructureError as error:
         raise _Broken(INFRASTRUCTURE, str(error), error.kind) from error
