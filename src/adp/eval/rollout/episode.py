@@ -90,25 +90,30 @@ class _Episode:
         self._started = time.monotonic()
 
     async def run(self) -> Trajectory:
-        columns: dict[str, Any] = {}
         try:
-            ending = await self._play()
-            columns = {
-                "terminated": ending.terminated,
-                "truncated": ending.truncated,
-                "stop_reason": ending.reason,
-            }
+            return await self._judged(await self._ended())
+        finally:
+            await _guarded(ENVIRONMENT, self._environment.close, quiet=True)
+
+    async def _ended(self) -> dict[str, Any]:
+        """Play to the end; return the columns that say how it ended."""
+        try:
+            async with asyncio.timeout(self._limits.max_seconds):
+                ending = await self._play()
+        except TimeoutError:
+            ending = _Ending(truncated=True, reason="max_seconds")
         except _Broken as broken:
-            columns = {
+            return {
                 "terminated": False,
                 "error_type": broken.kind,
                 "error_message": str(broken),
                 "stop_reason": broken.stop,
             }
-        try:
-            return await self._judged(columns)
-        finally:
-            await _guarded(ENVIRONMENT, self._environment.close, quiet=True)
+        return {
+            "terminated": ending.terminated,
+            "truncated": ending.truncated,
+            "stop_reason": ending.reason,
+        }
 
     async def _judged(self, columns: dict[str, Any]) -> Trajectory:
         summary = dict(self._actor.summary())
@@ -136,11 +141,7 @@ class _Episode:
             used = self._reached()
             if used is not None:
                 return _Ending(truncated=True, reason=used)
-            try:
-                async with asyncio.timeout(self._left()):
-                    ending = await self._turn()
-            except TimeoutError:
-                return _Ending(truncated=True, reason="max_seconds")
+            ending = await self._turn()
             if ending is not None:
                 return ending
 
@@ -177,11 +178,6 @@ class _Episode:
         seconds = time.monotonic() - self._started
         return self._limits.reached(len(self._past), self._calls, self._tokens, seconds)
 
-    def _left(self) -> float | None:
-        if self._limits.max_seconds is None:
-            return None
-        return max(0.0, self._limits.max_seconds - (time.monotonic() - self._started))
-
 
 async def _guarded(
     kind: str, method: Callable[..., Any], *args: Any, quiet: bool = False, **options: Any
@@ -193,8 +189,6 @@ async def _guarded(
         raise
     except InfrastructureError as error:
         raise _Broken(INFRASTRUCTURE, str(error), error.kind) from error
-    except TimeoutError:
-        raise
     except Exception as error:
         if quiet:
             return None
