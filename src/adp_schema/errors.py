@@ -15,6 +15,7 @@
     |   |-- SealedError         a growing store was ended while it was appended to (5)
     |   `-- IdTakenError        another trajectory has this id (5)
     |-- QueryError              SQL that the gate refuses or that the engine rejects (6)
+    |   `-- QueryTimeoutError   a query took longer than it may (6)
     |-- SchemaError             a row does not fit the schema: a bug in a converter (7)
     |-- FindingsError           checks found what the call said to fail on (8)
     |-- EmptyResultError        a recipe leaves nothing; nothing was written (10)
@@ -127,6 +128,10 @@ class QueryError(AdpError):
     """SQL that is not allowed or not valid."""
 
     exit_code = 6
+
+
+class QueryTimeoutError(QueryError):
+    """A query took longer than it may."""
 
 
 class SchemaError(AdpError):
