@@ -48,6 +48,7 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
             "adp.cli.collect:collect",
             "Let a policy act in an environment; a store of episodes.",
         ),
+        "score": ("adp.cli.score:score", "Score the trajectories of a store."),
     },
     "Look": {
         "info": ("adp.cli.info:info", "Say what a store holds, and check its files."),
