@@ -116,7 +116,7 @@ def sign_test(better: int, worse: int) -> float:
     """
     number, few = better + worse, min(better, worse)
     below = sum(math.comb(number, index) for index in range(few + 1))
-    return min(1.0, 2 * below / 2**number)
+    return min(1.0, 2 * below / (1 << number))
 
 
 def permutation_test(differences: Sequence[float], seed: int = 0) -> float:
