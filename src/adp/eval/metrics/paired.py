@@ -116,7 +116,7 @@ def sign_test(better: int, worse: int) -> float:
     """
     number, few = better + worse, min(better, worse)
     below = sum(math.comb(number, index) for index in range(few + 1))
-    return min(1.0, 2 * below / 2**number)
+    return min(1.0, 2 * below / (1 << number))
 
 
 def permutation_test(differences: Sequence[float], seed: int = 0) -> float:
@@ -134,7 +134,8 @@ def permutation_test(differences: Sequence[float], seed: int = 0) -> float:
     seen = abs(some.sum()) - _CLOSE
     if some.size <= _EXACT:
         flips = np.arange(2**some.size)[:, None] >> np.arange(some.size) & 1
-        return float(np.mean(abs((1 - 2 * flips) @ some) >= seen))
+        far = abs((1 - 2 * flips) @ some) >= seen
+        return float(np.mean(far))
     generator = np.random.Generator(np.random.PCG64(seed))
     block, found, left = max(1, 1_000_000 // some.size), 0, _DRAWS
     while left:
