@@ -188,7 +188,7 @@ def as_async(environment: Environment | AsyncEnvironment) -> AsyncEnvironment:
 class Settings(BaseModel):
     """Settings of an environment, a policy or a scorer; unknown names are refused."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, coerce_numbers_to_str=True)
 
 
 @dataclass(frozen=True)
