@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 from adp.eval.metrics.collected import Collected, collect, collect_all, task_of
 from adp.eval.metrics.intervals import DEFAULT, Intervals, clustered_error, mean_ends, ratio_ends
@@ -62,6 +63,40 @@ def ratio_figure(
         return found.undefined(name, f"{bottom} is 0 in all trajectories")
     ends = ratio_ends(tops, bottoms, found.tasks, intervals)
     return found.figure(name, math.fsum(tops) / total, ends)
+
+
+def evidence_figure(
+    rows: Sequence[Scored],
+    metric: str,
+    parts: tuple[str, str],
+    name: str,
+    intervals: Intervals = DEFAULT,
+) -> Figure:
+    """Like `ratio_figure`, of two numbers that the evidence of one metric holds.
+
+    Args:
+        rows: the scores.
+        metric: the metric whose evidence is read; rows without both numbers are unscored.
+        parts: key of what is counted, and key of what it is a part of.
+        name: name of the figure.
+        intervals: how intervals are made.
+    """
+    split: list[Scored] = []
+    for row in rows:
+        if row.score.metric != metric:
+            continue
+        for part in parts:
+            value = row.score.evidence.get(part)
+            known = isinstance(value, int | float) and _is_number(value)
+            reason = row.score.reason or f"the evidence has no {part}"
+            score = replace(
+                row.score,
+                metric=part,
+                value=value if known else None,
+                reason=None if known else reason,
+            )
+            split.append(replace(row, score=score))
+    return ratio_figure(split, *parts, name=name, intervals=intervals)
 
 
 def productivity_figure(
