@@ -58,7 +58,8 @@ def test_policies_as_judges():
 
     policy = Scripted(answer)
     judges = Judges(overseer_of(policy), witness_of(policy), rewriter_of(policy))
-    run = play([look("a"), look("c")], judges=judges, limits=Limits(max_turns=3))
+    script = [look("a"), look("c")]
+    run = play(script, judges=judges, limits=Limits(max_turns=3), save_alternates=False)
     # The witness says that nothing was seen, so the expert begins at the beginning.
     assert acts(run) == ["a:look a", "a:look c", "e:look a"]
     assert run.steps[3].reasoning == "I saw that b lies at a."
