@@ -8,7 +8,7 @@ import json
 import random
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
@@ -56,6 +56,7 @@ def test_ground_truth_is_the_reference_run_with_its_thoughts():
     assert (run.success, told(run)["tracker"]) == (True, [1, 1, 1, 1])
 
 
+@settings(max_examples=25)
 @given(st.floats(0, 1), st.integers(0, 2**31), st.booleans())
 def test_random_draws_from_the_seed_of_the_turn(probability, seed, compat):
     chance = {"m3_epsilon": 1 - probability} if compat else {"expert_probability": probability}
@@ -186,6 +187,7 @@ _TURNS = st.lists(
 )
 
 
+@settings(max_examples=25)
 @given(_TURNS, st.integers(1, 4), st.integers(1, 4), st.lists(st.booleans(), max_size=12))
 def test_informed_as_m3_writes_it(script, init_limit, recent_limit, says):
     """A slow reference: the rules are computed anew from the finished run."""

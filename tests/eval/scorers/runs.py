@@ -18,6 +18,7 @@ OURS = (
     "execution",
     "format",
     "judge",
+    "m3",
     "outcome",
     "reasoning_length",
     "schema_validity",

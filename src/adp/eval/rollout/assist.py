@@ -32,6 +32,7 @@ from adp.eval.rollout.assist_judges import Asked, Judges, Stuck, Thought
 from adp.eval.rollout.assist_labels import STUCK, added, erroneous
 from adp.eval.rollout.assist_rules import Why, help_needed
 from adp.eval.rollout.assist_settings import AssistSettings
+from adp.eval.rollout.recorder import About
 from adp.eval.turns import Turn
 from adp_schema.errors import UsageError
 from adp_schema.model import Task
@@ -63,6 +64,10 @@ class Assistance:
     def actor(self) -> Assisted:
         """The actor of one episode."""
         return Assisted(self.settings, self.policy, self.judges)
+
+    def __call__(self, about: About) -> Assisted:
+        """The same, for a rollout of many episodes."""
+        return self.actor()
 
     def missing(self, task: Task | None, environment: Environment | Any) -> str | None:
         """Why a task has to be left out; None when it can be done.
@@ -96,6 +101,7 @@ class Assisted:
 
     def __post_init__(self) -> None:
         self._asked = Asked(self.judges)
+        self._bad = frozenset(self.settings.bad_labels)
         self._counts: Counter[str] = Counter()
         self._expert: Expert | None = None
         self._help: Why | None = None
@@ -245,7 +251,7 @@ class Assisted:
         turn: Turn | None = None
         if actor == AGENT:
             turn = self._unused or await self._agents(self._before)
-        elif erroneous([*last.outcome.labels, *labels]):
+        elif self._is_bad((*last.outcome.labels, *labels)):
             world = self._aside.environment or view.environment
             advice = await self._advice(self._before, View(world, view.past[:-1]))
             turn = advice.turn if advice is not None else None
@@ -256,6 +262,9 @@ class Assisted:
         outcome = replace(outcome, labels=(*outcome.labels, *added(outcome)))
         self._counts[f"alternates_by_{actor}"] += 1
         return (Alternate(turn, outcome, actor),)
+
+    def _is_bad(self, labels: tuple[str, ...]) -> bool:
+        return erroneous(labels) or not self._bad.isdisjoint(labels)
 
     async def _forget(self) -> None:
         aside, self._aside, self._before, self._unused = self._aside, None, None, None

@@ -32,6 +32,10 @@ class AssistSettings(Settings):
     save_alternates: bool = Field(
         default=True, description="Mode informed: keep what the other actor would have done."
     )
+    bad_labels: tuple[str, ...] = Field(
+        default=(),
+        description="Labels that, besides M3's, say that a step was bad, such as redundant.",
+    )
     expert: Literal["auto", "gold", "environment"] = Field(
         default="auto", description="Where the expert's turns come from."
     )
