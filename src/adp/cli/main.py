@@ -44,6 +44,10 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         ),
     },
     "Evaluate": {
+        "collect": (
+            "adp.cli.collect:collect",
+            "Let a policy act in an environment; a store of episodes.",
+        ),
         "score": ("adp.cli.score:score", "Score the trajectories of a store."),
     },
     "Look": {
