@@ -13,9 +13,9 @@ from hypothesis import settings
 if TYPE_CHECKING:
     from tests.hub.server import LocalHub
 
-# Every run tries the same examples on a server, so that a red run can be repeated; at home each
-# run tries others.
-settings.register_profile("server", derandomize=True, deadline=None)
+# Every run tries the same examples on a server, so that a red run can be repeated, and fewer of
+# them; at home each run tries others.
+settings.register_profile("server", derandomize=True, deadline=None, max_examples=40)
 settings.register_profile("home", deadline=None)
 settings.load_profile("server" if os.environ.get("CI") else "home")
 

@@ -26,6 +26,7 @@ os.environ.update({"COLUMNS": "100", "LINES": "40", "NO_COLOR": "1", "TERM": "du
 
 from adp.cli import main as cli
 from adp_schema import model, parts, shape
+from adp_schema.scores import SCORE_VIEWS
 from adp_schema.tables import ENUMS, SCHEMA_VERSION, TABLES, Table
 from adp_schema.views import STORE_COLUMN, VIEWS, View
 from tools import format_pages
@@ -148,11 +149,15 @@ def views() -> list[str]:
     """All views: first those with the columns of a table, then each of the others."""
     lines = ["| view | a row is | columns |", "|---|---|---|"]
     others: list[View] = []
-    for view in VIEWS.values():
+    for view in (VIEWS | SCORE_VIEWS).values():
         table = next((t.name for t in TABLES.values() if t.schema.names == list(view.columns)), "")
-        if table:
+        same = next((f"view-{one.name}" for one in others if one.columns == view.columns), "")
+        if table or same:
+            table = table or same
             text = cell(view.description)
-            lines.append(f"| `{view.name}` | {text} | those of [{table}](#{table}) |")
+            lines.append(
+                f"| `{view.name}` | {text} | those of [{table.removeprefix('view-')}](#{table}) |"
+            )
         else:
             others.append(view)
     for view in others:

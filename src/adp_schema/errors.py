@@ -15,11 +15,13 @@
     |   |-- SealedError         a growing store was ended while it was appended to (5)
     |   `-- IdTakenError        another trajectory has this id (5)
     |-- QueryError              SQL that the gate refuses or that the engine rejects (6)
+    |   `-- QueryTimeoutError   a query took longer than it may (6)
     |-- SchemaError             a row does not fit the schema: a bug in a converter (7)
     |-- FindingsError           checks found what the call said to fail on (8)
     |-- EmptyResultError        a recipe leaves nothing; nothing was written (10)
     |-- HubError                the Hugging Face Hub refuses, or cannot be reached (9)
-    `-- TrainingError           a training run stopped on an error (11)
+    |-- TrainingError           a training run stopped on an error (11)
+    `-- RolloutError            a run of episodes stopped, since all of them broke (12)
 
 A message is one sentence that says what is wrong and what to do about it. Errors about a
 record read ``file#record: reason - at $.json.path``. Plug-in authors raise plain Python
@@ -129,6 +131,10 @@ class QueryError(AdpError):
     exit_code = 6
 
 
+class QueryTimeoutError(QueryError):
+    """A query took longer than it may."""
+
+
 class SchemaError(AdpError):
     """A row does not fit the schema."""
 
@@ -157,6 +163,12 @@ class TrainingError(AdpError):
     """A training run stopped on an error: memory, a loss that is no number, a lost process."""
 
     exit_code = 11
+
+
+class RolloutError(AdpError):
+    """A run of episodes stopped, since one after the other broke for the same reason."""
+
+    exit_code = 12
 
 
 def unknown_name(kind: str, name: str, known: Iterable[str]) -> str:

@@ -17,11 +17,12 @@ import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import TimeoutError as FutureTimeoutError
 from typing import TYPE_CHECKING, Any, Self
 
 import pyarrow as pa
 
-from adp_schema.errors import QueryError
+from adp_schema.errors import QueryError, QueryTimeoutError
 from adp_schema.gate_files import (
     NONE_RENAMED,
     ExtraView,
@@ -118,7 +119,9 @@ class QueryGate:
         """
         return self.batches(sql, parameters).read_all()
 
-    def batches(self, sql: str, parameters: Parameters | None = None) -> pa.RecordBatchReader:
+    def batches(
+        self, sql: str, parameters: Parameters | None = None, *, seconds: float | None = None
+    ) -> pa.RecordBatchReader:
         """Run one statement and return a reader that yields its rows as they are made.
 
         The reader knows the schema before the first batch. Faults of the statement are raised
@@ -127,12 +130,14 @@ class QueryGate:
         Args:
             sql: one SELECT, DESCRIBE, SHOW, SUMMARIZE or EXPLAIN of a SELECT.
             parameters: values of ``?`` in order, or of ``$name`` by name.
+            seconds: how long the engine may work until the first rows, and then for each batch;
+                None sets no limit.
 
         Raises:
-            QueryError: the statement is not allowed, not valid, or fails.
+            QueryError: the statement is not allowed, not valid, fails, or takes too long.
         """
         cursor = self._cursor()
-        engine = _Engine(cursor)
+        engine = _Engine(cursor, seconds)
         tables: frozenset[str] = frozenset()
         try:
             text, tables = self._check(cursor, sql)
@@ -216,15 +221,23 @@ class _Engine:
     The engine does not look for signals while it works; a thread that only waits does.
     """
 
-    def __init__(self, cursor: duckdb.DuckDBPyConnection) -> None:
+    def __init__(self, cursor: duckdb.DuckDBPyConnection, seconds: float | None = None) -> None:
         self._cursor = cursor
+        self._seconds = seconds
         self._worker = ThreadPoolExecutor(1, "adp-query")
 
     def call(self, function: Callable[..., Any], *arguments: object) -> Any:
         """Call a function in the thread and return what it returns."""
         coming = self._worker.submit(function, *arguments)
         try:
-            return coming.result()
+            return coming.result(self._seconds)
+        except FutureTimeoutError:
+            if coming.done():
+                raise
+            self._cursor.interrupt()
+            raise QueryTimeoutError(
+                f"the query took longer than {self._seconds:g} s and was stopped"
+            ) from None
         except KeyboardInterrupt:
             self._cursor.interrupt()
             self.close()

@@ -19,7 +19,6 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from adp_schema import ids
@@ -265,8 +264,7 @@ class GrowingStore:
         self._know(entry for entry, _ in line.values())
 
     def _know(self, entries: Iterable[Entry]) -> None:
-        for entry in entries:
-            self._known[entry.trajectory_id] = entry.hash
+        self._known.update((entry.trajectory_id, entry.hash) for entry in entries)
 
     # ---- what other writers did -----------------------------------------------------------
 
@@ -362,16 +360,24 @@ class GrowingStore:
         Raises:
             SealedError: `seal` has ended the store.
         """
+        self._look()
+        return list(self._known)
+
+    def holds(self, trajectory_ids: Iterable[str]) -> set[str]:
+        """Which of some ids the store holds now; see `ids`."""
+        self._look()
+        return {name for name in trajectory_ids if name in self._known}
+
+    def __contains__(self, trajectory_id: object) -> bool:
+        if trajectory_id not in self._known:
+            self._look()
+        return trajectory_id in self._known
+
+    def _look(self) -> None:
         if os.getpid() != self._owner:
             self._reset()
         with self._turn, self._appending():
             self._flush(self._catch_up(), {})
-            return list(self._known)
-
-    def __contains__(self, trajectory_id: object) -> bool:
-        if trajectory_id not in self._known:
-            self.ids()
-        return trajectory_id in self._known
 
     def close(self) -> None:
         """Close the files; the store stays a growing one, and may be appended to again."""
@@ -389,10 +395,5 @@ class GrowingStore:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()

@@ -43,6 +43,13 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
             "Put an adapter into its model, and save that.",
         ),
     },
+    "Evaluate": {
+        "collect": (
+            "adp.cli.collect:collect",
+            "Let a policy act in an environment; a store of episodes.",
+        ),
+        "score": ("adp.cli.score:score", "Score the trajectories of a store."),
+    },
     "Look": {
         "info": ("adp.cli.info:info", "Say what a store holds, and check its files."),
         "head": ("adp.cli.head:head", "List the first trajectories, one a line."),

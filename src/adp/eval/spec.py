@@ -11,6 +11,7 @@ brackets, braces or quotes does not end a value.
 
 from __future__ import annotations
 
+from datetime import date
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
@@ -21,7 +22,7 @@ from adp.core.registry import Registry
 from adp.eval.environment import Settings
 from adp_schema.errors import InputError, UsageError
 
-_OPENING, _CLOSING, _QUOTES = "([{", ")]}", "\"'"
+_OPENING, _CLOSING, _QUOTES, _BEFORE_QUOTES = "([{", ")]}", "\"'", "=,([{:"
 
 
 class Kind(Protocol):
@@ -59,7 +60,7 @@ def read_spec(text: str) -> tuple[str, dict[str, Any]]:
         key, equals, value = part.partition("=")
         if not equals or not key.strip():
             raise UsageError(f"'{part}' in '{text}' is not key=value")
-        settings[key.strip()] = _value(value, text)
+        settings[key.strip()] = _value(value)
     return name.strip(), settings
 
 
@@ -103,12 +104,15 @@ def _from_file(path: Path) -> tuple[str, dict[str, Any]]:
 
 def _split(text: str) -> list[str]:
     """Cut at the commas that stand outside brackets and quotes."""
-    parts, depth, quote, current = [], 0, "", ""
+    parts, depth, quote, current, escaped = [], 0, "", "", False
     for letter in text:
-        if quote:
+        if escaped:
+            escaped = False
+        elif quote:
+            escaped = letter == "\\" and quote == '"'
             quote = "" if letter == quote else quote
-        elif letter in _QUOTES:
-            quote = letter
+        elif letter in _QUOTES and current.rstrip()[-1:] in _BEFORE_QUOTES:
+            quote = letter  # elsewhere it is an apostrophe
         elif letter in _OPENING:
             depth += 1
         elif letter in _CLOSING:
@@ -121,8 +125,9 @@ def _split(text: str) -> list[str]:
     return [part for part in [*parts, current] if part.strip()]
 
 
-def _value(text: str, spec: str) -> Any:
+def _value(text: str) -> Any:
     try:
-        return yaml.safe_load(text)
+        value = yaml.safe_load(text)
     except yaml.YAMLError:
         return text
+    return text if isinstance(value, date) else value

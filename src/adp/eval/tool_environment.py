@@ -6,6 +6,7 @@ import copy
 from collections.abc import Mapping, Sequence
 from typing import Self
 
+from adp.eval.answers import judged
 from adp.eval.environment import CannotForkError, Start, Verdict
 from adp.eval.tools import FunctionTool, carry_out
 from adp.eval.turns import ErrorType, Outcome, Result, Tool, Turn
@@ -75,8 +76,8 @@ class ToolEnvironment:
         return Outcome(terminated=True, stop_reason="answer", answer=turn.text)
 
     def score(self, trajectory: Trajectory) -> Verdict:
-        """Not scored; scorers may do it afterwards."""
-        return Verdict()
+        """Judge the answer by the task's ``answers``; without them nothing is scored."""
+        return judged(self.task, trajectory.final_answer)
 
     def fork(self) -> Self:
         """A deep copy.

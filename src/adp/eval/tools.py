@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import math
 import time
@@ -93,7 +94,16 @@ def carry_out(call: Call, tools: Mapping[str, FunctionTool]) -> Result:
         tools: the tools that can be called, by name.
     """
     started = time.perf_counter()
-    found = _carry_out(call, tools)
+    return _timed(_carry_out(call, tools), call, started)
+
+
+async def carry_out_async(call: Call, tools: Mapping[str, FunctionTool]) -> Result:
+    """The same for tools of which some are coroutine functions."""
+    started = time.perf_counter()
+    return _timed(await _carry_out_async(call, tools), call, started)
+
+
+def _timed(found: Result, call: Call, started: float) -> Result:
     duration = (time.perf_counter() - started) * 1000
     return Result(
         text=found.text,
@@ -107,27 +117,61 @@ def carry_out(call: Call, tools: Mapping[str, FunctionTool]) -> Result:
 
 
 def _carry_out(call: Call, tools: Mapping[str, FunctionTool]) -> Result:
+    checked = _checked(call, tools)
+    if isinstance(checked, Result):
+        return checked
+    tool, arguments = checked
+    try:
+        return _result(tool.run(**arguments))
+    except Exception as error:
+        return _raised(error)
+
+
+async def _carry_out_async(call: Call, tools: Mapping[str, FunctionTool]) -> Result:
+    checked = _checked(call, tools)
+    if isinstance(checked, Result):
+        return checked
+    tool, arguments = checked
+    try:
+        value = tool.run(**arguments)
+        return _result(await value if inspect.isawaitable(value) else value)
+    except Exception as error:
+        return _raised(error)
+
+
+def _checked(
+    call: Call, tools: Mapping[str, FunctionTool]
+) -> tuple[FunctionTool, Mapping[str, Any]] | Result:
+    """The tool and its arguments, or the result that says what is wrong."""
     tool = tools.get(call.name)
     if tool is None:
         known = ", ".join(tools) or "none"
-        return failed(ErrorType.UNKNOWN_TOOL, f"there is no tool '{call.name}'; tools: {known}")
+        name = call.name[:LONGEST_REASON]
+        return failed(ErrorType.UNKNOWN_TOOL, f"there is no tool '{name}'; tools: {known}")
     arguments, valid = object_of(call.arguments or "{}")
     if not valid:
         return failed(ErrorType.PARSING, "the arguments are not a JSON object")
-    reason = tool.wrong(arguments)
+    try:
+        reason = tool.wrong(arguments)
+    except RecursionError:
+        reason = "the arguments are nested too deeply"
     if reason is not None:
         return failed(ErrorType.INVALID_ARGS, reason)
-    try:
-        value = tool.run(**arguments)
-    except ToolError as error:
-        return failed(error.kind, str(error))
-    except TimeoutError as error:
-        return failed(ErrorType.TIMEOUT, str(error) or "the tool took too long")
-    except Exception as error:
-        return failed(ErrorType.EXECUTION, f"{type(error).__name__}: {error}"[:LONGEST_REASON])
+    return tool, arguments
+
+
+def _result(value: Any) -> Result:
     if isinstance(value, Result):
         return value
     return Result(text=told(value), structured=None if isinstance(value, str) else plain(value))
+
+
+def _raised(error: Exception) -> Result:
+    if isinstance(error, ToolError):
+        return failed(error.kind, str(error))
+    if isinstance(error, TimeoutError):
+        return failed(ErrorType.TIMEOUT, str(error) or "the tool took too long")
+    return failed(ErrorType.EXECUTION, f"{type(error).__name__}: {error}"[:LONGEST_REASON])
 
 
 def failed(kind: ErrorType, reason: str) -> Result:

@@ -48,6 +48,7 @@ def test_hardly_any_false_secret(store, monkeypatch):
     assert found.total <= 5
 
 
+@pytest.mark.slow
 def test_nothing_is_left_by_default(store, tmp_path):
     options = RedactOptions(own=((), ()), workers=1)
     redact(store, str(tmp_path / "clean"), options)

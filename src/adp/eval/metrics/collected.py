@@ -1,0 +1,95 @@
+"""The scores of one metric: values by task, and what is not scored."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from adp.eval.scorer import Figure, Scored
+
+
+@dataclass
+class Collected:
+    """The scores of one metric.
+
+    Attributes:
+        values: the numbers, in the order of the rows.
+        tasks: the task of each; a trajectory without a task is one of its own.
+        unscored: rows without a number.
+        infrastructure: of these, how many because something else than the agent failed.
+        reasons: why rows are unscored, and how often.
+    """
+
+    values: list[float] = field(default_factory=list)
+    tasks: list[str] = field(default_factory=list)
+    unscored: int = 0
+    infrastructure: int = 0
+    reasons: Counter[str] = field(default_factory=Counter)
+
+    def undefined(self, name: str, reason: str | None = None) -> Figure:
+        """A figure without a number."""
+        return self.figure(name, None, reason=reason or self.why())
+
+    def figure(
+        self,
+        name: str,
+        value: float | None,
+        interval: tuple[float | None, float | None, str | None] = (None, None, None),
+        reason: str | None = None,
+    ) -> Figure:
+        """A figure over these rows."""
+        low, high, method = interval
+        return Figure(
+            name=name,
+            value=value,
+            low=low,
+            high=high,
+            method=method,
+            count=len(self.values),
+            tasks=len(set(self.tasks)),
+            unscored=self.unscored,
+            infrastructure=self.infrastructure,
+            reason=reason,
+        )
+
+    def why(self) -> str:
+        """Why nothing is scored."""
+        if not self.reasons:
+            return "nothing was scored"
+        reason, count = min(self.reasons.items(), key=lambda item: (-item[1], item[0]))
+        return f"nothing was scored: {reason} ({count} of {self.unscored})"
+
+
+def collect(rows: Sequence[Scored], metric: str) -> Collected:
+    """The scores of one metric. A number that is not finite is unscored."""
+    found = Collected()
+    for row in rows:
+        if row.score.metric == metric:
+            _add(found, row)
+    return found
+
+
+def collect_all(rows: Sequence[Scored]) -> dict[str, Collected]:
+    """The scores of every metric, in the order in which they first come up."""
+    found: dict[str, Collected] = {}
+    for row in rows:
+        _add(found.setdefault(row.score.metric, Collected()), row)
+    return found
+
+
+def _add(found: Collected, row: Scored) -> None:
+    score = row.score
+    if score.value is None or not math.isfinite(score.value):
+        found.unscored += 1
+        found.infrastructure += score.infrastructure
+        found.reasons[score.reason or "no reason is given"] += 1
+        return
+    found.values.append(float(score.value))
+    found.tasks.append(task_of(row))
+
+
+def task_of(row: Scored) -> str:
+    """What the row is clustered by: its task, or the trajectory itself where it has none."""
+    return f"trajectory {row.trajectory_id}" if row.task_id is None else f"task {row.task_id}"

@@ -1,0 +1,175 @@
+"""How sure a mean or a ratio is.
+
+- ``wilson``: Wilson's score interval (Wilson 1927, eq. 8) of a share; runs are independent.
+- ``cluster``: the mean plus and minus a normal quantile times the standard error that is clustered
+  by task, as Inspect AI's ``stderr(cluster=)`` and Miller 2024 ("Adding Error Bars to Evals",
+  section 2.2) compute it: sqrt(C/(C-1) * sum_c (sum_i (x_i - mean))^2) / N for C tasks and N runs.
+  For a ratio of sums the residual is top_i - ratio * bottom_i, divided by the sum of the bottoms.
+  It is the normal quantile, not Student's t: with fewer than about ten tasks it is too narrow.
+- ``bootstrap``: percentiles of the ratio over draws of whole tasks with replacement.
+
+``auto`` takes Wilson for truths where each task has one run, and ``cluster`` otherwise. When all
+runs agree (0 of 200), the clustered error is 0, which nobody should believe: Wilson's interval over
+the number of tasks is taken instead.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import NormalDist
+from typing import Literal
+
+Ends = tuple[float | None, float | None, str | None]
+"""Lower end, upper end, method."""
+
+NONE: Ends = (None, None, None)
+_BLOCK = 1_000_000
+
+
+@dataclass(frozen=True)
+class Intervals:
+    """How intervals are made.
+
+    Attributes:
+        method: auto, wilson, cluster, bootstrap or none.
+        level: share of intervals that hold the true number, such as 0.95.
+        draws: draws of a bootstrap.
+        seed: seed of a bootstrap.
+    """
+
+    method: Literal["auto", "wilson", "cluster", "bootstrap", "none"] = "auto"
+    level: float = 0.95
+    draws: int = 2000
+    seed: int = 0
+
+    @property
+    def quantile(self) -> float:
+        """The normal quantile of both tails, 1.96 for 0.95."""
+        return NormalDist().inv_cdf(0.5 + self.level / 2)
+
+
+DEFAULT = Intervals()
+
+
+def wilson(successes: float, count: int, level: float = 0.95) -> tuple[float, float]:
+    """Wilson's score interval of a share.
+
+    Args:
+        successes: number of successes.
+        count: number of runs, at least 1.
+        level: share of intervals that hold the true share.
+    """
+    quantile = Intervals(level=level).quantile
+    share, square = successes / count, quantile * quantile
+    center = (share + square / (2 * count)) / (1 + square / count)
+    spread = math.sqrt(share * (1 - share) / count + square / (4 * count * count))
+    half = quantile * spread / (1 + square / count)
+    low = 0.0 if successes <= 0 else max(0.0, center - half)
+    return low, 1.0 if successes >= count else min(1.0, center + half)
+
+
+def clustered_error(residuals: Sequence[float], clusters: Sequence[str]) -> float | None:
+    """Standard error of a sum of residuals that is clustered; None with one cluster.
+
+    Args:
+        residuals: what each run adds to the sum, zero in the mean.
+        clusters: the cluster of each run.
+    """
+    sums: dict[str, float] = {}
+    for residual, cluster in zip(residuals, clusters, strict=True):
+        sums[cluster] = sums.get(cluster, 0.0) + residual
+    count = len(sums)
+    if count < 2:
+        return None
+    return math.sqrt(math.fsum(value * value for value in sums.values()) * count / (count - 1))
+
+
+def mean_ends(
+    values: Sequence[float], clusters: Sequence[str], options: Intervals, *, amounts: bool = False
+) -> Ends:
+    """Interval of a mean.
+
+    Args:
+        values: the numbers.
+        clusters: the task of each.
+        options: how the interval is made.
+        amounts: the numbers are amounts, such as calls: 0 and 1 among them are no truths.
+    """
+    if options.method == "none" or not values:
+        return NONE
+    truths = not amounts and all(value in (0.0, 1.0) for value in values)
+    single = len(set(clusters)) == len(values)
+    if truths and (options.method == "wilson" or (options.method == "auto" and single)):
+        return (*wilson(sum(values), len(values), options.level), "wilson")
+    if amounts:
+        return ratio_ends(values, [1.0] * len(values), clusters, options)
+    return share_ends(values, [1.0] * len(values), clusters, options)
+
+
+def share_ends(
+    tops: Sequence[float], bottoms: Sequence[float], clusters: Sequence[str], options: Intervals
+) -> Ends:
+    """Interval of a ratio of two sums that is a share, if its parts say that it is one.
+
+    It stays between 0 and 1, and it is Wilson's over the number of tasks when all parts agree on 0
+    or 1.
+    """
+    low, high, method = ratio_ends(tops, bottoms, clusters, options)
+    if not all(0 <= top <= bottom for top, bottom in zip(tops, bottoms, strict=True)):
+        return low, high, method
+    none, every = not any(tops), all(map(math.isclose, tops, bottoms))
+    if method is not None and options.method in ("auto", "wilson") and (none or every):
+        # A task whose bottoms are all 0 says nothing.
+        known = {name for name, bottom in zip(clusters, bottoms, strict=True) if bottom}
+        return (*wilson(len(known) if every else 0, len(known), options.level), "wilson")
+    if low is None or high is None:
+        return NONE
+    return max(0.0, low), min(1.0, high), method
+
+
+def ratio_ends(
+    tops: Sequence[float], bottoms: Sequence[float], clusters: Sequence[str], options: Intervals
+) -> Ends:
+    """Interval of a ratio of two sums, clustered. The sum of the bottoms is not 0."""
+    if options.method == "none":
+        return NONE
+    if options.method == "bootstrap":
+        return _bootstrap(tops, bottoms, clusters, options)
+    total = math.fsum(bottoms)
+    ratio = math.fsum(tops) / total
+    residuals = [top - ratio * bottom for top, bottom in zip(tops, bottoms, strict=True)]
+    error = clustered_error(residuals, clusters)
+    if error is None:
+        return NONE
+    half = options.quantile * error / abs(total)
+    return ratio - half, ratio + half, "cluster"
+
+
+def _bootstrap(
+    tops: Sequence[float], bottoms: Sequence[float], clusters: Sequence[str], options: Intervals
+) -> Ends:
+    import numpy as np
+
+    names = {name: index for index, name in enumerate(dict.fromkeys(clusters))}
+    if len(names) < 2:
+        return NONE
+    place = np.array([names[name] for name in clusters])
+    above = np.bincount(place, weights=np.asarray(tops, float), minlength=len(names))
+    below = np.bincount(place, weights=np.asarray(bottoms, float), minlength=len(names))
+    generator = np.random.Generator(np.random.PCG64(options.seed))
+    block, ratios = max(1, _BLOCK // len(names)), []
+    for start in range(0, options.draws, block):
+        size = (min(block, options.draws - start), len(names))
+        drawn = generator.integers(0, len(names), size=size)
+        sums = below[drawn].sum(axis=1)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratios.append(above[drawn].sum(axis=1) / sums)
+    found = np.concatenate(ratios)
+    found = found[np.isfinite(found)]
+    if not found.size:
+        return NONE
+    tail = (1 - options.level) / 2
+    low, high = np.quantile(found, [tail, 1 - tail])
+    return float(low), float(high), "bootstrap"

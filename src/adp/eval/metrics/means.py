@@ -1,0 +1,174 @@
+"""Means, ratios of sums, and ET-Agent's tool productivity."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+
+from adp.eval.metrics.collected import Collected, collect, collect_all, task_of
+from adp.eval.metrics.intervals import DEFAULT, Intervals, clustered_error, mean_ends, share_ends
+from adp.eval.scorer import Figure, Scored
+
+
+def mean_figures(
+    rows: Sequence[Scored],
+    metrics: Sequence[str] | None = None,
+    intervals: Intervals = DEFAULT,
+    amounts: Collection[str] = (),
+) -> list[Figure]:
+    """The mean of each metric over all scored trajectories, with an interval.
+
+    Args:
+        rows: the scores.
+        metrics: metrics wanted, in this order, each of them a figure even if no row has it; None:
+            all that are there, in the order in which they first come up.
+        intervals: how intervals are made.
+        amounts: metrics that are amounts, such as calls: 0 and 1 among them are no truths.
+    """
+    found = collect_all(rows)
+    names = list(found) if metrics is None else metrics
+    return [_mean(name, found.get(name, Collected()), intervals, name in amounts) for name in names]
+
+
+def _mean(name: str, found: Collected, intervals: Intervals, amounts: bool) -> Figure:
+    if not found.values:
+        return found.undefined(name)
+    mean = math.fsum(found.values) / len(found.values)
+    return found.figure(
+        name, mean, mean_ends(found.values, found.tasks, intervals, amounts=amounts)
+    )
+
+
+def ratio_figure(
+    rows: Sequence[Scored],
+    top: str,
+    bottom: str,
+    name: str,
+    intervals: Intervals = DEFAULT,
+) -> Figure:
+    """Sum of one metric over the sum of another: a number about the whole corpus.
+
+    A trajectory with ten calls counts ten times as much as one with one call; a mean of shares
+    counts both alike.
+
+    Args:
+        rows: the scores.
+        top: metric that is counted, such as ``failed_calls``.
+        bottom: metric that it is a part of, such as ``calls``.
+        name: name of the figure.
+        intervals: how intervals are made.
+    """
+    found, tops, bottoms = joined(rows, top, bottom)
+    if not found.values:
+        return found.undefined(name)
+    total = math.fsum(bottoms)
+    if total == 0:
+        return found.undefined(name, f"{bottom} is 0 in all trajectories")
+    ends = share_ends(tops, bottoms, found.tasks, intervals)
+    return found.figure(name, math.fsum(tops) / total, ends)
+
+
+def evidence_figure(
+    rows: Sequence[Scored],
+    metric: str,
+    parts: tuple[str, str],
+    name: str,
+    intervals: Intervals = DEFAULT,
+) -> Figure:
+    """Like `ratio_figure`, of two numbers that the evidence of one metric holds.
+
+    Args:
+        rows: the scores.
+        metric: the metric whose evidence is read; rows without both numbers are unscored.
+        parts: key of what is counted, and key of what it is a part of.
+        name: name of the figure.
+        intervals: how intervals are made.
+    """
+    split: list[Scored] = []
+    for row in rows:
+        if row.score.metric != metric:
+            continue
+        for part in parts:
+            value = row.score.evidence.get(part)
+            known = isinstance(value, int | float) and _is_number(value)
+            reason = row.score.reason or f"the evidence has no {part}"
+            score = replace(
+                row.score,
+                metric=part,
+                value=value if known else None,
+                reason=None if known else reason,
+            )
+            split.append(replace(row, score=score))
+    return ratio_figure(split, *parts, name=name, intervals=intervals)
+
+
+def productivity_figure(
+    rows: Sequence[Scored],
+    correct: str,
+    calls: str,
+    name: str = "tool_productivity",
+    intervals: Intervals = DEFAULT,
+) -> Figure:
+    """ET-Agent's tool productivity, 100 * a * T / (T + 0.1).
+
+    ``a`` is the mean correctness and ``T`` the mean number of calls (ET-Agent, arXiv 2601.06860,
+    ``evaluate.py``). The interval is the delta method's, with errors clustered by task.
+
+    Args:
+        rows: the scores.
+        correct: metric of correctness, 0 to 1.
+        calls: metric of the number of calls.
+        name: name of the figure.
+        intervals: how intervals are made; any other method than none is ``cluster``.
+    """
+    found, rights, counts = joined(rows, correct, calls)
+    number = len(found.values)
+    if not number:
+        return found.undefined(name)
+    right, count = math.fsum(rights) / number, math.fsum(counts) / number
+    value = 100 * right * count / (count + 0.1)
+    if intervals.method == "none":
+        return found.figure(name, value)
+    by_right, by_count = 100 * count / (count + 0.1), 100 * right * 0.1 / (count + 0.1) ** 2
+    residuals = [
+        by_right * (one - right) + by_count * (other - count)
+        for one, other in zip(rights, counts, strict=True)
+    ]
+    error = clustered_error(residuals, found.tasks)
+    if error is None:
+        return found.figure(name, value)
+    half = intervals.quantile * error / number
+    low, high = value - half, value + half
+    if all(0 <= one <= 1 for one in rights):
+        low, high = max(0.0, low), min(100.0, high)
+    return found.figure(name, value, (low, high, "cluster"))
+
+
+def joined(
+    rows: Sequence[Scored], first: str, second: str
+) -> tuple[Collected, list[float], list[float]]:
+    """Two metrics of the trajectories that are scored by both.
+
+    Returns:
+        The first, where both are scored; and both lists of numbers. A trajectory that lacks one of
+        them is unscored.
+    """
+    others = {
+        row.trajectory_id: row.score.value
+        for row in rows
+        if row.score.metric == second and _is_number(row.score.value)
+    }
+    mine = [row for row in rows if row.score.metric == first]
+    both = [row for row in mine if row.trajectory_id in others and _is_number(row.score.value)]
+    found = collect(mine, first)
+    found.unscored += len(found.values) - len(both)
+    if len(both) < len(found.values):
+        found.reasons[f"{second} is not scored"] += len(found.values) - len(both)
+    found.values = [float(row.score.value or 0.0) for row in both]
+    found.tasks = [task_of(row) for row in both]
+    return found, found.values, [float(others[row.trajectory_id] or 0.0) for row in both]
+
+
+def _is_number(value: float | None) -> bool:
+    return value is not None and math.isfinite(value)

@@ -1,0 +1,93 @@
+"""Paired differences, against scipy."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import statistics
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from adp.eval.metrics import Intervals, paired_difference
+from adp.eval.metrics.paired import permutation_test, sign_test
+from tests.eval.metrics.rows import scored
+
+PAIRS = st.lists(st.tuples(st.integers(-3, 3), st.integers(-3, 3)), min_size=2, max_size=8)
+
+
+def rows_of(values):
+    return [scored(float(value), task=str(number)) for number, value in enumerate(values)]
+
+
+@given(PAIRS)
+def test_the_difference_of_means_with_the_error_of_pairs(pairs):
+    first, second = zip(*pairs, strict=True)
+    found = paired_difference(rows_of(first), rows_of(second), "success")
+    differences = [after - before for before, after in pairs]
+    assert found.figure.value == pytest.approx(statistics.fmean(differences))
+    assert found.second - found.first == pytest.approx(found.figure.value)
+    half = 1.959963984540054 * statistics.stdev(differences) / math.sqrt(len(pairs))
+    assert found.figure.high - found.figure.value == pytest.approx(half)
+    assert found.figure.value - found.figure.low == pytest.approx(half)
+    assert found.better + found.worse + found.equal == len(pairs)
+    turned = paired_difference(rows_of(second), rows_of(first), "success")
+    assert turned.figure.value == pytest.approx(-found.figure.value)
+    assert turned.p_permutation == pytest.approx(found.p_permutation)
+
+
+@given(PAIRS)
+def test_the_permutation_test_counts_all_flips(pairs):
+    differences = [after - before for before, after in pairs]
+    some = [one for one in differences if one]
+    flips = list(itertools.product((1, -1), repeat=len(some)))
+    as_far = [
+        abs(sum(sign * one for sign, one in zip(flip, some, strict=True))) >= abs(sum(some))
+        for flip in flips
+    ]
+    assert permutation_test(differences) == pytest.approx(sum(as_far) / len(flips))
+
+
+def test_many_differences_are_drawn_with_a_seed():
+    differences = [1.0] * 25 + [-1.0] * 15
+    found = permutation_test(differences, seed=3)
+    assert found == permutation_test(differences, seed=3)
+    assert found == pytest.approx(sign_test(25, 15), abs=0.02)
+
+
+@given(st.integers(0, 40), st.integers(0, 40))
+def test_the_sign_test_is_scipys(better, worse):
+    scipy = pytest.importorskip("scipy.stats")
+    known = scipy.binomtest(better, better + worse).pvalue if better + worse else 1.0
+    assert sign_test(better, worse) == pytest.approx(known)
+
+
+def test_only_tasks_of_both_count_and_attempts_are_averaged():
+    first = [scored(0.0, task="a"), scored(1.0, task="b"), scored(1.0, task="old")]
+    second = [
+        scored(1.0, task="a", attempt=0),
+        scored(0.0, task="a", attempt=1),
+        scored(1.0, task="b"),
+        scored(None, task="old"),
+        scored(1.0, task="new"),
+    ]
+    found = paired_difference(first, second, "success")
+    assert (found.figure.value, found.figure.tasks, found.figure.unscored) == (0.25, 2, 1)
+    assert (found.only_first, found.only_second) == (1, 1)
+    assert (found.better, found.worse, found.equal) == (1, 0, 1)
+
+
+def test_no_task_in_common_is_undefined():
+    found = paired_difference([scored(1.0, task="a")], [scored(1.0, task="b")], "success")
+    assert found.figure.value is None
+    assert found.figure.reason == "the two runs have no scored task in common"
+    assert found.p_sign is None
+
+
+def test_a_bootstrap_of_tasks():
+    first, second = rows_of([0] * 40), rows_of([number % 2 for number in range(40)])
+    found = paired_difference(first, second, "success", Intervals(method="bootstrap", seed=1))
+    assert found.figure.method == "bootstrap"
+    assert found.figure.low == pytest.approx(0.5 - 0.155, abs=0.05)
+    assert found.figure.high == pytest.approx(0.5 + 0.155, abs=0.05)
