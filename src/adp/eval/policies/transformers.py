@@ -30,8 +30,11 @@ class TransformersSettings(PromptSettings, SamplingSettings):
     """Settings of the policy ``transformers``."""
 
     batch_size: int = Field(64, ge=1, description="Turns that are written together, at most.")
-    batch_tokens: int = Field(
-        131072, ge=1, description="Tokens of the prompts in a batch, padding included, at most."
+    prefix_cache_mb: int = Field(
+        1024,
+        ge=0,
+        description="Memory for what the model has read already, on its device; 0: each prompt is "
+        "read from its beginning.",
     )
     wait_ms: float = Field(
         5.0, ge=0, description="A batch waits as long as turns come within this time of each other."
@@ -74,7 +77,8 @@ class TransformersPolicy:
         self._settings = settings
         self._tokenizer = tokenizer
         self._prompter = Prompter(tokenizer, settings)
-        self._generator = Generator(model, self._prompter.ends, settings)
+        memory = settings.prefix_cache_mb << 20
+        self._generator = Generator(model, self._prompter.ends, settings, memory)
         self._context = settings.context_length or self._generator.context
         self._waiting: list[_Waiting] = []
         self._runner: asyncio.Task[None] | None = None
@@ -138,17 +142,9 @@ class TransformersPolicy:
 
     def _next_batch(self) -> Sequence[_Waiting]:
         """Take those that waited longest, without those that gave up."""
-        batch: list[_Waiting] = []
-        width = 0
-        while self._waiting and len(batch) < self._settings.batch_size:
-            item = self._waiting[0]
-            width = max(width, len(item.prompt.ids))
-            if batch and width * (len(batch) + 1) > self._settings.batch_tokens:
-                break
-            del self._waiting[0]
-            if not item.future.done():
-                batch.append(item)
-        return batch
+        count = self._settings.batch_size
+        batch, self._waiting = self._waiting[:count], self._waiting[count:]
+        return [item for item in batch if not item.future.done()]
 
     def _job(self, item: _Waiting) -> Job:
         longest = self._settings.max_tokens

@@ -26,12 +26,14 @@ class PerTrajectory:
         name: its name in the registry.
         version: raised when its numbers change.
         metrics: its metrics, in the order of a report.
+        amounts: metrics that are amounts, such as calls, and no shares.
         intervals: how intervals are made.
     """
 
     name = ""
     version = "1"
     metrics: tuple[str, ...] = ()
+    amounts: frozenset[str] = frozenset()
     intervals: Intervals = DEFAULT
 
     def score(self, item: Item) -> Sequence[Score]:
@@ -47,7 +49,7 @@ class PerTrajectory:
 
     def figures(self, rows: Sequence[Scored]) -> Sequence[Figure]:
         """The mean of each metric."""
-        return mean_figures(rows, self.metrics, self.intervals)
+        return mean_figures(rows, self.metrics, self.intervals, self.amounts)
 
 
 def broken(trajectory: Trajectory) -> str | None:

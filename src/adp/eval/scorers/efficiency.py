@@ -44,6 +44,7 @@ class EfficiencyScorer(PerTrajectory):
 
     name = "efficiency"
     metrics = ("efficiency", "step_efficiency", "spl", "correctness", *_USED)
+    amounts = frozenset(_USED)
 
     def __init__(self, settings: EfficiencySettings) -> None:
         self.settings = settings

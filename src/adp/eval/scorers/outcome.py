@@ -34,7 +34,9 @@ class OutcomeSettings(Settings):
         "or the first of both that is known (auto).",
     )
     k: tuple[int, ...] | None = Field(
-        None, description="Values of k for pass@k and pass^k; by default 1 to the most attempts."
+        None,
+        description="Values of k for pass@k and pass^k; by default up to the attempts "
+        "that at least half of the tasks have.",
     )
     partial: bool = Field(
         False,

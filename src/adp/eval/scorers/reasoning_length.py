@@ -58,6 +58,7 @@ class LengthScorer(PerTrajectory):
         self.settings = settings
         kind = "recorded_tokens" if settings.unit == "recorded" else settings.unit
         self.metrics = (f"reasoning_{kind}", f"correct_per_{kind}")
+        self.amounts = frozenset(self.metrics)
         self._tokenizer = load_tokenizer(settings.tokenizer) if settings.tokenizer else None
 
     def measure(self, item: Item) -> Sequence[Score]:

@@ -28,6 +28,7 @@ class ProductivityScorer(PerTrajectory):
 
     name = "tool_productivity"
     metrics = ("correct", "tool_calls")
+    amounts = frozenset({"tool_calls"})
 
     def __init__(self, settings: ProductivitySettings) -> None:
         self.settings = settings

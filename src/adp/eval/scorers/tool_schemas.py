@@ -8,13 +8,14 @@ out of a data set can take forever.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 from jsonschema import Draft202012Validator
-from jsonschema.exceptions import ValidationError
+from jsonschema.exceptions import SchemaError, ValidationError
 from referencing import Registry
 from referencing.exceptions import Unresolvable
 
@@ -49,13 +50,26 @@ class ToolSchema:
 
     Attributes:
         name: its name.
-        validator: checks arguments; None when the tool does not say what it takes.
+        given: what the tool says of its arguments; None when it says nothing.
         listed: arguments that it lists; None when it takes others as well.
     """
 
     name: str
-    validator: Any = None
+    given: Mapping[str, Any] | None = None
     listed: frozenset[str] | None = None
+
+    @cached_property
+    def validator(self) -> Any:
+        """Checks arguments; None where the tool says nothing that is a schema."""
+        if self.given is None:
+            return None
+        try:
+            plain = _plain(self.given)
+            Draft202012Validator.check_schema(plain)
+        except (SchemaError, RecursionError, TypeError, ValueError, OverflowError):
+            return None
+        registry: Registry[Any] = Registry()  # an empty one: nothing is fetched
+        return Draft202012Validator(plain, registry=registry)
 
     def wrong(self, arguments: Mapping[str, Any], *, extras: bool) -> list[tuple[str, str]]:
         """What is wrong with arguments: pairs of a kind and a sentence.
@@ -94,8 +108,6 @@ def _kind(error: ValidationError) -> str:
 @lru_cache(maxsize=256)
 def schemas_of(text: str | None) -> Mapping[str, ToolSchema] | None:
     """The tools of the column ``tools`` by name; None when it lists none."""
-    from collections import Counter
-
     tools = tools_of(text, Counter())
     found: dict[str, ToolSchema] = {}
     for tool in tools:
@@ -113,19 +125,12 @@ def _schema(function: Mapping[str, Any]) -> ToolSchema:
         return ToolSchema(name)
     if not isinstance(given.get("properties"), dict) and _is_bare(given):
         given = {"type": "object", "properties": given}
-    try:
-        plain = _plain(given)
-        Draft202012Validator.check_schema(plain)
-    except Exception:
-        # A schema out of a data set may be anything; it then allows everything.
-        return ToolSchema(name, None, None)
-    registry: Registry[Any] = Registry()  # an empty one: nothing is fetched
     properties = given.get("properties")
     more = given.get("additionalProperties")
     mixed = any(key in given for key in ("anyOf", "oneOf", "allOf", "patternProperties", "$ref"))
     is_open = mixed or more is True or isinstance(more, dict) or not isinstance(properties, dict)
     listed = None if is_open or properties is None else frozenset(properties)
-    return ToolSchema(name, Draft202012Validator(plain, registry=registry), listed)
+    return ToolSchema(name, given, listed)
 
 
 def _is_bare(schema: Mapping[str, Any]) -> bool:
