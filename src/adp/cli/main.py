@@ -48,6 +48,7 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
             "adp.cli.collect:collect",
             "Let a policy act in an environment; a store of episodes.",
         ),
+        "eval": ("adp.cli.evaluate:evaluate", "Run a suite: collect, score, print the figures."),
         "score": ("adp.cli.score:score", "Score the trajectories of a store."),
     },
     "Look": {
