@@ -56,7 +56,7 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         "sample": ("adp.cli.sample:sample", "List some trajectories, the same ones every time."),
         "show": ("adp.cli.show:show", "Show one trajectory for reading."),
         "stats": ("adp.cli.stats:stats", "Count steps, calls, errors, tokens and success."),
-        "report": ("adp.cli.report:app", "Report what a store holds, as HTML or Markdown."),
+        "report": ("adp.cli.report:app", "Report data or evaluations, as HTML or Markdown."),
         "query": ("adp.cli.query:query", "Ask a store in SQL."),
         "validate": ("adp.cli.validate:validate", "Check trajectories, and say how to mend them."),
     },

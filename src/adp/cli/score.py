@@ -141,7 +141,9 @@ def show(report: ScoreReport, screen: Console) -> None:
 
 def heading(one: ScorerReport) -> str:
     """Name of a scorer with the settings that it was given."""
-    return f"{one.scorer} {one.version}  {one.settings if one.settings != '{}' else ''}".strip()
+    from adp.eval.scoring import label
+
+    return label(one.scorer, one.settings)
 
 
 def figures_table(figures: Iterable[Figure]) -> Any:

@@ -81,6 +81,25 @@ def rebuild(name: str, settings: str) -> Scorer | None:
         return None
 
 
+def label(name: str, settings: str) -> str:
+    """A scorer with those of its settings that are not the default ones, for people."""
+    try:
+        given = json.loads(settings)
+        kind = SCORERS.get(name)
+        usual = json.loads(as_text(kind.settings().model_dump(mode="json")))
+        more = {key: value for key, value in given.items() if usual.get(key, _NONE) != value}
+    except Exception:  # it is not there any more, or has settings without a default
+        return f"{name} {settings}" if settings != "{}" else name
+    said = ", ".join(
+        f"{key.removeprefix('$')}={value if isinstance(value, str) else json.dumps(value)}"
+        for key, value in more.items()
+    )
+    return f"{name}: {said}" if said else name
+
+
+_NONE = object()
+
+
 def specs(text: str) -> list[str]:
     """Split a list of scorers: at each comma that no setting follows."""
     parts: list[str] = []
