@@ -11,13 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from adp.core.call_form import Written, call_form
 from adp.core.progress import Silent
 from adp.core.render.chat import Call, Chat, Message
 from adp.core.render.options import RenderOptions
 from adp.core.render.render import Renderer
 from adp.core.tiny import tiny_tokenizer
 from adp.trainers import grpo
-from adp.trainers.call_form import Written, call_form
 from adp.trainers.config import TrainConfig
 from adp.trainers.config_methods import GrpoSection
 from adp.trainers.reward_scores import answer_score, calls_score, references, wanted_calls

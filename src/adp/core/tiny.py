@@ -1,12 +1,14 @@
-"""A small tokenizer that is built on the spot, for trials and tests: the model name ``tiny``.
+"""A small model that is built on the spot, for trials and tests: the model name ``tiny``.
 
-A byte-level BPE over a few hundred pieces, so it holds every text, and a chat template in the
-ChatML manner with tools, parallel calls and reasoning.
+Its weights are random. Its tokenizer is a byte-level BPE over a few hundred pieces, so it
+holds every text, and its chat template is in the ChatML manner, with tools, parallel calls and
+reasoning.
 """
 
 from __future__ import annotations
 
 import functools
+from collections.abc import Mapping
 from typing import Any
 
 from adp_schema.errors import MissingExtraError
@@ -15,6 +17,19 @@ NAME = "tiny"
 
 VOCABULARY = 640
 """Tokens, the special ones included."""
+
+SHAPE: Mapping[str, Any] = {
+    "architecture": "qwen3",
+    "hidden_size": 64,
+    "intermediate_size": 128,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "max_position_embeddings": 32768,
+    "tie_word_embeddings": False,
+    "seed": 0,
+}
+"""Shape of the model, unless another one is asked for."""
 
 SPECIAL = ("<|pad|>", "<|im_start|>", "<|im_end|>")
 MARKS = ("<tool_call>", "</tool_call>", "<tool_response>", "</tool_response>", "<think>")
@@ -93,6 +108,38 @@ def tiny_tokenizer() -> Any:
         chat_template=TEMPLATE,
         clean_up_tokenization_spaces=False,
     )
+
+
+def tiny_model(shape: Mapping[str, Any] | None = None) -> Any:
+    """Build the model with random weights.
+
+    Args:
+        shape: keys of `SHAPE` with other values; the architecture is ``qwen3`` or ``llama``.
+
+    Returns:
+        A ``PreTrainedModel``; the same weights every time.
+
+    Raises:
+        MissingExtraError: torch or transformers is not installed.
+    """
+    try:
+        import torch
+        from transformers import LlamaConfig, LlamaForCausalLM, Qwen3Config, Qwen3ForCausalLM
+    except ImportError as error:
+        raise MissingExtraError("torch", "train") from error
+    tokenizer = tiny_tokenizer()
+    given = {**SHAPE, **(shape or {})}
+    architecture, seed = given.pop("architecture"), given.pop("seed")
+    given["vocab_size"] = len(tokenizer)
+    given["pad_token_id"] = tokenizer.pad_token_id
+    given["eos_token_id"] = tokenizer.eos_token_id
+    given["bos_token_id"] = tokenizer.bos_token_id
+    given["head_dim"] = given["hidden_size"] // given["num_attention_heads"]
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        if architecture == "qwen3":
+            return Qwen3ForCausalLM(Qwen3Config(**given))
+        return LlamaForCausalLM(LlamaConfig(**given))
 
 
 @functools.cache

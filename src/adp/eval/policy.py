@@ -32,6 +32,21 @@ class InfrastructureError(AdpError):
         self.kind = kind
 
 
+class AgentLimitError(AdpError):
+    """The agent reached a limit of its own, such as the context of its model.
+
+    The episode is truncated: nothing is broken, and the agent gets no further.
+
+    Args:
+        reason: which limit, in a word: ``context_length``.
+        message: one sentence.
+    """
+
+    def __init__(self, reason: str, message: str) -> None:
+        super().__init__(message)
+        self.reason = reason
+
+
 @dataclass(frozen=True, slots=True)
 class Request:
     """All that a policy knows when it is asked for a turn.
@@ -70,6 +85,7 @@ class Policy(Protocol):
 
         Raises:
             InfrastructureError: no answer could be had.
+            AgentLimitError: the agent is at a limit of its own; the episode is truncated.
         """
         ...
 

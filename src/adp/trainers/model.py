@@ -35,27 +35,10 @@ def build_tiny(folder: Path, section: TinySection) -> None:
         folder: where to.
         section: the shape.
     """
-    import torch
-    from transformers import LlamaConfig, LlamaForCausalLM, Qwen3Config, Qwen3ForCausalLM
+    from adp.core.tiny import tiny_model, tiny_tokenizer
 
-    from adp.core.tiny import tiny_tokenizer
-
-    tokenizer = tiny_tokenizer()
-    shape = section.model_dump(exclude={"architecture", "seed"})
-    shape["vocab_size"] = len(tokenizer)
-    shape["pad_token_id"] = tokenizer.pad_token_id
-    shape["eos_token_id"] = tokenizer.eos_token_id
-    shape["bos_token_id"] = tokenizer.bos_token_id
-    shape["head_dim"] = section.hidden_size // section.num_attention_heads
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(section.seed)
-        model: Any
-        if section.architecture == "qwen3":
-            model = Qwen3ForCausalLM(Qwen3Config(**shape))
-        else:
-            model = LlamaForCausalLM(LlamaConfig(**shape))
-    model.save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
+    tiny_model(section.model_dump()).save_pretrained(folder)
+    tiny_tokenizer().save_pretrained(folder)
 
 
 def load_tokenizer(config: TrainConfig, folder: Path | None = None) -> PreTrainedTokenizerBase:

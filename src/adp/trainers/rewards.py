@@ -6,7 +6,6 @@ rows, and gives a number for each; None where it does not apply, such as no refe
 
 from __future__ import annotations
 
-import copy
 import importlib
 import json
 import sys
@@ -14,8 +13,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from adp.core.answers import calls_of, library_parser
+from adp.core.call_form import CallForm, Written, call_form
 from adp.core.render.render import Renderer
-from adp.trainers.call_form import CallForm, Written, call_form
 from adp.trainers.config_methods import GrpoSection
 from adp.trainers.reward_scores import answer_score, calls_score, references, said, wanted_calls
 from adp_schema.errors import MissingExtraError, UsageError, unknown_name
@@ -147,24 +147,14 @@ def _form_reader(form: CallForm) -> Reader:
 
 def _library_reader(renderer: Renderer) -> Reader | None:
     """The parser of transformers, for templates that TRL knows one for."""
-    try:
-        from trl.chat_template_utils import add_response_schema
-    except ImportError as error:
-        raise MissingExtraError("trl", "train") from error
-    tokenizer = copy.copy(renderer.tokenizer)
-    # The template with tools, which the options may have replaced.
-    tokenizer.chat_template = renderer.template.texts[-1]
-    if getattr(tokenizer, "response_template", None) is None:
-        try:
-            add_response_schema(tokenizer)
-        except ValueError:
-            return None
+    parse = library_parser(renderer)
+    if parse is None:
+        return None
 
     def read(text: str, prompt: str, tools: Any) -> list[Written] | None:
+        found = parse(text, prompt, tools)
         try:
-            parsed = tokenizer.parse_response(text, prefix=prompt, tools=tools or None)
-            calls = [call.get("function", call) for call in parsed.get("tool_calls") or []]
-            return [Written(str(call["name"]), dict(call.get("arguments") or {})) for call in calls]
+            return None if found is None else calls_of(found)
         except (ValueError, TypeError, KeyError, AttributeError):
             return None
 

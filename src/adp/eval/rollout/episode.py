@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from adp.eval.environment import AsyncEnvironment, Environment, as_async
-from adp.eval.policy import InfrastructureError, Request
+from adp.eval.policy import AgentLimitError, InfrastructureError, Request
 from adp.eval.rollout.actor import Acted, Actor, Past, View
 from adp.eval.rollout.limits import Limits
 from adp.eval.rollout.recorder import (
@@ -26,6 +26,7 @@ from adp.eval.rollout.recorder import (
     Recorder,
     verdict_columns,
 )
+from adp.eval.turns import Tool
 from adp_schema.errors import MissingExtraError, UsageError
 from adp_schema.ids import digest
 from adp_schema.model import Trajectory
@@ -93,6 +94,7 @@ class _Episode:
         try:
             return await self._judged(await self._ended())
         finally:
+            await _guarded(POLICY, self._actor.close, quiet=True)
             await _guarded(ENVIRONMENT, self._environment.close, quiet=True)
 
     async def _ended(self) -> dict[str, Any]:
@@ -102,6 +104,8 @@ class _Episode:
                 ending = await self._play()
         except TimeoutError:
             ending = _Ending(truncated=True, reason="max_seconds")
+        except AgentLimitError as error:
+            ending = _Ending(truncated=True, reason=error.reason)
         except _Broken as broken:
             return {
                 "terminated": False,
@@ -116,10 +120,7 @@ class _Episode:
         }
 
     async def _judged(self, columns: dict[str, Any]) -> Trajectory:
-        summary = dict(self._actor.summary())
-        if summary:
-            columns["final_metrics"] = None
-            self._recorder._info["actor"] = summary
+        self._recorder.note(self._actor.summary())
         trajectory = self._recorder.end(**columns)
         if "error_type" in columns:
             return trajectory
@@ -135,7 +136,15 @@ class _Episode:
 
     async def _play(self) -> _Ending:
         about = self._about
-        start = await _guarded(ENVIRONMENT, self._environment.reset, about.task, seed=about.seed)
+        try:
+            start = await _guarded(
+                ENVIRONMENT, self._environment.reset, about.task, seed=about.seed
+            )
+        except UsageError as error:
+            if about.task is None:
+                raise
+            # One task that cannot be done does not stop the others.
+            raise _Broken(ENVIRONMENT, str(error), "task") from error
         self._recorder.begin(start)
         while True:
             used = self._reached()
@@ -146,8 +155,7 @@ class _Episode:
                 return ending
 
     async def _turn(self) -> _Ending | None:
-        tools = list(self._environment.tools())
-        self._recorder.offer(tools)
+        tools = self._offered()
         number = len(self._past)
         request = Request(
             messages=self._recorder.messages,
@@ -170,6 +178,14 @@ class _Episode:
             return _Ending(outcome.terminated, outcome.truncated, outcome.stop_reason)
         return None
 
+    def _offered(self) -> list[Tool]:
+        try:
+            tools = list(self._environment.tools())
+            self._recorder.offer(tools)
+        except Exception as error:
+            raise _Broken(ENVIRONMENT, f"tools: {type(error).__name__}: {error}") from error
+        return tools
+
     def _count(self, acted: Acted) -> None:
         self._calls += len(acted.turn.calls)
         self._tokens += acted.turn.usage.tokens_out or 0
@@ -185,7 +201,7 @@ async def _guarded(
     """Call foreign code; what it raises becomes a broken episode."""
     try:
         return await method(*args, **options)
-    except (UsageError, MissingExtraError):
+    except (UsageError, MissingExtraError, AgentLimitError):
         raise
     except InfrastructureError as error:
         raise _Broken(INFRASTRUCTURE, str(error), error.kind) from error

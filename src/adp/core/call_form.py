@@ -8,8 +8,7 @@ known when the arguments stand there as a JSON object: inside an object that has
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from adp.core.render.chat import Call, Chat, Message
@@ -30,10 +29,16 @@ class Written:
     Attributes:
         name: name of the tool.
         arguments: the object of arguments.
+        text: the characters of the arguments, JSON.
+        start: first character of the call in the answer, its opening included.
+        end: character after the call, its closing included.
     """
 
     name: str
     arguments: dict[str, Any]
+    text: str = field(default="", compare=False)
+    start: int = field(default=0, compare=False)
+    end: int = field(default=0, compare=False)
 
 
 @dataclass(frozen=True)
@@ -63,84 +68,124 @@ class CallForm:
         Returns:
             The calls in order; empty for an answer without calls; None when a call is malformed.
         """
-        text = (
-            text[text.rfind(_THOUGHT_END) + len(_THOUGHT_END) :] if _THOUGHT_END in text else text
-        )
+        position = text.rfind(_THOUGHT_END)
+        position = position + len(_THOUGHT_END) if position >= 0 else 0
         if self.middle is not None:
-            return self._named(text)
+            return self._named(text, position)
         if self.opening:
-            return self._opened(text)
-        text = text.strip()
-        if text[:1] not in ("{", "["):
+            return self._opened(text, position)
+        while text[position : position + 1].isspace():
+            position += 1
+        if text[position : position + 1] not in ("{", "["):
             return []
-        found = list(self._objects(text, 0))
-        return None if not found or found[-1] is None else [call for call, _ in _whole(found)]
+        return self._objects(text, position) or None
 
-    def _opened(self, text: str) -> list[Written] | None:
+    def _opened(self, text: str, position: int) -> list[Written] | None:
         calls: list[Written] = []
-        position = text.find(self.opening)
-        while position >= 0:
-            found = list(self._objects(text, position + len(self.opening)))
-            if not found or found[-1] is None:
+        start = text.find(self.opening, position)
+        while start >= 0:
+            found = self._objects(text, start + len(self.opening))
+            if not found:
                 return None
-            whole = _whole(found)
-            calls += [call for call, _ in whole]
-            end = whole[-1][1]
-            if self.closing and not text[end:].lstrip().startswith(self.closing):
+            end = self._closed(text, found[-1].end)
+            if end is None:
                 return None
-            position = text.find(self.opening, end)
+            found[0] = replace(found[0], start=start)
+            found[-1] = replace(found[-1], end=end)
+            calls += found
+            start = text.find(self.opening, end)
         return calls
 
-    def _objects(self, text: str, position: int) -> Iterator[tuple[Written, int] | None]:
-        """Calls that are JSON objects one after the other, with their ends; None for a bad one."""
+    def _closed(self, text: str, position: int) -> int | None:
+        """The end of a call, its closing included; None when that is missing."""
+        if not self.closing:
+            return position
+        end = position
+        while text[end : end + 1].isspace():
+            end += 1
+        return end + len(self.closing) if text.startswith(self.closing, end) else None
+
+    def _objects(self, text: str, position: int) -> list[Written] | None:
+        """Calls that are JSON objects one after the other; None when one is malformed."""
+        calls: list[Written] = []
         while True:
             while position < len(text) and text[position] in _BETWEEN:
                 position += 1
             if text[position : position + 1] != "{":
-                return
-            value, end = _json(text, position)
-            call = self._call(value)
-            yield None if call is None else (call, end)
-            if call is None:
-                return
+                return calls
+            members, end = _members(text, position)
+            name, arguments = members.get(self.name_key), members.get(self.arguments_key)
+            if name is None or arguments is None:
+                return None
+            if not isinstance(name.value, str) or not isinstance(arguments.value, dict):
+                return None
+            own = text[arguments.start : arguments.end]
+            calls.append(Written(name.value, arguments.value, own, position, end))
             position = end
 
-    def _call(self, value: Any) -> Written | None:
-        if not isinstance(value, dict):
-            return None
-        name, arguments = value.get(self.name_key), value.get(self.arguments_key)
-        if not isinstance(name, str) or not isinstance(arguments, dict):
-            return None
-        return Written(name, arguments)
-
-    def _named(self, text: str) -> list[Written] | None:
+    def _named(self, text: str, position: int) -> list[Written] | None:
         assert self.middle is not None
         calls: list[Written] = []
-        position = text.find(self.opening)
-        while position >= 0:
-            start = position + len(self.opening)
+        begin = text.find(self.opening, position)
+        while begin >= 0:
+            start = begin + len(self.opening)
             end = text.find(self.middle, start)
             if end < 0:
                 return None
-            value, after = _json(text, end + len(self.middle))
+            first = _skip(text, end + len(self.middle))
+            value, after = _json(text, first)
             name = text[start:end].strip()
             if not isinstance(value, dict) or not name:
                 return None
-            if self.closing and not text[after:].lstrip().startswith(self.closing):
+            last = self._closed(text, after)
+            if last is None:
                 return None
-            calls.append(Written(name, value))
-            position = text.find(self.opening, after)
+            calls.append(Written(name, value, text[first:after], begin, last))
+            begin = text.find(self.opening, last)
         return calls
 
 
-def _whole(found: list[tuple[Written, int] | None]) -> list[tuple[Written, int]]:
-    return [item for item in found if item is not None]
+@dataclass(frozen=True, slots=True)
+class _Member:
+    """The value of a key, and where it stands."""
+
+    value: Any
+    start: int
+    end: int
+
+
+def _members(text: str, start: int) -> tuple[dict[str, _Member], int]:
+    """The members of the JSON object at a position, and its end; none when it is malformed."""
+    found: dict[str, _Member] = {}
+    position = _skip(text, start + 1)
+    while text[position : position + 1] != "}":
+        if found:
+            if text[position : position + 1] != ",":
+                return {}, start
+            position = _skip(text, position + 1)
+        if text[position : position + 1] != '"':
+            return {}, start
+        key, position = _json(text, position)
+        colon = _skip(text, position)
+        first = _skip(text, colon + 1)
+        value, end = _json(text, first)
+        if not isinstance(key, str) or text[colon : colon + 1] != ":" or end == first:
+            return {}, start
+        found[key] = _Member(value, first, end)
+        position = _skip(text, end)
+    return found, position + 1
+
+
+def _skip(text: str, position: int) -> int:
+    """The next position without white space."""
+    while position < len(text) and text[position].isspace():
+        position += 1
+    return position
 
 
 def _json(text: str, position: int) -> tuple[Any, int]:
-    """The JSON value at a position, and its end; None when there is none."""
-    while position < len(text) and text[position].isspace():
-        position += 1
+    """The JSON value at a position, and its end; the position itself when there is none."""
+    position = _skip(text, position)
     try:
         return _decoder.raw_decode(text, position)
     except (ValueError, RecursionError):
@@ -166,6 +211,11 @@ def call_form(renderer: Renderer) -> CallForm | None:
     first = _place(text, _NAMES[0], _VALUES[0])
     second = _place(text, _NAMES[1], _VALUES[1]) if both else None
     return _form(text, first, second) if first is not None else None
+
+
+def written_by_template(renderer: Renderer) -> str | None:
+    """What a template writes for a call of ``probe_first(probe_key="one")``."""
+    return _write(renderer, 1)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,185 @@
+"""A model in this process, by transformers. Turns of many episodes are written together.
+
+    transformers:model=Qwen/Qwen3-0.6B,max_tokens=512
+    transformers:model=runs/sft,temperature=0.7
+    transformers:model=tiny
+
+A batch takes what is asked for while the one before is written, so nobody waits for an answer but
+the episodes that asked for it. The model works in a thread of its own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import Field
+
+from adp.core.answers import Answer
+from adp.eval.policies.generation import Generated, Generator, Job, SamplingSettings
+from adp.eval.policies.loading import load_for_generation
+from adp.eval.policies.prompts import Prompt, Prompter, PromptSettings
+from adp.eval.policy import AgentLimitError, PolicyKind, Request
+from adp.eval.turns import Call, Turn, Usage
+
+
+class TransformersSettings(PromptSettings, SamplingSettings):
+    """Settings of the policy ``transformers``."""
+
+    batch_size: int = Field(64, ge=1, description="Turns that are written together, at most.")
+    prefix_cache_mb: int = Field(
+        1024,
+        ge=0,
+        description="Memory for what the model has read already, on its device; 0: each prompt is "
+        "read from its beginning.",
+    )
+    wait_ms: float = Field(
+        5.0, ge=0, description="A batch waits as long as turns come within this time of each other."
+    )
+    context_length: int | None = Field(
+        None, ge=1, description="Tokens of prompt and answer; null: what the model was made for."
+    )
+    logprobs: bool = Field(False, description="Keep log probabilities of the written tokens.")
+    token_ids: bool = Field(True, description="Keep token ids of prompt and answer.")
+
+
+@dataclass(frozen=True, slots=True)
+class _Waiting:
+    """A turn that somebody waits for."""
+
+    request: Request
+    prompt: Prompt
+    future: asyncio.Future[Turn]
+
+
+class TransformersPolicy:
+    """A model in this process.
+
+    Args:
+        settings: its settings.
+        model: a loaded model; None loads the one that the settings name.
+        tokenizer: of that model.
+
+    Raises:
+        UsageError: there is no such model, or a setting does not fit it.
+        MissingExtraError: torch or transformers is not installed.
+    """
+
+    def __init__(
+        self, settings: TransformersSettings, model: Any = None, tokenizer: Any = None
+    ) -> None:
+        if model is None:
+            model, tokenizer = load_for_generation(settings)
+        self.name = settings.model
+        self._settings = settings
+        self._tokenizer = tokenizer
+        self._prompter = Prompter(tokenizer, settings)
+        memory = settings.prefix_cache_mb << 20
+        self._generator = Generator(model, self._prompter.ends, settings, memory)
+        self._context = settings.context_length or self._generator.context
+        self._waiting: list[_Waiting] = []
+        self._runner: asyncio.Task[None] | None = None
+        self._news = asyncio.Event()
+        self._thread = ThreadPoolExecutor(1, "adp-model")
+
+    async def act(self, request: Request) -> Turn:
+        """The model's turn.
+
+        Raises:
+            UsageError: the model's template cannot write tools.
+            AgentLimitError: the conversation fills the model's context.
+        """
+        prompt = self._prompter.prompt(request)
+        if self._context is not None and len(prompt.ids) >= self._context:
+            raise AgentLimitError(
+                "context_length",
+                f"the prompt has {len(prompt.ids)} tokens, and the context {self._context}",
+            )
+        future: asyncio.Future[Turn] = asyncio.get_running_loop().create_future()
+        self._waiting.append(_Waiting(request, prompt, future))
+        if self._runner is None or self._runner.done():
+            # An event belongs to the loop that waited for it, and a policy may outlive a loop.
+            self._news = asyncio.Event()
+            self._runner = asyncio.create_task(self._run())
+        self._news.set()
+        return await future
+
+    async def close(self) -> None:
+        """Free the thread; a batch that is being written is finished first."""
+        self._thread.shutdown(wait=False, cancel_futures=True)
+
+    async def _run(self) -> None:
+        """Write batches until nobody waits."""
+        while self._waiting:
+            await self._gather()
+            batch = self._next_batch()
+            if not batch:
+                continue
+            jobs = [self._job(item) for item in batch]
+            try:
+                loop = asyncio.get_running_loop()
+                found = await loop.run_in_executor(self._thread, self._generator.generate, jobs)
+            except Exception as error:
+                for item in batch:
+                    if not item.future.done():
+                        item.future.set_exception(error)
+                continue
+            for item, written in zip(batch, found, strict=True):
+                if not item.future.done():
+                    item.future.set_result(self._turn(item, written))
+
+    async def _gather(self) -> None:
+        """Wait for more, as long as more come soon."""
+        while len(self._waiting) < self._settings.batch_size:
+            self._news.clear()
+            try:
+                await asyncio.wait_for(self._news.wait(), self._settings.wait_ms / 1000)
+            except TimeoutError:
+                return
+
+    def _next_batch(self) -> Sequence[_Waiting]:
+        """Take those that waited longest, without those that gave up."""
+        count = self._settings.batch_size
+        batch, self._waiting = self._waiting[:count], self._waiting[count:]
+        return [item for item in batch if not item.future.done()]
+
+    def _job(self, item: _Waiting) -> Job:
+        longest = self._settings.max_tokens
+        if self._context is not None:
+            longest = min(longest, self._context - len(item.prompt.ids))
+        return Job(item.prompt.ids, item.request.seed, longest)
+
+    def _turn(self, item: _Waiting, written: Generated) -> Turn:
+        said = written.ids[:-1] if written.ended else written.ids
+        text = str(self._tokenizer.decode(said, skip_special_tokens=False))
+        answer = self._prompter.reader.read(text, item.prompt.text[-64:], item.request.tools)
+        keep = self._settings.token_ids
+        return Turn(
+            text=answer.text,
+            calls=tuple(Call(call.name, call.text) for call in answer.calls),
+            reasoning=answer.reasoning,
+            malformed=answer.malformed,
+            model=self.name,
+            stop_reason=_stop_reason(answer, written),
+            usage=Usage(tokens_in=len(item.prompt.ids), tokens_out=len(written.ids)),
+            prompt_token_ids=item.prompt.ids if keep else None,
+            completion_token_ids=tuple(written.ids) if keep else None,
+            logprobs=tuple(written.logprobs) if self._settings.logprobs else None,
+        )
+
+
+def _stop_reason(answer: Answer, written: Generated) -> str:
+    if not written.ended:
+        return "length"
+    return "tool_calls" if answer.calls else "stop"
+
+
+KIND = PolicyKind(
+    name="transformers",
+    about="A model in this process, by transformers; turns of many episodes are written together.",
+    settings=TransformersSettings,
+    make=TransformersPolicy,
+)
