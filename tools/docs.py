@@ -7,6 +7,7 @@
 - ``docs/cli.md``: the help of every command. A command without an example is an error.
 - ``docs/dpo-losses.md``: the losses of DPO, as M3 and as TRL name them.
 - ``docs/chat-templates.md``: see `tools.templates_page`; kept as it is where TRL is not installed.
+- ``docs/scorers.md``: see `tools.scorers_page`.
 - ``docs/formats.md`` and ``docs/formats/<name>.md``: see `tools.format_pages`.
 """
 
@@ -26,14 +27,17 @@ os.environ.update({"COLUMNS": "100", "LINES": "40", "NO_COLOR": "1", "TERM": "du
 
 from adp.cli import main as cli
 from adp_schema import model, parts, shape
+from adp_schema.scores import SCORE_VIEWS
 from adp_schema.tables import ENUMS, SCHEMA_VERSION, TABLES, Table
 from adp_schema.views import STORE_COLUMN, VIEWS, View
 from tools import format_pages
 from tools.check_page import checks_page
+from tools.environments_page import environments_page
 from tools.loss_page import losses_page
 from tools.markdown import NOTE, cell
 from tools.ops_page import ops_page, recipe_schema
 from tools.redaction_page import redaction_page
+from tools.scorers_page import scorers_page
 from tools.templates_page import templates_page
 from tools.train_page import train_page, train_schema
 
@@ -148,11 +152,15 @@ def views() -> list[str]:
     """All views: first those with the columns of a table, then each of the others."""
     lines = ["| view | a row is | columns |", "|---|---|---|"]
     others: list[View] = []
-    for view in VIEWS.values():
+    for view in (VIEWS | SCORE_VIEWS).values():
         table = next((t.name for t in TABLES.values() if t.schema.names == list(view.columns)), "")
-        if table:
+        same = next((f"view-{one.name}" for one in others if one.columns == view.columns), "")
+        if table or same:
+            table = table or same
             text = cell(view.description)
-            lines.append(f"| `{view.name}` | {text} | those of [{table}](#{table}) |")
+            lines.append(
+                f"| `{view.name}` | {text} | those of [{table.removeprefix('view-')}](#{table}) |"
+            )
         else:
             others.append(view)
     for view in others:
@@ -254,8 +262,10 @@ PAGES: dict[str, Callable[[], str]] = {
     "checks.md": checks_page,
     "redaction.md": redaction_page,
     "ops.md": ops_page,
+    "scorers.md": scorers_page,
     "chat-templates.md": templates_page,
     "recipe.schema.json": recipe_schema,
+    "environments-settings.md": environments_page,
     "train-config.md": train_page,
     "train-config.schema.json": train_schema,
     "dpo-losses.md": losses_page,

@@ -20,7 +20,8 @@
     |-- FindingsError           checks found what the call said to fail on (8)
     |-- EmptyResultError        a recipe leaves nothing; nothing was written (10)
     |-- HubError                the Hugging Face Hub refuses, or cannot be reached (9)
-    `-- TrainingError           a training run stopped on an error (11)
+    |-- TrainingError           a training run stopped on an error (11)
+    `-- RolloutError            a run of episodes stopped, since all of them broke (12)
 
 A message is one sentence that says what is wrong and what to do about it. Errors about a
 record read ``file#record: reason - at $.json.path``. Plug-in authors raise plain Python
@@ -162,6 +163,12 @@ class TrainingError(AdpError):
     """A training run stopped on an error: memory, a loss that is no number, a lost process."""
 
     exit_code = 11
+
+
+class RolloutError(AdpError):
+    """A run of episodes stopped, since one after the other broke for the same reason."""
+
+    exit_code = 12
 
 
 def unknown_name(kind: str, name: str, known: Iterable[str]) -> str:

@@ -50,11 +50,13 @@ class ExtraView(NamedTuple):
         name: its name in SQL.
         path: the local Parquet file that it shows; None when it reads other views.
         sql: the SELECT behind it, which is trusted; None when it shows a file.
+        files: what stands for lists of local Parquet files in the SELECT -> the files.
     """
 
     name: str
     path: str | None = None
     sql: str | None = None
+    files: Mapping[str, Sequence[str]] = MappingProxyType({})
 
 
 def open_files(
@@ -81,6 +83,7 @@ def open_files(
     ]
     paths = [path for store in stores for files in store.tables.values() for path in files]
     paths += [address(view.path) for view in extra if view.path is not None]
+    paths += [address(path) for view in extra for group in view.files.values() for path in group]
     # DuckDB checks both what a query names, which is a pattern, and the file that it finds.
     allowed = sorted({form for path in paths for form in (path, _as_pattern(path))})
     con.execute(
@@ -109,6 +112,9 @@ def _create_extra_view(
     if view.path is not None:
         file = quote_text(_as_pattern(address(view.path)))
         sql = f"SELECT * FROM read_parquet([{file}], hive_partitioning = false)"
+    for place, paths in view.files.items():
+        listed = ", ".join(quote_text(_as_pattern(address(path))) for path in paths)
+        sql = (sql or "").replace(place, listed)
     try:
         con.execute(f"CREATE OR REPLACE VIEW {quote_name(view.name)} AS {sql}")
         found = con.execute(f"SELECT * FROM {quote_name(view.name)} LIMIT 0").description

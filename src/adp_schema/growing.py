@@ -19,12 +19,11 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from adp_schema import ids
 from adp_schema.ending import END, seal
-from adp_schema.errors import IdTakenError, SchemaError, SealedError, StoreError
+from adp_schema.errors import IdTakenError, SchemaError, StoreError
 from adp_schema.journal import (
     FOLDER,
     GROWING,
@@ -32,14 +31,15 @@ from adp_schema.journal import (
     Entry,
     cannot_write,
     encode,
+    is_sealed,
     journal_path,
     last_journal,
     locked,
     missing,
+    sealed,
     sync_folder,
 )
 from adp_schema.journal_file import JournalFile
-from adp_schema.manifest import MANIFEST
 from adp_schema.model import Trajectory
 from adp_schema.sealing import (
     SHARD_BYTES,
@@ -104,6 +104,10 @@ class GrowingStore:
         self._journal: JournalFile | None = None
         self._left_over = False
 
+    def _own(self) -> None:
+        if os.getpid() != self._owner:
+            self._reset()
+
     def __getstate__(self) -> tuple[Path, Limits]:
         return self.root, self._limits
 
@@ -166,8 +170,7 @@ class GrowingStore:
 
     def _commit(self, items: list[Encoded]) -> int:
         """Let one thread write what all threads wait for: then one flush serves them all."""
-        if os.getpid() != self._owner:
-            self._reset()
+        self._own()
         waiting = Waiting(items)
         self._queue.append(waiting)
         while not waiting.done:
@@ -203,15 +206,10 @@ class GrowingStore:
             yield
 
     def _check_open(self) -> None:
-        ended = (self.root / FOLDER / END).exists()
-        if not ended and not (self.root / GROWING).exists():
-            if not (self.root / MANIFEST).exists():
-                raise missing(self.root / GROWING)
-            ended = True
-        if ended:
-            raise SealedError(
-                f"{self.root} was sealed; it takes no more trajectories, append to another store"
-            )
+        if (self.root / FOLDER / END).exists() or is_sealed(self.root):
+            raise sealed(self.root)
+        if not (self.root / GROWING).exists():
+            raise missing(self.root / GROWING)
 
     def _write(self, batch: list[Waiting]) -> None:
         """Append what several threads wait for. The lock is held."""
@@ -265,8 +263,7 @@ class GrowingStore:
         self._know(entry for entry, _ in line.values())
 
     def _know(self, entries: Iterable[Entry]) -> None:
-        for entry in entries:
-            self._known[entry.trajectory_id] = entry.hash
+        self._known.update((entry.trajectory_id, entry.hash) for entry in entries)
 
     # ---- what other writers did -----------------------------------------------------------
 
@@ -340,8 +337,7 @@ class GrowingStore:
             SealedError: `seal` has ended the store.
             StoreError: it cannot be written; nothing is lost.
         """
-        if os.getpid() != self._owner:
-            self._reset()
+        self._own()
         try:
             with self._turn, self._appending():
                 journal = self._catch_up()
@@ -362,16 +358,26 @@ class GrowingStore:
         Raises:
             SealedError: `seal` has ended the store.
         """
-        if os.getpid() != self._owner:
-            self._reset()
-        with self._turn, self._appending():
-            self._flush(self._catch_up(), {})
-            return list(self._known)
+        self._look()
+        return list(self._known)
+
+    def holds(self, trajectory_ids: Iterable[str]) -> set[str]:
+        """Which of some ids the store holds now; see `ids`."""
+        self._look()
+        return {name for name in trajectory_ids if name in self._known}
 
     def __contains__(self, trajectory_id: object) -> bool:
         if trajectory_id not in self._known:
-            self.ids()
+            self._look()
         return trajectory_id in self._known
+
+    def _look(self) -> None:
+        self._own()
+        with self._turn:
+            self._check_open()
+            if self._journal is None or not self._journal.is_current():
+                with self._appending():
+                    self._flush(self._catch_up(), {})
 
     def close(self) -> None:
         """Close the files; the store stays a growing one, and may be appended to again."""
@@ -389,10 +395,5 @@ class GrowingStore:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()

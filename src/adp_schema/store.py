@@ -204,10 +204,11 @@ class Store:
         if self._gate is None:
             from adp_schema.gate import QueryGate
             from adp_schema.gate_files import record_views
+            from adp_schema.scores import score_files, score_views
 
-            self._gate = QueryGate(
-                self.tables_files(), renamed=self.renamed, extra=record_views(self.root)
-            )
+            scores = score_views([("", score_files(self.root))], named=False)
+            extra = [*record_views(self.root), *scores]
+            self._gate = QueryGate(self.tables_files(), renamed=self.renamed, extra=extra)
             self._gate.held = self.journal
         return self._gate
 

@@ -43,13 +43,21 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
             "Put an adapter into its model, and save that.",
         ),
     },
+    "Evaluate": {
+        "collect": (
+            "adp.cli.collect:collect",
+            "Let a policy act in an environment; a store of episodes.",
+        ),
+        "eval": ("adp.cli.evaluate:evaluate", "Run a suite: collect, score, print the figures."),
+        "score": ("adp.cli.score:score", "Score the trajectories of a store."),
+    },
     "Look": {
         "info": ("adp.cli.info:info", "Say what a store holds, and check its files."),
         "head": ("adp.cli.head:head", "List the first trajectories, one a line."),
         "sample": ("adp.cli.sample:sample", "List some trajectories, the same ones every time."),
         "show": ("adp.cli.show:show", "Show one trajectory for reading."),
         "stats": ("adp.cli.stats:stats", "Count steps, calls, errors, tokens and success."),
-        "report": ("adp.cli.report:app", "Report what a store holds, as HTML or Markdown."),
+        "report": ("adp.cli.report:app", "Report data or evaluations, as HTML or Markdown."),
         "query": ("adp.cli.query:query", "Ask a store in SQL."),
         "validate": ("adp.cli.validate:validate", "Check trajectories, and say how to mend them."),
     },

@@ -15,8 +15,9 @@ from rich.text import Text
 from adp.cli.text import console, counted, epilog, light_table, visible
 from adp_schema.errors import AdpError, InputError, UsageError, unknown_name
 from adp_schema.gate import MEMORY_LIMIT, QueryGate
-from adp_schema.gate_files import RECORD, StoreFiles, record_views
+from adp_schema.gate_files import RECORD, ExtraView, StoreFiles, record_views
 from adp_schema.manifest import MANIFEST
+from adp_schema.scores import SCORE_VIEWS, score_files, score_views
 from adp_schema.store import Store
 from adp_schema.views import STORE_COLUMN, VIEWS
 
@@ -26,6 +27,7 @@ EPILOG = epilog(
 
 FORMATS = ("table", "csv", "json", "jsonl", "parquet")
 LIMIT = 40
+ALL_VIEWS = VIEWS | SCORE_VIEWS
 
 HELP = """\
 Write a SELECT and end it with a semicolon.
@@ -73,13 +75,17 @@ def query(
         str | None,
         typer.Option(metavar="FOLDER", help="Folder for what does not fit in memory."),
     ] = None,
+    scores: Annotated[
+        list[str] | None,
+        typer.Option(metavar="FOLDER", help="Where the scores are, if not in the store."),
+    ] = None,
 ) -> None:
     """Ask stores in SQL, which can read their tables and do nothing else.
 
     Without -c and -f, it reads statements from standard input, each ended by a semicolon; on a
     terminal that is a prompt, and .tables says what there is to ask. Over several stores, the
-    column store of trajectories tells them apart. What adp curate made has the views ledger,
-    annotations and step_columns too.
+    column store of trajectories tells them apart. What adp score said is in the view scores. What
+    adp curate made has the views ledger, annotations and step_columns too.
     """
     output = choose_output(form, out, limit)
     if command is not None and file is not None:
@@ -92,7 +98,9 @@ def query(
         except OSError as error:
             raise InputError(f"cannot read {file}: {error.strerror}") from None
     extra = record_views(stores[0]) if len(stores) == 1 else []
-    files = store_files(outputs(stores[0]) if extra else stores)
+    paths = outputs(stores[0]) if extra else stores
+    files = store_files(paths)
+    extra += scores_of(files, paths, scores)
     with QueryGate(files, memory_limit=memory, temp_directory=temp, extra=extra) as gate:
         if command is not None:
             run(gate, command, output)
@@ -149,6 +157,21 @@ def store_files(paths: list[str]) -> list[StoreFiles]:
     ]
 
 
+def scores_of(
+    files: list[StoreFiles], paths: list[str], folders: list[str] | None
+) -> list[ExtraView]:
+    """The views over the scores of the stores.
+
+    Raises:
+        UsageError: there are folders of scores, but not one for each store.
+    """
+    if folders and len(folders) != len(paths):
+        raise UsageError("give --scores FOLDER once for each store, in their order")
+    roots = folders or [Store.open(path).root for path in paths]
+    found = [(one.name, score_files(root)) for one, root in zip(files, roots, strict=True)]
+    return score_views(found, named=True)
+
+
 def run(gate: QueryGate, sql: str, output: Output) -> None:
     """Run one statement and print or write its rows."""
     from adp.cli.output import print_table, write_rows
@@ -192,7 +215,7 @@ def answer(gate: QueryGate, statement: str, output: Output) -> bool:
 def show_tables() -> None:
     """List the views with what they hold."""
     table = light_table("name", "rows are", fold=["name", "rows are"])
-    for view in VIEWS.values():
+    for view in ALL_VIEWS.values():
         table.add_row(Text(view.name), Text(view.description))
     console().print(table)
 
@@ -203,10 +226,10 @@ def show_schema(gate: QueryGate, name: str) -> None:
     Raises:
         UsageError: there is no view of this name.
     """
-    if name not in VIEWS:
-        raise UsageError(unknown_name("table", name, VIEWS))
+    if name not in ALL_VIEWS:
+        raise UsageError(unknown_name("table", name, ALL_VIEWS))
     table = light_table("column", "type", "meaning", fold=["column", "type", "meaning"])
-    meanings = VIEWS[name].columns | dict([STORE_COLUMN])
+    meanings = ALL_VIEWS[name].columns | dict([STORE_COLUMN])
     kinds = gate.query(f"SELECT column_name, column_type FROM (DESCRIBE {name})")
     for column, kind in zip(*(part.to_pylist() for part in kinds.columns), strict=True):
         table.add_row(Text(column), Text(kind), Text(meanings[column]))

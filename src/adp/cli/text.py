@@ -30,6 +30,7 @@ _EXITS = {
     9: "the Hub refuses, or cannot be reached",
     10: "nothing is left, and nothing was written",
     11: "the training stopped on an error",
+    12: "episode after episode broke for the same reason",
 }
 
 

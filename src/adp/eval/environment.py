@@ -39,10 +39,13 @@ class Start:
     Attributes:
         messages: messages of system and user, in the OpenAI shape.
         info: everything else; JSON. It is kept with the trajectory.
+        policies: what the run was told, as columns of the trajectory: ``policy_tool_availability``,
+            ``policy_tool_usage``, ``policy_final_answer``.
     """
 
     messages: tuple[Message, ...]
     info: Mapping[str, Any] = field(default_factory=dict)
+    policies: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,7 +49,7 @@ def test_the_interval_of_a_mean_is_clustered_as_in_inspect(groups):
     values = [value for group in groups for value in group]
     assert figure.value == pytest.approx(sum(values) / len(values), abs=1e-9)
     half = 1.959963984540054 * inspect_error(groups)
-    if not all(0 <= value <= 1 for value in values):
+    if min(values) < 0 or max(values) > 1:
         assert figure.high - figure.value == pytest.approx(half, abs=1e-6)
         assert figure.value - figure.low == pytest.approx(half, abs=1e-6)
     assert (figure.count, figure.tasks, figure.method) == (len(values), len(groups), "cluster")
@@ -89,6 +89,25 @@ def test_when_all_agree_the_interval_is_not_empty():
     (figure,) = mean_figures(rows)
     assert (figure.value, figure.low, figure.method) == (0.0, 0.0, "wilson")
     assert figure.high == pytest.approx(wilson(0, 20)[1])
+
+
+def test_amounts_are_no_truths():
+    rows = [scored(1.0, task=str(n), metric="calls") for n in range(5)]
+    (share,), (amount,) = mean_figures(rows), mean_figures(rows, amounts=["calls"])
+    assert (share.method, share.high) == ("wilson", 1.0)
+    assert (amount.method, amount.low, amount.high) == ("cluster", 1.0, 1.0)
+
+
+def test_a_share_of_none_or_all_has_wilsons_interval_over_tasks_that_say_something():
+    rows = [
+        row
+        for n, calls in enumerate([3, 4, 0, 2])
+        for row in (scored(0, str(n), metric="bad"), scored(calls, str(n), metric="calls"))
+    ]
+    none = ratio_figure(rows, "bad", "calls", "share")
+    assert (none.low, none.high, none.method) == (*wilson(0, 3), "wilson")
+    every = ratio_figure(rows, "calls", "calls", "share")
+    assert (every.low, every.high) == wilson(3, 3)
 
 
 def test_one_task_alone_has_no_interval():

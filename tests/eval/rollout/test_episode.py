@@ -126,6 +126,21 @@ def test_what_breaks_is_written_down_and_not_scored():
     assert (found.error_type, found.error_message) == ("environment", "ValueError: bug")
 
 
+def test_a_task_that_cannot_be_done_is_written_down():
+    task = Task(task_id="t2")
+    found = play([Turn(text="5")], about=About(dataset="sums", task=task, timed=False))
+    assert (found.error_type, found.stop_reason) == ("environment", "task")
+
+
+def test_a_timeout_inside_the_environment_is_no_budget():
+    class Late(Adder):
+        def step(self, turn):
+            raise TimeoutError("no answer")
+
+    found = play([Turn(text="5")], Limits(max_seconds=60), environment=Late())
+    assert (found.error_type, found.error_message) == ("environment", "TimeoutError: no answer")
+
+
 def test_an_error_of_the_call_itself_is_raised():
     with pytest.raises(UsageError, match="needs a task"):
         play([Turn(text="5")], about=About(dataset="sums"))

@@ -10,13 +10,19 @@ counts for nothing, and is counted.
 """
 
 from adp.eval.metrics.intervals import Intervals, wilson
-from adp.eval.metrics.means import mean_figures, productivity_figure, ratio_figure
+from adp.eval.metrics.means import (
+    evidence_figure,
+    mean_figures,
+    productivity_figure,
+    ratio_figure,
+)
 from adp.eval.metrics.paired import Difference, paired_difference
 from adp.eval.metrics.passes import is_success, pass_at_k, pass_figures, pass_hat_k
 
 __all__ = [
     "Difference",
     "Intervals",
+    "evidence_figure",
     "is_success",
     "mean_figures",
     "paired_difference",

@@ -86,20 +86,47 @@ def clustered_error(residuals: Sequence[float], clusters: Sequence[str]) -> floa
     return math.sqrt(math.fsum(value * value for value in sums.values()) * count / (count - 1))
 
 
-def mean_ends(values: Sequence[float], clusters: Sequence[str], options: Intervals) -> Ends:
-    """Interval of a mean."""
+def mean_ends(
+    values: Sequence[float], clusters: Sequence[str], options: Intervals, *, amounts: bool = False
+) -> Ends:
+    """Interval of a mean.
+
+    Args:
+        values: the numbers.
+        clusters: the task of each.
+        options: how the interval is made.
+        amounts: the numbers are amounts, such as calls: 0 and 1 among them are no truths.
+    """
     if options.method == "none" or not values:
         return NONE
-    number, truths = len(set(clusters)), all(value in (0.0, 1.0) for value in values)
-    single = number == len(values)
-    agree = min(values) == max(values)
-    if truths and (options.method == "wilson" or (options.method == "auto" and (single or agree))):
-        count = number if agree else len(values)
-        return (
-            *wilson(values[0] * count if agree else sum(values), count, options.level),
-            "wilson",
-        )
-    return ratio_ends(values, [1.0] * len(values), clusters, options)
+    truths = not amounts and all(value in (0.0, 1.0) for value in values)
+    single = len(set(clusters)) == len(values)
+    if truths and (options.method == "wilson" or (options.method == "auto" and single)):
+        return (*wilson(sum(values), len(values), options.level), "wilson")
+    if amounts:
+        return ratio_ends(values, [1.0] * len(values), clusters, options)
+    return share_ends(values, [1.0] * len(values), clusters, options)
+
+
+def share_ends(
+    tops: Sequence[float], bottoms: Sequence[float], clusters: Sequence[str], options: Intervals
+) -> Ends:
+    """Interval of a ratio of two sums that is a share, if its parts say that it is one.
+
+    It stays between 0 and 1, and it is Wilson's over the number of tasks when all parts agree on 0
+    or 1.
+    """
+    low, high, method = ratio_ends(tops, bottoms, clusters, options)
+    if not all(0 <= top <= bottom for top, bottom in zip(tops, bottoms, strict=True)):
+        return low, high, method
+    none, every = not any(tops), all(map(math.isclose, tops, bottoms))
+    if method is not None and options.method in ("auto", "wilson") and (none or every):
+        # A task whose bottoms are all 0 says nothing.
+        known = {name for name, bottom in zip(clusters, bottoms, strict=True) if bottom}
+        return (*wilson(len(known) if every else 0, len(known), options.level), "wilson")
+    if low is None or high is None:
+        return NONE
+    return max(0.0, low), min(1.0, high), method
 
 
 def ratio_ends(
@@ -117,16 +144,7 @@ def ratio_ends(
     if error is None:
         return NONE
     half = options.quantile * error / abs(total)
-    return (*within(ratio - half, ratio + half, tops, bottoms), "cluster")
-
-
-def within(
-    low: float, high: float, tops: Sequence[float], bottoms: Sequence[float]
-) -> tuple[float, float]:
-    """The interval, cut to 0 and 1 where no part can leave them."""
-    if all(0 <= top <= bottom for top, bottom in zip(tops, bottoms, strict=True)):
-        return max(0.0, low), min(1.0, high)
-    return low, high
+    return ratio - half, ratio + half, "cluster"
 
 
 def _bootstrap(

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from dataclasses import replace
 
 from adp.eval.metrics.collected import Collected, collect, collect_all, task_of
-from adp.eval.metrics.intervals import DEFAULT, Intervals, clustered_error, mean_ends, ratio_ends
+from adp.eval.metrics.intervals import DEFAULT, Intervals, clustered_error, mean_ends, share_ends
 from adp.eval.scorer import Figure, Scored
 
 
@@ -14,6 +15,7 @@ def mean_figures(
     rows: Sequence[Scored],
     metrics: Sequence[str] | None = None,
     intervals: Intervals = DEFAULT,
+    amounts: Collection[str] = (),
 ) -> list[Figure]:
     """The mean of each metric over all scored trajectories, with an interval.
 
@@ -22,17 +24,20 @@ def mean_figures(
         metrics: metrics wanted, in this order, each of them a figure even if no row has it; None:
             all that are there, in the order in which they first come up.
         intervals: how intervals are made.
+        amounts: metrics that are amounts, such as calls: 0 and 1 among them are no truths.
     """
     found = collect_all(rows)
     names = list(found) if metrics is None else metrics
-    return [_mean(name, found.get(name, Collected()), intervals) for name in names]
+    return [_mean(name, found.get(name, Collected()), intervals, name in amounts) for name in names]
 
 
-def _mean(name: str, found: Collected, intervals: Intervals) -> Figure:
+def _mean(name: str, found: Collected, intervals: Intervals, amounts: bool) -> Figure:
     if not found.values:
         return found.undefined(name)
     mean = math.fsum(found.values) / len(found.values)
-    return found.figure(name, mean, mean_ends(found.values, found.tasks, intervals))
+    return found.figure(
+        name, mean, mean_ends(found.values, found.tasks, intervals, amounts=amounts)
+    )
 
 
 def ratio_figure(
@@ -60,8 +65,42 @@ def ratio_figure(
     total = math.fsum(bottoms)
     if total == 0:
         return found.undefined(name, f"{bottom} is 0 in all trajectories")
-    ends = ratio_ends(tops, bottoms, found.tasks, intervals)
+    ends = share_ends(tops, bottoms, found.tasks, intervals)
     return found.figure(name, math.fsum(tops) / total, ends)
+
+
+def evidence_figure(
+    rows: Sequence[Scored],
+    metric: str,
+    parts: tuple[str, str],
+    name: str,
+    intervals: Intervals = DEFAULT,
+) -> Figure:
+    """Like `ratio_figure`, of two numbers that the evidence of one metric holds.
+
+    Args:
+        rows: the scores.
+        metric: the metric whose evidence is read; rows without both numbers are unscored.
+        parts: key of what is counted, and key of what it is a part of.
+        name: name of the figure.
+        intervals: how intervals are made.
+    """
+    split: list[Scored] = []
+    for row in rows:
+        if row.score.metric != metric:
+            continue
+        for part in parts:
+            value = row.score.evidence.get(part)
+            known = isinstance(value, int | float) and _is_number(value)
+            reason = row.score.reason or f"the evidence has no {part}"
+            score = replace(
+                row.score,
+                metric=part,
+                value=value if known else None,
+                reason=None if known else reason,
+            )
+            split.append(replace(row, score=score))
+    return ratio_figure(split, *parts, name=name, intervals=intervals)
 
 
 def productivity_figure(
@@ -100,7 +139,10 @@ def productivity_figure(
     if error is None:
         return found.figure(name, value)
     half = intervals.quantile * error / number
-    return found.figure(name, value, (max(0.0, value - half), value + half, "cluster"))
+    low, high = value - half, value + half
+    if all(0 <= one <= 1 for one in rights):
+        low, high = max(0.0, low), min(100.0, high)
+    return found.figure(name, value, (low, high, "cluster"))
 
 
 def joined(

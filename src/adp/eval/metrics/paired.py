@@ -134,7 +134,8 @@ def permutation_test(differences: Sequence[float], seed: int = 0) -> float:
     seen = abs(some.sum()) - _CLOSE
     if some.size <= _EXACT:
         flips = np.arange(2**some.size)[:, None] >> np.arange(some.size) & 1
-        return float(np.mean(abs((1 - 2 * flips) @ some) >= seen))
+        far = abs((1 - 2 * flips) @ some) >= seen
+        return float(np.mean(far))
     generator = np.random.Generator(np.random.PCG64(seed))
     block, found, left = max(1, 1_000_000 // some.size), 0, _DRAWS
     while left:

@@ -60,8 +60,8 @@ def pass_figures(
     Args:
         rows: the scores.
         metric: what decides; a number within 1e-6 of 1 is a success.
-        ks: numbers of attempts; None: 1 to the most attempts of a task, above four only powers of
-            two and the most.
+        ks: numbers of attempts; None: 1 to the number of attempts that at least half of the tasks
+            have, above four only powers of two and that number.
         intervals: how intervals are made, over tasks.
         partial: leave out tasks with too few attempts; otherwise one such task makes the figure
             undefined, because the rest need not be like it.
@@ -75,8 +75,7 @@ def pass_figures(
         tally = counts.setdefault(task, [0, 0])
         tally[0] += 1
         tally[1] += is_success(value)
-    most = max((attempts for attempts, _ in counts.values()), default=1)
-    chosen = ks if ks is not None else _ks(most)
+    chosen = ks if ks is not None else _ks([attempts for attempts, _ in counts.values()])
     kinds = (("pass@", pass_at_k), ("pass^", pass_hat_k))
     return [
         _figure(
@@ -87,8 +86,9 @@ def pass_figures(
     ]
 
 
-def _ks(most: int) -> list[int]:
-    """1 to 4, then powers of two, and the most."""
+def _ks(attempts: Sequence[int]) -> list[int]:
+    """1 to 4, then powers of two, up to the number of attempts that half of the tasks have."""
+    most = sorted(attempts)[len(attempts) // 2] if attempts else 1
     powers = {2**power for power in range(2, most.bit_length())}
     return sorted({*range(1, min(most, 4) + 1), *powers, most})
 

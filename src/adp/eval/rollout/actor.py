@@ -94,7 +94,11 @@ class Actor(Protocol):
         ...
 
     def summary(self) -> Mapping[str, Any]:
-        """What to keep with the trajectory; JSON."""
+        """What to keep with the trajectory: keys of its column ``extra``; JSON."""
+        ...
+
+    async def close(self) -> None:
+        """Free what it holds, when the episode has ended or was cut."""
         ...
 
 
@@ -120,3 +124,6 @@ class Alone:
     def summary(self) -> Mapping[str, Any]:
         """Nothing to keep."""
         return {}
+
+    async def close(self) -> None:
+        """Nothing to free."""

@@ -26,6 +26,7 @@ from adp.eval.rollout.recorder import (
     Recorder,
     verdict_columns,
 )
+from adp.eval.turns import Tool
 from adp_schema.errors import MissingExtraError, UsageError
 from adp_schema.ids import digest
 from adp_schema.model import Trajectory
@@ -90,31 +91,36 @@ class _Episode:
         self._started = time.monotonic()
 
     async def run(self) -> Trajectory:
-        columns: dict[str, Any] = {}
         try:
-            ending = await self._play()
-            columns = {
-                "terminated": ending.terminated,
-                "truncated": ending.truncated,
-                "stop_reason": ending.reason,
-            }
+            return await self._judged(await self._ended())
+        finally:
+            await _guarded(POLICY, self._actor.close, quiet=True)
+            await _guarded(ENVIRONMENT, self._environment.close, quiet=True)
+
+    async def _ended(self) -> dict[str, Any]:
+        """Play to the end; return the columns that say how it ended."""
+        try:
+            async with asyncio.timeout(self._limits.max_seconds):
+                ending = await self._play()
+        except TimeoutError:
+            ending = _Ending(truncated=True, reason="max_seconds")
+        except AgentLimitError as error:
+            ending = _Ending(truncated=True, reason=error.reason)
         except _Broken as broken:
-            columns = {
+            return {
                 "terminated": False,
                 "error_type": broken.kind,
                 "error_message": str(broken),
                 "stop_reason": broken.stop,
             }
-        try:
-            return await self._judged(columns)
-        finally:
-            await _guarded(ENVIRONMENT, self._environment.close, quiet=True)
+        return {
+            "terminated": ending.terminated,
+            "truncated": ending.truncated,
+            "stop_reason": ending.reason,
+        }
 
     async def _judged(self, columns: dict[str, Any]) -> Trajectory:
-        summary = dict(self._actor.summary())
-        if summary:
-            columns["final_metrics"] = None
-            self._recorder._info["actor"] = summary
+        self._recorder.note(self._actor.summary())
         trajectory = self._recorder.end(**columns)
         if "error_type" in columns:
             return trajectory
@@ -130,25 +136,26 @@ class _Episode:
 
     async def _play(self) -> _Ending:
         about = self._about
-        start = await _guarded(ENVIRONMENT, self._environment.reset, about.task, seed=about.seed)
+        try:
+            start = await _guarded(
+                ENVIRONMENT, self._environment.reset, about.task, seed=about.seed
+            )
+        except UsageError as error:
+            if about.task is None:
+                raise
+            # One task that cannot be done does not stop the others.
+            raise _Broken(ENVIRONMENT, str(error), "task") from error
         self._recorder.begin(start)
         while True:
             used = self._reached()
             if used is not None:
                 return _Ending(truncated=True, reason=used)
-            try:
-                async with asyncio.timeout(self._left()):
-                    ending = await self._turn()
-            except TimeoutError:
-                return _Ending(truncated=True, reason="max_seconds")
-            except AgentLimitError as error:
-                return _Ending(truncated=True, reason=error.reason)
+            ending = await self._turn()
             if ending is not None:
                 return ending
 
     async def _turn(self) -> _Ending | None:
-        tools = list(self._environment.tools())
-        self._recorder.offer(tools)
+        tools = self._offered()
         number = len(self._past)
         request = Request(
             messages=self._recorder.messages,
@@ -171,6 +178,14 @@ class _Episode:
             return _Ending(outcome.terminated, outcome.truncated, outcome.stop_reason)
         return None
 
+    def _offered(self) -> list[Tool]:
+        try:
+            tools = list(self._environment.tools())
+            self._recorder.offer(tools)
+        except Exception as error:
+            raise _Broken(ENVIRONMENT, f"tools: {type(error).__name__}: {error}") from error
+        return tools
+
     def _count(self, acted: Acted) -> None:
         self._calls += len(acted.turn.calls)
         self._tokens += acted.turn.usage.tokens_out or 0
@@ -178,11 +193,6 @@ class _Episode:
     def _reached(self) -> str | None:
         seconds = time.monotonic() - self._started
         return self._limits.reached(len(self._past), self._calls, self._tokens, seconds)
-
-    def _left(self) -> float | None:
-        if self._limits.max_seconds is None:
-            return None
-        return max(0.0, self._limits.max_seconds - (time.monotonic() - self._started))
 
 
 async def _guarded(
@@ -195,8 +205,6 @@ async def _guarded(
         raise
     except InfrastructureError as error:
         raise _Broken(INFRASTRUCTURE, str(error), error.kind) from error
-    except TimeoutError:
-        raise
     except Exception as error:
         if quiet:
             return None

@@ -13,6 +13,7 @@ from adp.eval.environment import Start, Verdict
 from adp.eval.rollout.actor import Acted, Alternate, Reflection
 from adp.eval.tools import plain
 from adp.eval.turns import Message, Outcome, Result, Tool, Turn
+from adp_schema.ids import numbered
 from adp_schema.model import Observation, Step, Task, ToolCall, Trajectory
 
 ENVIRONMENT = "environment"
@@ -33,6 +34,7 @@ class About:
         environment: name of the environment.
         seed: seed of the episode.
         timed: whether to keep times and durations, which differ from run to run.
+        tries: number of this try at the attempt, from 1; the ones before it broke.
     """
 
     dataset: str
@@ -42,6 +44,7 @@ class About:
     environment: str | None = None
     seed: int = 0
     timed: bool = True
+    tries: int = 1
 
     @property
     def task_id(self) -> str:
@@ -56,8 +59,8 @@ class About:
 
     @property
     def trajectory_id(self) -> str:
-        """Id of the trajectory: the same for the same task and attempt."""
-        return f"{self.dataset}/{self.source_id}"
+        """Id of the trajectory: the same for the same task, attempt and try."""
+        return numbered(f"{self.dataset}/{self.source_id}", self.tries)
 
 
 @dataclass
@@ -79,12 +82,14 @@ class Recorder:
     _user_turns: int = -1
     _answer: str | None = None
     _info: dict[str, Any] = field(default_factory=dict)
+    _policies: Mapping[str, str] = field(default_factory=dict)
     _began: datetime | None = None
 
     def begin(self, start: Start) -> None:
         """Write down the first messages."""
         self._began = self._now()
         self._info.update(start.info)
+        self._policies = start.policies
         for message in start.messages:
             self.messages.append(message)
             self._message(message, copied=False)
@@ -147,6 +152,10 @@ class Recorder:
         for order, alternate in enumerate(reflection.alternates):
             self._branches.append(self._branch(before, order, alternate))
 
+    def note(self, info: Mapping[str, Any]) -> None:
+        """Keep further keys in the column ``extra``."""
+        self._info.update(info)
+
     @property
     def steps(self) -> int:
         """Number of steps so far."""
@@ -173,6 +182,9 @@ class Recorder:
             agent_model=next((step.model for step in self._steps if step.model), None),
             tools=_json(tools) if tools else None,
             tools_origin="recorded" if tools else None,
+            policy_tool_availability=self._policies.get("policy_tool_availability"),
+            policy_tool_usage=self._policies.get("policy_tool_usage"),
+            policy_final_answer=self._policies.get("policy_final_answer"),
             final_answer=self._answer,
             started_at=self._began,
             ended_at=self._now(),
@@ -266,6 +278,7 @@ class Recorder:
         about = self.about
         suffix = f"alternate-{before}" + (f"-{order}" if order else "")
         step = self._agent_step(Acted(alternate.turn, alternate.actor), before, alternate.turn)
+        step.turn = self._steps[before].turn
         step.observations = self._observations(alternate.outcome, step)
         step.reward = alternate.outcome.reward
         step.labels = list(alternate.outcome.labels) or None

@@ -1,1 +1,1 @@
-"""Scorers, one file each."""
+"""Scorers, one file each, and what they share."""

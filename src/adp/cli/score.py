@@ -1,0 +1,203 @@
+"""``adp score``: numbers about trajectories, kept beside their store."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from adp.cli.text import epilog
+from adp_schema.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from rich.console import Console
+
+    from adp.eval.scorer import Figure
+    from adp.eval.scoring import References, ScoreReport, ScorerReport
+
+EPILOG = epilog("adp score my_store --with outcome,tool_f1:match=name", 2, 3, 5)
+
+
+def score(
+    path: Annotated[str, typer.Argument(metavar="STORE", help="Folder or URL of the store.")],
+    scorers: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--with",
+            metavar="SCORERS",
+            help="Scorers with their settings: tool_f1,answer:mode=squad; or YAML files.",
+        ),
+    ] = None,
+    reference: Annotated[
+        str | None,
+        typer.Option(metavar="STORE", help="Take the runs of this store for the right ones."),
+    ] = None,
+    tasks: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Take the tasks of this file or store.")
+    ] = None,
+    out: Annotated[
+        str | None,
+        typer.Option("-o", "--out", metavar="FOLDER", help="Put the scores here, not beside it."),
+    ] = None,
+    branches: Annotated[
+        bool, typer.Option("--branches", help="Score branches too, not only main lines.")
+    ] = False,
+    listed: Annotated[bool, typer.Option("--list", help="List the scorers, and end.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
+) -> None:
+    """Run scorers over a store; no model is asked again, unless a scorer is a judge.
+
+    The scores go into the folder scores of the store, a file a run, and are there in SQL as the
+    view scores. The store itself stays as it is. Scores that were there already are not written
+    again. What is unscored has a reason and is never 0.
+    """
+    from adp.cli.text import console, print_json
+    from adp.core.progress import Console
+    from adp.eval.scoring import ScoreOptions, choose, score_store
+    from adp_schema.store import Store
+
+    if listed:
+        list_scorers(as_json=as_json)
+        return
+    if not scorers:
+        raise UsageError("name scorers: --with NAME,NAME; adp score STORE --list shows them")
+    chosen = choose(scorers)
+    store = Store.open(path)
+    options = ScoreOptions(out, right(reference, tasks), branches)
+    with Console("scoring", "trajectories") as progress:
+        report = score_store(store, chosen, options, progress)
+    if as_json:
+        print_json(asdict(report))
+    else:
+        show(report, console())
+
+
+def right(reference: str | None, tasks: str | None) -> References | None:
+    """What is right, besides what the store says.
+
+    Raises:
+        UsageError: it is given twice.
+    """
+    from pathlib import Path
+
+    from adp.eval.rollout.task_files import read_task_file
+    from adp.eval.scoring.references import from_store, from_tasks, references
+    from adp_schema.store import Store
+
+    if reference is not None and tasks is not None:
+        raise UsageError("--reference and --tasks exclude each other")
+    if reference is not None:
+        return from_store(Store.open(reference))
+    if tasks is None:
+        return None
+    if Path(tasks).is_file():
+        return references(Path(tasks).name, read_task_file(Path(tasks), None).tasks)
+    return from_tasks(Store.open(tasks))
+
+
+def list_scorers(*, as_json: bool) -> None:
+    """List the scorers that are there, with their settings."""
+    from rich.text import Text
+
+    from adp.cli.text import console, light_table, print_json
+    from adp.eval.scorer import SCORERS
+
+    kinds = SCORERS.all()
+    if as_json:
+        print_json(
+            [
+                {"name": kind.name, "about": kind.about,
+                 "settings": kind.settings.model_json_schema()}
+                for kind in kinds
+            ]
+        )  # fmt: skip
+        return
+    table = light_table(
+        "scorer", "what it measures", "settings", fold=["what it measures", "settings"]
+    )
+    for kind in kinds:
+        names = ", ".join(kind.settings.model_fields) or "-"
+        table.add_row(Text(kind.name), Text(kind.about), Text(names))
+    console().print(table)
+
+
+def show(report: ScoreReport, screen: Console) -> None:
+    """Print what the scorers gave."""
+    from rich.text import Text
+
+    from adp.cli.text import counted, visible
+
+    for one in report.scorers:
+        screen.print(Text(visible(heading(one)), "bold"), soft_wrap=True)
+        screen.print(figures_table(one.figures))
+        screen.print()
+        show_counts(screen, "unscored", one.unscored, "reason")
+        show_counts(screen, "raised", one.raised, "a bug of the scorer")
+    for kind, count in report.broken.items():
+        screen.print(f"{counted(count, 'trajectory', 'trajectories')} broke: {kind}")
+    new = sum(one.new for one in report.scorers)
+    where = f"in {visible(report.file)}" if report.file else "nothing was written"
+    looked = counted(report.trajectories, "trajectory", "trajectories")
+    screen.print(
+        Text(f"{looked}, {counted(new, 'new score', 'new scores')}, {where}"), soft_wrap=True
+    )
+
+
+def heading(one: ScorerReport) -> str:
+    """Name of a scorer with the settings that it was given."""
+    from adp.eval.scoring import label
+
+    return label(one.scorer, one.settings)
+
+
+def figures_table(figures: Iterable[Figure]) -> Any:
+    """Figures with their intervals."""
+    from rich.text import Text
+
+    from adp.cli.text import light_table, visible
+
+    numbers = ["value", "n", "tasks", "unscored", "broken"]
+    heads = [
+        "figure",
+        "value",
+        "95 % interval",
+        "method",
+        "n",
+        "tasks",
+        "unscored",
+        "broken",
+        "note",
+    ]
+    table = light_table(*heads, right=numbers, fold=["figure", "note"])
+    for one in figures:
+        known = one.low is not None and one.high is not None
+        table.add_row(
+            Text(visible(one.name)),
+            "-" if one.value is None else f"{one.value:.4g}",
+            f"{one.low:.4g} to {one.high:.4g}" if known else "-",
+            one.method or "-",
+            f"{one.count:,}",
+            f"{one.tasks:,}",
+            f"{one.unscored:,}",
+            f"{one.infrastructure:,}",
+            Text(visible(one.reason or "")),
+        )
+    return table
+
+
+def show_counts(screen: Console, what: str, counts: dict[str, int], about: str) -> None:
+    """Print reasons and how often each came up."""
+    from rich.text import Text
+
+    from adp.cli.text import light_table, visible
+
+    if not counts:
+        return
+    table = light_table(what, about, right=[what], fold=[about])
+    for reason, count in counts.items():
+        table.add_row(f"{count:,}", Text(visible(reason)))
+    screen.print(table)
+    screen.print()

@@ -1,0 +1,1 @@
+"""The Berkeley Function Calling Leaderboard: questions, checkers, environment, scorer, results."""

@@ -1,0 +1,149 @@
+"""The reference run of a task: what an expert that knows the solution does.
+
+Read from ``gold_trajectory`` in M3's form (items ``input``, ``output`` with a ``plan``,
+``response``, ``answer``; one list, or one a turn of the user), else from ``expected_calls`` and the
+reference answers.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from adp.eval.turns import Call, Turn
+from adp_schema.model import Task
+
+
+@dataclass(frozen=True, slots=True)
+class GoldStep:
+    """One action of the reference run.
+
+    Attributes:
+        turn: the call, or the answer.
+        question: the question that it answers, in words.
+        response: what came back, as it was recorded; None when it is not known.
+    """
+
+    turn: Turn
+    question: str | None = None
+    response: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class GoldTurn:
+    """The reference run of one turn of the user.
+
+    Attributes:
+        query: what the user says.
+        steps: calls, and the answer at the end where it is known.
+        answer: the golden answer.
+        raw_answer: the value that the answer rests on.
+        truncated: whether the golden answer tells only a part of that value.
+    """
+
+    query: str | None
+    steps: tuple[GoldStep, ...]
+    answer: str | None = None
+    raw_answer: str | None = None
+    truncated: bool = False
+
+    @property
+    def plan(self) -> tuple[str, ...]:
+        """The questions of the steps, in order."""
+        return tuple(step.question for step in self.steps if step.question)
+
+
+def gold_of(task: Task | None) -> tuple[GoldTurn, ...]:
+    """The reference run of a task; empty when it has none that can be read."""
+    if task is None:
+        return ()
+    found = _recorded(task)
+    if not any(step.turn.calls for turn in found for step in turn.steps):
+        found = _expected(task) or found
+    return found
+
+
+def _recorded(task: Task) -> tuple[GoldTurn, ...]:
+    listed = _list(task.gold_trajectory)
+    nested = bool(listed) and all(isinstance(item, list) for item in listed)
+    turns = [_items(turn) for turn in (listed if nested else [listed])]
+    told = [turn if isinstance(turn, Mapping) else {} for turn in _list(task.turns)]
+    found = []
+    for number, items in enumerate(turns):
+        facts = told[number] if number < len(told) else {}
+        turn = _turn(items, facts)
+        if turn.steps:
+            found.append(turn)
+        elif nested:
+            return ()
+    return tuple(found)
+
+
+def _turn(items: Sequence[Mapping[str, Any]], facts: Mapping[str, Any]) -> GoldTurn:
+    """One turn, from its items and from what the task says of it."""
+    steps: list[GoldStep] = []
+    query = _text(facts.get("query"))
+    answer = _text(facts.get("gold_answer"))
+    raw = _text(facts.get("raw_answer"))
+    for item in items:
+        plan = _text(item.get("plan"))
+        if isinstance(item.get("output"), Mapping):
+            call = call_of(item["output"])
+            if call is not None:
+                turn = Turn(calls=(call,), reasoning=plan)
+                steps.append(GoldStep(turn, _text(item.get("question"))))
+        elif "response" in item and steps:
+            last = steps[-1]
+            steps[-1] = GoldStep(last.turn, last.question, _text(item["response"]))
+        elif "answer" in item:
+            answer = _text(item["answer"]) if answer is None else answer
+            raw = _text(item.get("raw_answer")) if raw is None else raw
+            if answer is not None:
+                steps.append(GoldStep(Turn(text=answer, reasoning=plan)))
+        elif "input" in item and query is None:
+            query = _text(item["input"])
+    if answer is not None and steps and steps[-1].turn.calls:
+        steps.append(GoldStep(Turn(text=answer)))
+    return GoldTurn(query, tuple(steps), answer, raw, facts.get("was_truncated") is True)
+
+
+def _expected(task: Task) -> tuple[GoldTurn, ...]:
+    """One turn of the calls that are expected, and the first reference answer."""
+    calls = [call_of(item) for item in _items(_list(task.expected_calls))]
+    steps = [GoldStep(Turn(calls=(call,))) for call in calls if call is not None]
+    if not steps:
+        return ()
+    answer = next((_text(one) for one in _list(task.answers) if one is not None), None)
+    if answer is not None:
+        steps.append(GoldStep(Turn(text=answer)))
+    return (GoldTurn(task.instruction, tuple(steps), answer),)
+
+
+def call_of(item: Mapping[str, Any]) -> Call | None:
+    """A call written as ``{"name": ..., "arguments": ...}``; None when it has no name."""
+    name, arguments = item.get("name"), item.get("arguments", {})
+    if not isinstance(name, str) or not name:
+        return None
+    if isinstance(arguments, str):
+        return Call(name, arguments)
+    return Call(name, json.dumps(arguments if arguments is not None else {}))
+
+
+def _items(value: Any) -> list[Mapping[str, Any]]:
+    return [item for item in value if isinstance(item, Mapping)] if isinstance(value, list) else []
+
+
+def _list(text: str | None) -> list[Any]:
+    try:
+        value = json.loads(text) if text else []
+    except (ValueError, RecursionError):
+        return []
+    return value if isinstance(value, list) else []
+
+
+def _text(value: Any) -> str | None:
+    if value is None or isinstance(value, str):
+        return value
+    return json.dumps(value)

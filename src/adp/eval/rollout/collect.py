@@ -1,0 +1,368 @@
+"""Many episodes at once, into a growing store: resumed, counted, within budgets.
+
+What was done is decided by the ids in the store, ``dataset/task/attempt-k``; a second try of an
+episode that broke is ``...#2``. So a run may be killed at any moment, and several processes may
+work on one store: nothing is lost, and nothing is there twice.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from adp.eval.environment import AsyncEnvironment, Environment
+from adp.eval.policy import Policy
+from adp.eval.rollout.actor import Actor, Alone
+from adp.eval.rollout.claims import Claims
+from adp.eval.rollout.episode import run_episode
+from adp.eval.rollout.plan import Job, Plan
+from adp.eval.rollout.recorder import ENVIRONMENT, About, Recorder
+from adp.eval.rollout.run_file import begun_with, check_same, settle
+from adp.eval.rollout.settings import CollectSettings
+from adp.eval.rollout.tally import CollectReport, Episode, reason_of
+from adp.eval.rollout.target import Target, episodes_of, is_sealed
+from adp_schema.ending import seal
+from adp_schema.errors import (
+    MissingExtraError,
+    OutputExistsError,
+    RolloutError,
+    StoreError,
+    UsageError,
+)
+from adp_schema.model import Task, Trajectory
+
+Environments = Callable[[], Environment | AsyncEnvironment]
+"""Makes the environment of an episode."""
+
+Actors = Callable[[About], Actor]
+"""Makes who acts in an episode."""
+
+Watch = Callable[[CollectReport], None]
+"""Told how far a run is; called often."""
+
+_POLL_SECONDS = 0.25
+"""How often to look whether another process has done what it is at."""
+
+_MOST_CLAIMED = 256
+"""Episodes that are claimed ahead, at most."""
+
+
+def alone(policy: Policy) -> Actors:
+    """Actors of a policy that acts alone."""
+    return lambda about: Alone(policy)
+
+
+async def collect(
+    out: str | Path,
+    environments: Environments,
+    actors: Actors,
+    tasks: Sequence[Task],
+    settings: CollectSettings | None = None,
+    *,
+    watch: Watch | None = None,
+) -> CollectReport:
+    """Run all attempts at all tasks, but for those that the store holds already.
+
+    Args:
+        out: folder of the growing store; it is made, or gone on with.
+        environments: makes the environment of an episode.
+        actors: makes who acts in an episode; `alone` for a policy.
+        tasks: the tasks; each has a ``task_id`` of its own.
+        settings: everything else.
+        watch: told how far it is.
+
+    Raises:
+        UsageError: a task has no id or that of another one; the environment or the policy cannot
+            be used like this.
+        OutputExistsError: the store was begun with other settings, or by something else.
+        RolloutError: one episode after the other broke for the same reason.
+        StoreError: the store cannot be written to.
+    """
+    settings = settings or CollectSettings()
+    root = Path(out)
+    before = begun_with(root) or {}
+    dataset = settings.dataset or before.get("dataset") or root.resolve().name or "rollouts"
+    plan = Plan(str(dataset), tasks, settings)
+    if not is_sealed(root):
+        run = _Run(root, environments, actors, plan, settings, watch)
+        try:
+            await run.open()
+        except StoreError:
+            if not is_sealed(root):  # else another process was faster
+                raise
+        else:
+            return await run.run()
+    return look_up(root, plan, retry_failed=settings.retry_failed)
+
+
+def collect_now(
+    out: str | Path,
+    environments: Environments,
+    actors: Actors,
+    tasks: Sequence[Task],
+    settings: CollectSettings | None = None,
+    *,
+    watch: Watch | None = None,
+    policies: Iterable[Policy] = (),
+) -> CollectReport:
+    """`collect` for code that is not asynchronous.
+
+    Args:
+        out: as for `collect`, and so on.
+        environments: makes the environment of an episode.
+        actors: makes who acts in an episode.
+        tasks: the tasks.
+        settings: everything else.
+        watch: told how far it is.
+        policies: closed at the end.
+    """
+    concurrency = (settings or CollectSettings()).concurrency
+
+    async def call() -> CollectReport:
+        # Tools that wait run in threads; the default number of these follows the processors.
+        threads = ThreadPoolExecutor(min(concurrency, 512) + 4, thread_name_prefix="adp-tool")
+        asyncio.get_running_loop().set_default_executor(threads)
+        try:
+            return await collect(out, environments, actors, tasks, settings, watch=watch)
+        finally:
+            for policy in policies:
+                await policy.close()
+
+    return asyncio.run(call())
+
+
+def look_up(root: Path, plan: Plan, *, retry_failed: bool) -> CollectReport:
+    """The report of a run whose store was sealed.
+
+    Raises:
+        OutputExistsError: it was begun with other settings or by something else, or not all of
+            what is asked for was done.
+    """
+    before = begun_with(root)
+    if before is None:
+        raise OutputExistsError(
+            f"{root} holds a store already; choose another -o or remove it first"
+        )
+    check_same(root, before, plan.settings())
+    plan.jobs(episodes_of(root, plan.dataset))
+    report = plan.close([])
+    if report.left or (retry_failed and report.failed):
+        raise OutputExistsError(
+            f"{root} was sealed with {report.left:,} episodes left and {report.failed:,} broken; "
+            "it takes no more, choose another -o"
+        )
+    report.sealed = True
+    return report
+
+
+class _Run:
+    """One call of `collect`."""
+
+    def __init__(
+        self,
+        root: Path,
+        environments: Environments,
+        actors: Actors,
+        plan: Plan,
+        settings: CollectSettings,
+        watch: Watch | None,
+    ) -> None:
+        self._root, self._plan, self._settings = root, plan, settings
+        self._environments, self._actors = environments, actors
+        self._watch = watch
+        self._started = time.monotonic()
+        self._work: Iterator[Job] = iter(())
+        ahead = min(_MOST_CLAIMED, max(1, settings.concurrency // 4))
+        self._ready: asyncio.Queue[Job | None] = asyncio.Queue(ahead)
+        self._others: list[Job] = []
+        self._refused: list[tuple[Job, UsageError]] = []
+        self._through = self._well = False
+        self._streak: tuple[str, int] = ("", 0)
+
+    async def open(self) -> None:
+        """Open the store, and lay out what is left to do."""
+        plan = self._plan
+        with ExitStack() as opened:
+            self._target = Target(self._root, self._stored)
+            opened.callback(self._target.close)
+            empty = await self._target.is_empty()
+            settle(self._root, plan.settings(), empty=empty)
+            self._claims = Claims(self._root)
+            opened.callback(self._claims.close)
+            self._work = plan.jobs(() if empty else episodes_of(self._root, plan.dataset))
+            self._through = bool(plan.report.done_before)
+            self._opened = opened.pop_all()
+
+    async def run(self) -> CollectReport:
+        """Do all that is left, and seal the store when that is all."""
+        plan = self._plan
+        with self._opened:
+            await self._all()
+        plan.report.seconds = time.monotonic() - self._started
+        there = episodes_of(self._root, plan.dataset) if plan.has_elsewhere else ()
+        report = plan.close(there)
+        report.stopped = report.stopped if report.left else None
+        whole = not report.left and not report.failed
+        if self._settings.seal or (self._settings.seal is None and whole):
+            await asyncio.to_thread(seal, self._root)
+            report.sealed = True
+        return report
+
+    async def _all(self) -> None:
+        """Let workers run the episodes, and one task write what they bring."""
+        report = self._plan.report
+        count = min(self._settings.concurrency, report.left + report.failed)
+        writer = asyncio.create_task(self._target.write())
+        workers = [asyncio.create_task(self._worker()) for _ in range(count)]
+        workers.append(asyncio.create_task(self._feed(count)))
+        crew = asyncio.gather(*workers)
+        try:
+            either: set[asyncio.Future[Any]] = {crew, writer}
+            await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+            if not writer.done():
+                crew.result()
+                if self._refused:
+                    raise self._refused[0][1]
+        finally:
+            for worker in workers:
+                worker.cancel()
+            await asyncio.gather(*workers, return_exceptions=True)
+            await asyncio.gather(crew, return_exceptions=True)
+            if not writer.done():
+                await self._target.finish()
+            await writer
+
+    # ---- which episode is next ------------------------------------------------------------
+
+    async def _feed(self, workers: int) -> None:
+        """Claim episodes ahead of the workers, and tell each when there are no more."""
+        while not self._over() and await self._claim():
+            pass
+        for _ in range(workers):
+            await self._ready.put(None)
+
+    def _over(self) -> bool:
+        spent = self._plan.spent
+        tokens = spent.tokens_in + spent.tokens_out
+        seconds = time.monotonic() - self._started
+        used = self._settings.totals.reached(tokens, spent.cost_usd, seconds)
+        self._plan.report.stopped = used
+        return used is not None
+
+    async def _claim(self) -> bool:
+        """Claim some episodes that no other process is at; whether any are left at all."""
+        block = list(islice(self._work, self._ready.maxsize))
+        if not block:
+            if not self._others:
+                return False
+            block = await self._left_by_others()
+        taken: list[Job] = []
+        for job in block:
+            free = self._claims.take(job.about.trajectory_id)
+            (taken if free else self._others).append(job)
+        there = await self._target.holds(job.about.trajectory_id for job in taken)
+        for job in taken:
+            if job.about.trajectory_id in there:
+                self._claims.free(job.about.trajectory_id)
+                self._plan.done_elsewhere(job)
+            else:
+                await self._ready.put(job)
+        return True
+
+    async def _left_by_others(self) -> list[Job]:
+        """Episodes that another process is at. When it is killed, they can be claimed."""
+        others, self._others = self._others, []
+        there = await self._target.holds(job.about.trajectory_id for job in others)
+        left = []
+        for job in others:
+            if job.about.trajectory_id in there:
+                self._plan.done_elsewhere(job)
+            else:
+                left.append(job)
+        if left and len(left) == len(others):
+            await asyncio.sleep(_POLL_SECONDS)
+        return left
+
+    # ---- one episode ----------------------------------------------------------------------
+
+    async def _worker(self) -> None:
+        while (job := await self._ready.get()) is not None:
+            if self._over():
+                continue
+            trajectory = await self._episode(job)
+            if trajectory is None:
+                continue
+            await self._target.put(job, trajectory)
+            if self._through and self._refused:
+                refused, self._refused = self._refused, []
+                for other, error in refused:
+                    await self._target.put(other, broken(other.about, error))
+            self._judge(trajectory)
+
+    async def _episode(self, job: Job) -> Trajectory | None:
+        """Run an episode. None: it was refused, and it is not known yet whether all will be."""
+        about = job.about
+        try:
+            actor = self._actors(about)
+            environment = self._environments()
+            trajectory = await run_episode(about, environment, actor, self._settings.limits)
+        except UsageError as error:
+            if self._through:
+                return broken(about, error)
+            self._refused.append((job, error))
+            if len(self._refused) >= self._settings.max_failures:
+                raise
+            return None
+        except MissingExtraError:
+            raise
+        except Exception as error:
+            return broken(about, error)
+        self._through = True
+        return trajectory
+
+    def _judge(self, trajectory: Trajectory) -> None:
+        """Stop the run when one episode after the other breaks for the same reason."""
+        episode = Episode.of(trajectory)
+        self._plan.spent.add(episode)
+        if episode.error_type is None:
+            self._well, self._streak = True, ("", 0)
+            return
+        reason = reason_of(episode)
+        before, count = self._streak
+        self._streak = reason, (count + 1 if reason == before else 1)
+        most = self._settings.max_failures
+        if self._well:  # those that run at once meet a short failure together
+            most = max(most, 2 * self._settings.concurrency)
+        if self._streak[1] >= most:
+            raise RolloutError(
+                f"stopped: {most} episodes in a row broke ({reason}: {trajectory.error_message}); "
+                "mend the cause, and go on with the same call and --retry-failed"
+            )
+
+    def _stored(self, job: Job, trajectory: Trajectory, new: bool) -> None:
+        """An episode is on the disk."""
+        self._claims.free(job.about.trajectory_id)
+        if new:
+            self._plan.ended(job, Episode.of(trajectory))
+        else:
+            self._plan.done_elsewhere(job)
+        if self._watch is not None:
+            self._plan.report.seconds = time.monotonic() - self._started
+            self._watch(self._plan.report)
+
+
+def broken(about: About, error: Exception) -> Trajectory:
+    """The trajectory of an episode that could not begin."""
+    refused = isinstance(error, UsageError)
+    return Recorder(about).end(
+        terminated=False,
+        error_type=ENVIRONMENT,
+        error_message=str(error) if refused else f"{type(error).__name__}: {error}",
+        stop_reason="refused" if refused else ENVIRONMENT,
+    )

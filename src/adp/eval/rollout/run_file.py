@@ -1,0 +1,156 @@
+"""``collect.json`` in a store: what its episodes were made with, so that no others are added.
+
+It holds no absolute path, no user name and no secret.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path, PurePath
+from typing import Any
+from urllib.parse import urlsplit, urlunsplit
+
+from pydantic import BaseModel
+
+from adp.version import __version__
+from adp_schema.errors import OutputExistsError, StoreError
+from adp_schema.ids import digest, digest_file
+from adp_schema.journal import locked
+from adp_schema.manifest import write_atomic
+
+RUN_FILE = "collect.json"
+
+_SECRET = re.compile(
+    r"(^|[-_.])(tokens?|secrets?|passwords?|passwd|api_?keys?|authorization|auth|cookies?"
+    r"|credentials?)$",
+    re.IGNORECASE,
+)
+_LEFT_OUT = "(left out)"
+
+
+def begun_with(root: Path) -> dict[str, Any] | None:
+    """The settings that a store was begun with; None when it has no run file.
+
+    Raises:
+        StoreError: the file is damaged.
+    """
+    path = root / RUN_FILE
+    if not path.exists():
+        return None
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))["settings"]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise StoreError(f"{path} is damaged: {error}; restore it from a copy") from error
+    if not isinstance(found, dict):
+        raise StoreError(f"{path} is damaged: its settings are no object; restore it from a copy")
+    return found
+
+
+def settle(root: Path, settings: Mapping[str, Any], *, empty: bool) -> None:
+    """Note what a run makes its episodes with; or check that it is what the store was begun with.
+
+    Args:
+        root: folder of the growing store.
+        settings: what must not change; plain JSON.
+        empty: whether the store holds nothing yet.
+
+    Raises:
+        OutputExistsError: the store was begun with other settings, or by something else.
+    """
+    with locked(root, "collect"):
+        before = begun_with(root)
+        if before is not None:
+            check_same(root, before, settings)
+            return
+        if not empty:
+            raise OutputExistsError(
+                f"{root} holds trajectories that adp collect did not make; choose another -o"
+            )
+        began = datetime.now(UTC).isoformat(timespec="seconds")
+        content = {"adp": __version__, "began": began, "settings": settings}
+        write_atomic(root / RUN_FILE, json.dumps(content, indent=2, ensure_ascii=True) + "\n")
+
+
+def check_same(root: Path, before: Mapping[str, Any], now: Mapping[str, Any]) -> None:
+    """Check that two calls make the same episodes.
+
+    Raises:
+        OutputExistsError: they do not; the sentence names the first difference.
+    """
+    now = json.loads(json.dumps(now))
+    found = _difference(before, now)
+    if found is not None:
+        name, one, other = found
+        raise OutputExistsError(
+            f"{root} was begun with {name} {one}, and this call has {other}; "
+            "go on with the same settings, or choose another -o"
+        )
+
+
+def _difference(one: Any, other: Any, path: str = "") -> tuple[str, str, str] | None:
+    if isinstance(one, Mapping) and isinstance(other, Mapping):
+        for key in [*one, *(key for key in other if key not in one)]:
+            name = f"{path}.{key}" if path else str(key)
+            found = _difference(one.get(key), other.get(key), name)
+            if found is not None:
+                return found
+        return None
+    return None if one == other else (path, _short(one), _short(other))
+
+
+def _short(value: Any) -> str:
+    text = "none" if value is None else json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= 80 else f"{text[:77]}..."
+
+
+def kind_facts(name: str, settings: BaseModel) -> dict[str, Any]:
+    """A named environment or policy with its settings, without secrets.
+
+    A setting that is a file is noted by its name and the hash of its bytes; one whose field has
+    ``json_schema_extra={"resume": "free"}`` is left out: it may differ when a run is gone on with.
+    """
+    values = {}
+    for key, field in type(settings).model_fields.items():
+        extra = field.json_schema_extra
+        if isinstance(extra, Mapping) and extra.get("resume") == "free":
+            continue
+        values[key] = bare(getattr(settings, key), key)
+    return {"name": name, "settings": values}
+
+
+def bare(value: Any, key: str = "") -> Any:
+    """A value as JSON, without secrets and absolute paths."""
+    if isinstance(value, BaseModel):
+        value = {name: getattr(value, name) for name in type(value).model_fields}
+    if isinstance(value, Mapping):
+        return {str(name): bare(each, str(name)) for name, each in value.items()}
+    if isinstance(value, Sequence | set | frozenset) and not isinstance(value, str | bytes):
+        return [bare(each, key) for each in value]
+    if value is None or isinstance(value, bool | int | float):
+        return value
+    if isinstance(value, Path):
+        return _file(value)
+    text = str(value)
+    if _SECRET.search(key) or type(value).__name__.startswith("Secret"):
+        return _LEFT_OUT
+    return _place(text)
+
+
+def _file(path: Path) -> Any:
+    if path.is_file():
+        return {"file": path.name, "hash": digest_file(str(path))}
+    return _place(str(path))
+
+
+def _place(text: str) -> str:
+    """A text without a user in an address, and without the folders of a path."""
+    if "://" in text and "@" in text:
+        parts = urlsplit(text)
+        return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
+    if text.startswith(("/", "~", "..")) or re.match(r"[A-Za-z]:[\\/]", text):
+        name = PurePath(text.replace("\\", "/")).name
+        return f"{name} ({digest(text.encode('utf-8', 'surrogatepass'))[:8]})"
+    return text

@@ -1,0 +1,164 @@
+"""Counting episodes, and the report of a run."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from adp_schema.model import Trajectory
+
+COLUMNS = (
+    "trajectory_id",
+    "error_type",
+    "success",
+    "terminated",
+    "truncated",
+    "stop_reason",
+    "total_tokens_in",
+    "total_tokens_out",
+    "total_cost_usd",
+)
+"""Columns of a trajectory that are counted."""
+
+
+class Episode(NamedTuple):
+    """What is counted of an episode; the columns of a trajectory of these names."""
+
+    trajectory_id: str
+    error_type: str | None
+    success: bool | None
+    terminated: bool | None
+    truncated: bool | None
+    stop_reason: str | None
+    total_tokens_in: int | None
+    total_tokens_out: int | None
+    total_cost_usd: float | None
+
+    @classmethod
+    def of(cls, trajectory: Trajectory) -> Episode:
+        """What is counted of a trajectory."""
+        return cls(*(getattr(trajectory, name) for name in COLUMNS))
+
+
+@dataclass
+class Tally:
+    """Counts of episodes.
+
+    Attributes:
+        episodes: all of them.
+        broken: those that something else than the agent ended.
+        succeeded: those that solved the task.
+        scored: those of which it is known whether they did.
+        terminated: those that came to an end of their own.
+        truncated: those that a budget cut.
+        tokens_in: tokens of prompts, where they are known.
+        tokens_out: tokens that were written, where they are known.
+        cost_usd: cost in US dollars, where it is known.
+        reasons: why the whole ones ended -> how many.
+        errors: what broke the others -> how many.
+    """
+
+    episodes: int = 0
+    broken: int = 0
+    succeeded: int = 0
+    scored: int = 0
+    terminated: int = 0
+    truncated: int = 0
+    tokens_in: int = 0
+    tokens_out: int = 0
+    cost_usd: float = 0.0
+    reasons: Counter[str] = field(default_factory=Counter)
+    errors: Counter[str] = field(default_factory=Counter)
+
+    def add(self, episode: Episode) -> None:
+        """Count an episode."""
+        self.episodes += 1
+        self.tokens_in += episode.total_tokens_in or 0
+        self.tokens_out += episode.total_tokens_out or 0
+        self.cost_usd += episode.total_cost_usd or 0.0
+        if episode.error_type is not None:
+            self.broken += 1
+            self.errors[reason_of(episode)] += 1
+            return
+        self.scored += episode.success is not None
+        self.succeeded += episode.success is True
+        self.terminated += episode.terminated is True
+        self.truncated += episode.truncated is True
+        self.reasons[episode.stop_reason or "unknown"] += 1
+
+    def plain(self) -> dict[str, Any]:
+        """As JSON."""
+        return {
+            "episodes": self.episodes,
+            "broken": self.broken,
+            "success": {
+                "rate": self.succeeded / self.scored if self.scored else None,
+                "succeeded": self.succeeded,
+                "scored": self.scored,
+                "unscored": self.episodes - self.broken - self.scored,
+            },
+            "terminated": self.terminated,
+            "truncated": self.truncated,
+            "stop_reasons": dict(self.reasons.most_common()),
+            "errors": dict(self.errors.most_common()),
+            "tokens_in": self.tokens_in,
+            "tokens_out": self.tokens_out,
+            "cost_usd": round(self.cost_usd, 6),
+        }
+
+
+def reason_of(episode: Episode) -> str:
+    """What broke an episode, in a word or two: ``infrastructure: http_500``."""
+    kind, stop = episode.error_type or "", episode.stop_reason
+    return kind if stop in (None, kind) else f"{kind}: {stop}"
+
+
+@dataclass
+class CollectReport:
+    """What became of a run: ``asked = done_before + done_now + done_elsewhere + failed + left``.
+
+    Attributes:
+        asked: tasks times attempts.
+        done_before: episodes that the store held whole when the call began.
+        done_now: whole episodes of this call.
+        done_elsewhere: episodes that another process did meanwhile.
+        failed: episodes of which the last try broke.
+        left: episodes that were not begun, or not ended.
+        whole: counts of the last tries of all episodes that were asked for.
+        now: counts of all tries of this call.
+        seconds: wall time of the call.
+        stopped: the budget of the run that was used up; None.
+        sealed: whether the store was ended.
+    """
+
+    asked: int = 0
+    done_before: int = 0
+    done_now: int = 0
+    done_elsewhere: int = 0
+    failed: int = 0
+    left: int = 0
+    whole: Tally = field(default_factory=Tally)
+    now: Tally = field(default_factory=Tally)
+    seconds: float = 0.0
+    stopped: str | None = None
+    sealed: bool = False
+
+    def plain(self) -> dict[str, Any]:
+        """As JSON."""
+        seconds = max(self.seconds, 1e-9)
+        return {
+            "asked": self.asked,
+            "done_before": self.done_before,
+            "done_now": self.done_now,
+            "done_elsewhere": self.done_elsewhere,
+            "failed": self.failed,
+            "left": self.left,
+            "stopped": self.stopped,
+            "sealed": self.sealed,
+            "seconds": round(self.seconds, 3),
+            "episodes_per_second": round(self.now.episodes / seconds, 3),
+            "tokens_per_second": round(self.now.tokens_out / seconds, 3),
+            "whole": self.whole.plain(),
+            "now": self.now.plain(),
+        }

@@ -1,0 +1,127 @@
+"""What trajectories are compared with besides the tasks of their own store."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from adp_schema.ids import digest
+from adp_schema.model import Task, Trajectory
+from adp_schema.reader import to_models
+from adp_schema.store import Store
+
+
+@dataclass(frozen=True)
+class References:
+    """Tasks that say what is right.
+
+    Attributes:
+        name: what to call them; it is kept with the scores, together with their hash.
+        tasks: id of the task -> the task.
+    """
+
+    name: str
+    tasks: Mapping[str, Task]
+
+    @property
+    def label(self) -> str:
+        """The name with a hash of the tasks."""
+        texts = [self.tasks[key].model_dump_json(exclude_none=True) for key in sorted(self.tasks)]
+        return f"{self.name} {digest(chr(10).join(texts).encode())}"
+
+    def of(self, task_id: str | None, own: Task | None) -> Task | None:
+        """A task with what is known here put over what the store says."""
+        more = self.tasks.get(task_id) if task_id is not None else None
+        if more is None or own is None:
+            return more or own
+        known = {
+            name: value for name in Task.model_fields if (value := getattr(more, name)) is not None
+        }
+        return own.model_copy(update=known)
+
+
+def references(name: str, tasks: Iterable[Task]) -> References:
+    """References from tasks; of several with one id the first counts."""
+    found: dict[str, Task] = {}
+    for task in tasks:
+        if task.task_id is not None:
+            found.setdefault(task.task_id, task)
+    return References(name, found)
+
+
+def from_tasks(store: Store) -> References:
+    """Take what the tasks of another store say."""
+    rows = store.scan("tasks").collect().to_arrow()
+    return references(store.name, to_models(rows, Task))
+
+
+def from_store(store: Store) -> References:
+    """Take one run of each task of a store for the right one: a successful one if there is one.
+
+    Its calls are the expected calls, its messages the gold trajectory, its final answer the answer
+    where the task has none.
+    """
+    best: dict[str, tuple[bool, Trajectory]] = {}
+    for trajectory in store.trajectories():
+        task_id = trajectory.task_id
+        if task_id is None or trajectory.parent_id is not None or trajectory.success is False:
+            continue
+        good = trajectory.success is True
+        if task_id not in best or (good and not best[task_id][0]):
+            best[task_id] = (good, trajectory)
+    return References(
+        store.name, {name: as_reference(trajectory) for name, (_, trajectory) in best.items()}
+    )
+
+
+def as_reference(trajectory: Trajectory) -> Task:
+    """A run as what is right for its task."""
+    calls = [
+        {"name": call.name, "arguments": _arguments(call.arguments)}
+        for step in trajectory.steps
+        for call in step.calls
+        if call.requestor in (None, "agent")
+    ]
+    answer = trajectory.final_answer
+    return Task(
+        task_id=trajectory.task_id,
+        expected_calls=json.dumps(calls, ensure_ascii=True),
+        gold_trajectory=json.dumps(_messages(trajectory), ensure_ascii=True),
+        answers=None if answer is None else json.dumps([answer], ensure_ascii=True),
+    )
+
+
+def _arguments(text: str | None) -> object:
+    try:
+        return json.loads(text) if text is not None else None
+    except ValueError:
+        return text
+
+
+def _messages(trajectory: Trajectory) -> list[dict[str, object]]:
+    """The run as messages in the OpenAI shape."""
+    messages: list[dict[str, object]] = []
+    for step in trajectory.steps:
+        role = {"agent": "assistant", "system": "system"}.get(step.source or "", "user")
+        message: dict[str, object] = {"role": role, "content": step.text or ""}
+        if step.calls:
+            message["tool_calls"] = [
+                {
+                    "id": call.call_id or f"call_{step.step}_{call.call}",
+                    "type": "function",
+                    "function": {
+                        "name": call.name,
+                        "arguments": call.arguments or call.arguments_raw,
+                    },
+                }
+                for call in step.calls
+            ]
+        if step.kind != "context_edit":
+            messages.append(message)
+        for result in step.observations:
+            answer: dict[str, object] = {"role": "tool", "content": result.text or ""}
+            if result.call is not None:
+                answer["tool_call_id"] = result.call_id or f"call_{result.call_step}_{result.call}"
+            messages.append(answer)
+    return messages

@@ -1,0 +1,225 @@
+"""Running scorers over a store, one trajectory after the other."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from adp.core.progress import Progress, Silent
+from adp.core.tasks import TaskIndex
+from adp.eval.scorer import Figure, Item
+from adp.eval.scoring.choose import Chosen
+from adp.eval.scoring.read import Key, digests, read_scores, rows_digest
+from adp.eval.scoring.references import References
+from adp.eval.scoring.rows import BROKEN, RAISED, broke, score_one, to_rows, unscored
+from adp_schema.errors import UsageError
+from adp_schema.location import is_url
+from adp_schema.model import Trajectory
+from adp_schema.scores import ScoreFile, score_files, score_folder, writing
+from adp_schema.store import Store
+
+BATCH = 5_000
+"""Rows that are written together."""
+
+Rows = list[dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class ScoreOptions:
+    """How scorers are run.
+
+    Attributes:
+        out: folder for the scores; None: the folder ``scores`` in the store.
+        references: what is right, besides what the tasks of the store say.
+        branches: score branches too, with the steps of their parents.
+    """
+
+    out: str | None = None
+    references: References | None = None
+    branches: bool = False
+
+
+@dataclass(frozen=True)
+class ScorerReport:
+    """What one scorer gave.
+
+    Attributes:
+        scorer: its name.
+        version: its version.
+        settings: its settings, JSON text.
+        settings_hash: their hash.
+        trajectories: how many it looked at.
+        new: for how many of them its scores are new or different.
+        raised: how often it raised, by what it said; a bug of the scorer.
+        unscored: why scores are missing, and how often.
+        figures: the scores added up, over all that count.
+    """
+
+    scorer: str
+    version: str
+    settings: str
+    settings_hash: str
+    trajectories: int
+    new: int
+    raised: dict[str, int]
+    unscored: dict[str, int]
+    figures: tuple[Figure, ...]
+
+
+@dataclass(frozen=True)
+class ScoreReport:
+    """What a run of scorers gave.
+
+    Attributes:
+        store: the store.
+        folder: where its scores are.
+        file: the file that was written; None when every score was there already.
+        trajectories: trajectories that were looked at.
+        broken: of these, how many broke for a reason that is not the agent's, by error type.
+        scorers: each scorer.
+    """
+
+    store: str
+    folder: str
+    file: str | None
+    trajectories: int
+    broken: dict[str, int]
+    scorers: tuple[ScorerReport, ...]
+
+
+def score_store(
+    store: Store,
+    scorers: Sequence[Chosen],
+    options: ScoreOptions | None = None,
+    progress: Progress | None = None,
+) -> ScoreReport:
+    """Run scorers over the trajectories of a store and keep what they say.
+
+    The same scorers over the same trajectories write nothing new. The bytes of a new file follow
+    from the store, the scorers and the files that are there.
+
+    Args:
+        store: a finished store or a growing one.
+        scorers: the scorers, see `choose`.
+        options: where the scores go, and what is right.
+        progress: told how many trajectories are done.
+
+    Raises:
+        UsageError: the store is a URL, and no folder for the scores is given.
+        StoreError: the folder cannot be written to, or holds damaged scores.
+    """
+    options = options or ScoreOptions()
+    if options.out is None and is_url(store.root):
+        raise UsageError(f"scores cannot be put into {store.root}; give a folder with -o FOLDER")
+    label = options.references.label if options.references else None
+    chosen = [one.against(label) for one in scorers]
+    folder = score_folder(options.out or store.root)
+    with writing(folder) as file:
+        run = _Run(store, chosen, options, file)
+        run.go(progress or Silent())
+    sets = {
+        (one.scorer, one.settings_hash): one
+        for one in read_scores(store, str(folder), only={one.key for one in chosen})
+    }
+    reports = []
+    for one in chosen:
+        found = sets.get(one.key)
+        reports.append(
+            ScorerReport(
+                one.scorer.name,
+                one.scorer.version,
+                one.settings,
+                one.settings_hash,
+                trajectories=run.seen,
+                new=run.new[one.key],
+                raised=dict(run.raised[one.key]),
+                unscored=found.unscored() if found else {},
+                figures=tuple(found.figures(one.scorer)) if found else (),
+            )
+        )
+    path = folder / f"run-{file.run:05d}.parquet"
+    written = str(path) if file.rows else None
+    return ScoreReport(
+        store.root, str(folder), written, run.seen, dict(sorted(run.broken.items())), tuple(reports)
+    )
+
+
+@dataclass
+class _Run:
+    store: Store
+    chosen: Sequence[Chosen]
+    options: ScoreOptions
+    file: ScoreFile
+    seen: int = 0
+    new: Counter[Key] = field(default_factory=Counter)
+    raised: dict[Key, Counter[str]] = field(default_factory=dict)
+    broken: Counter[str] = field(default_factory=Counter)
+    _known: dict[tuple[str, str, str], str] = field(default_factory=dict)
+    _metrics: dict[Key, dict[str, None]] = field(default_factory=dict)
+    _late: list[tuple[Chosen, Trajectory, str, bool]] = field(default_factory=list)
+    _pending: Rows = field(default_factory=list)
+
+    def go(self, progress: Progress) -> None:
+        """Score everything, and write what is new."""
+        files = score_files(str(self.file.folder))
+        self._known = digests(files, {one.key for one in self.chosen})
+        self.raised = {one.key: Counter() for one in self.chosen}
+        self._metrics = {one.key: {} for one in self.chosen}
+        tasks = TaskIndex(self.store)
+        references = self.options.references
+        progress.total(self.store.manifest.counts.trajectories)
+        for trajectory in self._trajectories():
+            task = tasks.of(trajectory)
+            if references is not None:
+                task = references.of(trajectory.task_id, task)
+            self._score(Item(trajectory, task))
+            progress.advance(1)
+        self._end()
+
+    def _trajectories(self) -> Iterator[Trajectory]:
+        for trajectory in self.store.trajectories():
+            if trajectory.parent_id is None:
+                yield trajectory
+            elif self.options.branches:
+                yield self.store.resolve(trajectory)
+
+    def _score(self, item: Item) -> None:
+        self.seen += 1
+        trajectory = item.trajectory
+        if trajectory.error_type in BROKEN:
+            self.broken[str(trajectory.error_type)] += 1
+        for one in self.chosen:
+            given = score_one(one, item)
+            if given.raised is not None:
+                self.raised[one.key][given.raised] += 1
+            if given.scores:
+                names = (score.metric for score in given.scores)
+                self._metrics[one.key].update(dict.fromkeys(names))
+                self._keep(one, trajectory, to_rows(one, trajectory, given.scores))
+            elif given.raised is not None or broke(trajectory) is not None:
+                # Of what is unscored here, the names come from the other trajectories.
+                bare = trajectory.model_copy(update={"steps": [], "media": {}, "raw": []})
+                reason = broke(trajectory) or given.raised or RAISED
+                self._late.append((one, bare, reason, broke(trajectory) is not None))
+
+    def _keep(self, one: Chosen, trajectory: Trajectory, rows: Rows) -> None:
+        key = (str(trajectory.trajectory_id), *one.key)
+        if self._known.get(key) == rows_digest(rows):
+            return
+        self.new[one.key] += 1
+        self._pending += rows
+        if len(self._pending) >= BATCH:
+            self._flush()
+
+    def _end(self) -> None:
+        for one, trajectory, reason, broken in self._late:
+            metrics = self._metrics[one.key] or {one.scorer.name: None}
+            scores = unscored(metrics, reason, broken=broken)
+            self._keep(one, trajectory, to_rows(one, trajectory, scores))
+        self._flush()
+
+    def _flush(self) -> None:
+        self.file.write(self._pending)
+        self._pending = []
