@@ -23,7 +23,8 @@ from adp.eval.bfcl.verdict import CHECKER_ERROR, RIGHT, Mismatch, Verdict
 
 _DATE = re.compile(r"(?<!\d)(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})(?!\d)")
 _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
-_BETWEEN_DIGITS = re.compile(r"(?<=\d)[ ,./\-_*^](?=\d)")
+_BETWEEN_DIGITS = re.compile(r"(?<=\d) ?([./\-_*^]) ?(?=\d)")
+_APART = re.compile(r"(?<=\d)[ ,]+(?=\d)")
 _SIGN = re.compile(r"(?<![\w)])-(?=\.?\d)")
 _MARKS = re.compile(r"[ ,./\-_*^]")
 _KEPT = {mark: chr(0xE000 + number) for number, mark in enumerate(" ,./-_*^")}
@@ -246,6 +247,7 @@ def normal(text: str) -> str:
     """
     text = _DATE.sub(r"\1-\2-\3", text.casefold().replace("'", '"'))
     text = _THOUSANDS.sub("", text)
-    text = _BETWEEN_DIGITS.sub(lambda found: _KEPT[found[0]], text)
+    text = _BETWEEN_DIGITS.sub(lambda found: _KEPT[found[1]], text)
+    text = _APART.sub(_KEPT[" "], text)
     text = _SIGN.sub(_KEPT["-"], text)
     return _MARKS.sub("", text)

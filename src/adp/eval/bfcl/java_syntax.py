@@ -49,10 +49,13 @@ class Parser:
     def program(self) -> list[Node]:
         """The statements.
 
-        tree-sitter adds a missing semicolon at the end, unless taking the whole for an error is
-        cheaper by its count, as it is for a short text.
+        tree-sitter adds missing semicolons, unless taking all of it for an error is cheaper by
+        its count, as it is for a short text.
+
+        Raises:
+            DecodeError: the text is no Java.
         """
-        at, found = self._at, []
+        at, found, missing = self._at, list[Node](), 0
         while at.now.kind != "end":
             if at.accept(";"):
                 continue
@@ -60,11 +63,16 @@ class Parser:
             found.append(node)
             if at.accept(";") or node.kind == "block":
                 continue
-            if at.now.kind != "end":
+            if at.now.kind == "end" and node.kind == "field_access":
+                raise DecodeError("the text ends with a name")
+            if at.now.kind not in ("end", "name"):
                 raise DecodeError(f"';' is expected at character {at.now.start}")
-            span = at.text[found[0].start : node.end]
+            missing += 1
+        if missing:
+            span = at.text[found[0].start : found[-1].end]
             size = len(span.encode(errors="replace")) + 30 * span.count("\n")
-            if size + 100 * (len(found) + (node.kind == "declaration")) <= 110:
+            nodes = len(found) + (found[-1].kind == "declaration")
+            if 500 + size + 100 * nodes <= 610 * missing:
                 raise DecodeError("';' is missing after a short text")
         return found
 

@@ -70,17 +70,8 @@ def settle(root: Path, settings: Mapping[str, Any], *, empty: bool) -> None:
                 f"{root} holds trajectories that adp collect did not make; choose another -o"
             )
         began = datetime.now(UTC).isoformat(timespec="seconds")
-        _write(root, {"adp": __version__, "began": began, "settings": settings})
-
-
-def note(root: Path, **facts: Any) -> None:
-    """Add facts to the run file, such as the report of the last call."""
-    found = json.loads((root / RUN_FILE).read_text(encoding="utf-8"))
-    _write(root, found | facts)
-
-
-def _write(root: Path, content: Mapping[str, Any]) -> None:
-    write_atomic(root / RUN_FILE, json.dumps(content, indent=2, ensure_ascii=True) + "\n")
+        content = {"adp": __version__, "began": began, "settings": settings}
+        write_atomic(root / RUN_FILE, json.dumps(content, indent=2, ensure_ascii=True) + "\n")
 
 
 def check_same(root: Path, before: Mapping[str, Any], now: Mapping[str, Any]) -> None:

@@ -1,0 +1,152 @@
+"""Teachers of different quality, and the judge that notes what should have been done.
+
+All of them are actors of a rollout: they see the environment, so they can ask its expert.
+"""
+
+import json
+from dataclasses import dataclass
+from random import Random
+
+from adp.eval.policy import Policy, Request
+from adp.eval.rollout.actor import Acted, Alternate, Reflection, View
+from adp.eval.turns import Call, Outcome, Turn
+
+
+@dataclass(frozen=True)
+class Habits:
+    """How likely a teacher does something else than the expert.
+
+    Attributes:
+        repeat: repeats a call that was answered.
+        stray: makes a call that leads nowhere.
+        garble: writes a call that cannot be read.
+        double_check: repeats the last call once before the answer.
+        give_up: answers with the last result.
+    """
+
+    repeat: float = 0.0
+    stray: float = 0.0
+    garble: float = 0.0
+    double_check: float = 0.0
+    give_up: float = 0.0
+
+
+TEACHERS = {
+    "careful": Habits(),
+    "double_checking": Habits(double_check=1.0),
+    "sloppy": Habits(repeat=0.15, stray=0.15, garble=0.15),
+    "hasty": Habits(give_up=0.4),
+}
+
+
+def expert_turn(view: View) -> Turn:
+    """What the environment's expert would do now."""
+    return view.environment.inner.expert_turn()
+
+
+def answered(view: View) -> list[tuple[Call, str]]:
+    """Calls that were answered so far, with their results."""
+    return [
+        (call, result.text)
+        for past in view.past
+        for call, result in zip(past.acted.turn.calls, past.outcome.results, strict=False)
+        if result.error is None
+    ]
+
+
+class Teacher:
+    """The expert with bad habits; what it does depends on task, attempt and turn alone."""
+
+    def __init__(self, name: str) -> None:
+        self.name, self.habits = name, TEACHERS[name]
+
+    async def act(self, request: Request, view: View) -> Acted:
+        """The expert's turn, or a bad habit."""
+        return Acted(self._turn(request, view), "expert")
+
+    def _turn(self, request: Request, view: View) -> Turn:
+        random = Random(f"{request.task.task_id}/{request.attempt}/{request.turn}/{self.name}")
+        habits, right, done = self.habits, expert_turn(view), answered(view)
+        if not right.calls:
+            checked = len(done) > 1 and done[-1][0].arguments == done[-2][0].arguments
+            if done and not checked and random.random() < habits.double_check:
+                return again(done[-1][0])
+            return right
+        dice = random.random()
+        for habit in ("garble", "repeat", "stray", "give_up"):
+            dice -= getattr(habits, habit)
+            if dice < 0:
+                return self._bad(habit, right, done, random)
+        return right
+
+    def _bad(self, habit: str, right: Turn, done: list[tuple[Call, str]], random: Random) -> Turn:
+        call = right.calls[0]
+        if habit == "garble":
+            text = f'<tool_call>{{"name": "{call.name}", "arguments": {call.arguments}}}'
+            text = text[: -random.randint(1, 2)]
+            return Turn(text=text, malformed="the call is not closed")
+        if habit == "repeat" and done:
+            return again(random.choice(done)[0])
+        if habit == "give_up" and done:
+            return Turn(text=f"answer: {done[-1][1]}")
+        arguments = json.loads(call.arguments)
+        for name, other in (("relation", "rival"), ("relation", "maker"), ("attribute", "price")):
+            if arguments.get(name, other) != other:
+                return Turn(calls=(Call(call.name, json.dumps(arguments | {name: other})),))
+        return right
+
+    async def reflect(self, request: Request, view: View) -> Reflection:
+        """Nothing to add."""
+        return Reflection()
+
+    def summary(self) -> dict:
+        """Which teacher it was."""
+        return {"teacher": self.name}
+
+
+def again(call: Call) -> Turn:
+    """The same call once more."""
+    return Turn(calls=(Call(call.name, call.arguments),))
+
+
+class Judged:
+    """A policy whose every step is compared with what the expert would have done there.
+
+    The expert's turn is carried out on a fork and kept as an alternate. At some good calls a
+    second alternate answers too early, with the last result: without such pairs the better side
+    would nearly always be an answer, and training would only teach to answer.
+
+    Args:
+        policy: the policy.
+        early: share of good calls beside which an early answer is noted.
+    """
+
+    def __init__(self, policy: Policy, early: float = 0.0) -> None:
+        self._policy, self._early = policy, early
+        self._fork = self._right = None
+
+    async def act(self, request: Request, view: View) -> Acted:
+        """The policy's turn; before it, the world is copied."""
+        self._fork, self._right = view.environment.fork(), expert_turn(view)
+        return Acted(await self._policy.act(request), "agent")
+
+    async def reflect(self, request: Request, view: View) -> Reflection:
+        """What the expert would have done, and perhaps an early answer."""
+        labels = view.past[-1].outcome.labels
+        others = []
+        if "needed" in labels or "right_answer" in labels or "busy" in labels:
+            done = answered(View(view.environment, view.past[:-1]))
+            random = Random(f"{request.task.task_id}/{request.attempt}/{request.turn}/early")
+            if self._right.calls and done and random.random() < self._early:
+                others.append((Turn(text=f"answer: {done[-1][1]}"), "hasty"))
+        else:
+            others.append((self._right, "expert"))
+        return Reflection(tuple([await self._beside(turn, actor) for turn, actor in others]))
+
+    async def _beside(self, turn: Turn, actor: str) -> Alternate:
+        outcome: Outcome = await self._fork.fork().step(turn)
+        return Alternate(turn, outcome, actor)
+
+    def summary(self) -> dict:
+        """Nothing to keep."""
+        return {}
