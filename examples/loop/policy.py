@@ -62,7 +62,9 @@ class Batched:
             batch = sorted(self._waiting, key=lambda entry: len(entry[0]))[: self.rows]
             chosen = {id(entry[2]) for entry in batch}
             self._waiting = [entry for entry in self._waiting if id(entry[2]) not in chosen]
-            answers = self._generate([prompt for prompt, _, _ in batch], [one for _, one, _ in batch])
+            answers = self._generate(
+                [prompt for prompt, _, _ in batch], [one for _, one, _ in batch]
+            )
             for (_, _, future), answer in zip(batch, answers, strict=True):
                 if not future.done():
                     future.set_result(answer)

@@ -79,9 +79,7 @@ class Teacher:
                 return self._bad(habit, right, done, random)
         return right
 
-    def _bad(
-        self, habit: str, right: Turn, done: list[tuple[Call, str]], random: Random
-    ) -> Turn:
+    def _bad(self, habit: str, right: Turn, done: list[tuple[Call, str]], random: Random) -> Turn:
         call = right.calls[0]
         if habit == "garble":
             text = f'<tool_call>{{"name": "{call.name}", "arguments": {call.arguments}}}'

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -250,9 +250,9 @@ def judge_results(
     """
     report = Report()
     answered = list(read_results(folder, report.rejected))
-    modes = {name: mode or _mode(name, answered) for name in {one.model for one in answered}}
+    modes = modes_of(answered, mode)
     for one in sorted(answered, key=lambda one: (one.model, order_of(one.entry_id))):
-        entry = entries.get(one.entry_id) or entries.get(_renamed(one.entry_id))
+        entry = question_of(one, entries)
         if entry is None:
             report.judged.append(Judged(one, None, "there is no question with this id"))
             continue
@@ -261,10 +261,15 @@ def judge_results(
     return report
 
 
-def _renamed(entry_id: str) -> str:
-    """An id of an older version by its name since v4."""
-    category, _, number = entry_id.rpartition("_")
-    return f"{canonical(category)}_{number}"
+def question_of(one: Answered, entries: Mapping[str, Entry]) -> Entry | None:
+    """The entry that a row answers; ids of older versions are found by their name since v4."""
+    category, _, number = one.entry_id.rpartition("_")
+    return entries.get(one.entry_id) or entries.get(f"{canonical(category)}_{number}")
+
+
+def modes_of(answered: Collection[Answered], mode: Mode | None = None) -> dict[str, Mode]:
+    """The form of each model's answers; see `judge_results`."""
+    return {name: mode or _mode(name, answered) for name in {one.model for one in answered}}
 
 
 def _mode(model: str, answered: Iterable[Answered]) -> Mode:
