@@ -275,7 +275,7 @@ class _Batch:
         sampling = self._generator.sampling
         if sampling.temperature == 0:
             return logits.argmax(-1)
-        values, order = (logits / sampling.temperature).sort(-1, descending=True, stable=True)
+        values, order = (logits / sampling.temperature).sort(dim=-1, descending=True, stable=True)
         if sampling.top_k:
             values, order = values[:, : sampling.top_k], order[:, : sampling.top_k]
         shares = values.softmax(-1, dtype=torch.float64)
