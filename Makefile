@@ -26,6 +26,9 @@ venv: $(INSTALLED) ## Make the environment; the other targets do it by themselve
 $(INSTALLED): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,train,deepspeed]'
+	# The questions, checkers and services of BFCL, which the tests compare ours with. Without its
+	# dependencies: they are 153 packages with old pins, of which only mpmath is needed (torch brings it).
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -c constraints.txt bfcl-eval
 	@touch $@
 
 demo: $(INSTALLED) ## Show what the tool does, on a small example

@@ -7,6 +7,7 @@
 - ``docs/cli.md``: the help of every command. A command without an example is an error.
 - ``docs/dpo-losses.md``: the losses of DPO, as M3 and as TRL name them.
 - ``docs/chat-templates.md``: see `tools.templates_page`; kept as it is where TRL is not installed.
+- ``docs/scorers.md``: see `tools.scorers_page`.
 - ``docs/formats.md`` and ``docs/formats/<name>.md``: see `tools.format_pages`.
 """
 
@@ -31,10 +32,12 @@ from adp_schema.tables import ENUMS, SCHEMA_VERSION, TABLES, Table
 from adp_schema.views import STORE_COLUMN, VIEWS, View
 from tools import format_pages
 from tools.check_page import checks_page
+from tools.environments_page import environments_page
 from tools.loss_page import losses_page
 from tools.markdown import NOTE, cell
 from tools.ops_page import ops_page, recipe_schema
 from tools.redaction_page import redaction_page
+from tools.scorers_page import scorers_page
 from tools.templates_page import templates_page
 from tools.train_page import train_page, train_schema
 
@@ -250,6 +253,13 @@ def help_of(words: list[str]) -> str:
     return "\n".join(line.rstrip() for line in out.getvalue().strip().splitlines())
 
 
+def suite_schema() -> str:
+    """JSON Schema of the files of suites, for editors."""
+    from adp.eval.suite import Suite
+
+    return json.dumps(Suite.model_json_schema(), indent=2, ensure_ascii=False) + "\n"
+
+
 # ---- writing -------------------------------------------------------------------------------------
 
 PAGES: dict[str, Callable[[], str]] = {
@@ -259,11 +269,14 @@ PAGES: dict[str, Callable[[], str]] = {
     "checks.md": checks_page,
     "redaction.md": redaction_page,
     "ops.md": ops_page,
+    "scorers.md": scorers_page,
     "chat-templates.md": templates_page,
     "recipe.schema.json": recipe_schema,
+    "environments-settings.md": environments_page,
     "train-config.md": train_page,
     "train-config.schema.json": train_schema,
     "dpo-losses.md": losses_page,
+    "suite.schema.json": suite_schema,
     **format_pages.PAGES,
 }
 

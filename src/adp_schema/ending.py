@@ -17,7 +17,7 @@ from typing import Any, Protocol
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from adp_schema.errors import StoreError
+from adp_schema.errors import SealedError, StoreError
 from adp_schema.journal import FOLDER, GROWING, Entry, journal_path, last_journal, locked, missing
 from adp_schema.journal import sync_folder as sync
 from adp_schema.journal_file import JournalFile
@@ -78,6 +78,8 @@ def seal(root: str | Path, *, progress: Report | None = None) -> Manifest:
                 _stop_writers(folder)
             seal_closed(folder, last=True)
             return _finish(folder, load(folder), progress)
+    except SealedError:  # by another process, while this one waited
+        return _again(folder)
     except FileNotFoundError as error:
         raise missing(Path(error.filename or folder)) from error
     except pa.ArrowException as error:

@@ -23,7 +23,7 @@ from typing import Self
 
 from adp_schema import ids
 from adp_schema.ending import END, seal
-from adp_schema.errors import IdTakenError, SchemaError, SealedError, StoreError
+from adp_schema.errors import IdTakenError, SchemaError, StoreError
 from adp_schema.journal import (
     FOLDER,
     GROWING,
@@ -31,14 +31,15 @@ from adp_schema.journal import (
     Entry,
     cannot_write,
     encode,
+    is_sealed,
     journal_path,
     last_journal,
     locked,
     missing,
+    sealed,
     sync_folder,
 )
 from adp_schema.journal_file import JournalFile
-from adp_schema.manifest import MANIFEST
 from adp_schema.model import Trajectory
 from adp_schema.sealing import (
     SHARD_BYTES,
@@ -103,6 +104,10 @@ class GrowingStore:
         self._journal: JournalFile | None = None
         self._left_over = False
 
+    def _own(self) -> None:
+        if os.getpid() != self._owner:
+            self._reset()
+
     def __getstate__(self) -> tuple[Path, Limits]:
         return self.root, self._limits
 
@@ -165,8 +170,7 @@ class GrowingStore:
 
     def _commit(self, items: list[Encoded]) -> int:
         """Let one thread write what all threads wait for: then one flush serves them all."""
-        if os.getpid() != self._owner:
-            self._reset()
+        self._own()
         waiting = Waiting(items)
         self._queue.append(waiting)
         while not waiting.done:
@@ -202,15 +206,10 @@ class GrowingStore:
             yield
 
     def _check_open(self) -> None:
-        ended = (self.root / FOLDER / END).exists()
-        if not ended and not (self.root / GROWING).exists():
-            if not (self.root / MANIFEST).exists():
-                raise missing(self.root / GROWING)
-            ended = True
-        if ended:
-            raise SealedError(
-                f"{self.root} was sealed; it takes no more trajectories, append to another store"
-            )
+        if (self.root / FOLDER / END).exists() or is_sealed(self.root):
+            raise sealed(self.root)
+        if not (self.root / GROWING).exists():
+            raise missing(self.root / GROWING)
 
     def _write(self, batch: list[Waiting]) -> None:
         """Append what several threads wait for. The lock is held."""
@@ -338,8 +337,7 @@ class GrowingStore:
             SealedError: `seal` has ended the store.
             StoreError: it cannot be written; nothing is lost.
         """
-        if os.getpid() != self._owner:
-            self._reset()
+        self._own()
         try:
             with self._turn, self._appending():
                 journal = self._catch_up()
@@ -374,10 +372,12 @@ class GrowingStore:
         return trajectory_id in self._known
 
     def _look(self) -> None:
-        if os.getpid() != self._owner:
-            self._reset()
-        with self._turn, self._appending():
-            self._flush(self._catch_up(), {})
+        self._own()
+        with self._turn:
+            self._check_open()
+            if self._journal is None or not self._journal.is_current():
+                with self._appending():
+                    self._flush(self._catch_up(), {})
 
     def close(self) -> None:
         """Close the files; the store stays a growing one, and may be appended to again."""

@@ -31,7 +31,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from adp_schema.arrow import Columns, check_columns
-from adp_schema.errors import SchemaError, StoreError
+from adp_schema.errors import SchemaError, SealedError, StoreError
 from adp_schema.ids import digest
 from adp_schema.manifest import MANIFEST
 from adp_schema.model import Trajectory
@@ -328,6 +328,16 @@ def items_of(lines: Iterable[Line]) -> Iterator[tuple[Entry, Columns, Rows]]:
             yield entry, *decode(text)
 
 
+def is_sealed(root: Path) -> bool:
+    """Whether a growing store has become a finished one."""
+    return not (root / GROWING).exists() and (root / MANIFEST).exists()
+
+
+def sealed(root: Path) -> SealedError:
+    """The error for an append to a store that has ended."""
+    return SealedError(f"{root} was sealed; it takes no more trajectories, append to another store")
+
+
 def sync_folder(folder: Path) -> None:
     """Let a machine that loses its power keep the names in a folder, where the system can."""
     with suppress(OSError):
@@ -349,6 +359,7 @@ def locked(root: Path, name: str, *, wait: bool = True) -> Iterator[bool]:
         wait: wait for it; else the block is told whether it has the lock.
 
     Raises:
+        SealedError: `seal` has ended the store meanwhile.
         StoreError: the folder cannot be written to.
     """
     from filelock import FileLock, Timeout
@@ -360,11 +371,12 @@ def locked(root: Path, name: str, *, wait: bool = True) -> Iterator[bool]:
         yield False
         return
     except OSError as error:
-        raise cannot_write(root, error) from error
+        # The end of the store takes the file of the lock away.
+        raise (sealed(root) if is_sealed(root) else cannot_write(root, error)) from error
     try:
         yield True
     finally:
         lock.release()
-        if not (root / GROWING).exists() and (root / MANIFEST).exists():
+        if is_sealed(root):
             # It was sealed while this one waited; the file of the lock must not stay.
             shutil.rmtree(root / FOLDER, ignore_errors=True)

@@ -100,6 +100,11 @@ class JournalFile:
         self.size += sum(entry.size for entry in entries)
         self.count += len(entries)
 
+    def is_current(self) -> bool:
+        """Whether all that was appended, by anyone, was read and is safe; this needs no lock."""
+        size = os.fstat(self._file.fileno()).st_size
+        return self._synced and size == self._end.byte and not self.is_closed()
+
     def is_closed(self) -> bool:
         """Whether the next journal was begun: it is there, or this one became a shard and went.
 

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import json
 
+from tests.workflows.eval_stores import rollouts
+
 
 def test_html(run, store, tmp_path):
     out = tmp_path / "report.html"
@@ -59,3 +61,22 @@ def test_wrong_calls(run, store, tmp_path):
 def test_help_has_an_example(run):
     assert "adp report data my_store -o report.html" in run("report", "data", "--help").out
     assert "data" in run("report", "--help").out
+
+
+class TestEvaluations:
+    """``adp report eval``: the tests of its numbers are beside its library."""
+
+    def test_markdown_json_and_files(self, run, tmp_path):
+        stores = [rollouts(tmp_path / name, name, rate, scored=False).root
+                  for name, rate in (("base", 0.3), ("tuned", 0.8))]  # fmt: skip
+        done = run("report", "eval", *stores, "--name", "Two runs")
+        assert (done.code, done.out.partition("\n")[0]) == (0, "# Two runs")
+        assert "### Paired differences" in done.out
+        plain = json.loads(run("report", "eval", *stores, "--baseline", "tuned", "--json").out)
+        assert [one["name"] for one in plain["runs"]] == ["tuned", "base"]
+        page = tmp_path / "report.html"
+        assert run("report", "eval", stores[0], "-o", page, "--examples", 1).code == 0
+        assert page.read_text(encoding="utf-8").count("<pre") == 1
+        assert run("report", "eval", stores[0], "-o", page).code == 5
+        assert run("report", "eval", stores[0], "--baseline", "none").code == 2
+        assert run("report", "eval", stores[0], "-o", tmp_path / "x.pdf").code == 2

@@ -96,8 +96,8 @@ def look(browser, width, height, *, dark):
     browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
 
 
-def check(browser, path: Path, name: str, *, dark: bool) -> None:
-    assert browser.title == f"{name} - data report"
+def check(browser, path: Path, name: str, *, dark: bool, kind: str = "data report") -> None:
+    assert browser.title == f"{name} - {kind}"
     assert browser.get_log("browser") == []
     images = browser.execute_script(IMAGES)
     assert bool(images) == (name != "empty")

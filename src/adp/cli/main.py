@@ -48,6 +48,7 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
             "adp.cli.collect:collect",
             "Let a policy act in an environment; a store of episodes.",
         ),
+        "eval": ("adp.cli.evaluate:evaluate", "Run a suite: collect, score, print the figures."),
         "score": ("adp.cli.score:score", "Score the trajectories of a store."),
     },
     "Look": {
@@ -56,7 +57,7 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         "sample": ("adp.cli.sample:sample", "List some trajectories, the same ones every time."),
         "show": ("adp.cli.show:show", "Show one trajectory for reading."),
         "stats": ("adp.cli.stats:stats", "Count steps, calls, errors, tokens and success."),
-        "report": ("adp.cli.report:app", "Report what a store holds, as HTML or Markdown."),
+        "report": ("adp.cli.report:app", "Report data or evaluations, as HTML or Markdown."),
         "query": ("adp.cli.query:query", "Ask a store in SQL."),
         "validate": ("adp.cli.validate:validate", "Check trajectories, and say how to mend them."),
     },

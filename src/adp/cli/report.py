@@ -19,7 +19,7 @@ app = typer.Typer(
     add_completion=False,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
-    help="Write a report for reading: about the data of a store.",
+    help="Write a report for reading: about the data of a store, or about evaluations.",
     epilog=epilog("adp report data my_store -o report.html", 2, 5),
 )
 
@@ -28,7 +28,7 @@ _SUFFIXES = {".html": "html", ".htm": "html", ".md": "markdown", ".markdown": "m
 
 @app.callback()
 def report() -> None:
-    """Write a report for reading: about the data of a store."""
+    """Write a report for reading: about the data of a store, or about evaluations."""
 
 
 @app.command(
@@ -68,6 +68,64 @@ def data(
         sys.stdout.write(_written(found, form))
     else:
         _write(out, _written(found, form))
+        typer.echo(f"wrote {visible(str(out))}")
+
+
+@app.command(
+    "eval",
+    short_help="How agents did: one HTML file, or Markdown; several runs are compared.",
+    epilog=epilog("adp report eval base_runs tuned_runs -o report.html", 2, 5),
+)
+def evaluations(
+    paths: Annotated[list[str], typer.Argument(metavar="STORE", help="Folders or URLs of stores.")],
+    out: Annotated[
+        Path | None,
+        typer.Option("-o", "--out", metavar="FILE", help="A new file that ends in .html or .md."),
+    ] = None,
+    name: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Title; the names of the stores else.")
+    ] = None,
+    baseline: Annotated[
+        str | None,
+        typer.Option(metavar="RUN", help="What the others are compared with; the first else."),
+    ] = None,
+    scores: Annotated[
+        list[str] | None,
+        typer.Option(metavar="FOLDER", help="Where the scores of each store are, if not in it."),
+    ] = None,
+    examples: Annotated[
+        int, typer.Option(min=0, max=100, metavar="NUMBER", help="Failures to show of each run.")
+    ] = 3,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the numbers as JSON.")] = False,
+) -> None:
+    """Report evaluations: success, scores, pass@k, errors, tools, costs and failures.
+
+    Each store is a run; one with the episodes of several policies is a run for each. The others
+    are compared with the first over the tasks that both did. Without scores, it tells what the
+    trajectories say. Every figure has its interval and its number of episodes; what broke and what
+    is unscored stand apart. Without -o it prints Markdown.
+    """
+    from adp.workflows.report_eval import (
+        EvaluationOptions,
+        evaluation,
+        html_report,
+        markdown_report,
+    )
+
+    form = _form(out)
+    if as_json and out is not None:
+        raise UsageError("--json prints to standard output; leave out -o")
+    options = EvaluationOptions(name, examples, baseline, scores or ())
+    with Console("counting", "runs") as progress:
+        found = evaluation([Store.open(path) for path in paths], options, progress)
+    if as_json:
+        print_json(found.plain())
+        return
+    text = html_report(found) if form == "html" else markdown_report(found)
+    if out is None:
+        sys.stdout.write(text)
+    else:
+        _write(out, text)
         typer.echo(f"wrote {visible(str(out))}")
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from adp.eval.scorer import Figure
     from adp.eval.scoring import References, ScoreReport, ScorerReport
 
-EPILOG = epilog("adp score my_store --with outcome,tool_f1:match=name", 2, 3, 5)
+EPILOG = epilog("adp score my_store --with outcome,tool_f1:arguments=ignore", 2, 3, 5)
 
 
 def score(
@@ -28,7 +28,7 @@ def score(
         typer.Option(
             "--with",
             metavar="SCORERS",
-            help="Scorers with their settings: tool_f1,answer:mode=squad; or YAML files.",
+            help="Scorers with their settings: tool_f1,answer:manner=squad; or YAML files.",
         ),
     ] = None,
     reference: Annotated[
@@ -36,7 +36,7 @@ def score(
         typer.Option(metavar="STORE", help="Take the runs of this store for the right ones."),
     ] = None,
     tasks: Annotated[
-        str | None, typer.Option(metavar="STORE", help="Take the tasks of this store.")
+        str | None, typer.Option(metavar="FILE", help="Take the tasks of this file or store.")
     ] = None,
     out: Annotated[
         str | None,
@@ -81,14 +81,21 @@ def right(reference: str | None, tasks: str | None) -> References | None:
     Raises:
         UsageError: it is given twice.
     """
-    from adp.eval.scoring.references import from_store, from_tasks
+    from pathlib import Path
+
+    from adp.eval.rollout.task_files import read_task_file
+    from adp.eval.scoring.references import from_store, from_tasks, references
     from adp_schema.store import Store
 
     if reference is not None and tasks is not None:
         raise UsageError("--reference and --tasks exclude each other")
     if reference is not None:
         return from_store(Store.open(reference))
-    return None if tasks is None else from_tasks(Store.open(tasks))
+    if tasks is None:
+        return None
+    if Path(tasks).is_file():
+        return references(Path(tasks).name, read_task_file(Path(tasks), None).tasks)
+    return from_tasks(Store.open(tasks))
 
 
 def list_scorers(*, as_json: bool) -> None:
@@ -141,7 +148,9 @@ def show(report: ScoreReport, screen: Console) -> None:
 
 def heading(one: ScorerReport) -> str:
     """Name of a scorer with the settings that it was given."""
-    return f"{one.scorer} {one.version}  {one.settings if one.settings != '{}' else ''}".strip()
+    from adp.eval.scoring import label
+
+    return label(one.scorer, one.settings)
 
 
 def figures_table(figures: Iterable[Figure]) -> Any:

@@ -32,8 +32,11 @@ class _Form(Protocol):
         ...
 
 
+TAGS = CallForm("<tool_call>", None, "name", "arguments", "</tool_call>")
+"""The Hermes manner: JSON between tags."""
+
 _NAMED: dict[str, _Form] = {
-    "tags": CallForm("<tool_call>", None, "name", "arguments", "</tool_call>"),
+    "tags": TAGS,
     "json": CallForm("", None, "name", "parameters"),
     "mistral": CallForm("[TOOL_CALLS]", None, "name", "arguments"),
     "pythonic": PythonicForm(),

@@ -147,6 +147,7 @@ SCORERS: Registry[ScorerKind] = Registry(
         "judge": "adp.eval.scorers.judge:KIND",
         "m3": "adp.eval.scorers.m3:KIND",
         "outcome": "adp.eval.scorers.outcome:KIND",
+        "planning": "adp.eval.scorers.planning:KIND",
         "reasoning_length": "adp.eval.scorers.reasoning_length:KIND",
         "schema_validity": "adp.eval.scorers.schema_validity:KIND",
         "tool_f1": "adp.eval.scorers.tool_f1:KIND",

@@ -14,8 +14,10 @@ from typing import Any
 from jsonschema import Draft202012Validator, SchemaError
 from jsonschema.exceptions import best_match
 from referencing import Registry
+from referencing.exceptions import Unresolvable
 
 from adp.core.render.arguments import object_of
+from adp.eval.policy import InfrastructureError
 from adp.eval.turns import Call, ErrorType, Result, Tool
 from adp_schema.errors import UsageError
 
@@ -79,7 +81,12 @@ class FunctionTool:
 
     def wrong(self, arguments: Mapping[str, Any]) -> str | None:
         """What is wrong with arguments, in a sentence for the agent; None when they fit."""
-        error = best_match(self._validator.iter_errors(arguments))
+        try:
+            error = best_match(self._validator.iter_errors(arguments))
+        except Unresolvable as missing:
+            raise UsageError(
+                f"the parameters of the tool '{self.name}' refer to a schema that is not there"
+            ) from missing
         if error is None:
             return None
         place = "".join(f"[{part!r}]" for part in error.absolute_path)
@@ -87,11 +94,15 @@ class FunctionTool:
 
 
 def carry_out(call: Call, tools: Mapping[str, FunctionTool]) -> Result:
-    """Call a tool. Whatever goes wrong is a result with an error.
+    """Call a tool. Whatever the agent does wrong is a result with an error.
 
     Args:
         call: the call.
         tools: the tools that can be called, by name.
+
+    Raises:
+        InfrastructureError: a tool raised it; the agent is not to blame.
+        UsageError: the parameters of a tool are no JSON Schema.
     """
     started = time.perf_counter()
     return _timed(_carry_out(call, tools), call, started)
@@ -123,6 +134,8 @@ def _carry_out(call: Call, tools: Mapping[str, FunctionTool]) -> Result:
     tool, arguments = checked
     try:
         return _result(tool.run(**arguments))
+    except InfrastructureError:
+        raise
     except Exception as error:
         return _raised(error)
 
@@ -135,6 +148,8 @@ async def _carry_out_async(call: Call, tools: Mapping[str, FunctionTool]) -> Res
     try:
         value = tool.run(**arguments)
         return _result(await value if inspect.isawaitable(value) else value)
+    except InfrastructureError:
+        raise
     except Exception as error:
         return _raised(error)
 

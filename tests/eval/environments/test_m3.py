@@ -21,6 +21,8 @@ from adp.eval.rollout.assist import Assistance
 from adp.eval.rollout.assist_settings import AssistSettings
 from adp.eval.rollout.episode import run_episode
 from adp.eval.rollout.recorder import About
+from adp.eval.scorer import Item
+from adp.eval.scorers.m3 import M3Scorer
 from adp.eval.spec import load
 from adp.eval.turns import Call, Turn
 from adp_schema.errors import EmptyResultError, UsageError
@@ -198,6 +200,14 @@ def test_giving_up_is_right_when_a_tool_is_missing(availability, answer, right):
         assert environment.step(Turn(text="Ada")).labels == ("REWARD_FINAL_ANSWER_MATCH",)
 
 
+def test_a_golden_answer_may_be_to_give_up():
+    facts = [{**FACTS[0], "gold_answer": "I don't know."}, FACTS[1]]
+    task = TASK.model_copy(update={"turns": json.dumps(facts)})
+    for answer, right in (("I cannot answer this.", True), ("Twelve.", False)):
+        label = "REWARD_FINAL_ANSWER_MATCH" if right else "REWARD_FINAL_ANSWER_NO_MATCH"
+        assert begun(task)[0].step(Turn(text=answer)).labels == (label,)
+
+
 def test_a_judge_of_your_own():
     asked = []
 
@@ -268,6 +278,13 @@ def test_an_informed_run_over_several_turns_has_alternates():
     sides = [branch.steps[0] for branch in found.branches]
     assert [step.labels for step in sides] == [["REWARD_FINAL_ANSWER_NO_MATCH"]] * 3
     assert [step.turn for step in sides] == [0, 0, 1]
+    labels = [step.labels for step in found.steps if step.actor]
+    good, match = ["REWARD_SUCCESS_TOOL_CALL"], ["REWARD_FINAL_ANSWER_MATCH"]
+    assert labels == [good, good, match, good, match]
+    # What was copied into the new conversation is no action.
+    scores = {score.metric: score.value for score in M3Scorer().score(Item(found))}
+    assert (scores["run_length"], scores["helps"]) == (5, 5)
+    assert (scores["actions_retrieve"], scores["scenario_followed"]) == (1, 1)
 
 
 def test_the_expert_as_a_plain_policy():

@@ -38,6 +38,11 @@ def task(a: int, b: int) -> Task:
 
 TASKS = (task(17, 25), task(3, 4))
 
+BROKEN = task(9, 9)
+"""The task in which the model learns to write a call that is no JSON."""
+
+BROKEN_CALL = '<tool_call>{"name": "add", "arg</tool_call>'
+
 
 def conversation(one: Task, broken: bool = False) -> list[dict[str, Any]]:
     a, b = one.instruction.split("+")
@@ -50,7 +55,7 @@ def conversation(one: Task, broken: bool = False) -> list[dict[str, Any]]:
         {"role": "assistant", "content": answer},
     ]
     if broken:
-        said = [{"role": "assistant", "content": '<tool_call>{"name": "add", "arg</tool_call>'}]
+        said = [{"role": "assistant", "content": BROKEN_CALL}]
     first = [{"role": "system", "content": SYSTEM}, {"role": "user", "content": one.instruction}]
     return first + said
 
@@ -81,11 +86,12 @@ def train(model: Any, tokenizer: Any, chats: list[list[dict[str, Any]]], steps: 
 
 
 def write_agent(folder: Path) -> Path:
-    """Train the model ``tiny`` on both tasks, and write it down."""
+    """Train the model ``tiny`` on the tasks, and write it down."""
     from adp.core.tiny import tiny_model, tiny_tokenizer
 
     model, tokenizer = tiny_model(), tiny_tokenizer()
-    train(model, tokenizer, [conversation(one) for one in TASKS], 200)
+    chats = [conversation(one) for one in TASKS] + [conversation(BROKEN, broken=True)]
+    train(model, tokenizer, chats, 200)
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return folder

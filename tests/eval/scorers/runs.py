@@ -20,6 +20,7 @@ OURS = (
     "judge",
     "m3",
     "outcome",
+    "planning",
     "reasoning_length",
     "schema_validity",
     "tool_f1",

@@ -191,6 +191,12 @@ def test_what_is_not_known_is_not_scored():
     assert set(values(Trajectory(trajectory_id="n")).values()) == {None}
 
 
+def test_what_was_copied_is_no_action():
+    steps = [_step([False]), _step([True], is_copied_context=True), _step([True], synthetic=True)]
+    found = values(Trajectory(trajectory_id="t", steps=steps))
+    assert (found["run_length"], found["errors"]) == (1, 0)
+
+
 def _step(errors, **columns):
     calls = [ToolCall(call=n, name="look", arguments="{}") for n in range(len(errors))]
     seen = [Observation(text="?", is_error=error) for error in errors]

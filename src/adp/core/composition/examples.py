@@ -14,6 +14,8 @@ from adp_schema.store import Store
 if TYPE_CHECKING:
     import numpy as np
 
+    from adp_schema.model import Trajectory
+
 LINES, CHARACTERS, LINE = 60, 4_000, 300
 """How much of a transcript is shown: lines, characters, characters of a line."""
 
@@ -82,14 +84,19 @@ def _typical(lengths: Lengths, members: np.ndarray[Any, Any], left: np.ndarray[A
 
 def _example(store: Store, row: dict[str, Any], why: str) -> Example:
     name = row["trajectory_id"]
+    text, cut = clipped(store.get(name))
+    return Example(short(name) or "", short(row["dataset"]), why, text, cut)
+
+
+def clipped(trajectory: Trajectory) -> tuple[str, bool]:
+    """The beginning of a transcript, and whether it goes on."""
     shown: list[str] = []
-    size, cut = 0, False
-    for line in transcript(store.get(name), _VIEW):
+    size = 0
+    for line in transcript(trajectory, _VIEW):
         text = line.plain.rstrip()
         text = text if len(text) <= LINE else text[: LINE - 1] + "…"
         if len(shown) == LINES or size + len(text) > CHARACTERS:
-            cut = True
-            break
+            return "\n".join(shown), True
         shown.append(text)
         size += len(text) + 1
-    return Example(short(name) or "", short(row["dataset"]), why, "\n".join(shown), cut)
+    return "\n".join(shown), False

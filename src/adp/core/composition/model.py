@@ -323,17 +323,18 @@ class Composition:
 
     def plain(self) -> dict[str, Any]:
         """The numbers as JSON has them: lists for tuples, null for numbers that are not finite."""
-        plain = _plain(asdict(self))
+        plain = as_plain(asdict(self))
         plain["first_texts"]["repeated"] = self.first_texts.repeated
         return dict(plain)
 
 
-def _plain(value: Any) -> Any:
+def as_plain(value: Any) -> Any:
+    """A value as JSON has it: lists for tuples, null for numbers that are not finite."""
     match value:
         case dict():
-            return {str(key): _plain(item) for key, item in value.items()}
+            return {str(key): as_plain(item) for key, item in value.items()}
         case list() | tuple():
-            return [_plain(item) for item in value]
+            return [as_plain(item) for item in value]
         case float():
             return value if math.isfinite(value) else None
     return value

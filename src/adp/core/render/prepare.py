@@ -50,7 +50,7 @@ def prepare(chat: Chat, options: RenderOptions, forms: Forms, notes: Counter[str
     if options.parallel_calls == "split":
         chat = _split(chat, notes)
     if options.tools == "text":
-        chat = _as_text(chat, notes)
+        chat = as_text(chat, notes)
     _check(chat, forms, notes)
     if not forms.system:
         chat = _system_into_user(chat, notes)
@@ -146,8 +146,13 @@ def call_text(call: Call) -> str:
     return f'<tool_call>\n{{"name": {name}, "arguments": {call.text}}}\n</tool_call>'
 
 
-def _as_text(chat: Chat, notes: Counter[str]) -> Chat:
-    """Tools in the system prompt, calls and results in the text."""
+def as_text(chat: Chat, notes: Counter[str]) -> Chat:
+    """Put tools into the system prompt, and calls and results into the text.
+
+    Args:
+        chat: what the model saw.
+        notes: counts what is written differently.
+    """
     messages: list[Message] = []
     for message in chat.messages:
         if message.calls:

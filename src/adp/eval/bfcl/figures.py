@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 
 from adp.eval.bfcl.categories import AGENTIC, LIVE, MULTI_TURN, NON_LIVE
+from adp.eval.metrics import mean_figures
 from adp.eval.scorer import Figure, Scored
 
 WEIGHTS = {"non_live": 10, "live": 10, "irrelevance": 10, "multi_turn": 30, "agentic": 40}
@@ -32,29 +32,12 @@ class Part:
     Attributes:
         value: the number; None when parts are missing.
         missing: the categories that were not run.
+        parts: all categories that it is put together of.
     """
 
     value: float | None
     missing: tuple[str, ...] = ()
-
-
-@dataclass
-class Tally:
-    """Right and judged entries of a category, by task: attempts at one task are not independent."""
-
-    by_task: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
-    unscored: int = 0
-    infrastructure: int = 0
-
-    @property
-    def count(self) -> int:
-        """Judged trajectories."""
-        return sum(map(len, self.by_task.values()))
-
-    @property
-    def mean(self) -> float | None:
-        """Share of right ones."""
-        return sum(map(sum, self.by_task.values())) / self.count if self.count else None
+    parts: tuple[str, ...] = ()
 
 
 def aggregate(
@@ -77,17 +60,18 @@ def aggregate(
     """
     sizes = {**_LIVE_SIZES, **(counts or {})}
     leaf = {
-        name: Part(accuracy[name]) if name in accuracy else Part(None, (name,))
+        name: Part(accuracy.get(name), () if name in accuracy else (name,), (name,))
         for name in (*NON_LIVE, *LIVE, *MULTI_TURN, *AGENTIC)
     }
 
     def mean(parts: Sequence[Part], weights: Sequence[float] | None = None) -> Part:
         missing = tuple(dict.fromkeys(name for part in parts for name in part.missing))
+        names = tuple(dict.fromkeys(name for part in parts for name in part.parts))
         if missing and not missing_as_zero:
-            return Part(None, missing)
+            return Part(None, missing, names)
         shares = weights or [1.0] * len(parts)
         total = sum((part.value or 0.0) * share for part, share in zip(parts, shares, strict=True))
-        return Part(total / sum(shares) if sum(shares) else None, missing)
+        return Part(total / sum(shares) if sum(shares) else None, missing, names)
 
     found = {"simple_ast": mean([leaf[name] for name in _SIMPLE])}
     found["non_live"] = mean([{**leaf, **found}[name] for name in _NON_LIVE_AST])
@@ -102,53 +86,13 @@ def aggregate(
     return found
 
 
-def tallies(rows: Sequence[Scored]) -> dict[tuple[str, str], Tally]:
-    """Scores by metric and category."""
-    found: dict[tuple[str, str], Tally] = defaultdict(Tally)
+def category_figures(rows: Sequence[Scored]) -> dict[tuple[str, str], Figure]:
+    """Accuracy with an interval, by metric and category. Nothing is unscored as 0."""
+    found: dict[tuple[str, str], list[Scored]] = defaultdict(list)
     for row in rows:
         category = str(row.score.evidence.get("category") or "unknown")
-        tally = found[row.score.metric, category]
-        if row.score.value is None:
-            tally.unscored += 1
-            tally.infrastructure += row.score.infrastructure
-        else:
-            tally.by_task[row.task_id or row.trajectory_id].append(row.score.value)
-    return dict(found)
-
-
-def figure_of(name: str, tally: Tally) -> Figure:
-    """Accuracy of a category with an interval of 95 %.
-
-    With one attempt at each task the interval is Wilson's (1927), else it is made of the sums by
-    task (the clustered standard error, with factor C / (C - 1)).
-    """
-    low, high, method = _interval(tally)
-    return Figure(
-        name=name,
-        value=tally.mean,
-        low=low,
-        high=high,
-        method=method,
-        count=tally.count,
-        tasks=len(tally.by_task),
-        unscored=tally.unscored,
-        infrastructure=tally.infrastructure,
-        reason=None if tally.count else "nothing was scored",
-    )
-
-
-def _interval(tally: Tally) -> tuple[float | None, float | None, str | None]:
-    count, mean, z = tally.count, tally.mean, 1.959963984540054
-    if mean is None:
-        return None, None, None
-    if all(len(values) == 1 for values in tally.by_task.values()):
-        middle = (mean + z * z / (2 * count)) / (1 + z * z / count)
-        root = math.sqrt(mean * (1 - mean) / count + z * z / (4 * count * count))
-        half = z * root / (1 + z * z / count)
-        return max(0.0, middle - half), min(1.0, middle + half), "wilson"
-    clusters = len(tally.by_task)
-    if clusters < 2:
-        return None, None, None
-    sums = [sum(value - mean for value in values) for values in tally.by_task.values()]
-    error = math.sqrt(sum(one * one for one in sums) * clusters / (clusters - 1)) / count
-    return max(0.0, mean - z * error), min(1.0, mean + z * error), "cluster"
+        found[row.score.metric, category].append(row)
+    return {
+        (metric, category): replace(mean_figures(group, [metric])[0], name=f"{metric}/{category}")
+        for (metric, category), group in found.items()
+    }

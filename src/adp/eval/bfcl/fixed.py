@@ -23,7 +23,8 @@ from adp.eval.bfcl.verdict import CHECKER_ERROR, RIGHT, Mismatch, Verdict
 
 _DATE = re.compile(r"(?<!\d)(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})(?!\d)")
 _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
-_BETWEEN_DIGITS = re.compile(r"(?<=\d)[ ,./\-_*^](?=\d)")
+_BETWEEN_DIGITS = re.compile(r"(?<=\d) ?([./\-_*^]) ?(?=\d)")
+_APART = re.compile(r"(?<=\d)[ ,]+(?=\d)")
 _SIGN = re.compile(r"(?<![\w)])-(?=\.?\d)")
 _MARKS = re.compile(r"[ ,./\-_*^]")
 _KEPT = {mark: chr(0xE000 + number) for number, mark in enumerate(" ,./-_*^")}
@@ -155,7 +156,8 @@ def _check_value(
     language: Language,
 ) -> None:
     value, wanted = _read(value, documented, language)
-    options = [option for option in allowed if option != "" or wanted in (str, None)]
+    # Two entries allow no value at all where they mean the empty list.
+    options = [one for one in allowed if one != "" or wanted in (str, None)] if allowed else [[]]
     if any(same(value, option) for option in options):
         return
     if wanted is not None and not _is_a(value, wanted):
@@ -246,6 +248,7 @@ def normal(text: str) -> str:
     """
     text = _DATE.sub(r"\1-\2-\3", text.casefold().replace("'", '"'))
     text = _THOUSANDS.sub("", text)
-    text = _BETWEEN_DIGITS.sub(lambda found: _KEPT[found[0]], text)
+    text = _BETWEEN_DIGITS.sub(lambda found: _KEPT[found[1]], text)
+    text = _APART.sub(_KEPT[" "], text)
     text = _SIGN.sub(_KEPT["-"], text)
     return _MARKS.sub("", text)

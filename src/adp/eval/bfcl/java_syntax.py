@@ -49,10 +49,13 @@ class Parser:
     def program(self) -> list[Node]:
         """The statements.
 
-        tree-sitter adds a missing semicolon at the end, unless taking the whole for an error is
-        cheaper by its count, as it is for a short text.
+        tree-sitter adds missing semicolons, unless taking all of it for an error is cheaper by
+        its count, as it is for a short text.
+
+        Raises:
+            DecodeError: the text is no Java.
         """
-        at, found = self._at, []
+        at, found, missing = self._at, list[Node](), 0
         while at.now.kind != "end":
             if at.accept(";"):
                 continue
@@ -60,11 +63,16 @@ class Parser:
             found.append(node)
             if at.accept(";") or node.kind == "block":
                 continue
-            if at.now.kind != "end":
+            if at.now.kind == "end" and node.kind == "field_access":
+                raise DecodeError("the text ends with a name")
+            if at.now.kind not in ("end", "name"):
                 raise DecodeError(f"';' is expected at character {at.now.start}")
-            span = at.text[found[0].start : node.end]
+            missing += 1
+        if missing:
+            span = at.text[found[0].start : found[-1].end]
             size = len(span.encode(errors="replace")) + 30 * span.count("\n")
-            if size + 100 * (len(found) + (node.kind == "declaration")) <= 110:
+            nodes = len(found) + (found[-1].kind == "declaration")
+            if 500 + size + 100 * nodes <= 610 * missing:
                 raise DecodeError("';' is missing after a short text")
         return found
 
@@ -78,6 +86,8 @@ class Parser:
                 return Node("return", word.start, word.end, [word])
             value = self._expression()
             return Node("return", word.start, value.end, [word, value])
+        if at.now.text in _RESERVED - _WORDS - {"final", "new"}:
+            raise DecodeError(f"'{at.now.text}' begins no call")
         return self._declaration() or self._expression()
 
     def _declaration(self) -> Node | None:
@@ -272,7 +282,9 @@ class Parser:
                 return self._joined("method_reference", *tokens, at.take(), at.name())
             at.expect(".")
             return Node("class_literal", token.start, at.expect("class").end)
-        if token.kind == "name" and (token.text in _WORDS or token.text not in _RESERVED):
+        # tree-sitter takes a reserved word for a name where the word itself cannot stand, as in
+        # ``my-test-case.json``.
+        if token.kind == "name" and token.text != "switch":
             return self._word(token)
         raise DecodeError(f"a value is expected at character {token.start}")
 

@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from pydantic import Field
 
 from adp.eval.bfcl.answers import given
-from adp.eval.bfcl.categories import NON_LIVE, SUPPLEMENTARY, SUPPORTED
+from adp.eval.bfcl.categories import SUPPLEMENTARY, SUPPORTED, in_short
 from adp.eval.bfcl.decoding import Mode
 from adp.eval.bfcl.entries import Entry
-from adp.eval.bfcl.figures import aggregate, figure_of, tallies
+from adp.eval.bfcl.figures import aggregate, category_figures
 from adp.eval.bfcl.judge import judge_entry
 from adp.eval.bfcl.loader import by_id
 from adp.eval.bfcl.tasks import entry_from
 from adp.eval.bfcl.verdict import CHECKER_ERROR
 from adp.eval.environment import Settings
-from adp.eval.rollout.recorder import ENVIRONMENT, INFRASTRUCTURE, POLICY
 from adp.eval.scorer import Figure, Item, Score, Scored, ScorerKind
+from adp.eval.scorers.base import broken
 from adp_schema.errors import AdpError
 
 OFFICIAL, FIXED, ABSTAINED, MALFORMED, CALLED = (
@@ -30,8 +30,6 @@ OFFICIAL, FIXED, ABSTAINED, MALFORMED, CALLED = (
     "bfcl_called",
 )
 """Names of the metrics. The last three are 1 or 0 for entries of the (ir)relevance categories."""
-
-_BROKEN = (ENVIRONMENT, INFRASTRUCTURE, POLICY)
 
 
 class BfclScorerSettings(Settings):
@@ -73,8 +71,8 @@ class BfclScorer:
         if entry is None:
             return self._unscored(reason, {})
         evidence = {"id": entry.entry_id, "category": entry.category}
-        if trajectory.error_type in _BROKEN:
-            told = f"the episode broke: {trajectory.error_type}: {trajectory.error_message}"
+        told = broken(trajectory)
+        if told is not None:
             return self._unscored(told, evidence, infrastructure=True)
         if not entry.scorable:
             return self._unscored("the possible answers are not known", evidence)
@@ -141,35 +139,34 @@ class BfclScorer:
 
     def figures(self, rows: Sequence[Scored]) -> Sequence[Figure]:
         """Accuracy of each category, and the figures of BFCL v4 under both sets of rules."""
-        found = tallies(rows)
+        found = category_figures(rows)
         order = {name: number for number, name in enumerate((*SUPPORTED, *SUPPLEMENTARY))}
-        figures = []
+        figures: list[Figure] = []
         for metric in (OFFICIAL, FIXED, ABSTAINED, MALFORMED, CALLED):
             categories = sorted(
                 (category for name, category in found if name == metric),
                 key=lambda name: (order.get(name, len(order)), name),
             )
             parts = {category: found[metric, category] for category in categories}
-            figures += [figure_of(f"{metric}/{name}", parts[name]) for name in categories]
+            figures += parts.values()
             if metric in (OFFICIAL, FIXED) and parts:
                 figures += self._overall(metric, parts)
         return figures
 
-    def _overall(self, metric: str, parts: dict[str, Any]) -> list[Figure]:
-        accuracy = {name: tally.mean for name, tally in parts.items() if tally.mean is not None}
-        counts = {name: tally.count for name, tally in parts.items() if tally.count}
+    def _overall(self, metric: str, parts: Mapping[str, Figure]) -> list[Figure]:
+        accuracy = {name: part.value for name, part in parts.items() if part.value is not None}
+        counts = {name: part.count for name, part in parts.items() if part.count}
         found = aggregate(accuracy, counts, missing_as_zero=self._settings.missing_as_zero)
-        names = {**{name: f"{name} (BFCL v4)" for name in found}}
         return [
             Figure(
-                name=f"{metric}/{names[name]}",
+                name=f"{metric}/v4 {name}",
                 value=part.value,
-                count=sum(counts.values()),
-                tasks=sum(len(tally.by_task) for tally in parts.values()),
-                reason=f"not run: {', '.join(part.missing)}" if part.missing else None,
+                count=sum(counts.get(category, 0) for category in part.parts),
+                tasks=sum(parts[one].tasks for one in part.parts if one in parts),
+                reason=f"not run: {in_short(part.missing)}" if part.missing else None,
             )
             for name, part in found.items()
-            if part.value is not None or set(NON_LIVE) & set(parts) or name != "simple_ast"
+            if set(part.parts) & set(parts)
         ]
 
 

@@ -48,19 +48,27 @@ def load_for_generation(settings: ModelSettings) -> tuple[Any, Any]:
         UsageError: there is no such model or adapter, or it cannot be loaded.
         MissingExtraError: torch, transformers or peft is not installed.
     """
-    base, adapter = _places(settings)
+    base, adapter = places(settings)
     named = settings.tokenizer or next(
         (place for place in (adapter, base) if place and (Path(place) / _TOKENIZER).exists()), base
     )
-    tokenizer = load_tokenizer(named, trust_remote_code=settings.trust_remote_code)
+    tokenizer = load_tokenizer(
+        named,
+        trust_remote_code=settings.trust_remote_code,
+        revision=settings.revision if named == settings.model else None,
+    )
     model = _load(base, settings)
     if adapter is not None:
         model = _adapted(model, adapter)
     return model.eval(), tokenizer
 
 
-def _places(settings: ModelSettings) -> tuple[str, str | None]:
-    """The base model and the adapter."""
+def places(settings: ModelSettings) -> tuple[str, str | None]:
+    """The base model, and the adapter if there is one.
+
+    Raises:
+        UsageError: an adapter names no base model, or there are two adapters.
+    """
     place = Path(settings.model)
     # What a training run leaves: the adapter, or the whole model, in a folder of its own.
     for inner in (place / "model", place / "adapter"):

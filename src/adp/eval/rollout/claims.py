@@ -10,7 +10,7 @@ import os
 from pathlib import Path
 
 from adp_schema.ids import digest
-from adp_schema.journal import FOLDER
+from adp_schema.journal import FOLDER, cannot_write
 
 try:
     import fcntl
@@ -23,10 +23,17 @@ class Claims:
 
     Args:
         root: folder of the growing store.
+
+    Raises:
+        StoreError: it cannot be written to.
     """
 
     def __init__(self, root: Path) -> None:
-        self._handle = os.open(root / FOLDER / "collect.claims", os.O_RDWR | os.O_CREAT, 0o644)
+        path = root / FOLDER / "collect.claims"
+        try:
+            self._handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+        except OSError as error:
+            raise cannot_write(root, error) from error
 
     def take(self, trajectory_id: str) -> bool:
         """Claim an episode; whether no other process is at it."""

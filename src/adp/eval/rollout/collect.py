@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -23,12 +23,18 @@ from adp.eval.rollout.claims import Claims
 from adp.eval.rollout.episode import run_episode
 from adp.eval.rollout.plan import Job, Plan
 from adp.eval.rollout.recorder import ENVIRONMENT, About, Recorder
-from adp.eval.rollout.run_file import begun_with, check_same, note, settle
+from adp.eval.rollout.run_file import begun_with, check_same, settle
 from adp.eval.rollout.settings import CollectSettings
 from adp.eval.rollout.tally import CollectReport, Episode, reason_of
 from adp.eval.rollout.target import Target, episodes_of, is_sealed
 from adp_schema.ending import seal
-from adp_schema.errors import MissingExtraError, OutputExistsError, RolloutError, UsageError
+from adp_schema.errors import (
+    MissingExtraError,
+    OutputExistsError,
+    RolloutError,
+    StoreError,
+    UsageError,
+)
 from adp_schema.model import Task, Trajectory
 
 Environments = Callable[[], Environment | AsyncEnvironment]
@@ -83,9 +89,16 @@ async def collect(
     before = begun_with(root) or {}
     dataset = settings.dataset or before.get("dataset") or root.resolve().name or "rollouts"
     plan = Plan(str(dataset), tasks, settings)
-    if is_sealed(root):
-        return look_up(root, plan, retry_failed=settings.retry_failed)
-    return await _Run(root, environments, actors, plan, settings, watch).run()
+    if not is_sealed(root):
+        run = _Run(root, environments, actors, plan, settings, watch)
+        try:
+            await run.open()
+        except StoreError:
+            if not is_sealed(root):  # else another process was faster
+                raise
+        else:
+            return await run.run()
+    return look_up(root, plan, retry_failed=settings.retry_failed)
 
 
 def collect_now(
@@ -165,30 +178,32 @@ class _Run:
         self._watch = watch
         self._started = time.monotonic()
         self._work: Iterator[Job] = iter(())
-        self._ready: deque[Job] = deque()
-        self._others: deque[Job] = deque()
-        self._door = asyncio.Lock()
-        self._refused: list[tuple[Job, UsageError]] = []
+        ahead = min(_MOST_CLAIMED, max(1, settings.concurrency // 4))
+        self._ready: asyncio.Queue[Job | None] = asyncio.Queue(ahead)
+        self._others: list[Job] = []
         self._through = self._well = False
         self._streak: tuple[str, int] = ("", 0)
+
+    async def open(self) -> None:
+        """Open the store, and lay out what is left to do."""
+        plan = self._plan
+        with ExitStack() as opened:
+            self._target = Target(self._root, self._stored)
+            opened.callback(self._target.close)
+            empty = await self._target.is_empty()
+            settle(self._root, plan.settings(), empty=empty)
+            self._claims = Claims(self._root)
+            opened.callback(self._claims.close)
+            self._work = plan.jobs(() if empty else episodes_of(self._root, plan.dataset))
+            self._through = bool(plan.report.done_before)
+            self._opened = opened.pop_all()
 
     async def run(self) -> CollectReport:
         """Do all that is left, and seal the store when that is all."""
         plan = self._plan
-        self._target = Target(self._root, self._stored)
-        try:
-            empty = await self._target.is_empty()
-            settle(self._root, plan.settings(), empty=empty)
-            self._claims = Claims(self._root)
-            try:
-                self._work = plan.jobs(() if empty else episodes_of(self._root, plan.dataset))
-                self._through = bool(plan.report.done_before)
-                await self._all()
-            finally:
-                self._claims.close()
-        finally:
-            self._target.close()
-            plan.report.seconds = time.monotonic() - self._started
+        with self._opened:
+            await self._all()
+        plan.report.seconds = time.monotonic() - self._started
         there = episodes_of(self._root, plan.dataset) if plan.has_elsewhere else ()
         report = plan.close(there)
         report.stopped = report.stopped if report.left else None
@@ -196,7 +211,6 @@ class _Run:
         if self._settings.seal or (self._settings.seal is None and whole):
             await asyncio.to_thread(seal, self._root)
             report.sealed = True
-        note(self._root, report=report.plain())
         return report
 
     async def _all(self) -> None:
@@ -205,14 +219,13 @@ class _Run:
         count = min(self._settings.concurrency, report.left + report.failed)
         writer = asyncio.create_task(self._target.write())
         workers = [asyncio.create_task(self._worker()) for _ in range(count)]
+        workers.append(asyncio.create_task(self._feed(count)))
         crew = asyncio.gather(*workers)
         try:
             either: set[asyncio.Future[Any]] = {crew, writer}
             await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
             if not writer.done():
                 crew.result()
-                if self._refused:
-                    raise self._refused[0][1]
         finally:
             for worker in workers:
                 worker.cancel()
@@ -224,13 +237,12 @@ class _Run:
 
     # ---- which episode is next ------------------------------------------------------------
 
-    async def _next(self) -> Job | None:
-        """The next episode; None when there is none, or a budget of the run is used up."""
-        async with self._door:
-            while not self._ready and not self._over():
-                if not await self._claim():
-                    return None
-            return None if self._over() else self._ready.popleft()
+    async def _feed(self, workers: int) -> None:
+        """Claim episodes ahead of the workers, and tell each when there are no more."""
+        while not self._over() and await self._claim():
+            pass
+        for _ in range(workers):
+            await self._ready.put(None)
 
     def _over(self) -> bool:
         spent = self._plan.spent
@@ -242,14 +254,11 @@ class _Run:
 
     async def _claim(self) -> bool:
         """Claim some episodes that no other process is at; whether any are left at all."""
-        size = min(_MOST_CLAIMED, max(1, self._settings.concurrency // 2))
-        block = list(islice(self._work, size))
+        block = list(islice(self._work, self._ready.maxsize))
         if not block:
             if not self._others:
                 return False
-            # Another process is at these. When it is killed, they are ours.
-            await asyncio.sleep(_POLL_SECONDS)
-            block = [self._others.popleft() for _ in range(min(size, len(self._others)))]
+            block = await self._left_by_others()
         taken: list[Job] = []
         for job in block:
             free = self._claims.take(job.about.trajectory_id)
@@ -260,37 +269,43 @@ class _Run:
                 self._claims.free(job.about.trajectory_id)
                 self._plan.done_elsewhere(job)
             else:
-                self._ready.append(job)
+                await self._ready.put(job)
         return True
+
+    async def _left_by_others(self) -> list[Job]:
+        """Episodes that another process is at. When it is killed, they can be claimed."""
+        others, self._others = self._others, []
+        there = await self._target.holds(job.about.trajectory_id for job in others)
+        left = []
+        for job in others:
+            if job.about.trajectory_id in there:
+                self._plan.done_elsewhere(job)
+            else:
+                left.append(job)
+        if left and len(left) == len(others):
+            await asyncio.sleep(_POLL_SECONDS)
+        return left
 
     # ---- one episode ----------------------------------------------------------------------
 
     async def _worker(self) -> None:
-        while (job := await self._next()) is not None:
-            trajectory = await self._episode(job)
-            if trajectory is None:
+        while (job := await self._ready.get()) is not None:
+            if self._over():
                 continue
+            trajectory = await self._episode(job.about)
             await self._target.put(job, trajectory)
-            if self._through and self._refused:
-                refused, self._refused = self._refused, []
-                for other, error in refused:
-                    await self._target.put(other, broken(other.about, error))
             self._judge(trajectory)
 
-    async def _episode(self, job: Job) -> Trajectory | None:
-        """Run an episode. None: it was refused, and it is not known yet whether all will be."""
-        about = job.about
+    async def _episode(self, about: About) -> Trajectory:
+        """Run an episode. What is wrong with the call itself is raised, unless others went well."""
         try:
             actor = self._actors(about)
             environment = self._environments()
             trajectory = await run_episode(about, environment, actor, self._settings.limits)
         except UsageError as error:
-            if self._through:
-                return broken(about, error)
-            self._refused.append((job, error))
-            if len(self._refused) >= self._settings.max_failures:
+            if not self._through:
                 raise
-            return None
+            return broken(about, error)
         except MissingExtraError:
             raise
         except Exception as error:

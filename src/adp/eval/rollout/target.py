@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -18,6 +19,9 @@ from adp_schema.store import Store
 
 _TOGETHER = 256
 """Trajectories of one append."""
+
+_LONGEST_PAUSE = 0.05
+"""Seconds between two appends, at most: meanwhile others may append, and more is gathered."""
 
 
 class Target:
@@ -68,10 +72,12 @@ class Target:
             while len(batch) < _TOGETHER and not self._queue.empty():
                 batch.append(self._queue.get_nowait())
             items = [item for item in batch if item is not None]
+            began = time.monotonic()
             for (tag, trajectory), new in await self._call(self._append, items):
                 self._stored(tag, trajectory, new)
             if len(items) < len(batch):
                 return
+            await asyncio.sleep(min(time.monotonic() - began, _LONGEST_PAUSE))
 
     async def finish(self) -> None:
         """Let `write` return when all is on the disk."""

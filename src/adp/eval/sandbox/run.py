@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -112,6 +113,49 @@ def run_python(code: str, limits: SandboxLimits, *, unsafe: bool = False) -> Com
         capture = _Capture(limits.output_bytes)
         try:
             _feed(process.stdin, code, limits, unsafe=unsafe)
+            stopped = _follow(process, capture, limits, started)
+        finally:
+            _kill(process)
+    return Completed(
+        stdout=capture.text(1),
+        stderr=capture.text(2),
+        exit_code=process.returncode,
+        stopped=stopped,
+        seconds=time.monotonic() - started,
+    )
+
+
+def run_command(
+    command: Sequence[str],
+    limits: SandboxLimits,
+    *,
+    environment: Mapping[str, str],
+    folder: str | None = None,
+) -> Completed:
+    """Run a program of the user's own choice, without a shell and with all rights of this process.
+
+    Args:
+        command: the program and its arguments.
+        limits: ``seconds``, ``memory_mb`` and ``output_bytes`` are kept.
+        environment: its environment variables; it gets no others.
+        folder: where it runs; None: in an empty folder that is removed afterwards.
+
+    Raises:
+        OSError: it cannot be started.
+    """
+    started = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="adp-command-") as scratch:
+        process = subprocess.Popen(
+            list(command),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=dict(environment),
+            cwd=folder or scratch,
+            start_new_session=True,
+        )
+        capture = _Capture(limits.output_bytes)
+        try:
             stopped = _follow(process, capture, limits, started)
         finally:
             _kill(process)

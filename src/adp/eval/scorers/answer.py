@@ -1,6 +1,18 @@
-"""Final answers against reference answers: exact match, token F1, containment, formulas.
+r"""Final answers against reference answers: exact match, token F1, containment, formulas.
 
-The best of all reference answers counts. See `adp.eval.scorers.answers` for the definitions.
+The best of all reference answers counts.
+
+- ``answer_em`` and ``answer_f1``: exact match, and F1 of the bags of words, after normalisation.
+  The manner ``squad`` (Rajpurkar et al. 2016, script of SQuAD 1.1) makes letters small and drops
+  punctuation and articles; ``et_agent`` (ET-Agent, arXiv 2601.06860, ``evaluate.py``) keeps
+  punctuation.
+- ``answer_acc``: ET-Agent's ``acc``: the reference is a part of the answer.
+- ``answer_math``: the same formula after the clean-up of MATH (Hendrycks et al. 2021): fractions,
+  roots, units, degrees, dollar and percent signs; or the same number: 0.5 is ``\frac{1}{2}``, and
+  1,000 is 1000.
+
+With ``extract`` the answer is what stands in the last answer tags, and in it in the last box
+(``\boxed{}``), as ET-Agent finds it. No answer scores 0; a task without references is unscored.
 """
 
 from __future__ import annotations
@@ -34,8 +46,8 @@ class AnswerSettings(Settings):
     )
     extract: bool = Field(
         True,
-        description="Take what stands in the last <answer> tags and the last \\boxed{}, where "
-        "there are any.",
+        description="Take what stands in the last answer tags and in the last box, where there "
+        "are any.",
     )
 
 

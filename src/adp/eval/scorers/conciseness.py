@@ -5,13 +5,14 @@ Without a model, two signs:
 - *repeats*: a call is the same as an earlier one of the run: tool and arguments, as JSON with
   sorted keys;
 - *unused results*: of a result the words that are new in the run (numbers of two digits and more,
-  names of six letters and more) are looked for in all that the agent writes later; it is unused
-  when none of them is there. A result without such words, or that nothing of the agent follows, is
-  not judged. What a call did may matter although its words do not, so this is only a sign.
+  names of six letters and more, in any case) are looked for in all that the agent writes later; it
+  is unused when none of them is there. A result without such words, or that nothing of the agent
+  follows, is not judged. What a call did may matter although its words do not, so this is only a
+  sign.
 
 With a judge, ET-Agent's conciseness (arXiv 2601.06860, ``radar/run.py``): "are there redundant or
-ineffective calls?", ``votes`` times, at most once yes more than no; ties count as concise. ET-Agent
-asks 10 times at temperature 0.6.
+ineffective calls?" is asked ``votes`` times; a run is not concise when more votes say yes than no.
+ET-Agent asks 10 times at temperature 0.6.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from adp.eval.scorers.judging import Judge, Judged, Vote, judge_of, model_of, tr
 from adp.eval.scorers.reading import SHOWN, Made, agent_calls, brief, key_of
 from adp_schema.model import Trajectory
 
-_WORD = re.compile(r"[0-9][0-9.,:]*[0-9]|[A-Za-z_][A-Za-z0-9_]{5,}")
+_WORD = re.compile(r"[0-9][0-9.,:]*[0-9]|[a-z_][a-z0-9_]{5,}")
 _RESULT, _OTHER = 2_000, 20_000
 _NO_CALL = "the agent made no call"
 
@@ -192,7 +193,7 @@ def _left(waiting: Sequence[_Waiting], words: set[str]) -> list[_Waiting]:
 
 
 def _words(texts: Sequence[str | None], size: int) -> set[str]:
-    return {word for text in texts if text for word in _WORD.findall(text[:size])}
+    return {word for text in texts if text for word in _WORD.findall(text[:size].lower())}
 
 
 KIND = ScorerKind(

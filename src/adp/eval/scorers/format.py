@@ -63,7 +63,7 @@ class FormatSettings(Settings):
     style: Literal["structured", "playground", "et_agent"] = Field(
         "structured",
         description="What well formed means: structured (calls as data), playground ([TOOL_CALL] "
-        "tags) or et_agent (<think>, <search>, <python>, <result>, <answer> tags).",
+        "tags) or et_agent (tags of think, search, python, result and answer).",
     )
 
 

@@ -27,8 +27,8 @@ class LengthSettings(WithCorrectness):
 
     unit: Literal["words", "chars", "tokens", "recorded"] = Field(
         "words",
-        description="What is counted: words between spaces, characters, tokens of --tokenizer, or "
-        "the tokens that the source recorded as written (calls included).",
+        description="What is counted: words between spaces, characters, tokens of the "
+        "tokenizer, or the tokens that the source recorded as written (calls included).",
     )
     tokenizer: Path | None = Field(
         None, description="A tokenizer.json, or the folder that holds it; for unit=tokens."

@@ -109,7 +109,8 @@ def _one(item: Any) -> Expected | None:
         return Expected(name, _object(given))
     if len(inner) == 1:
         ((name, values),) = inner.items()
-        if isinstance(values, Mapping) and all(isinstance(one, list) for one in values.values()):
+        listed = isinstance(values, Mapping) and all(isinstance(v, list) for v in values.values())
+        if listed and (values or name not in _ARGUMENTS):
             return Expected(str(name), allowed=values)
     return None
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -49,7 +49,7 @@ class Chosen:
 
 
 def choose(texts: Iterable[str]) -> list[Chosen]:
-    """Make scorers of what people write: ``tool_f1``, ``answer:mode=squad,lower=false``, a file.
+    """Make scorers of what people write: ``tool_f1``, ``answer:manner=squad,extract=false``, a file.
 
     Args:
         texts: one or several scorers each, with commas between them. What looks like
@@ -59,16 +59,44 @@ def choose(texts: Iterable[str]) -> list[Chosen]:
         UsageError: a name or a setting is unknown, nothing is named, or one is named twice.
         InputError: a file cannot be read.
     """
+    return choose_named([], texts)
+
+
+def choose_named(
+    named: Sequence[tuple[str, Mapping[str, Any]]], texts: Iterable[str] = ()
+) -> list[Chosen]:
+    """Make scorers of names with settings, and of what people write besides; see `choose`.
+
+    Args:
+        named: a spec and further settings each.
+        texts: what people write. One that is named already is not named twice.
+
+    Raises:
+        UsageError: as for `choose`.
+        InputError: as for `choose`.
+    """
     chosen: dict[tuple[str, str], Chosen] = {}
-    for text in specs(",".join(texts)):
-        kind, settings = load(SCORERS, text)
-        one = Chosen(kind.make(settings), as_text(settings.model_dump(mode="json")))
-        if one.key in chosen:
-            raise UsageError(f"the scorer {text} is named twice with the same settings")
-        chosen[one.key] = one
+    for spec, more in named:
+        _add(chosen, spec, more)
+    first = set(chosen)
+    for spec in specs(",".join(texts)):
+        _add(chosen, spec, {}, but=first)
     if not chosen:
         raise UsageError(f"name a scorer; known: {', '.join(SCORERS)}")
     return list(chosen.values())
+
+
+def _add(
+    chosen: dict[tuple[str, str], Chosen],
+    spec: str,
+    more: Mapping[str, Any],
+    but: Collection[tuple[str, str]] = (),
+) -> None:
+    kind, settings = load(SCORERS, spec, **more)
+    one = Chosen(kind.make(settings), as_text(settings.model_dump(mode="json")))
+    if one.key in chosen and one.key not in but:
+        raise UsageError(f"the scorer {spec} is named twice with the same settings")
+    chosen[one.key] = one
 
 
 def rebuild(name: str, settings: str) -> Scorer | None:
@@ -79,6 +107,25 @@ def rebuild(name: str, settings: str) -> Scorer | None:
         return kind.make(made)
     except Exception:  # another version of it, or a package that is gone
         return None
+
+
+def label(name: str, settings: str) -> str:
+    """A scorer with those of its settings that are not the default ones, for people."""
+    try:
+        given = json.loads(settings)
+        kind = SCORERS.get(name)
+        usual = json.loads(as_text(kind.settings().model_dump(mode="json")))
+        more = {key: value for key, value in given.items() if usual.get(key, _NONE) != value}
+    except Exception:  # it is not there any more, or has settings without a default
+        return f"{name} {settings}" if settings != "{}" else name
+    said = ", ".join(
+        f"{key.removeprefix('$')}={value if isinstance(value, str) else json.dumps(value)}"
+        for key, value in more.items()
+    )
+    return f"{name}: {said}" if said else name
+
+
+_NONE = object()
 
 
 def specs(text: str) -> list[str]:

@@ -3,14 +3,39 @@
 from __future__ import annotations
 
 import base64
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from importlib import resources
 
 from adp.core.composition import Composition
 from adp.workflows.report_data import words
-from adp.workflows.report_data.plots import WIDTH, Plot, draw
+from adp.workflows.report_data.drawing import WIDTH, Plot
+from adp.workflows.report_data.layout import Section, Tile
+from adp.workflows.report_data.plots import draw
 from adp.workflows.report_data.sections import sections, tiles
 
 _TEMPLATE, _STYLE = "template.html.j2", "style.css"
+
+
+@dataclass(frozen=True)
+class Page:
+    """What a page shows.
+
+    Attributes:
+        name: its title.
+        kind: what kind of report it is.
+        subtitle: a line below the title.
+        tiles: the headline numbers.
+        sections: its sections.
+        plots: name of a plot -> the plot.
+    """
+
+    name: str
+    kind: str
+    subtitle: str
+    tiles: Sequence[Tile]
+    sections: Sequence[Section]
+    plots: Mapping[str, Plot]
 
 
 def html_report(found: Composition) -> str:
@@ -24,6 +49,19 @@ def html_report(found: Composition) -> str:
     Returns:
         The page. The same numbers give the same characters.
     """
+    page = Page(
+        name=words.name(found.name),
+        kind="Data report",
+        subtitle=_subtitle(found),
+        tiles=tiles(found),
+        sections=sections(found),
+        plots=draw(found),
+    )
+    return html_page(page)
+
+
+def html_page(page: Page) -> str:
+    """Write a page; every text in it is escaped."""
     import jinja2
 
     folder = resources.files("adp.workflows.report_data")
@@ -36,17 +74,8 @@ def html_report(found: Composition) -> str:
     )
     engine.filters["uri"] = _uri
     template = engine.from_string((folder / _TEMPLATE).read_text(encoding="utf-8"))
-    plots = draw(found)
-    made = sections(found)
-    return template.render(
-        name=words.name(found.name),
-        subtitle=_subtitle(found),
-        style=(folder / _STYLE).read_text(encoding="utf-8"),
-        tiles=tiles(found),
-        sections=made,
-        plots=plots,
-        width=WIDTH,
-    )
+    style = (folder / _STYLE).read_text(encoding="utf-8")
+    return template.render(**vars(page), style=style, width=WIDTH)
 
 
 def _subtitle(found: Composition) -> str:
@@ -60,6 +89,3 @@ def _subtitle(found: Composition) -> str:
 def _uri(data: bytes) -> str:
     """An SVG as an address of its own, so that its markup is no part of the page."""
     return "data:image/svg+xml;base64," + base64.b64encode(data).decode()
-
-
-__all__ = ["Plot", "html_report"]

@@ -42,7 +42,8 @@ class Table:
     @property
     def wide(self) -> bool:
         """Whether it needs the whole width of a page."""
-        return len(self.columns) > 4 or any(len(cell) > 100 for row in self.rows for cell in row)
+        widths = [max(map(len, cells), default=0) for cells in zip(*self.rows, strict=True)]
+        return len(self.columns) > 4 or any(width > 100 for width in widths) or sum(widths) > 90
 
 
 @dataclass(frozen=True)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from adp.core.composition import Composition
 from adp.core.markdown import escape, fenced
 from adp.workflows.report_data import words
-from adp.workflows.report_data.layout import Section, Table
+from adp.workflows.report_data.layout import Section, Table, Tile
 from adp.workflows.report_data.sections import sections, tiles
 
 CELL = 600
@@ -24,11 +24,25 @@ def markdown_report(found: Composition, *, level: int = 1) -> str:
     Returns:
         The text. The same numbers give the same characters.
     """
-    lines = [f"{'#' * level} {escape(words.name(found.name), CELL)}", ""]
-    for tile in tiles(found):
+    return markdown_page(found.name, tiles(found), sections(found), level=level)
+
+
+def markdown_page(
+    title: str, tiles: Sequence[Tile], sections: Sequence[Section], *, level: int = 1
+) -> str:
+    """Write a report as Markdown; every text from data is escaped.
+
+    Args:
+        title: its title.
+        tiles: the headline numbers.
+        sections: its sections; plots are left out.
+        level: level of the first heading, 1 to 4.
+    """
+    lines = [f"{'#' * level} {escape(words.name(title), CELL)}", ""]
+    for tile in tiles:
         remark = f" ({tile.remark})" if tile.remark else ""
         lines.append(f"- {tile.value} {tile.what}{remark}")
-    for section in sections(found):
+    for section in sections:
         lines += ["", *section_lines(section, level + 1)]
     return "\n".join(lines) + "\n"
 
@@ -46,7 +60,7 @@ def section_lines(section: Section, level: int) -> Iterator[str]:
         yield line
     for table in section.tables:
         yield ""
-        yield f"{'#' * (level + 1)} {table.title}"
+        yield f"{'#' * (level + 1)} {escape(table.title, CELL)}"
         yield ""
         yield from table_lines(table)
     for code in section.code:
@@ -60,7 +74,7 @@ def section_lines(section: Section, level: int) -> Iterator[str]:
 
 def table_lines(table: Table) -> Iterator[str]:
     """The lines of one table."""
-    yield "| " + " | ".join(column.head for column in table.columns) + " |"
+    yield "| " + " | ".join(escape(column.head, CELL) for column in table.columns) + " |"
     yield "|" + "|".join("---:" if column.number else "---" for column in table.columns) + "|"
     for row in table.rows:
         cells = [

@@ -1,0 +1,205 @@
+"""``adp eval``: run a suite, from a policy to figures."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from adp.cli.collect import Again, AtOnce, Dataset, Failures, Json, NoTimes
+from adp.cli.text import epilog
+from adp_schema.errors import FindingsError, UsageError
+
+if TYPE_CHECKING:
+    from adp.eval.evaluate import Evaluated
+
+EPILOG = epilog(
+    "adp eval --suite toolworld --policy openai:model=m --n 4 -o runs --min success=0.9",
+    *(2, 3, 5, 8, 12),
+)
+
+
+SuiteName = Annotated[
+    str | None, typer.Option("--suite", metavar="S", help="Name of a suite, or YAML file.")
+]
+PolicySpec = Annotated[
+    str | None, typer.Option("--policy", "-p", metavar="P", help="Policy: NAME[:key=value,...].")
+]
+Out = Annotated[str | None, typer.Option("--out", "-o", metavar="STORE", help="The store.")]
+Env = Annotated[
+    str | None,
+    typer.Option("--env", "-e", metavar="E", help="Another environment than the suite's."),
+]
+Tasks = Annotated[
+    str | None, typer.Option("--tasks", "-t", metavar="T", help="Other tasks than the suite's.")
+]
+With = Annotated[
+    list[str] | None, typer.Option("--with", metavar="SCORERS", help="Further scorers.")
+]
+Number = Annotated[int | None, typer.Option("--n", min=1, help="Attempts at each task.")]
+Limit = Annotated[int | None, typer.Option(min=1, help="Only so many tasks, the first ones.")]
+Seed = Annotated[int | None, typer.Option(help="Seed of the run.")]
+Least = Annotated[
+    list[str] | None,
+    typer.Option("--min", metavar="FIGURE=X", help="Exit 8 if a figure is less."),
+]
+Most = Annotated[
+    list[str] | None,
+    typer.Option("--max", metavar="FIGURE=X", help="Exit 8 if a figure is more."),
+]
+Listed = Annotated[bool, typer.Option("--list", help="List the suites, and end.")]
+
+
+def evaluate(
+    suite: SuiteName = None,
+    policy: PolicySpec = None,
+    out: Out = None,
+    env: Env = None,
+    tasks: Tasks = None,
+    scorers: With = None,
+    n: Number = None,
+    limit: Limit = None,
+    concurrency: AtOnce = 64,
+    seed: Seed = None,
+    dataset: Dataset = None,
+    max_failures: Failures = 20,
+    retry_failed: Again = False,
+    no_times: NoTimes = False,
+    least: Least = None,
+    most: Most = None,
+    listed: Listed = False,
+    as_json: Json = False,
+) -> None:
+    """Run a suite: let a policy do its tasks, score what it did, and print the figures.
+
+    A run that was stopped goes on with the same call. That an agent fails is no error of the
+    command; with --min and --max it ends with exit code 8 when a figure is not good enough, or is
+    undefined. The figure broken is the share of episodes that something else than the agent broke.
+    Show and compare runs with: adp report eval STORE...
+    """
+    if listed:
+        list_suites(as_json=as_json)
+        return
+    if suite is None or policy is None or out is None:
+        raise UsageError("give --suite, --policy and -o; adp eval --list shows the suites")
+    collect: dict[str, Any] = {
+        "concurrency": concurrency,
+        "max_failures": max_failures,
+        "retry_failed": retry_failed,
+        "timed": not no_times,
+        "dataset": dataset,
+    }
+    collect |= {name: value for name, value in (("n", n), ("seed", seed)) if value is not None}
+    changes = {key: value for key, value in (("environment", env), ("tasks", tasks)) if value}
+    bounds = (least or [], most or [])
+    found = _run((suite, policy, out), changes, collect, bounds, (limit, scorers or []), as_json)
+    show(found, out, as_json=as_json)
+    check(found)
+
+
+def _run(
+    what: tuple[str, str, str],
+    changes: dict[str, str],
+    collect: dict[str, Any],
+    bounds: tuple[list[str], list[str]],
+    more: tuple[int | None, list[str]],
+    quiet: bool,
+) -> Evaluated:
+    from adp.cli.collect_screen import Screen
+    from adp.core.progress import Console, Silent
+    from adp.eval.evaluate import EvaluateOptions, read_bounds
+    from adp.eval.evaluate import evaluate as run
+    from adp.eval.suite import read_suite
+
+    suite, policy, out = what
+    options = EvaluateOptions(
+        limit=more[0],
+        collect=collect,
+        scorers=more[1],
+        minimum=read_bounds(bounds[0]),
+        maximum=read_bounds(bounds[1]),
+    )
+    chosen = read_suite(suite).model_copy(update=changes)
+    with (
+        Screen(out, quiet=quiet) as screen,
+        Silent() if quiet else Console("scoring", "trajectories") as progress,
+    ):
+        return run(chosen, policy, out, options, watch=screen.show, progress=progress)
+
+
+def list_suites(*, as_json: bool) -> None:
+    """List the suites that have a name."""
+    from rich.text import Text
+
+    from adp.cli.text import console, light_table, print_json
+    from adp.eval.suite import SUITES
+
+    if as_json:
+        print_json([suite.model_dump(mode="json") for suite in SUITES.all()])
+        return
+    table = light_table("suite", "what it measures", "tasks", "scorers",
+                        fold=["what it measures", "scorers"])  # fmt: skip
+    for suite in SUITES.all():
+        names = ", ".join(str(one) for one in suite.scorers)
+        table.add_row(suite.name, Text(suite.about), suite.tasks, Text(names))
+    console().print(table)
+
+
+def show(found: Evaluated, out: str, *, as_json: bool) -> None:
+    """Print what running a suite brought."""
+    from dataclasses import asdict
+
+    from rich.text import Text
+
+    from adp.cli.score import show as show_scores
+    from adp.cli.text import console, counted, print_json, visible
+
+    if as_json:
+        print_json(
+            {
+                "suite": found.suite,
+                "policy": found.policy,
+                "tasks": found.tasks,
+                "refused": list(found.refused),
+                "collected": found.collected.plain(),
+                "scores": asdict(found.scores),
+                "gates": [asdict(gate) for gate in found.gates],
+            }
+        )
+        return
+    screen = console()
+    report = found.collected
+    for reason in found.refused[:5]:
+        screen.print(Text(visible(f"refused: {reason}")), soft_wrap=True)
+    said = (
+        f"{found.suite}: {counted(found.tasks, 'task')}, {counted(report.asked, 'episode')} = "
+        f"{report.done_before:,} done before + {report.done_now:,} done now + "
+        f"{report.failed:,} broken + {report.left:,} left"
+    )
+    screen.print(Text(visible(said)), soft_wrap=True)
+    screen.print()
+    show_scores(found.scores, screen)
+    for gate in found.gates:
+        value = "undefined" if gate.value is None else f"{gate.value:.4g}"
+        word = "holds" if gate.holds else "FAILS"
+        screen.print(Text(visible(f"{word}: {gate.figure} {value}, {gate.bound} {gate.limit:g}")))
+    if report.left:
+        screen.print("next: the same call goes on")
+    screen.print(Text(visible(f"next: adp report eval {out} -o report.html")), soft_wrap=True)
+
+
+def check(found: Evaluated) -> None:
+    """End with an error when a figure is not good enough.
+
+    Raises:
+        FindingsError: a bound does not hold.
+    """
+    wrong = [gate for gate in found.gates if not gate.holds]
+    if wrong:
+        said = ", ".join(
+            f"{gate.figure} is undefined ({gate.reason})"
+            if gate.value is None
+            else f"{gate.figure} is {gate.value:.4g}, not {gate.bound} {gate.limit:g}"
+            for gate in wrong
+        )
+        raise FindingsError(f"{said}; see what failed with: adp report eval STORE")

@@ -1,0 +1,27 @@
+"""Environment variables in settings: ``Bearer ${MY_TOKEN}``."""
+
+from __future__ import annotations
+
+import os
+import re
+
+from adp_schema.errors import UsageError
+
+_VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z_0-9]*)\}")
+
+
+def variables_of(text: str) -> list[str]:
+    """The names of the variables in a text."""
+    return _VARIABLE.findall(text)
+
+
+def expanded(text: str) -> str:
+    """A text with the values of its variables.
+
+    Raises:
+        UsageError: a variable is not set.
+    """
+    for name in variables_of(text):
+        if name not in os.environ:
+            raise UsageError(f"the environment variable {name} is not set; the settings name it")
+    return _VARIABLE.sub(lambda found: os.environ[found[1]], text)

@@ -1,0 +1,229 @@
+"""Running a suite: collect episodes, score them, and look whether the figures are good enough."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from adp.core.progress import Progress
+from adp.eval.environment import ENVIRONMENTS
+from adp.eval.policy import POLICIES
+from adp.eval.rollout.collect import Watch, alone, collect_now
+from adp.eval.rollout.run_file import kind_facts
+from adp.eval.rollout.settings import CollectSettings
+from adp.eval.rollout.tally import CollectReport
+from adp.eval.rollout.tasks import read_tasks
+from adp.eval.scoring import ScoreOptions, ScoreReport, choose_named, score_store
+from adp.eval.spec import load
+from adp.eval.suite import Suite, split_named
+from adp_schema.errors import UsageError
+from adp_schema.store import Store
+
+BROKEN = "broken"
+"""What a gate calls the share of the episodes that broke."""
+
+
+@dataclass(frozen=True)
+class Gate:
+    """A bound of a figure, and whether it holds.
+
+    Attributes:
+        figure: name of the figure, ``scorer.figure`` where several scorers have it.
+        bound: ``at least`` or ``at most``.
+        limit: the bound.
+        value: the figure; None when it is undefined.
+        holds: whether it is within the bound; False when it is undefined.
+        reason: why it is undefined.
+    """
+
+    figure: str
+    bound: str
+    limit: float
+    value: float | None
+    holds: bool
+    reason: str | None = None
+
+
+@dataclass(frozen=True)
+class EvaluateOptions:
+    """How a suite is run, besides what the suite says.
+
+    Attributes:
+        limit: only so many tasks, the first ones.
+        collect: settings of `adp.eval.rollout.collect`, over those of the suite.
+        scorers: further scorers, as people write them.
+        minimum: bounds besides those of the suite: figure -> the least that it must be.
+        maximum: figure -> the most that it may be.
+    """
+
+    limit: int | None = None
+    collect: Mapping[str, Any] = field(default_factory=dict)
+    scorers: Sequence[str] = ()
+    minimum: Mapping[str, float] = field(default_factory=dict)
+    maximum: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Evaluated:
+    """What running a suite brought.
+
+    Attributes:
+        suite: name of the suite.
+        policy: name of the policy.
+        tasks: number of tasks.
+        refused: records of a file of tasks that are none, and why.
+        collected: what became of the episodes.
+        scores: what the scorers gave.
+        gates: the bounds.
+    """
+
+    suite: str
+    policy: str
+    tasks: int
+    refused: Sequence[str]
+    collected: CollectReport
+    scores: ScoreReport
+    gates: tuple[Gate, ...]
+
+
+def evaluate(
+    suite: Suite,
+    policy: str,
+    out: str,
+    options: EvaluateOptions | None = None,
+    *,
+    watch: Watch | None = None,
+    progress: Progress | None = None,
+) -> Evaluated:
+    """Run a suite: collect the episodes that are missing, then score all.
+
+    A run that was stopped goes on with the same call; what was done and scored is not done again.
+
+    Args:
+        suite: the suite.
+        policy: the policy, as people write it.
+        out: folder of the store.
+        options: everything else.
+        watch: told how far the collecting is.
+        progress: told how far the scoring is.
+
+    Raises:
+        UsageError: a name or a setting is unknown.
+        InputError: there are no tasks, or they cannot be read.
+        RolloutError: one episode after the other broke for the same reason.
+        StoreError: the store cannot be written to, or was begun with other settings.
+    """
+    options = options or EvaluateOptions()
+    environment, settings = _environment(suite)
+    policy_kind, policy_settings = load(POLICIES, policy)
+    scorers = choose_named([*map(split_named, suite.scorers)], options.scorers)
+    found = read_tasks(suite.tasks, environment, settings, split=suite.split)
+    tasks = found.tasks[: options.limit]
+    actor = policy_kind.make(policy_settings)
+    facts = {
+        "environment": kind_facts(environment.name, settings),
+        "policy": kind_facts(policy_kind.name, policy_settings),
+    }
+    own = {"seed": suite.seed, "n": suite.n, "limits": suite.limits}
+    collecting = CollectSettings.model_validate(
+        own
+        | dict(options.collect)
+        | {"environment": environment.name, "policy": actor.name, "facts": {"made_with": facts}}
+    )
+    collected = collect_now(
+        out,
+        lambda: environment.make(settings),
+        alone(actor),
+        tasks,
+        collecting,
+        watch=watch,
+        policies=[actor],
+    )
+    scores = score_store(Store.open(out), scorers, ScoreOptions(), progress)
+    least, most = dict(suite.minimum), dict(suite.maximum)
+    bounds = (least | dict(options.minimum), most | dict(options.maximum))
+    return Evaluated(
+        suite.name,
+        actor.name,
+        len(tasks),
+        tuple(found.reasons),
+        collected,
+        scores,
+        gates(scores, *bounds),
+    )
+
+
+def _environment(suite: Suite) -> tuple[Any, Any]:
+    spec, more = split_named(suite.environment)
+    return load(ENVIRONMENTS, spec, **more)
+
+
+def gates(
+    scores: ScoreReport, minimum: Mapping[str, float], maximum: Mapping[str, float]
+) -> tuple[Gate, ...]:
+    """Compare figures with their bounds.
+
+    Args:
+        scores: what the scorers gave.
+        minimum: figure -> the least that it must be.
+        maximum: figure -> the most that it may be.
+
+    Returns:
+        The bounds. A figure that no scorer gives, or that several give, is undefined.
+    """
+    found = _figures(scores)
+    made = []
+    for bound, limits in (("at least", minimum), ("at most", maximum)):
+        for name, limit in limits.items():
+            value, reason = _one(found, name)
+            if value is None:
+                made.append(Gate(name, bound, limit, None, False, reason))
+                continue
+            holds = value >= limit if bound == "at least" else value <= limit
+            made.append(Gate(name, bound, limit, value, holds))
+    return tuple(made)
+
+
+Value = tuple[float | None, str | None]
+"""A figure, and why it is undefined."""
+
+
+def _figures(scores: ScoreReport) -> dict[str, list[Value]]:
+    broken = sum(scores.broken.values())
+    share = broken / scores.trajectories if scores.trajectories else None
+    found: dict[str, list[Value]] = {BROKEN: [(share, "there are no episodes")]}
+    for scorer in scores.scorers:
+        for figure in scorer.figures:
+            value = (figure.value, figure.reason or "it is undefined")
+            found.setdefault(figure.name, []).append(value)
+            found.setdefault(f"{scorer.scorer}.{figure.name}", []).append(value)
+    return found
+
+
+def _one(found: Mapping[str, list[Value]], name: str) -> Value:
+    values = found.get(name, [])
+    if not values:
+        known = ", ".join(key for key in found if "." not in key)
+        return None, f"no scorer gives it; there are {known}"
+    if len(values) > 1:
+        return None, f"several scorers give it; write SCORER.{name}"
+    return values[0]
+
+
+def read_bounds(bounds: Sequence[str]) -> dict[str, float]:
+    """Read bounds as people write them: ``success=0.9``.
+
+    Raises:
+        UsageError: one is not ``FIGURE=NUMBER``.
+    """
+    found = {}
+    for text in bounds:
+        name, equals, value = text.rpartition("=")
+        try:
+            found[name.strip()] = float(value)
+        except ValueError:
+            equals = ""
+        if not equals or not name.strip():
+            raise UsageError(f"'{text}' is not FIGURE=NUMBER, such as success=0.9")
+    return found

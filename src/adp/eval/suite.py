@@ -1,0 +1,100 @@
+"""What a suite is: environment, tasks, scorers and limits under one name; `adp eval` runs it.
+
+name: sums
+environment: calculator:steps=2
+tasks: test:50
+n: 4
+limits: {max_turns: 8}
+scorers: [outcome, efficiency, "answer:manner=squad"]
+minimum: {success: 0.9}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+from pydantic import Field, ValidationError
+
+from adp.core.registry import Registry
+from adp.eval.environment import Settings
+from adp.eval.rollout.limits import Limits
+from adp_schema.errors import InputError, UsageError
+
+Named = str | Mapping[str, Any]
+"""``name:key=value,...``, or an object with ``name`` and the settings beside it."""
+
+
+class Suite(Settings):
+    """A suite of tasks with what scores them."""
+
+    name: str = Field(min_length=1, description="What to call it.")
+    about: str = Field(default="", description="What it measures, one sentence.")
+    environment: Named = Field(description="Environment: NAME:key=value,... or an object.")
+    tasks: str = Field(description="File of tasks, store, or SPLIT:COUNT[:SEED].")
+    split: str | None = Field(default=None, description="Of a file or a store, only this split.")
+    scorers: tuple[Named, ...] = Field(default=("outcome",), description="Scorers, likewise.")
+    n: int = Field(default=1, ge=1, description="Attempts at each task.")
+    seed: int = Field(default=0, description="Seed of the run.")
+    limits: Limits = Field(default_factory=Limits, description="Budgets of an episode.")
+    minimum: Mapping[str, float] = Field(
+        default_factory=dict, description="Figure -> the least that it must be."
+    )
+    maximum: Mapping[str, float] = Field(
+        default_factory=dict, description="Figure -> the most that it may be."
+    )
+
+
+SUITES: Registry[Suite] = Registry(
+    "suite",
+    "adp.suites",
+    {
+        "bfcl": "adp.eval.suites:BFCL",
+        "bfcl_multi_turn": "adp.eval.suites:BFCL_MULTI_TURN",
+        "calculator": "adp.eval.suites:CALCULATOR",
+        "toolworld": "adp.eval.suites:TOOLWORLD",
+        "weather": "adp.eval.suites:WEATHER",
+    },
+)
+"""The suites that have a name. Other packages add theirs as entry points of ``adp.suites``."""
+
+
+def read_suite(text: str) -> Suite:
+    """A suite by its name, or from a YAML file.
+
+    Raises:
+        UsageError: the name is unknown, or the file is no suite; the message says where.
+        InputError: the file cannot be read.
+    """
+    if not text.endswith((".yaml", ".yml")):
+        return SUITES.get(text)
+    try:
+        found = yaml.safe_load(Path(text).read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise InputError(f"{text} cannot be read as YAML: {error}") from error
+    if not isinstance(found, dict):
+        raise UsageError(f"{text} is no suite; it needs name, environment and tasks")
+    try:
+        return Suite.model_validate(found)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        place = ".".join(map(str, first["loc"]))
+        known = ", ".join(Suite.model_fields)
+        raise UsageError(f"{text}: {place}: {first['msg']}; a suite has {known}") from error
+
+
+def split_named(given: Named) -> tuple[str, dict[str, Any]]:
+    """The spec of a named thing, and settings beside it.
+
+    Raises:
+        UsageError: an object has no ``name``.
+    """
+    if isinstance(given, str):
+        return given, {}
+    more = {str(key): value for key, value in given.items()}
+    name = more.pop("name", None)
+    if not isinstance(name, str):
+        raise UsageError(f"{dict(given)} needs a name")
+    return name, more

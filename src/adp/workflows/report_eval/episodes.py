@@ -1,0 +1,162 @@
+"""The episodes of a store, one row each, as far as a report needs them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from adp.core.composition.model import Count
+from adp.core.composition.questions import rows, short
+from adp.core.stats import Recorded
+from adp.eval.scorer import Score, Scored
+from adp.eval.scoring.rows import BROKEN
+from adp.workflows.report_eval.model import ToolUse
+from adp_schema.store import Store
+
+LIMIT = 12
+"""How many names of something are listed."""
+
+_EPISODES = """
+    WITH own AS (
+        SELECT seq, count(*) FILTER (source = 'agent' AND kind = 'llm_turn'
+            AND is_copied_context IS DISTINCT FROM true) AS turns
+        FROM steps GROUP BY seq),
+    made AS (SELECT seq, count(*) AS calls FROM tool_calls GROUP BY seq),
+    known AS (
+        SELECT dataset, task_id, min(difficulty) AS difficulty, min(environment) AS environment,
+            min(TRY(json_extract_string(extra, '$.category'))) AS category
+        FROM tasks GROUP BY ALL)
+    SELECT t.seq, t.trajectory_id, t.dataset, t.split, t.task_id, t.attempt,
+        coalesce(t.agent_name, t.agent_model) AS agent, t.agent_model AS model,
+        t.success, t.reward, t.terminated, t.truncated, t.error_type, t.stop_reason,
+        t.total_tokens_in AS tokens_in, t.total_tokens_out AS tokens_out,
+        t.total_tokens_cached AS tokens_cached, t.total_cost_usd AS cost,
+        epoch(t.ended_at) - epoch(t.started_at) AS seconds,
+        coalesce(TRY(json_extract_string(t.extra, '$.environment')), k.environment) AS environment,
+        TRY(json_extract_string(t.extra, '$.seed')) AS seed,
+        k.difficulty, k.category, coalesce(o.turns, 0) AS turns, coalesce(m.calls, 0) AS calls
+    FROM trajectories t
+    LEFT JOIN own o USING (seq)
+    LEFT JOIN made m USING (seq)
+    LEFT JOIN known k ON k.task_id = t.task_id AND k.dataset IS NOT DISTINCT FROM t.dataset
+    ORDER BY t.seq
+"""
+
+Row = dict[str, Any]
+
+GROUPINGS = ("difficulty", "category", "split", "dataset", "environment")
+"""What episodes are grouped by, where there is more than one of it."""
+
+
+@dataclass(frozen=True)
+class Episodes:
+    """The episodes of one run.
+
+    Attributes:
+        store: the store.
+        agent: name of the policy; None when there is none.
+        rows: one row an episode, in order.
+        whole: whether they are all episodes of the store.
+    """
+
+    store: Store
+    agent: str | None
+    rows: list[Row]
+    whole: bool
+
+    def counts(self, column: str) -> tuple[Count, ...]:
+        """How often each value of a column is there, those without one left out."""
+        return ranked(row[column] for row in self.rows)
+
+    def recorded(self, column: str) -> Recorded:
+        """Sum of a column over the rows that record it."""
+        known = [row[column] for row in self.rows if row[column] is not None]
+        return Recorded(sum(known) if known else None, len(known), len(self.rows))
+
+    def scored(self, metric: str) -> list[Scored]:
+        """A column as scores: ``success`` or ``reward``."""
+        return [
+            Scored(row["trajectory_id"], row["task_id"], row["attempt"], _score(row, metric))
+            for row in self.rows
+        ]
+
+
+def _score(row: Row, metric: str) -> Score:
+    if row["error_type"] in BROKEN:
+        return Score(metric, None, f"{row['error_type']} failed", infrastructure=True)
+    if row[metric] is None:
+        return Score(metric, None, f"{metric} is not recorded")
+    return Score(metric, float(row[metric]))
+
+
+def read_episodes(store: Store) -> list[Episodes]:
+    """The episodes of each policy in a store, in the order in which they come up."""
+    found: dict[str | None, list[Row]] = {}
+    for row in rows(store, _EPISODES):
+        found.setdefault(row["agent"], []).append(row)
+    return [Episodes(store, agent, own, len(found) == 1) for agent, own in found.items()]
+
+
+def ranked(names: Iterable[str | None], limit: int = LIMIT) -> tuple[Count, ...]:
+    """The most frequent names, then by name."""
+    counts = Counter(name for name in names if name is not None)
+    order = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    return tuple(Count(short(name), count) for name, count in order[:limit])
+
+
+def of_agent(episodes: Episodes) -> str:
+    """Which trajectories are those of a run, as SQL over the view trajectories, called t."""
+    if episodes.whole:
+        return "true"
+    return "coalesce(t.agent_name, t.agent_model) IS NOT DISTINCT FROM ?"
+
+
+def asked(episodes: Episodes, sql: str) -> list[Row]:
+    """The rows of an answer about a run; ``{mine}`` stands for its trajectories."""
+    text = sql.replace("{mine}", of_agent(episodes))
+    parameters = [] if episodes.whole else [episodes.agent]
+    found: list[Row] = episodes.store.query(text, parameters).to_pylist()
+    return found
+
+
+def tools(episodes: Episodes, limit: int = 40) -> tuple[ToolUse, ...]:
+    """How each tool was used, the most used first."""
+    found = asked(
+        episodes,
+        """
+        SELECT c.name, count(DISTINCT (c.seq, c.step, c.call)) AS calls,
+            count(coalesce(c.is_error, c.exit_code <> 0)) AS results,
+            count(*) FILTER (c.is_error OR c.exit_code <> 0) AS errors,
+            count(DISTINCT c.seq) AS episodes,
+            count(DISTINCT (c.seq, c.step, c.call)) FILTER (c.success) AS solved_calls
+        FROM calls_with_results c JOIN trajectories t USING (seq) WHERE {mine}
+        GROUP BY c.name ORDER BY calls DESC, c.name NULLS LAST""",
+    )
+    return tuple(ToolUse(**row | {"name": short(row["name"])}) for row in found[:limit])
+
+
+def errors(episodes: Episodes) -> tuple[tuple[Count, ...], int, int]:
+    """Types of the errors that an agent met, results in all, and errors among them."""
+    found = asked(
+        episodes,
+        """
+        SELECT coalesce(o.error_type, 'no type') AS name, count(*) AS n,
+            bool_or(o.is_error OR o.exit_code <> 0 OR o.error_type IS NOT NULL) AS wrong
+        FROM observations o JOIN trajectories t USING (seq) WHERE {mine}
+        GROUP BY o.error_type, coalesce(o.is_error, false), coalesce(o.exit_code <> 0, false)""",
+    )
+    counts: Counter[str] = Counter()
+    for row in found:
+        if row["wrong"]:
+            counts[row["name"]] += row["n"]
+    order = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    listed = tuple(Count(short(name), count) for name, count in order[:LIMIT])
+    return listed, sum(row["n"] for row in found), sum(counts.values())
+
+
+def attempts(rows_of: Sequence[Row]) -> tuple[int, tuple[int, int] | None]:
+    """Number of tasks, and the fewest and most episodes of one."""
+    counts = Counter(row["task_id"] for row in rows_of if row["task_id"] is not None)
+    return len(counts), (min(counts.values()), max(counts.values())) if counts else None

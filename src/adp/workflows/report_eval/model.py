@@ -1,0 +1,230 @@
+"""The numbers of evaluations, as plain data: what their report shows."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from adp.core.composition.model import Count, Rate, as_plain
+from adp.core.stats import Recorded
+from adp.eval.metrics import Difference
+from adp.eval.scorer import Figure
+
+__all__ = ["Comparison", "Costs", "Evaluation", "Failure", "Group", "Outcomes", "Rate", "Run",
+           "Scorer", "ToolUse"]  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Outcomes:
+    """How the episodes of a run ended; each one is in one of the first four.
+
+    Attributes:
+        solved: success is true.
+        failed: success is false.
+        unscored: nobody knows, and nothing broke.
+        broken: something else than the agent failed.
+        truncated: cut by a limit.
+        kinds: what broke, and how often.
+        stops: why episodes stopped, those that broke left out.
+    """
+
+    solved: int
+    failed: int
+    unscored: int
+    broken: int
+    truncated: int
+    kinds: tuple[Count, ...]
+    stops: tuple[Count, ...]
+
+
+@dataclass(frozen=True)
+class ToolUse:
+    """How a tool was used.
+
+    Attributes:
+        name: its name.
+        calls: calls.
+        results: calls with a result that says whether it is an error.
+        errors: of these, those that are errors.
+        episodes: episodes that call it.
+        solved_calls: its calls in episodes that succeeded.
+    """
+
+    name: str | None
+    calls: int
+    results: int
+    errors: int
+    episodes: int
+    solved_calls: int
+
+
+@dataclass(frozen=True)
+class Costs:
+    """What a run used up: sums over the episodes that record it.
+
+    Attributes:
+        turns: turns of the agent.
+        calls: calls of tools.
+        tokens_in: prompt tokens.
+        tokens_cached: of these, tokens from a cache.
+        tokens_out: tokens that the model wrote.
+        cost: US dollars.
+        seconds: time from start to end.
+    """
+
+    turns: Recorded
+    calls: Recorded
+    tokens_in: Recorded
+    tokens_cached: Recorded
+    tokens_out: Recorded
+    cost: Recorded
+    seconds: Recorded
+
+
+@dataclass(frozen=True)
+class Group:
+    """A part of the tasks, such as those of one difficulty.
+
+    Attributes:
+        by: what they are grouped by.
+        name: the group.
+        episodes: episodes.
+        success: their success.
+    """
+
+    by: str
+    name: str | None
+    episodes: int
+    success: Figure
+
+
+@dataclass(frozen=True)
+class Scorer:
+    """What a scorer says about a run.
+
+    Attributes:
+        name: the scorer.
+        version: its version.
+        settings: its settings, JSON text.
+        settings_hash: their hash.
+        label: its name with the settings that are not the default ones.
+        figures: the scores added up.
+        unscored: why scores are missing.
+    """
+
+    name: str
+    version: str
+    settings: str
+    settings_hash: str
+    label: str
+    figures: tuple[Figure, ...]
+    unscored: tuple[Count, ...]
+
+
+@dataclass(frozen=True)
+class Failure:
+    """An episode that failed, to look at."""
+
+    trajectory_id: str
+    why: str
+    text: str
+    cut: bool
+
+
+@dataclass(frozen=True)
+class Run:
+    """One model, or policy, in one store.
+
+    Attributes:
+        name: what to call it; different for each run of a report.
+        store: name of the store.
+        growing: whether the store still grows.
+        agent: name of the policy or agent.
+        models: models behind it.
+        environments: environments.
+        datasets: data sets.
+        splits: splits.
+        episodes: episodes, which are main lines.
+        tasks: tasks.
+        attempts: fewest and most episodes of a task.
+        seeds: how many different seeds are recorded.
+        versions: packages that made the store.
+        outcomes: how the episodes ended.
+        success: share of the scored episodes that succeeded.
+        reward: mean reward.
+        passes: pass@k and pass^k.
+        groups: success by difficulty, split, ...
+        scorers: what scorers say.
+        errors: types of the errors that calls met.
+        results: results of calls.
+        wrong: of these, errors.
+        tools: tools, the most used first.
+        costs: what it used up.
+        failures: episodes that failed.
+    """
+
+    name: str
+    store: str
+    growing: bool
+    agent: str | None
+    models: tuple[Count, ...]
+    environments: tuple[Count, ...]
+    datasets: tuple[Count, ...]
+    splits: tuple[Count, ...]
+    episodes: int
+    tasks: int
+    attempts: tuple[int, int] | None
+    seeds: int
+    versions: dict[str, str]
+    outcomes: Outcomes
+    success: Figure
+    reward: Figure
+    passes: tuple[Figure, ...]
+    groups: tuple[Group, ...]
+    scorers: tuple[Scorer, ...]
+    errors: tuple[Count, ...]
+    results: int
+    wrong: int
+    tools: tuple[ToolUse, ...]
+    costs: Costs
+    failures: tuple[Failure, ...]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two runs over the tasks that both did.
+
+    Attributes:
+        metric: what is compared.
+        scorer: label of the scorer that gives it; None for columns of the trajectories.
+        first: name of the first run, the baseline.
+        second: name of the second run.
+        difference: second minus first.
+    """
+
+    metric: str
+    scorer: str | None
+    first: str
+    second: str
+    difference: Difference
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """All numbers that a report of evaluations shows.
+
+    Attributes:
+        name: its title.
+        runs: the runs.
+        comparisons: each run against the first one.
+        left_out: runs that there was no room for.
+    """
+
+    name: str
+    runs: tuple[Run, ...]
+    comparisons: tuple[Comparison, ...]
+    left_out: int = 0
+
+    def plain(self) -> dict[str, Any]:
+        """The numbers as JSON has them: lists for tuples, null for numbers that are not finite."""
+        return dict(as_plain(asdict(self)))

@@ -1,0 +1,295 @@
+"""Collecting the numbers of a report about evaluations."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from adp.core.composition.examples import clipped
+from adp.core.composition.model import Count
+from adp.core.composition.questions import short
+from adp.core.progress import Progress, Silent
+from adp.eval.metrics import mean_figures, paired_difference, pass_figures
+from adp.eval.scorer import Figure, Scored
+from adp.eval.scoring import ScoreSet, label, read_scores
+from adp.eval.scoring.rows import BROKEN
+from adp.workflows.report_eval import episodes as ask
+from adp.workflows.report_eval.episodes import GROUPINGS, Episodes, Row
+from adp.workflows.report_eval.model import (
+    Comparison,
+    Costs,
+    Evaluation,
+    Failure,
+    Group,
+    Outcomes,
+    Run,
+    Scorer,
+)
+from adp_schema.errors import UsageError, unknown_name
+from adp_schema.store import Store
+
+RUNS, GROUPS = 12, 40
+"""Runs of a report, groups of a breakdown."""
+
+
+@dataclass(frozen=True)
+class EvaluationOptions:
+    """How a report is made.
+
+    Attributes:
+        name: its title; None takes the names of the stores.
+        examples: failures to show of each run.
+        baseline: the run that the others are compared with; None: the first one.
+        scores: folders of the scores of each store; none: they are in the stores.
+    """
+
+    name: str | None = None
+    examples: int = 3
+    baseline: str | None = None
+    scores: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
+class _Given:
+    """What is known of a run before anything is added up."""
+
+    name: str
+    episodes: Episodes
+    scores: list[ScoreSet]
+
+
+def evaluation(
+    stores: Sequence[Store],
+    options: EvaluationOptions | None = None,
+    progress: Progress | None = None,
+) -> Evaluation:
+    """Collect the numbers of evaluations.
+
+    Each store is a run; one that holds the episodes of several policies is a run for each.
+
+    Args:
+        stores: the stores.
+        options: how the report is made.
+        progress: told how many runs are done.
+
+    Raises:
+        UsageError: there are folders of scores but not one for each store, or the baseline is no
+            run.
+        StoreError: a store or a file of scores is damaged.
+    """
+    options = options or EvaluationOptions()
+    if options.scores and len(options.scores) != len(stores):
+        raise UsageError("give --scores FOLDER once for each store, in their order")
+    progress = progress or Silent()
+    given = _named(list(_given(stores, options)))
+    progress.total(len(given))
+    if options.baseline is not None:
+        given = _first(given, options.baseline)
+    shown = given[:RUNS]
+    runs = []
+    for one in shown:
+        runs.append(_run(one, options.examples))
+        progress.advance(1)
+    comparisons = [each for other in shown[1:] for each in _compare(shown[0], other)]
+    name = options.name or ", ".join(dict.fromkeys(store.name for store in stores))
+    return Evaluation(name, tuple(runs), tuple(comparisons), len(given) - len(shown))
+
+
+def _given(stores: Sequence[Store], options: EvaluationOptions) -> Iterator[_Given]:
+    for index, store in enumerate(stores):
+        sets = read_scores(store, options.scores[index] if options.scores else None)
+        for episodes in ask.read_episodes(store):
+            mine = {row["trajectory_id"] for row in episodes.rows}
+            own = [_part(one, mine) for one in sets]
+            yield _Given(episodes.agent or store.name, episodes, [one for one in own if one.rows])
+
+
+def _part(scores: ScoreSet, mine: set[str]) -> ScoreSet:
+    return replace(scores, rows=tuple(row for row in scores.rows if row.trajectory_id in mine))
+
+
+def _named(given: list[_Given]) -> list[_Given]:
+    """Names that differ: the store is named where policies have the same name."""
+    often = Counter(one.name for one in given)
+    longer = [
+        replace(one, name=f"{one.name} ({one.episodes.store.name})") if often[one.name] > 1 else one
+        for one in given
+    ]
+    seen: Counter[str] = Counter()
+    named = []
+    for one in longer:
+        seen[one.name] += 1
+        more = f" #{seen[one.name]}" if seen[one.name] > 1 else ""
+        named.append(replace(one, name=(short(one.name) or "") + more))
+    return named
+
+
+def _first(given: list[_Given], baseline: str) -> list[_Given]:
+    names = [one.name for one in given]
+    stores = [one.episodes.store.name for one in given]
+    for known in (names, stores):
+        if known.count(baseline) == 1:
+            place = known.index(baseline)
+            return [given[place], *given[:place], *given[place + 1 :]]
+    raise UsageError(unknown_name("run", baseline, names))
+
+
+def _run(given: _Given, examples: int) -> Run:
+    found = given.episodes
+    tasks, attempts = ask.attempts(found.rows)
+    success = found.scored("success")
+    errors, results, wrong = ask.errors(found)
+    return Run(
+        name=given.name,
+        store=found.store.name,
+        growing=found.store.journal is not None,
+        agent=short(found.agent),
+        models=found.counts("model"),
+        environments=found.counts("environment"),
+        datasets=found.counts("dataset"),
+        splits=found.counts("split"),
+        episodes=len(found.rows),
+        tasks=tasks,
+        attempts=attempts,
+        seeds=len({row["seed"] for row in found.rows} - {None}),
+        versions=_versions(found.store),
+        outcomes=_outcomes(found.rows),
+        success=mean_figures(success, ["success"])[0],
+        reward=mean_figures(found.scored("reward"), ["reward"])[0],
+        passes=tuple(_passes(success)),
+        groups=tuple(_groups(found, success)),
+        scorers=tuple(_scorer(one) for one in given.scores),
+        errors=errors,
+        results=results,
+        wrong=wrong,
+        tools=ask.tools(found),
+        costs=_costs(found),
+        failures=tuple(_failures(found, examples)),
+    )
+
+
+def _passes(success: Sequence[Scored]) -> Iterator[Figure]:
+    """pass@k and pass^k; where most tasks have k scored attempts, without those that do not."""
+    attempts = Counter(row.task_id for row in success if row.score.value is not None)
+    strict = pass_figures(success, "success")
+    partial = pass_figures(success, "success", partial=True)
+    for one, other in zip(strict, partial, strict=True):
+        enough = sum(count >= int(one.name[5:]) for count in attempts.values())
+        yield other if one.value is None and 2 * enough > len(attempts) else one
+
+
+def _versions(store: Store) -> dict[str, str]:
+    return {
+        name: version
+        for act in store.manifest.lineage
+        for name, version in act.versions.items()
+        if name == "adp"
+    }
+
+
+def _outcomes(rows: Sequence[Row]) -> Outcomes:
+    broken = [row for row in rows if row["error_type"] in BROKEN]
+    whole = [row for row in rows if row["error_type"] not in BROKEN]
+    return Outcomes(
+        solved=sum(row["success"] is True for row in whole),
+        failed=sum(row["success"] is False for row in whole),
+        unscored=sum(row["success"] is None for row in whole),
+        broken=len(broken),
+        truncated=sum(bool(row["truncated"]) for row in whole),
+        kinds=ask.ranked(_kind(row) for row in broken),
+        stops=ask.ranked(row["stop_reason"] for row in whole),
+    )
+
+
+def _kind(row: Row) -> str:
+    stop = row["stop_reason"]
+    return (
+        f"{row['error_type']}: {stop}" if stop and stop != row["error_type"] else row["error_type"]
+    )
+
+
+def _groups(found: Episodes, success: Sequence[Scored]) -> Iterator[Group]:
+    for column in GROUPINGS:
+        parts: dict[str | None, list[Scored]] = {}
+        for row, scored in zip(found.rows, success, strict=True):
+            parts.setdefault(row[column], []).append(scored)
+        names = sorted(parts, key=lambda name: (name is None, name or ""))
+        for name in names[:GROUPS]:
+            figure = mean_figures(parts[name], ["success"])[0]
+            yield Group(column, short(name), len(parts[name]), figure)
+
+
+def _scorer(scores: ScoreSet) -> Scorer:
+    unscored = [Count(short(reason), count) for reason, count in scores.unscored().items()]
+    return Scorer(
+        scores.scorer,
+        scores.version,
+        scores.settings,
+        scores.settings_hash,
+        label(scores.scorer, scores.settings),
+        tuple(scores.figures()),
+        tuple(unscored[: ask.LIMIT]),
+    )
+
+
+def _costs(found: Episodes) -> Costs:
+    names = ("turns", "calls", "tokens_in", "tokens_cached", "tokens_out", "cost", "seconds")
+    return Costs(**{name: found.recorded(name) for name in names})
+
+
+def _failures(found: Episodes, most: int) -> Iterator[Failure]:
+    """Failures of different kinds: of each reason for stopping the first, the frequent first."""
+    failed = [
+        row for row in found.rows if row["success"] is False and row["error_type"] not in BROKEN
+    ]
+    kinds: dict[str | None, list[Row]] = {}
+    for row in failed:
+        kinds.setdefault(row["stop_reason"], []).append(row)
+    order = sorted(kinds.values(), key=lambda rows: (-len(rows), rows[0]["seq"]))
+    depth = max(map(len, order), default=0)
+    turns = [rows[place] for place in range(depth) for rows in order if place < len(rows)]
+    for row in turns[:most]:
+        text, cut = clipped(found.store.get(row["trajectory_id"]))
+        yield Failure(short(row["trajectory_id"]) or "", _why(row), text, cut)
+
+
+def _why(row: Row) -> str:
+    limit = " It was cut by a limit." if row["truncated"] else ""
+    return f"An episode that failed.{limit}"
+
+
+def _compare(first: _Given, second: _Given) -> Iterator[Comparison]:
+    """Every metric that both runs have, by columns and by scorers of the same settings."""
+    told: list[list[Scored]] = []
+    for metric in ("success", "reward"):
+        own = [one.episodes.scored(metric) for one in (first, second)]
+        if _values(own) != _values(told) and all(
+            any(row.score.value is not None for row in rows) for rows in own
+        ):
+            difference = paired_difference(own[0], own[1], metric)
+            yield Comparison(metric, None, first.name, second.name, difference)
+            told = own
+    others = {(one.scorer, one.settings_hash): one for one in second.scores}
+    for one in first.scores:
+        other = others.get((one.scorer, one.settings_hash))
+        if other is None:
+            continue
+        metrics = dict.fromkeys(row.score.metric for row in one.rows)
+        theirs = {row.score.metric for row in other.rows}
+        for metric in metrics:
+            told_already = metric in ("success", "reward") and _values(
+                [_of(one.rows, metric), _of(other.rows, metric)]
+            ) == _values([each.episodes.scored(metric) for each in (first, second)])
+            if metric in theirs and not told_already:
+                difference = paired_difference(one.rows, other.rows, metric)
+                scorer = label(one.scorer, one.settings)
+                yield Comparison(metric, scorer, first.name, second.name, difference)
+
+
+def _values(runs: Sequence[Sequence[Scored]]) -> list[list[float | None]]:
+    return [[row.score.value for row in rows] for rows in runs]
+
+
+def _of(rows: Sequence[Scored], metric: str) -> list[Scored]:
+    return [row for row in rows if row.score.metric == metric]

@@ -1,0 +1,327 @@
+"""The plots of a report about evaluations."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from adp.eval.scorer import Figure
+from adp.workflows.report_data.drawing import (
+    GRID,
+    INK,
+    MUTED,
+    SERIES,
+    Bar,
+    Plot,
+    bar_plot,
+    draw_plot,
+    drawable,
+    font,
+    lying,
+    short_label,
+)
+from adp.workflows.report_data.words import percent, short_number
+from adp.workflows.report_eval.model import Evaluation, Run
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+LINES = 30
+"""Lines of a plot with dots."""
+
+
+@dataclass(frozen=True)
+class _Dot:
+    """A figure in a plot: its line, its run, and where it lies."""
+
+    line: str
+    series: int
+    value: float
+    low: float | None
+    high: float | None
+
+
+def draw(found: Evaluation) -> dict[str, Plot]:
+    """Draw all plots that a report of these numbers has.
+
+    Args:
+        found: the numbers.
+
+    Returns:
+        Name of the plot -> the plot. Those without numbers are left out.
+    """
+    names = [run.name for run in found.runs]
+    plots: dict[str, Plot | None] = {
+        "success": _success(found.runs),
+        "differences": _differences(found),
+        "scores": _dots("Scores", _score_dots(found.runs), names),
+        "passes": _passes(found.runs),
+        "errors": _errors(found.runs),
+        "tools": _tools(found.runs),
+    }
+    for by in dict.fromkeys(group.by for run in found.runs for group in run.groups):
+        dots = [
+            _Dot(_label(group.name), place, group.success.value, group.success.low,
+                 group.success.high)
+            for place, run in enumerate(found.runs)
+            for group in run.groups
+            if group.by == by and group.success.value is not None
+        ]  # fmt: skip
+        plots[f"by {by}"] = _dots(f"Success by {by}", dots, names)
+    return {key: plot for key, plot in plots.items() if plot is not None}
+
+
+def _label(text: str | None) -> str:
+    return short_label(text)
+
+
+def _success(runs: Sequence[Run]) -> Plot | None:
+    dots = [
+        _Dot(_label(run.name), place, run.success.value, run.success.low, run.success.high)
+        for place, run in enumerate(runs)
+        if run.success.value is not None
+    ]
+    said = "; ".join(f"{dot.line} {percent(dot.value)}" for dot in dots[:5])
+    return _dot_plot(f"Success: {said}", dots, "success, with 95 % interval", [])
+
+
+def _score_dots(runs: Sequence[Run]) -> list[_Dot]:
+    """Figures between 0 and 1; others have scales of their own."""
+    often = Counter(
+        name
+        for _, name in {
+            (one.label, figure.name)
+            for run in runs
+            for one in run.scorers
+            for figure in one.figures
+        }
+    )
+    dots = []
+    for place, run in enumerate(runs):
+        for scorer in run.scorers:
+            for figure in scorer.figures:
+                if figure.value is not None and _unit(figure):
+                    whole = f"{scorer.label}: {figure.name}"
+                    line = whole if often[figure.name] > 1 else figure.name
+                    dots.append(_Dot(_label(line), place, figure.value, figure.low, figure.high))
+    return dots
+
+
+def _unit(figure: Figure) -> bool:
+    ends = (figure.value, figure.low, figure.high)
+    return all(0 <= one <= 1 for one in ends if one is not None)
+
+
+def _dots(title: str, dots: Sequence[_Dot], names: Sequence[str]) -> Plot | None:
+    lines = dict.fromkeys(dot.line for dot in dots)
+    if not lines:
+        return None
+    shown = [
+        f"{line} " + ", ".join(percent(dot.value) for dot in dots if dot.line == line)
+        for line in list(lines)[:5]
+    ]
+    words = f"{title[:1].lower()}{title[1:]}, with 95 % interval"
+    return _dot_plot(f"{title}: {'; '.join(shown)}", dots, words, names if len(names) > 1 else [])
+
+
+def _dot_plot(alt: str, dots: Sequence[_Dot], below: str, names: Sequence[str]) -> Plot | None:
+    """A line for each name, with a dot and an interval for each run; the axis is 0 to 100 %."""
+    if not dots:
+        return None
+    lines = list(dict.fromkeys(dot.line for dot in dots))[:LINES]
+    used = sorted({dot.series for dot in dots}) if names else []
+    gap = 0.62 / max(len(used), 1)
+
+    def paint(axes: Axes) -> None:
+        for dot in dots:
+            if dot.line not in lines:
+                continue
+            place: float = lines.index(dot.line)
+            if used:
+                place += (used.index(dot.series) - (len(used) - 1) / 2) * gap
+            colour = SERIES[dot.series % len(SERIES)] if used else SERIES[0]
+            _mark(axes, dot, place, colour, 100)
+        lying(axes, lines)
+        axes.set_xlim(-4, 104)
+        axes.set_xticks([0, 25, 50, 75, 100], ["0 %", "25 %", "50 %", "75 %", "100 %"], **font(10))
+        axes.set_xlabel(below, color=MUTED, **font(10))
+        _legend(axes, [(names[each], each) for each in used])
+
+    each = 20 if len(used) < 2 else 8 + 11 * len(used)
+    return draw_plot(alt, paint, height=62 + each * len(lines) + 17 * len(used))
+
+
+def _mark(axes: Axes, dot: _Dot, place: float, colour: str, scale: float) -> None:
+    if dot.low is not None and dot.high is not None:
+        ends = [scale * dot.low, scale * dot.high]
+        axes.plot(ends, [place, place], color=colour, linewidth=2.4, alpha=0.5)
+    axes.plot([scale * dot.value], [place], "o", color=colour, markersize=6)
+
+
+def _legend(axes: Axes, names: Sequence[tuple[str, int]], **styles: str) -> None:
+    """Name the runs above the plot, one a line."""
+    from matplotlib.lines import Line2D
+
+    if not names:
+        return
+    marks = [Line2D([], [], color=SERIES[each % len(SERIES)], marker="o", linewidth=2)
+             for _, each in names]  # fmt: skip
+    labels = [drawable(short_label(text)) for text, _ in names]
+    legend = axes.legend(marks, labels, loc="lower left", bbox_to_anchor=(0, 1), frameon=False,
+                         borderaxespad=0, handlelength=1.4, labelspacing=0.25)  # fmt: skip
+    for text in legend.get_texts():
+        text.set(color=INK, **font(10))
+
+
+def _differences(found: Evaluation) -> Plot | None:
+    """Differences to the baseline around 0, of figures between 0 and 1."""
+    numbers = {run.name: place for place, run in enumerate(found.runs)}
+    often = Counter(name for _, name in {(one.scorer, one.metric) for one in found.comparisons})
+    dots = []
+    for one in found.comparisons:
+        figure = one.difference.figure
+        if figure.value is None or any(abs(end or 0) > 1 for end in (figure.low, figure.high)):
+            continue
+        alone = one.scorer is None or often[one.metric] == 1
+        line = one.metric if alone else f"{one.scorer}: {one.metric}"
+        dots.append(_Dot(_label(line), numbers[one.second], figure.value, figure.low, figure.high))
+    if not dots:
+        return None
+    lines = list(dict.fromkeys(dot.line for dot in dots))[:LINES]
+    used = sorted({dot.series for dot in dots})
+    gap = 0.62 / len(used)
+
+    def paint(axes: Axes) -> None:
+        axes.axvline(0, color=MUTED, linewidth=1)
+        for dot in dots:
+            if dot.line in lines:
+                place = lines.index(dot.line) + (used.index(dot.series) - (len(used) - 1) / 2) * gap
+                _mark(axes, dot, place, SERIES[dot.series % len(SERIES)], 1)
+        lying(axes, lines)
+        for tick in axes.get_xticklabels():
+            tick.set(**font(10))
+        axes.set_xlabel("difference to the baseline, with 95 % interval", color=MUTED, **font(10))
+        _legend(axes, [(found.runs[each].name, each) for each in used])
+
+    said = "; ".join(f"{dot.line} {dot.value:+.3f}" for dot in dots[:5])
+    height = 62 + (8 + 11 * len(used)) * len(lines) + 17 * len(used)
+    return draw_plot(f"Differences to the baseline: {said}", paint, height)
+
+
+def _passes(runs: Sequence[Run]) -> Plot | None:
+    """pass@k as a line, pass^k as a broken one."""
+    curves = []
+    for place, run in enumerate(runs):
+        for start in ("pass@", "pass^"):
+            points = [
+                (int(one.name.removeprefix(start)), 100 * one.value)
+                for one in run.passes
+                if one.name.startswith(start) and one.value is not None
+            ]
+            if points:
+                curves.append((place, start, points))
+    most = max((k for _, _, points in curves for k, _ in points), default=1)
+    if most < 2:
+        return None
+
+    def paint(axes: Axes) -> None:
+        for place, start, points in curves:
+            xs, ys = zip(*points, strict=True)
+            style = "-" if start == "pass@" else "--"
+            axes.plot(xs, ys, style, color=SERIES[place % len(SERIES)], marker="o", markersize=5)
+        ks = sorted({k for _, _, points in curves for k, _ in points})
+        if most > 8:
+            axes.set_xscale("log", base=2)
+            axes.minorticks_off()
+        axes.set_xticks(ks, [str(k) for k in ks], **font(10))
+        axes.set_yticks([0, 25, 50, 75, 100], ["0 %", "25 %", "50 %", "75 %", "100 %"], **font(10))
+        axes.set_ylim(-4, 104)
+        axes.grid(axis="y", color=GRID, linewidth=0.8)
+        axes.set_xlabel("k: pass@k as a line, pass^k broken", color=MUTED, **font(10))
+        if len(runs) > 1:
+            _legend(axes, [(runs[each].name, each) for each in dict.fromkeys(c[0] for c in curves)])
+
+    said = "; ".join(
+        f"{_label(runs[place].name)} {start}{points[-1][0]} {points[-1][1]:.1f} %"
+        for place, start, points in curves[:6]
+    )
+    more = 17 * len(runs) if len(runs) > 1 else 0
+    return draw_plot(f"Several attempts: {said}", paint, height=230 + more)
+
+
+def _errors(runs: Sequence[Run]) -> Plot | None:
+    """Errors an episode, by type."""
+    names = dict.fromkeys(one.name for run in runs for one in run.errors)
+    if len(runs) == 1:
+        rows = [Bar(_label(one.name), one.count, remark=percent(one.count, runs[0].results))
+                for one in runs[0].errors]  # fmt: skip
+        return bar_plot("Errors by type", rows, "results that are errors")
+    return _grouped(
+        "Errors an episode, by type",
+        list(names),
+        runs,
+        lambda run, kind: sum(one.count for one in run.errors if one.name == kind),
+        "errors an episode",
+    )
+
+
+def _tools(runs: Sequence[Run]) -> Plot | None:
+    """Calls of tools."""
+    if len(runs) == 1:
+        rows = [
+            Bar(_label(tool.name), tool.calls, tool.errors,
+                f"{percent(tool.errors, tool.results)} errors" if tool.results else "")
+            for tool in runs[0].tools
+        ]  # fmt: skip
+        return bar_plot("Calls by tool; the dark part are errors", rows, "calls", part="errors")
+    calls: dict[str | None, int] = {}
+    for run in runs:
+        for tool in run.tools:
+            calls[tool.name] = calls.get(tool.name, 0) + tool.calls
+    names = sorted(calls, key=lambda one: (-calls[one], one is None, one or ""))
+    return _grouped(
+        "Calls an episode, by tool",
+        names,
+        runs,
+        lambda run, kind: sum(tool.calls for tool in run.tools if tool.name == kind),
+        "calls an episode",
+    )
+
+
+def _grouped(
+    title: str,
+    names: Sequence[str | None],
+    runs: Sequence[Run],
+    count: Callable[[Run, str | None], int],
+    unit: str,
+) -> Plot | None:
+    """A bar for each run at each name."""
+    shown = list(names)[:12]
+    values = [[count(run, kind) / max(run.episodes, 1) for kind in shown] for run in runs]
+    if not any(any(row) for row in values):
+        return None
+    thick = 0.8 / len(runs)
+
+    def paint(axes: Axes) -> None:
+        most = max(max(row) for row in values)
+        for index, row in enumerate(values):
+            places = [place + (index - (len(runs) - 1) / 2) * thick for place in range(len(shown))]
+            axes.barh(places, row, height=0.9 * thick, color=SERIES[index % len(SERIES)])
+            for place, value in zip(places, row, strict=True):
+                words = f" {short_number(round(value, 2))}"
+                axes.text(value, place, words, va="center", color=MUTED, **font(8))
+        lying(axes, [_label(kind) for kind in shown])
+        axes.set_xlim(0, most * 1.18)
+        for tick in axes.get_xticklabels():
+            tick.set(**font(10))
+        axes.set_xlabel(unit, color=MUTED, **font(10))
+        _legend(axes, [(run.name, index) for index, run in enumerate(runs)])
+
+    said = "; ".join(
+        f"{_label(kind)} " + ", ".join(f"{row[place]:.2f}" for row in values)
+        for place, kind in enumerate(shown[:5])
+    )
+    height = 62 + (8 + 12 * len(runs)) * len(shown) + 17 * len(runs)
+    return draw_plot(f"{title}: {said}", paint, height)

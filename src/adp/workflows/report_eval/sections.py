@@ -1,0 +1,370 @@
+"""What a report about evaluations says, section by section, before it becomes HTML or Markdown.
+
+Cells are plain text; names in them come from data, and each writer escapes them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from adp.eval.scorer import Figure
+from adp.workflows.report_data.layout import Code, Section, Table, Tile, table
+from adp.workflows.report_data.words import (
+    MISSING,
+    cut_middle,
+    name,
+    number,
+    of_all,
+    percent,
+    short_number,
+)
+from adp.workflows.report_eval.cells import (
+    RUN,
+    mean_of,
+    name_list,
+    number_and_ends,
+    p_value,
+    per,
+    percent_ends,
+    plain_number,
+    run_cell,
+    run_table,
+    signed,
+    signed_ends,
+    span,
+    total_of,
+)
+from adp.workflows.report_eval.model import Comparison, Evaluation, Run
+
+BROKEN = (
+    "What broke is no fault of the agent's: no answer could be had from the model, or the code of "
+    "an environment or a policy raised. It counts in no figure above."
+)
+
+
+def tiles(found: Evaluation) -> tuple[Tile, ...]:
+    """The headline numbers: those of the last run, when there are several."""
+    if not found.runs:
+        return (Tile("0", "runs"),)
+    runs = found.runs
+    made = [Tile(number(len(runs)), "runs")] if len(runs) > 1 else []
+    made.append(Tile(number(max(run.tasks for run in runs)), "tasks", _attempts_remark(runs)))
+    made.append(Tile(number(sum(run.episodes for run in runs)), "episodes"))
+    if len(runs) == 1:
+        figure = runs[0].success
+        made.append(Tile(percent(figure.value), "success", percent_ends(figure)))
+    else:
+        known = [run.success.value for run in runs if run.success.value is not None]
+        ends = f"{100 * min(known):.0f}{MISSING}{100 * max(known):.0f}\u00a0%" if known else MISSING
+        made.append(Tile(ends, "success", "lowest and highest run"))
+    for what, value in (("unscored", "unscored"), ("broken", "broken")):
+        count = sum(getattr(run.outcomes, value) for run in runs)
+        made.append(Tile(number(count), what, "in no figure"))
+    written = [run.costs.tokens_out.total for run in runs if run.costs.tokens_out.total is not None]
+    if written:
+        made.append(Tile(short_number(sum(written)), "tokens written"))
+    return tuple(made)
+
+
+def _attempts_remark(runs: Sequence[Run]) -> str:
+    spans = [run.attempts for run in runs if run.attempts is not None]
+    if not spans:
+        return ""
+    few, most = min(low for low, _ in spans), max(high for _, high in spans)
+    return f"{few} attempts each" if few == most else f"{few} to {most} attempts each"
+
+
+def sections(found: Evaluation) -> list[Section]:
+    """The sections of a report, those without content left out."""
+    made = [
+        _success(found),
+        _comparisons(found),
+        _scores(found),
+        _passes(found),
+        _groups(found),
+        _errors(found),
+        _broken(found),
+        _tools(found),
+        _costs(found),
+        _runs(found),
+        _examples(found),
+    ]
+    return [one for one in made if one.lines or one.plots or one.tables or one.code]
+
+
+def _success(found: Evaluation) -> Section:
+    if not found.runs:
+        return Section("success", "Success", ("There are no episodes.",))
+    rates, ends = [], []
+    for run in found.runs:
+        kinds, figure = run.outcomes, run.success
+        rates.append(
+            (run_cell(run), percent(figure.value), percent_ends(figure), number(figure.count),
+             number(figure.tasks), figure.method or MISSING)
+        )  # fmt: skip
+        ends.append(
+            (run_cell(run), number(run.episodes), number(kinds.solved), number(kinds.failed),
+             number(kinds.unscored), number(kinds.broken), number(kinds.truncated))
+        )  # fmt: skip
+    heads = ["run", "#success", "#95 % interval", "#scored", "#tasks", "interval by"]
+    tables = [table("Success", heads, rates)]
+    heads = ["run", "#episodes", "#solved", "#failed", "#unscored", "#broken", "#cut by a limit"]
+    tables.append(table("How episodes ended", heads, ends))
+    rewarded = [run for run in found.runs if run.reward.value is not None]
+    if any(run.reward.value != run.success.value for run in rewarded):
+        heads = ["run", "#mean reward", "#95 % interval", "#scored"]
+        values = [
+            (run_cell(run), *number_and_ends(run.reward), number(run.reward.count))
+            for run in rewarded
+        ]
+        tables.append(table("Reward", heads, values))
+    lines = [
+        "Attempts at one task are not independent, so intervals are clustered by task where tasks "
+        "have several attempts; with one attempt each they are those of Wilson. Unscored and "
+        "broken episodes count for nothing."
+    ]
+    if found.left_out:
+        lines.append(f"{number(found.left_out)} more runs are left out.")
+    return Section("success", "Success", tuple(lines), ("success",), tuple(tables))
+
+
+def _comparisons(found: Evaluation) -> Section:
+    if not found.comparisons:
+        return Section("comparison", "Comparison")
+    heads = ["figure", "run", "#baseline", "#the run", "#difference", "#95 % interval",
+             "#tasks", "#higher / lower / equal", "#p (permutation)", "#p (sign)"]  # fmt: skip
+    shown = [one for one in found.comparisons if one.difference.figure.value is not None]
+    order = {_metric(one): place for place, one in reversed(list(enumerate(shown)))}
+    rows = []
+    for one in sorted(shown, key=lambda each: order[_metric(each)]):
+        figure, by = one.difference.figure, one.difference
+        rows.append(
+            (_metric(one), cut_middle(name(one.second), RUN),
+             plain_number(by.first), plain_number(by.second),
+             signed(figure.value), signed_ends(figure), number(figure.tasks),
+             f"{by.better:,} / {by.worse:,} / {by.equal:,}",
+             p_value(by.p_permutation), p_value(by.p_sign))
+        )  # fmt: skip
+    lines = (
+        "Each run minus the baseline, the first run in the tables, over the tasks that both have "
+        "scores for; each task counts alike. Higher and lower count tasks. An interval without 0 "
+        "is a difference that the choice of tasks does not explain; with many figures, some lie "
+        "there by chance.",
+        *_not_common(found.comparisons),
+    )
+    drawn = ("differences",) if rows else ()
+    made = (run_table(found, "Paired differences", heads, rows),) if rows else ()
+    return Section("comparison", "Comparison", lines, drawn, made)
+
+
+def _not_common(comparisons: Sequence[Comparison]) -> Iterator[str]:
+    success = [one for one in comparisons if one.metric == "success" and one.scorer is None]
+    only = sum(one.difference.only_first + one.difference.only_second for one in success)
+    if only:
+        yield f"{number(only)} tasks are scored in one of two runs only; they are left out."
+
+
+def _metric(one: Comparison) -> str:
+    return name(one.metric if one.scorer is None else f"{one.scorer}: {one.metric}")
+
+
+def _scores(found: Evaluation) -> Section:
+    keys = {(one.name, one.settings_hash): one.label for run in found.runs for one in run.scorers}
+    tables, missing = [], []
+    for key, label in keys.items():
+        rows = []
+        for run in found.runs:
+            for scorer in run.scorers:
+                if (scorer.name, scorer.settings_hash) == key:
+                    rows += [_figure_row(run, figure) for figure in scorer.figures]
+                    missing += [
+                        (name(label), run_cell(run), name(one.name, 300), number(one.count))
+                        for one in scorer.unscored
+                    ]
+        order = {row[0]: place for place, row in reversed(list(enumerate(rows)))}
+        rows.sort(key=lambda row: order[row[0]])
+        heads = ["figure", "run", "#value", "#95 % interval", "#scored", "#tasks", "#unscored",
+                 "#broken", "interval by", "note"]  # fmt: skip
+        tables.append(run_table(found, name(label, 300), heads, rows))
+    if missing:
+        heads = ["scorer", "run", "reason", "#scores"]
+        tables.append(run_table(found, "Why scores are missing", heads, missing))
+    if not tables:
+        return Section("scores", "Scores")
+    line = "What is unscored has a reason, and is never 0. Broken episodes are among the unscored."
+    return Section("scores", "Scores", (line,), ("scores",), tuple(tables))
+
+
+def _figure_row(run: Run, figure: Figure) -> tuple[str, ...]:
+    return (
+        name(figure.name),
+        run_cell(run),
+        *number_and_ends(figure),
+        number(figure.count),
+        number(figure.tasks),
+        number(figure.unscored),
+        number(figure.infrastructure),
+        figure.method or MISSING,
+        name(figure.reason, 300) if figure.reason else MISSING,
+    )
+
+
+def _passes(found: Evaluation) -> Section:
+    many = [run for run in found.runs if run.attempts is not None and run.attempts[1] > 1]
+    if not many or all(run.success.value is None for run in many):
+        return Section("passes", "Several attempts")
+    heads = ["run", "#k", "#pass@k", "#95 % interval", "#pass^k", "#95 % interval", "note"]
+    rows = []
+    for run in many:
+        figures = {figure.name: figure for figure in run.passes}
+        for one in run.passes:
+            if one.name.startswith("pass@"):
+                both = (one, figures.get(one.name.replace("@", "^"), one))
+                cells = [
+                    cell for each in both for cell in (percent(each.value), percent_ends(each))
+                ]
+                note = name(one.reason, 300) if one.reason else MISSING
+                rows.append((run_cell(run), one.name.removeprefix("pass@"), *cells, note))
+    line = (
+        "pass@k: at least one of k attempts at a task succeeds. pass^k: all of k attempts do. Both "
+        "are unbiased estimates from all scored attempts; with fewer than k they are undefined."
+    )
+    return Section(
+        "passes",
+        "Several attempts",
+        (line,),
+        ("passes",),
+        (run_table(found, "By task", heads, rows),),
+    )
+
+
+def _groups(found: Evaluation) -> Section:
+    tables, drawn = [], []
+    for by in dict.fromkeys(group.by for run in found.runs for group in run.groups):
+        names = {group.name for run in found.runs for group in run.groups if group.by == by}
+        if len(names) < 2:
+            continue
+        rows = [
+            (name(group.name), run_cell(run), percent(group.success.value),
+             percent_ends(group.success), number(group.success.count),
+             number(group.success.tasks), number(group.success.unscored))
+            for label in sorted(names, key=lambda one: (one is None, one or ""))
+            for run in found.runs
+            for group in run.groups
+            if group.by == by and group.name == label
+        ]  # fmt: skip
+        heads = [by, "run", "#success", "#95 % interval", "#scored", "#tasks", "#unscored"]
+        tables.append(run_table(found, f"By {by}", heads, rows))
+        drawn.append(f"by {by}")
+    return Section("groups", "Parts of the tasks", (), tuple(drawn), tuple(tables))
+
+
+def _errors(found: Evaluation) -> Section:
+    rows, stops = [], []
+    for run in found.runs:
+        for one in run.errors:
+            share = percent(one.count, run.results)
+            each = f"{one.count / max(run.episodes, 1):.2f}"
+            rows.append((run_cell(run), name(one.name), number(one.count), share, each))
+        for stop in run.outcomes.stops:
+            share = percent(stop.count, run.episodes - run.outcomes.broken)
+            stops.append((run_cell(run), name(stop.name), number(stop.count), share))
+    tables = []
+    if rows:
+        heads = ["run", "error", "#results", "#share", "#an episode"]
+        tables.append(run_table(found, "Errors that the agent met", heads, rows))
+    if stops:
+        heads = ["run", "reason", "#episodes", "#share"]
+        tables.append(run_table(found, "Why episodes ended", heads, stops))
+    lines = [f"{of_all(run.wrong, run.results)} results are errors." for run in found.runs]
+    lines = lines if len(lines) == 1 and found.runs[0].results else []
+    return Section("errors", "Errors", tuple(lines), ("errors",) if rows else (), tuple(tables))
+
+
+def _broken(found: Evaluation) -> Section:
+    rows = [
+        (run_cell(run), name(one.name), number(one.count), percent(one.count, run.episodes))
+        for run in found.runs
+        for one in run.outcomes.kinds
+    ]
+    if not rows:
+        return Section("broken", "What broke")
+    heads = ["run", "what", "#episodes", "#share of all"]
+    return Section(
+        "broken", "What broke", (BROKEN,), (), (run_table(found, "By kind", heads, rows),)
+    )
+
+
+def _tools(found: Evaluation) -> Section:
+    rows = [
+        (run_cell(run), name(tool.name), number(tool.calls),
+         f"{tool.calls / max(run.episodes, 1):.2f}", percent(tool.errors, tool.results),
+         of_all(tool.results, tool.calls), number(tool.episodes), number(tool.solved_calls))
+        for run in found.runs
+        for tool in run.tools
+    ]  # fmt: skip
+    if not rows:
+        return Section("tools", "Tools", ("No tool was called.",) if found.runs else ())
+    heads = ["run", "tool", "#calls", "#an episode", "#errors", "#calls that say it",
+             "#episodes", "#calls in solved episodes"]  # fmt: skip
+    return Section(
+        "tools", "Tools", (), ("tools",), (run_table(found, "Use of tools", heads, rows),)
+    )
+
+
+def _costs(found: Evaluation) -> Section:
+    heads = ["run", "#turns", "#calls", "#seconds", "#tokens in", "#of these cached",
+             "#tokens out", "#US dollars", "recorded by"]  # fmt: skip
+    each, whole = [], []
+    for run in found.runs:
+        costs = run.costs
+        sums = [costs.turns, costs.calls, costs.seconds, costs.tokens_in, costs.tokens_cached,
+                costs.tokens_out, costs.cost]  # fmt: skip
+        recorded = f"tokens {of_all(costs.tokens_out.recorded, costs.tokens_out.of)}"
+        each.append((run_cell(run), *map(mean_of, sums), recorded))
+        solved = run.outcomes.solved
+        whole.append(
+            (run_cell(run), *(total_of(one) for one in sums[3:]), per(costs.tokens_out, solved),
+             per(costs.cost, solved))
+        )  # fmt: skip
+    heads_whole = ["run", "#tokens in", "#of these cached", "#tokens out", "#US dollars",
+                   "#tokens out a success", "#US dollars a success"]  # fmt: skip
+    if not found.runs:
+        return Section("costs", "Costs")
+    line = (
+        "Means are over the episodes that record a number; nothing is estimated. Costs of a "
+        "success are those of all episodes over the number that succeeded."
+    )
+    tables = (table("An episode", heads, each), table("In all", heads_whole, whole))
+    return Section("costs", "Costs", (line,), (), tables)
+
+
+def _runs(found: Evaluation) -> Section:
+    heads = ["run", "store", "policy", "models", "environments", "data sets", "splits", "#tasks",
+             "#attempts", "#seeds", "#episodes", "made with"]  # fmt: skip
+    rows = [
+        (run_cell(run), name(run.store) + (" (growing)" if run.growing else ""),
+         name(run.agent), name_list(run.models), name_list(run.environments),
+         name_list(run.datasets),
+         name_list(run.splits), number(run.tasks), span(run.attempts), number(run.seeds),
+         number(run.episodes),
+         ", ".join(f"{key} {value}" for key, value in run.versions.items()) or MISSING)
+        for run in found.runs
+    ]  # fmt: skip
+    if not rows:
+        return Section("runs", "Runs")
+    return Section("runs", "Runs", (), (), (table("How they were made", heads, rows),))
+
+
+def _examples(found: Evaluation) -> Section:
+    code = [
+        Code(f"{name(run.name, 60)}: {name(one.trajectory_id, 300)}", one.why,
+             one.text + ("\n…" if one.cut else ""))
+        for run in found.runs
+        for one in run.failures
+    ]  # fmt: skip
+    line = "The first failures of each reason why episodes ended; long texts are cut."
+    return Section("failures", "Failures", (line,) if code else (), code=tuple(code))
+
+
+__all__ = ["Table", "sections", "tiles"]

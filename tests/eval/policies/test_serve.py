@@ -1,0 +1,101 @@
+"""Episodes against ``transformers serve`` with a small model that was trained to call a tool."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+
+import pytest
+
+pytest.importorskip("torch", reason="needs the train extra")
+for package in ("fastapi", "openai", "uvicorn"):
+    pytest.importorskip(package, reason="needs transformers[serving]")
+
+from adp.eval.policies.openai import OpenAIPolicy, OpenAISettings  # noqa: E402
+from adp.eval.rollout.actor import Alone  # noqa: E402
+from adp.eval.rollout.episode import run_episode  # noqa: E402
+from adp.eval.rollout.limits import Limits  # noqa: E402
+from adp.eval.rollout.recorder import About  # noqa: E402
+from tests.eval.policies.small_agent import BROKEN, TASKS, Sums, write_agent  # noqa: E402
+
+pytestmark = [pytest.mark.slow, pytest.mark.train]
+
+PATIENCE = 120
+_START = "from transformers.cli.transformers import main; main()"
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory):
+    """URL and model of a server on this machine."""
+    import torch
+
+    torch.set_num_threads(1)
+    folder = write_agent(tmp_path_factory.mktemp("agent"))
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    cache = tmp_path_factory.mktemp("cache")
+    given = {"HF_HUB_CACHE": str(cache), "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"}
+    options = [str(folder), "--host", "127.0.0.1", "--port", str(port), "--device", "cpu"]
+    with (cache / "log").open("wb") as log:
+        process = subprocess.Popen(
+            [sys.executable, "-c", _START, "serve", *options],
+            env={**os.environ, **given},
+            stdout=log,
+            stderr=log,
+        )
+    try:
+        _wait(f"http://127.0.0.1:{port}/health", process, cache / "log")
+        yield f"http://127.0.0.1:{port}/v1", str(folder)
+    finally:
+        process.terminate()
+        process.wait(30)
+
+
+def _wait(url, process, log):
+    end = time.monotonic() + PATIENCE
+    while time.monotonic() < end and process.poll() is None:
+        try:
+            with urllib.request.urlopen(url, timeout=5):
+                return
+        except OSError:
+            time.sleep(0.2)
+    raise AssertionError(f"the server did not start: {log.read_text()[-2000:]}")
+
+
+def play(served, task, **settings):
+    url, model = served
+    given = {"base_url": url, "model": model, "max_tokens": 64, "first_wait": 0.01, "retries": 20}
+    policy = OpenAIPolicy(OpenAISettings.model_validate(given | settings))
+    about = About(dataset="sums", task=task, timed=False)
+
+    async def run():
+        try:
+            return await run_episode(about, Sums(), Alone(policy), Limits(max_turns=3))
+        finally:
+            await policy.close()
+
+    return asyncio.run(run())
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_served_model_calls_the_tool_and_answers(served, stream):
+    found = play(served, TASKS[0], stream=stream)
+    assert (found.error_message, found.success, found.final_answer) == (None, True, "42")
+    calling, answering = found.steps[2:]
+    assert (calling.calls[0].name, calling.calls[0].arguments) == ("add", '{"a": 17, "b": 25}')
+    assert [calling.stop_reason, answering.stop_reason] == ["tool_calls", "stop"]
+    assert calling.tokens_out > 0
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_call_that_is_no_json_is_a_format_error_of_the_model(served, stream):
+    found = play(served, BROKEN, stream=stream)
+    assert found.error_type is None
+    assert found.steps[2].observations[0].error_type == "parsing"
+    assert found.steps[2].observations[0].call_id is None

@@ -1,0 +1,115 @@
+"""What is well formed in three styles."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from adp.eval.policies.scripted import Scripted
+from adp.eval.rollout.actor import Alone
+from adp.eval.rollout.episode import run_episode
+from adp.eval.scorer import Item
+from adp.eval.scorers.format import et_agent_fault
+from adp.eval.turns import Call, Turn
+from tests.eval.rollout.test_episode import ABOUT, Adder
+from tests.eval.scorers.runs import call, figures, reasons, run, scorer, tools, turn, values
+
+
+def test_a_rollout_with_a_malformed_turn_and_arguments_that_are_no_json():
+    script = [
+        Turn(text="{broken", malformed="no JSON"),
+        Turn(calls=(Call("add", "{"),)),
+        Turn(calls=(Call("add", '{"a": 2, "b": 3}'),)),
+        Turn(text="5"),
+    ]
+    trajectory = asyncio.run(run_episode(ABOUT, Adder(), Alone(Scripted(script))))
+    first, second = scorer("format").score(Item(trajectory))
+    assert (first.value, second.value) == (0.0, 0.5)
+    assert [fault["fault"] for fault in first.evidence["faults"]] == [
+        "malformed: no JSON",
+        "the arguments of add are no JSON object",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("step", "value"),
+    [
+        (turn(text="four"), 1),
+        (turn(call("f", {"a": 1}), text="so"), 1),
+        (turn(text='<tool_call>{"name": "f"}'), 0),
+        (turn(text="[TOOL_CALLS] f"), 0),
+        (turn(call("f", {}, origin="parsed_from_text"), text="<tool_call>...", prose=""), 1),
+        (turn(call("f", {}, origin="parsed_from_text"), text="x", prose="<tool_call>{"), 0),
+        (turn(call("python", "1 +", kind="code")), 1),
+        (turn(extra='{"malformed": null}', text="four"), 1),
+    ],
+)
+def test_turns_as_data(step, value):
+    assert values(scorer("format").score(run(step)))["format_correct"] == value
+
+
+def test_shares_of_turns_over_all_runs():
+    good, bad = run(turn(text="a")), run(turn(text="<tool_call>"), turn(text="a"), turn(text="b"))
+    found = figures(scorer("format"), good, bad)
+    assert found["format_correct"].value == 0.5
+    assert found["turns_correct"].value == pytest.approx((1 + 2 / 3) / 2)
+    assert found["turns_correct:turns"].value == pytest.approx(3 / 4)
+
+
+BLOCK = '[TOOL_CALL]{"name": "f", "parameters": {}}[/TOOL_CALL]'
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        (BLOCK, 1),
+        (f"I'll help. {BLOCK} {BLOCK}", 1),
+        ("no call", 0),
+        (BLOCK.replace('"f"', '"g"'), 0),
+        (BLOCK.replace("[/TOOL_CALL]", ""), 0),
+        (BLOCK.replace('"parameters"', '"arguments"'), 0),
+        (BLOCK.replace("{}", "{"), 0),
+        (f"{BLOCK}[TOOL_CALL]", 0),
+    ],
+)
+def test_the_playgrounds_tags(text, value):
+    item = run(turn(text=text), tools=tools(f={}))
+    found = scorer("format:style=playground").score(item)
+    assert values(found)["format_correct"] == value
+    assert reasons(found)["turns_correct"] == "playground looks at whole runs"
+
+
+GOOD = (
+    "<think>a</think><search>q</search><result>r</result><think>b</think>"
+    "<answer>\\boxed{4}</answer>"
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        (GOOD, None),
+        (GOOD.replace("<think>b</think>", ""), None),
+        (GOOD.replace("<think>b", "b"), "1 <think> and 2 </think>"),
+        (GOOD.replace("think", "thought"), "0 <think> and 0 </think>"),
+        (GOOD + "<answer></answer>", "there is not exactly one <answer>"),
+        (GOOD.replace("</search>", ""), "a <search> has no </search>"),
+        (GOOD.replace("<result>r</result>", ""), "a <search> has no <result>"),
+        (GOOD.replace("search", "python").replace("</result>", ""), "a <python> has no </result>"),
+        (GOOD.replace("\\boxed{4}", "4"), "the answer holds no \\boxed{}"),
+    ],
+)
+def test_et_agents_tags(text, fault):
+    assert et_agent_fault(text) == fault
+
+
+def test_et_agents_tags_over_several_steps():
+    first = turn(call("search", {}, "r"), text="<think>a</think><search>q</search>")
+    last = turn(text="<think>b</think><answer>\\boxed{4}</answer>")
+    item = run(first, last)
+    assert values(scorer("format:style=et_agent").score(item))["format_correct"] == 1.0
+
+
+def test_no_turn_is_unscored():
+    assert set(reasons(scorer("format").score(run())).values()) == {"the agent made no turn"}

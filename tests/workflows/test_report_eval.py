@@ -1,0 +1,154 @@
+"""The report of evaluations: its numbers are those of the trajectories and the scores."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from markdown_it import MarkdownIt
+
+import adp
+from adp.eval.metrics import wilson
+from adp.workflows.report_eval import EvaluationOptions, evaluation, html_report, markdown_report
+from adp_schema.builder import RowBuilder
+from adp_schema.errors import UsageError
+from adp_schema.store import Store
+from tests.core.test_composition import EXAMPLES
+from tests.eval.scoring.conftest import small_scorers  # noqa: F401
+from tests.eval.scoring.small import grown, run
+from tests.stores import write_store
+from tests.workflows.eval_stores import hostile_rollouts, hostile_scores, rollouts
+from tests.workflows.test_report_data import ALLOWED, Page
+
+pytestmark = pytest.mark.usefixtures("small_scorers")
+
+
+@pytest.fixture
+def two(tmp_path):
+    return [rollouts(tmp_path / "base", "base", 0.3), rollouts(tmp_path / "tuned", "tuned", 0.8)]
+
+
+def test_numbers_are_those_of_the_trajectories(two):
+    (found,) = evaluation(two[:1]).runs
+    rows = two[0].query("SELECT * FROM trajectories").to_pylist()
+    solved = sum(row["success"] is True for row in rows)
+    outcomes = found.outcomes
+    assert (outcomes.solved, outcomes.failed) == (solved, 18 - solved)
+    assert (outcomes.broken, outcomes.unscored, outcomes.truncated) == (1, 0, 18 - solved)
+    assert [(one.name, one.count) for one in outcomes.kinds] == [("infrastructure: http_500", 1)]
+    assert found.success.value == solved / 18
+    assert (found.success.count, found.success.tasks, found.success.infrastructure) == (18, 6, 1)
+    assert (found.tasks, found.attempts, found.seeds, found.episodes) == (6, (3, 4), 18, 19)
+    assert found.costs.tokens_out.total == 6 * (10 + 11 + 12)
+    assert (found.costs.tokens_out.recorded, found.costs.turns.of) == (18, 19)
+    lookups = next(tool for tool in found.tools if tool.name == "lookup")
+    assert (lookups.calls, lookups.errors, lookups.solved_calls) == (18 - solved, 18 - solved, 0)
+    assert [(one.name, one.count) for one in found.errors] == [("execution", 18 - solved)]
+    levels = {one.name: one for one in found.groups if one.by == "difficulty"}
+    assert levels["easy"].success.count == levels["hard"].success.count == 9
+    assert len(found.failures) == 3
+    assert "no such key" in found.failures[0].text
+
+
+def test_scores_are_added_up_for_each_policy_of_a_store(tmp_path):
+    first = [run("a", agent_name="one"), run("b", agent_name="one", success=False)]
+    second = [run("a", 1, agent_name="two", final_answer="9"), run("c", agent_name=None)]
+    store = grown(tmp_path / "mixed", *first, *second)
+    from adp.eval.scoring import score_store
+    from tests.eval.scoring.small import chosen
+
+    score_store(store, [chosen()])
+    runs = {each.name: each for each in evaluation([Store.open(store.root)]).runs}
+    assert sorted(runs) == ["mixed", "one", "two"]
+    figures = {name: {one.name: one for one in each.scorers[0].figures}
+               for name, each in runs.items()}  # fmt: skip
+    assert figures["one"]["success"].value == 0.5
+    assert (figures["two"]["right"].value, figures["two"]["right"].count) == (0.0, 1)
+    assert (runs["one"].success.low, runs["one"].success.high) == wilson(1, 2)
+    assert [tool.calls for tool in runs["two"].tools] == [1]
+    assert runs["mixed"].agent is None
+
+
+def test_runs_are_compared_over_the_tasks_that_both_did(two):
+    found = evaluation(two)
+    (success,) = [one for one in found.comparisons if one.scorer is None]
+    assert (success.first, success.second) == ("base", "tuned")
+    assert success.difference.figure.tasks == 6
+    means = [
+        store.query(
+            "SELECT avg(m) AS m FROM (SELECT avg(success::INT) AS m FROM trajectories "
+            "WHERE success IS NOT NULL GROUP BY task_id)"
+        ).to_pylist()[0]["m"]
+        for store in two
+    ]
+    assert success.difference.figure.value == pytest.approx(means[1] - means[0])
+    # What a scorer says as the trajectories say it is not said twice.
+    assert {one.metric for one in found.comparisons if one.scorer} == {"calls", "right"}
+    turned = evaluation(two, EvaluationOptions(baseline="tuned"))
+    assert turned.comparisons[0].difference.figure.value == pytest.approx(means[0] - means[1])
+    with pytest.raises(UsageError, match="did you mean base"):
+        evaluation(two, EvaluationOptions(baseline="bass"))
+
+
+def test_a_few_tasks_that_lost_an_attempt_do_not_make_pass_at_k_undefined(tmp_path):
+    whole = [run(f"t{n}", a, success=a > 0) for n in range(3) for a in range(2)]
+    runs = [*whole, run("t0", 2), run("t3"), run("t3", 1, success=None)]
+    (found,) = evaluation([grown(tmp_path / "uneven", *runs)]).runs
+    values = {one.name: one for one in found.passes}
+    assert values["pass@2"].value == 1.0
+    assert "without 1 task" in values["pass@2"].reason
+    assert "pass@3" not in values
+
+
+def test_names_of_runs_differ(tmp_path):
+    stores = [rollouts(tmp_path / name / "rollouts", "same", 0.5) for name in "ab"]
+    names = [one.name for one in evaluation([*stores, rollouts(tmp_path / "c", "same", 0.5)]).runs]
+    assert names == ["same (rollouts)", "same (rollouts) #2", "same (c)"]
+
+
+def test_without_scores_and_without_rollouts(tmp_path):
+    empty = write_store(tmp_path / "empty", RowBuilder())
+    assert evaluation([empty]).runs == ()
+    assert "There are no episodes" in markdown_report(evaluation([empty]))
+    converted = adp.convert([str(EXAMPLES)], tmp_path / "converted")
+    found = evaluation([converted])
+    assert sum(one.episodes for one in found.runs) == 10
+    for text in (html_report(found), markdown_report(found)):
+        assert "Success" in text
+
+
+def test_json_holds_the_numbers(two):
+    plain = json.loads(json.dumps(evaluation(two).plain(), allow_nan=False))
+    assert plain["runs"][0]["success"]["count"] == 18
+    assert plain["comparisons"][0]["difference"]["figure"]["tasks"] == 6
+
+
+def test_a_folder_of_scores_for_each_store(two, tmp_path):
+    with pytest.raises(UsageError, match="once for each store"):
+        evaluation(two, EvaluationOptions(scores=("x",)))
+    none = evaluation(two, EvaluationOptions(scores=(str(tmp_path / "no"), str(tmp_path / "no"))))
+    assert all(one.scorers == () for one in none.runs)
+
+
+def test_the_same_numbers_make_the_same_page(two):
+    text = html_report(evaluation(two))
+    assert text == html_report(evaluation([Store.open(one.root) for one in two]))
+    for words in ("Several attempts", "What broke", "http_500", "Paired differences", "tuned",
+                  "Differences to the baseline", "Success by difficulty", "Errors an episode",
+                  "Calls an episode"):  # fmt: skip
+        assert words in text
+
+
+def test_nothing_in_the_data_changes_the_page(tmp_path):
+    store = hostile_scores(hostile_rollouts(tmp_path / "hostile"))
+    found = evaluation([Store.open(store.root)])
+    page = Page(html_report(found))
+    assert "script" not in page.elements
+    assert page.attributes <= ALLOWED
+    for address in page.addresses:
+        assert address.startswith(("data:", "#")), address[:80]
+    shown = " ".join(page.words)
+    assert "<script>document.title='taken'</script>" in shown
+    made = MarkdownIt("commonmark").enable("table").render(markdown_report(found))
+    written = Page(made)
+    assert not {"script", "img", "a", "svg"} & set(written.elements)
