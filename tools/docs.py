@@ -32,6 +32,7 @@ from adp_schema.tables import ENUMS, SCHEMA_VERSION, TABLES, Table
 from adp_schema.views import STORE_COLUMN, VIEWS, View
 from tools import format_pages
 from tools.check_page import checks_page
+from tools.environments_page import environments_page, policies_page
 from tools.loss_page import losses_page
 from tools.markdown import NOTE, cell
 from tools.ops_page import ops_page, recipe_schema
@@ -252,6 +253,13 @@ def help_of(words: list[str]) -> str:
     return "\n".join(line.rstrip() for line in out.getvalue().strip().splitlines())
 
 
+def suite_schema() -> str:
+    """JSON Schema of the files of suites, for editors."""
+    from adp.eval.suite import Suite
+
+    return json.dumps(Suite.model_json_schema(), indent=2, ensure_ascii=False) + "\n"
+
+
 # ---- writing -------------------------------------------------------------------------------------
 
 PAGES: dict[str, Callable[[], str]] = {
@@ -264,9 +272,12 @@ PAGES: dict[str, Callable[[], str]] = {
     "scorers.md": scorers_page,
     "chat-templates.md": templates_page,
     "recipe.schema.json": recipe_schema,
+    "environments-settings.md": environments_page,
+    "policies-settings.md": policies_page,
     "train-config.md": train_page,
     "train-config.schema.json": train_schema,
     "dpo-losses.md": losses_page,
+    "suite.schema.json": suite_schema,
     **format_pages.PAGES,
 }
 

@@ -15,6 +15,7 @@ from adp.core.call_form import Written, written_by_template
 from adp.core.render.render import Renderer
 
 _BEGIN = re.compile(r"\[\s*[A-Za-z_][\w.]*\s*\(")
+_JSON = {"true": True, "false": False, "null": None}
 _LONGEST, _MOST_ENDS = 20_000, 200
 
 
@@ -53,6 +54,13 @@ def writes_python(renderer: Renderer) -> bool:
     return bool(re.search(r"probe_first\(\s*probe_key\s*=", written_by_template(renderer) or ""))
 
 
+class _Literals(ast.NodeTransformer):
+    """Values of JSON inside a call, as templates write those that lie deep."""
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        return ast.Constant(_JSON[node.id]) if node.id in _JSON else node
+
+
 def _parse(piece: str) -> ast.expr | None:
     try:
         with warnings.catch_warnings():
@@ -73,7 +81,7 @@ def _calls(tree: ast.expr, start: int, end: int) -> list[Written] | None:
             for item in node.keywords:
                 if item.arg is None:
                     return None
-                given[item.arg] = ast.literal_eval(item.value)
+                given[item.arg] = ast.literal_eval(_Literals().visit(item.value))
             written = json.dumps(given, ensure_ascii=False)
         except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
             return None

@@ -11,6 +11,7 @@ brackets, braces or quotes does not end a value.
 
 from __future__ import annotations
 
+import re
 from datetime import date
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
@@ -22,6 +23,7 @@ from adp.core.registry import Registry
 from adp.eval.environment import Settings
 from adp_schema.errors import InputError, UsageError
 
+_NAMED = re.compile(r"[\w-]{2,}:[^/\\=]*=")
 _OPENING, _CLOSING, _QUOTES, _BEFORE_QUOTES = "([{", ")]}", "\"'", "=,([{:"
 
 
@@ -52,7 +54,8 @@ def read_spec(text: str) -> tuple[str, dict[str, Any]]:
         UsageError: a setting is not ``key=value``, or a file has no ``name``.
         InputError: a file cannot be read.
     """
-    if text.endswith((".yaml", ".yml")):
+    # The last value may be a file, too: configured:file=tools.yaml
+    if text.endswith((".yaml", ".yml")) and not _NAMED.match(text):
         return _from_file(Path(text))
     name, _, rest = text.partition(":")
     settings: dict[str, Any] = {}

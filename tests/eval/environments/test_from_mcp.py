@@ -89,9 +89,11 @@ def test_a_server_that_dies_is_no_fault_of_the_agent():
 
 def test_a_server_that_does_not_begin(tmp_path):
     with pytest.raises(UsageError, match="NO_SUCH is not set"):
-        play(made(env=("NO_SUCH",)), [])
+        made(env=("NO_SUCH",))
+    with pytest.raises(UsageError, match="NO_SUCH is not set"):
+        made(command=None, url="http://x", headers={"A": "Bearer ${NO_SUCH}"})
     with pytest.raises(UsageError, match="cannot be started"):
-        play(made(command=(str(tmp_path / "nothing"),)), [])
+        made(command=(str(tmp_path / "nothing"),))
     broken = play(made(command=(sys.executable, "-c", "import sys; sys.exit('no config')")), [])
     assert broken.error_type == "infrastructure"
     assert "it wrote: no config" in broken.error_message
@@ -130,8 +132,9 @@ def test_an_episode_is_cut_while_a_tool_runs(address):
 def test_tools_can_be_chosen(address):
     found = play(made(command=None, url=address, only=("add",)), [call("count"), Turn(text="5")])
     assert found.steps[1].observations[0].error_type == "unknown_tool"
-    with pytest.raises(UsageError, match="no tool subtract; it has: add"):
-        play(made(command=None, url=address, only=("subtract",)), [])
+    found = play(made(command=None, url=address, only=("subtract",)), [])
+    assert "no tool subtract; it has: add" in found.error_message
+    assert found.success is None
 
 
 def test_trl_can_use_it(address):

@@ -9,12 +9,15 @@ from adp.core.tiny import NAME, tiny_tokenizer
 from adp_schema.errors import MissingExtraError, UsageError
 
 
-def load_tokenizer(model: str, *, trust_remote_code: bool = False) -> Any:
+def load_tokenizer(
+    model: str, *, trust_remote_code: bool = False, revision: str | None = None
+) -> Any:
     """Load a tokenizer.
 
     Args:
         model: a folder, a name on the Hugging Face Hub, or ``tiny``.
         trust_remote_code: run the tokenizer code that the model brings with it.
+        revision: revision on the Hub; None: the newest.
 
     Raises:
         UsageError: there is none; says what to do.
@@ -29,7 +32,9 @@ def load_tokenizer(model: str, *, trust_remote_code: bool = False) -> Any:
     except ImportError as error:
         raise MissingExtraError("transformers", "train") from error
     try:
-        return AutoTokenizer.from_pretrained(model, trust_remote_code=trust_remote_code)
+        return AutoTokenizer.from_pretrained(
+            model, trust_remote_code=trust_remote_code, revision=revision
+        )
     except (OSError, ValueError, KeyError) as error:
         words = " ".join(str(error).split())[:300]
         raise UsageError(

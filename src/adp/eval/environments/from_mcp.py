@@ -16,8 +16,10 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import importlib.util
 import json
 import os
+import shutil
 import tempfile
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -78,9 +80,14 @@ class McpEnvironment:
 
     Args:
         settings: the server, and how it is called.
+
+    Raises:
+        UsageError: the command is no program, or an environment variable is not set.
+        MissingExtraError: the package mcp is not installed.
     """
 
     def __init__(self, settings: McpSettings) -> None:
+        _check(settings)
         self._settings = settings
         self._inner = _Tools()
         self._server: asyncio.Task[None] | None = None
@@ -95,10 +102,9 @@ class McpEnvironment:
         """Connect to the server, and begin with the instruction of the task.
 
         Raises:
-            UsageError: there is no task with an instruction, the command cannot be run, or the
-                server has not the tools that are named.
+            UsageError: there is no task with an instruction, or the server has not the tools that
+                are named.
             InfrastructureError: the server does not answer as it should.
-            MissingExtraError: the package mcp is not installed.
         """
         start = self._inner.reset(task, seed=seed)
         await self.close()
@@ -166,8 +172,6 @@ class McpEnvironment:
                 async with _client(self._settings, log) as client:
                     ready.set_result(client)
                     await self._stop.wait()
-            except (UsageError, MissingExtraError) as error:
-                _tell(ready, error)
             except Exception as error:
                 _tell(ready, _unreachable(self._settings, _first(error), log))
             finally:
@@ -250,11 +254,9 @@ class _Tools(ToolEnvironment):
 @asynccontextmanager
 async def _client(settings: McpSettings, log: TextIO) -> AsyncIterator[Any]:
     """A connection to the server; what the server writes to stderr goes to the log."""
-    try:
-        from mcp import Client, StdioServerParameters, stdio_client
-        from mcp.client.streamable_http import streamable_http_client
-    except ImportError as error:
-        raise MissingExtraError("mcp", "mcp") from error
+    from mcp import Client, StdioServerParameters, stdio_client
+    from mcp.client.streamable_http import streamable_http_client
+
     if settings.command is not None:
         program, *arguments = settings.command
         process = StdioServerParameters(command=program, args=arguments, env=_passed(settings.env))
@@ -270,6 +272,17 @@ async def _client(settings: McpSettings, log: TextIO) -> AsyncIterator[Any]:
         Client(streamable_http_client(str(settings.url), http_client=http)) as client,
     ):
         yield client
+
+
+def _check(settings: McpSettings) -> None:
+    """What would be wrong in every episode is said before the first."""
+    if importlib.util.find_spec("mcp") is None:
+        raise MissingExtraError("mcp", "mcp")
+    if settings.command is not None and shutil.which(settings.command[0]) is None:
+        raise UsageError(f"{_named(settings)} cannot be started: there is no such program")
+    _passed(settings.env)
+    for value in settings.headers.values():
+        expanded(value)
 
 
 def _passed(names: Sequence[str]) -> dict[str, str]:
@@ -293,8 +306,6 @@ def _first(error: BaseException) -> BaseException:
 
 def _unreachable(settings: McpSettings, error: BaseException, log: TextIO) -> Exception:
     named = _named(settings)
-    if settings.command is not None and isinstance(error, OSError | ValueError):
-        return UsageError(f"{named} cannot be started: {error}")
     log.seek(0)
     wrote = log.read()[-_TAIL:].strip()
     reason = f"{named} does not answer: {error}" + (f"; it wrote: {wrote}" if wrote else "")

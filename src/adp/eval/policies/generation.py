@@ -12,25 +12,14 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from pydantic import Field
-
-from adp.eval.environment import Settings
 from adp.eval.policies.prefixes import BLOCK, Known, Prefixes, growing_layer
+from adp.eval.policies.prompts import Generated, SamplingSettings
 
 _LEAVE = 4
 """The batch is made smaller when one of so many of its rows has ended: that costs a copy."""
 
 _LARGEST_MASK = 1 << 26
 """Rows times tokens to be read times tokens that they see, in one forward pass."""
-
-
-class SamplingSettings(Settings):
-    """How tokens are chosen."""
-
-    temperature: float = Field(0.0, ge=0, description="0 takes the likeliest token.")
-    top_p: float = Field(1.0, gt=0, le=1, description="Share of the probability that is kept.")
-    top_k: int = Field(0, ge=0, description="Tokens that are kept; 0: all.")
-    max_tokens: int = Field(1024, ge=1, description="Tokens that a turn may have.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,21 +35,6 @@ class Job:
     ids: Sequence[int]
     seed: int
     longest: int
-
-
-@dataclass(slots=True)
-class Generated:
-    """What was written.
-
-    Attributes:
-        ids: token ids, the one that ended it included.
-        logprobs: their log probabilities before temperature and cuts.
-        ended: whether it ended by itself.
-    """
-
-    ids: list[int] = field(default_factory=list)
-    logprobs: list[float] = field(default_factory=list)
-    ended: bool = False
 
 
 class Generator:
@@ -275,7 +249,7 @@ class _Batch:
         sampling = self._generator.sampling
         if sampling.temperature == 0:
             return logits.argmax(-1)
-        values, order = (logits / sampling.temperature).sort(-1, descending=True, stable=True)
+        values, order = (logits / sampling.temperature).sort(dim=-1, descending=True, stable=True)
         if sampling.top_k:
             values, order = values[:, : sampling.top_k], order[:, : sampling.top_k]
         shares = values.softmax(-1, dtype=torch.float64)

@@ -11,6 +11,7 @@ from pydantic import Field
 from adp.core.render.model import load_tokenizer
 from adp.core.tiny import NAME, tiny_model
 from adp.eval.environment import Settings
+from adp.eval.policies.names import FREE
 from adp_schema.errors import MissingExtraError, UsageError
 
 _ADAPTER, _TOKENIZER = "adapter_config.json", "tokenizer_config.json"
@@ -30,7 +31,9 @@ class ModelSettings(Settings):
         "auto", description="Type of the weights; auto: as they are stored."
     )
     device: str | None = Field(
-        None, description="cpu, cuda, cuda:1, ...; null: cuda when there is one."
+        None,
+        description="cpu, cuda, cuda:1, ...; null: cuda when there is one.",
+        json_schema_extra=FREE,
     )
     attn_implementation: str | None = Field(
         None, description="sdpa, eager, flash_attention_2, ...; null: what transformers chooses."
@@ -48,19 +51,27 @@ def load_for_generation(settings: ModelSettings) -> tuple[Any, Any]:
         UsageError: there is no such model or adapter, or it cannot be loaded.
         MissingExtraError: torch, transformers or peft is not installed.
     """
-    base, adapter = _places(settings)
+    base, adapter = places(settings)
     named = settings.tokenizer or next(
         (place for place in (adapter, base) if place and (Path(place) / _TOKENIZER).exists()), base
     )
-    tokenizer = load_tokenizer(named, trust_remote_code=settings.trust_remote_code)
+    tokenizer = load_tokenizer(
+        named,
+        trust_remote_code=settings.trust_remote_code,
+        revision=settings.revision if named == settings.model else None,
+    )
     model = _load(base, settings)
     if adapter is not None:
         model = _adapted(model, adapter)
     return model.eval(), tokenizer
 
 
-def _places(settings: ModelSettings) -> tuple[str, str | None]:
-    """The base model and the adapter."""
+def places(settings: ModelSettings) -> tuple[str, str | None]:
+    """The base model, and the adapter if there is one.
+
+    Raises:
+        UsageError: an adapter names no base model, or there are two adapters.
+    """
     place = Path(settings.model)
     # What a training run leaves: the adapter, or the whole model, in a folder of its own.
     for inner in (place / "model", place / "adapter"):

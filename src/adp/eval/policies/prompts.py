@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
@@ -16,16 +16,31 @@ from pydantic import Field
 
 from adp.core.answers import AnswerReader, FormName
 from adp.core.render.arguments import object_of, whole_text
-from adp.core.render.chat import Call, Chat, Message
+from adp.core.render.chat import Call as ChatCall
+from adp.core.render.chat import Chat, Message
 from adp.core.render.options import RenderOptions
 from adp.core.render.prepare import plain_tools, prepare
 from adp.core.render.render import Renderer
 from adp.core.render.template import TemplateRefusalError
+from adp.eval.environment import Settings
 from adp.eval.policies.loading import ModelSettings
-from adp.eval.policy import Request
+from adp.eval.policies.names import model_name
+from adp.eval.policy import AgentLimitError, Request
+from adp.eval.turns import Call, Tool, Turn, Usage
 from adp.eval.turns import Message as ChatMessage
-from adp.eval.turns import Tool
 from adp_schema.errors import AdpError, InputError, UsageError
+
+_SEEN = 64
+"""Characters of a prompt's end that may open the thought of the answer."""
+
+
+class SamplingSettings(Settings):
+    """How tokens are chosen."""
+
+    temperature: float = Field(0.0, ge=0, description="0 takes the likeliest token.")
+    top_p: float = Field(1.0, gt=0, le=1, description="Share of the probability that is kept.")
+    top_k: int = Field(0, ge=0, description="Tokens that are kept; 0: all.")
+    max_tokens: int = Field(1024, ge=1, description="Tokens that a turn may have.")
 
 
 class PromptSettings(ModelSettings):
@@ -55,6 +70,16 @@ class PromptSettings(ModelSettings):
     )
 
 
+class InProcessSettings(PromptSettings, SamplingSettings):
+    """What the policies in process have in common."""
+
+    context_length: int | None = Field(
+        None, ge=1, description="Tokens of prompt and answer; null: what the model was made for."
+    )
+    logprobs: bool = Field(False, description="Keep log probabilities of the written tokens.")
+    token_ids: bool = Field(True, description="Keep token ids of prompt and answer.")
+
+
 @dataclass(frozen=True, slots=True)
 class Prompt:
     """What the model is given.
@@ -68,6 +93,21 @@ class Prompt:
     ids: tuple[int, ...]
 
 
+@dataclass(slots=True)
+class Generated:
+    """What a model wrote.
+
+    Attributes:
+        ids: token ids, the one that ended it included.
+        logprobs: their log probabilities before temperature and cuts; empty when not known.
+        ended: whether it ended by itself.
+    """
+
+    ids: list[int] = field(default_factory=list)
+    logprobs: list[float] = field(default_factory=list)
+    ended: bool = False
+
+
 class Prompter:
     """Writes prompts, and reads answers, for one model.
 
@@ -76,6 +116,7 @@ class Prompter:
         settings: what is asked for.
 
     Attributes:
+        context: tokens of prompt and answer; None: there is no limit.
         renderer: with the tokenizer and the template.
         reader: of the model's answers.
         ends: ids of the tokens that end a turn.
@@ -85,7 +126,8 @@ class Prompter:
         InputError: the file of the template cannot be read.
     """
 
-    def __init__(self, tokenizer: Any, settings: PromptSettings) -> None:
+    def __init__(self, tokenizer: Any, settings: InProcessSettings) -> None:
+        self._settings = settings
         given: dict[str, Any] = {
             "template_options": settings.template_options,
             "tools": settings.tools_in,
@@ -102,6 +144,7 @@ class Prompter:
         in_text = settings.tools_in == "text" and settings.call_form == "auto"
         self.reader = AnswerReader(self.renderer, "tags" if in_text else settings.call_form)
         self.ends = turn_ends(self.renderer)
+        self.context = settings.context_length
 
     def prompt(self, request: Request) -> Prompt:
         """The prompt of a request.
@@ -109,6 +152,7 @@ class Prompter:
         Raises:
             UsageError: the template cannot write tools, or its calls cannot be read.
             AdpError: the template refuses this conversation.
+            AgentLimitError: the conversation fills the model's context.
         """
         chat = chat_of(request.messages, request.tools)
         renderer = self.renderer
@@ -125,7 +169,40 @@ class Prompter:
             text = renderer.template.render(plain, plain_tools(ready), prompt=True)
         except TemplateRefusalError as error:
             raise AdpError(f"the conversation cannot be written: {error}") from error
-        return Prompt(text, tuple(renderer.encoder.encode(text, ()).ids.tolist()))
+        ids = tuple(renderer.encoder.encode(text, ()).ids.tolist())
+        if self.context is not None and len(ids) >= self.context:
+            raise AgentLimitError(
+                "context_length",
+                f"the prompt has {len(ids)} tokens, and the context {self.context}",
+            )
+        return Prompt(text, ids)
+
+    def longest(self, prompt: Prompt) -> int:
+        """Tokens that an answer may have."""
+        most = self._settings.max_tokens
+        return most if self.context is None else min(most, self.context - len(prompt.ids))
+
+    def turn(self, request: Request, prompt: Prompt, written: Generated) -> Turn:
+        """What a model wrote, as a turn."""
+        settings = self._settings
+        said = list(written.ids)
+        if written.ended and said and said[-1] in self.ends:
+            said.pop()
+        text = str(self.renderer.tokenizer.decode(said, skip_special_tokens=False))
+        answer = self.reader.read(text, prompt.text[-_SEEN:], request.tools)
+        stop = "tool_calls" if answer.calls else "stop"
+        return Turn(
+            text=answer.text,
+            calls=tuple(Call(call.name, call.text) for call in answer.calls),
+            reasoning=answer.reasoning,
+            malformed=answer.malformed,
+            model=model_name(settings.model),
+            stop_reason=stop if written.ended else "length",
+            usage=Usage(tokens_in=len(prompt.ids), tokens_out=len(written.ids)),
+            prompt_token_ids=prompt.ids if settings.token_ids else None,
+            completion_token_ids=tuple(written.ids) if settings.token_ids else None,
+            logprobs=tuple(written.logprobs) if settings.logprobs and written.logprobs else None,
+        )
 
 
 def chat_of(messages: Sequence[ChatMessage], tools: Sequence[Tool]) -> Chat:
@@ -153,11 +230,11 @@ def _message(message: ChatMessage, step: int) -> Message:
     return Message("assistant", text, step, reasoning=reasoning or None, calls=calls)
 
 
-def _call(call: Mapping[str, Any]) -> Call:
+def _call(call: Mapping[str, Any]) -> ChatCall:
     function = call["function"]
     text = whole_text(function["arguments"])
     value, valid = object_of(text)
-    return Call(
+    return ChatCall(
         name=whole_text(function["name"]),
         arguments=value if valid else text,
         text=text,

@@ -18,32 +18,36 @@ from typing import Any
 
 from pydantic import Field
 
-from adp.core.answers import Answer
-from adp.eval.policies.generation import Generated, Generator, Job, SamplingSettings
+from adp.eval.policies.generation import Generator, Job
 from adp.eval.policies.loading import load_for_generation
-from adp.eval.policies.prompts import Prompt, Prompter, PromptSettings
-from adp.eval.policy import AgentLimitError, PolicyKind, Request
-from adp.eval.turns import Call, Turn, Usage
+from adp.eval.policies.names import FREE, model_name
+from adp.eval.policies.prompts import InProcessSettings, Prompt, Prompter
+from adp.eval.policy import PolicyKind, Request
+from adp.eval.turns import Turn
 
 
-class TransformersSettings(PromptSettings, SamplingSettings):
+class TransformersSettings(InProcessSettings):
     """Settings of the policy ``transformers``."""
 
-    batch_size: int = Field(64, ge=1, description="Turns that are written together, at most.")
+    batch_size: int = Field(
+        64,
+        ge=1,
+        description="Turns that are written together, at most.",
+        json_schema_extra=FREE,
+    )
     prefix_cache_mb: int = Field(
         1024,
         ge=0,
         description="Memory for what the model has read already, on its device; 0: each prompt is "
         "read from its beginning.",
+        json_schema_extra=FREE,
     )
     wait_ms: float = Field(
-        5.0, ge=0, description="A batch waits as long as turns come within this time of each other."
+        5.0,
+        ge=0,
+        description="A batch waits as long as turns come within this time of each other.",
+        json_schema_extra=FREE,
     )
-    context_length: int | None = Field(
-        None, ge=1, description="Tokens of prompt and answer; null: what the model was made for."
-    )
-    logprobs: bool = Field(False, description="Keep log probabilities of the written tokens.")
-    token_ids: bool = Field(True, description="Keep token ids of prompt and answer.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,13 +77,13 @@ class TransformersPolicy:
     ) -> None:
         if model is None:
             model, tokenizer = load_for_generation(settings)
-        self.name = settings.model
+        self.name = model_name(settings.model)
         self._settings = settings
-        self._tokenizer = tokenizer
         self._prompter = Prompter(tokenizer, settings)
         memory = settings.prefix_cache_mb << 20
         self._generator = Generator(model, self._prompter.ends, settings, memory)
-        self._context = settings.context_length or self._generator.context
+        if self._prompter.context is None:
+            self._prompter.context = self._generator.context
         self._waiting: list[_Waiting] = []
         self._runner: asyncio.Task[None] | None = None
         self._news = asyncio.Event()
@@ -93,11 +97,6 @@ class TransformersPolicy:
             AgentLimitError: the conversation fills the model's context.
         """
         prompt = self._prompter.prompt(request)
-        if self._context is not None and len(prompt.ids) >= self._context:
-            raise AgentLimitError(
-                "context_length",
-                f"the prompt has {len(prompt.ids)} tokens, and the context {self._context}",
-            )
         future: asyncio.Future[Turn] = asyncio.get_running_loop().create_future()
         self._waiting.append(_Waiting(request, prompt, future))
         if self._runner is None or self._runner.done():
@@ -118,7 +117,10 @@ class TransformersPolicy:
             batch = self._next_batch()
             if not batch:
                 continue
-            jobs = [self._job(item) for item in batch]
+            jobs = [
+                Job(item.prompt.ids, item.request.seed, self._prompter.longest(item.prompt))
+                for item in batch
+            ]
             try:
                 loop = asyncio.get_running_loop()
                 found = await loop.run_in_executor(self._thread, self._generator.generate, jobs)
@@ -129,7 +131,8 @@ class TransformersPolicy:
                 continue
             for item, written in zip(batch, found, strict=True):
                 if not item.future.done():
-                    item.future.set_result(self._turn(item, written))
+                    turn = self._prompter.turn(item.request, item.prompt, written)
+                    item.future.set_result(turn)
 
     async def _gather(self) -> None:
         """Wait for more, as long as more come soon."""
@@ -145,36 +148,6 @@ class TransformersPolicy:
         count = self._settings.batch_size
         batch, self._waiting = self._waiting[:count], self._waiting[count:]
         return [item for item in batch if not item.future.done()]
-
-    def _job(self, item: _Waiting) -> Job:
-        longest = self._settings.max_tokens
-        if self._context is not None:
-            longest = min(longest, self._context - len(item.prompt.ids))
-        return Job(item.prompt.ids, item.request.seed, longest)
-
-    def _turn(self, item: _Waiting, written: Generated) -> Turn:
-        said = written.ids[:-1] if written.ended else written.ids
-        text = str(self._tokenizer.decode(said, skip_special_tokens=False))
-        answer = self._prompter.reader.read(text, item.prompt.text[-64:], item.request.tools)
-        keep = self._settings.token_ids
-        return Turn(
-            text=answer.text,
-            calls=tuple(Call(call.name, call.text) for call in answer.calls),
-            reasoning=answer.reasoning,
-            malformed=answer.malformed,
-            model=self.name,
-            stop_reason=_stop_reason(answer, written),
-            usage=Usage(tokens_in=len(item.prompt.ids), tokens_out=len(written.ids)),
-            prompt_token_ids=item.prompt.ids if keep else None,
-            completion_token_ids=tuple(written.ids) if keep else None,
-            logprobs=tuple(written.logprobs) if self._settings.logprobs else None,
-        )
-
-
-def _stop_reason(answer: Answer, written: Generated) -> str:
-    if not written.ended:
-        return "length"
-    return "tool_calls" if answer.calls else "stop"
 
 
 KIND = PolicyKind(
