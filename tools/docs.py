@@ -253,6 +253,13 @@ def help_of(words: list[str]) -> str:
     return "\n".join(line.rstrip() for line in out.getvalue().strip().splitlines())
 
 
+def suite_schema() -> str:
+    """JSON Schema of the files of suites, for editors."""
+    from adp.eval.suite import Suite
+
+    return json.dumps(Suite.model_json_schema(), indent=2, ensure_ascii=False) + "\n"
+
+
 # ---- writing -------------------------------------------------------------------------------------
 
 PAGES: dict[str, Callable[[], str]] = {
@@ -270,6 +277,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "train-config.md": train_page,
     "train-config.schema.json": train_schema,
     "dpo-losses.md": losses_page,
+    "suite.schema.json": suite_schema,
     **format_pages.PAGES,
 }
 

@@ -17,14 +17,12 @@ class Habits:
     """How likely a teacher does something else than the expert.
 
     Attributes:
-        repeat: repeats a call that was answered.
         stray: makes a call that leads nowhere.
         garble: writes a call that cannot be read.
         double_check: repeats the last call once before the answer.
         give_up: answers with the last result.
     """
 
-    repeat: float = 0.0
     stray: float = 0.0
     garble: float = 0.0
     double_check: float = 0.0
@@ -34,7 +32,7 @@ class Habits:
 TEACHERS = {
     "careful": Habits(),
     "double_checking": Habits(double_check=1.0),
-    "sloppy": Habits(repeat=0.15, stray=0.15, garble=0.15),
+    "sloppy": Habits(stray=0.15, garble=0.15),
     "hasty": Habits(give_up=0.4),
 }
 
@@ -73,7 +71,7 @@ class Teacher:
                 return again(done[-1][0])
             return right
         dice = random.random()
-        for habit in ("garble", "repeat", "stray", "give_up"):
+        for habit in ("garble", "stray", "give_up"):
             dice -= getattr(habits, habit)
             if dice < 0:
                 return self._bad(habit, right, done, random)
@@ -85,8 +83,6 @@ class Teacher:
             text = f'<tool_call>{{"name": "{call.name}", "arguments": {call.arguments}}}'
             text = text[: -random.randint(1, 2)]
             return Turn(text=text, malformed="the call is not closed")
-        if habit == "repeat" and done:
-            return again(random.choice(done)[0])
         if habit == "give_up" and done:
             return Turn(text=f"answer: {done[-1][1]}")
         arguments = json.loads(call.arguments)
@@ -102,6 +98,9 @@ class Teacher:
     def summary(self) -> dict:
         """Which teacher it was."""
         return {"teacher": self.name}
+
+    async def close(self) -> None:
+        """Nothing to free."""
 
 
 def again(call: Call) -> Turn:
@@ -150,3 +149,6 @@ class Judged:
     def summary(self) -> dict:
         """Nothing to keep."""
         return {}
+
+    async def close(self) -> None:
+        """Nothing to free."""

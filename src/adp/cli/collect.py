@@ -30,6 +30,13 @@ Tasks = Annotated[
     typer.Option("--tasks", "-t", metavar="T", help="File of tasks, store, or SPLIT:COUNT[:SEED]."),
 ]
 Out = Annotated[str, typer.Option("--out", "-o", metavar="STORE", help="The store.")]
+ExpertMode = Annotated[
+    str | None,
+    typer.Option(
+        metavar="M",
+        help="An expert beside the policy: none, ground_truth, random or informed, with settings.",
+    ),
+]
 Number = Annotated[int, typer.Option("--n", min=1, help="Attempts at each task.")]
 AtOnce = Annotated[int, typer.Option(min=1, help="Episodes that run at once.")]
 Seed = Annotated[int, typer.Option(help="Seed of the run.")]
@@ -73,6 +80,7 @@ def collect(
     out: Out,
     n: Number = 1,
     concurrency: AtOnce = 64,
+    expert_mode: ExpertMode = None,
     seed: Seed = 0,
     split: Split = None,
     dataset: Dataset = None,
@@ -112,43 +120,47 @@ def collect(
         "retry_failed": retry_failed,
         "seal": seal,
     }
-    _collect((env, policy, tasks, out), given, split=split, as_json=as_json)
+    what = {"env": env, "policy": policy, "tasks": tasks, "split": split, "expert": expert_mode}
+    _collect(what, out, given, as_json=as_json)
 
 
-def _collect(
-    what: tuple[str, str, str, str], given: dict[str, Any], *, split: str | None, as_json: bool
-) -> None:
+def _collect(what: dict[str, Any], out: str, given: dict[str, Any], *, as_json: bool) -> None:
     from adp.cli.collect_screen import Screen
     from adp.eval.environment import ENVIRONMENTS
     from adp.eval.policy import POLICIES
-    from adp.eval.rollout.collect import alone, collect_now
+    from adp.eval.rollout.assist_spec import cast_of
+    from adp.eval.rollout.collect import collect_now
     from adp.eval.rollout.run_file import kind_facts
     from adp.eval.rollout.settings import CollectSettings
     from adp.eval.rollout.tasks import read_tasks
     from adp.eval.spec import load
 
-    env, policy, tasks, out = what
-    kind, about = load(ENVIRONMENTS, env)
-    policy_kind, policy_about = load(POLICIES, policy)
-    found = read_tasks(tasks, kind, about, split=split)
-    _say_refused(found, tasks)
-    actor = policy_kind.make(policy_about)
+    kind, about = load(ENVIRONMENTS, what["env"])
+    policy_kind, policy_about = load(POLICIES, what["policy"])
+    found = read_tasks(what["tasks"], kind, about, split=what["split"])
+    policy = policy_kind.make(policy_about)
+    cast = cast_of(policy, what["expert"])
+    if cast.assistance is not None:
+        kept, reasons = cast.able(found.tasks, kind.make(about))
+        found.leave(kept, reasons)
+    _say_refused(found, what["tasks"])
     facts = {
         "environment": kind_facts(kind.name, about),
         "policy": kind_facts(policy_kind.name, policy_about),
+        **cast.facts,
     }
     settings = CollectSettings.model_validate(
-        {**given, "environment": kind.name, "policy": actor.name, "facts": {"made_with": facts}}
+        {**given, "environment": kind.name, "policy": policy.name, "facts": {"made_with": facts}}
     )
     with Screen(out, quiet=as_json) as screen:
         report = collect_now(
             out,
             lambda: kind.make(about),
-            alone(actor),
+            cast.actors,
             found.tasks,
             settings,
             watch=screen.show,
-            policies=[actor],
+            policies=cast.policies,
         )
     if as_json:
         refused = {"records": found.records, "refused": found.refused, "reasons": found.reasons}

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from adp.eval.scorer import Figure
     from adp.eval.scoring import References, ScoreReport, ScorerReport
 
-EPILOG = epilog("adp score my_store --with outcome,tool_f1:match=name", 2, 3, 5)
+EPILOG = epilog("adp score my_store --with outcome,tool_f1:arguments=ignore", 2, 3, 5)
 
 
 def score(
@@ -28,7 +28,7 @@ def score(
         typer.Option(
             "--with",
             metavar="SCORERS",
-            help="Scorers with their settings: tool_f1,answer:mode=squad; or YAML files.",
+            help="Scorers with their settings: tool_f1,answer:manner=squad; or YAML files.",
         ),
     ] = None,
     reference: Annotated[

@@ -5,7 +5,7 @@ environment: calculator:steps=2
 tasks: test:50
 n: 4
 limits: {max_turns: 8}
-scorers: [outcome, efficiency, "answer:mode=squad"]
+scorers: [outcome, efficiency, "answer:manner=squad"]
 minimum: {success: 0.9}
 """
 

@@ -103,9 +103,11 @@ def right(functions: list, truth: list, category: str, rng: random.Random) -> li
             required = document["parameters"].get("required") or ()
             given: dict[str, Any] = {}
             for parameter, allowed in parameters.items():
-                if "" in allowed and parameter not in required and rng.random() < 0.5:
+                options = [option for option in allowed if option != ""]
+                omitted = "" in allowed and parameter not in required
+                if omitted and (not options or rng.random() < 0.5):
                     continue
-                options = [option for option in allowed if option != ""] or [""]
+                options = options or ([""] if allowed else [[]])
                 value = plain_value(copy.deepcopy(rng.choice(options)))
                 if language is not Language.PYTHON:
                     value = source_of(value, properties.get(parameter) or {}, language)

@@ -113,7 +113,7 @@ def test_figures_name_what_is_missing(tasks):
     assert figures["bfcl/irrelevance"].value == pytest.approx(1 / 3)
     overall = figures["bfcl/v4 overall"]
     assert overall.value is None
-    assert "multi_turn_base" in overall.reason
+    assert "multi_turn" in overall.reason
     assert "simple_python," not in overall.reason
 
 

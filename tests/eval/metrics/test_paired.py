@@ -54,6 +54,8 @@ def test_many_differences_are_drawn_with_a_seed():
     found = permutation_test(differences, seed=3)
     assert found == permutation_test(differences, seed=3)
     assert found == pytest.approx(sign_test(25, 15), abs=0.02)
+    # Draws never say that something is impossible.
+    assert permutation_test([1.0] * 40) == 1 / 10_001
 
 
 @given(st.integers(0, 40), st.integers(0, 40))

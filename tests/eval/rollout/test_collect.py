@@ -284,11 +284,30 @@ def test_a_task_that_is_refused_is_broken_and_stops_no_other(tmp_path):
     tasks = [Task(task_id="bad", instruction="refuse"), *TASKS]
     report = gather(tmp_path / "sums", tasks=tasks, concurrency=1)
     assert adds_up(report) == (0, 20, 0, 1, 0)
+    assert report.now.errors == {"environment: task": 1}
+
+
+class Strict(Waiting):
+    """Cannot be called with some tasks, as a policy with a wrong key cannot with any."""
+
+    def __init__(self, tasks):
+        super().__init__()
+        self.tasks = set(tasks)
+
+    async def act(self, request):
+        if request.task.task_id in self.tasks:
+            raise UsageError("the server says 401; name the variable with the key")
+        return await super().act(request)
+
+
+def test_a_call_that_is_wrong_stops_the_run_at_once(tmp_path):
+    out = tmp_path / "sums"
+    with pytest.raises(UsageError, match="the server says 401"):
+        gather(out, Strict({task.task_id for task in TASKS}))
+    assert not held(out)
+    report = gather(out, Strict({"test-11"}), concurrency=2)
+    assert adds_up(report) == (0, 19, 0, 1, 0)
     assert report.now.errors == {"environment: refused": 1}
-    only = tmp_path / "only"
-    with pytest.raises(UsageError, match="cannot do this task"):
-        gather(only, tasks=tasks[:1])
-    assert not held(only)
 
 
 def test_an_environment_that_breaks_is_no_end(tmp_path):

@@ -131,9 +131,13 @@ def test_what_a_run_used():
 
 def test_where_correctness_comes_from():
     item = run(
-        turn(call("f")), turn(call("f")), final_answer="red cat", reward=0.5, success=False,
+        turn(call("f")),
+        turn(call("f")),
+        final_answer="<answer>red cat</answer>",
+        reward=0.5,
+        success=False,
         task={"answers": '["cat"]'},
-    )  # fmt: skip
+    )
     wanted = {"success": 0, "reward": 0.25, "answer_em": 0, "answer_f1": 1 / 3, "answer_acc": 0.5}
     for by, value in wanted.items():
         found = values(scorer(f"efficiency:correct={by}").score(item))
@@ -203,5 +207,7 @@ def test_results_that_are_never_used():
     assert values(found)["concise"] == 0.0
     answered = run(turn(call("look", {}, "Aboutaleb")), final_answer="Aboutaleb")
     assert values(scorer("conciseness").score(answered))["unused_results"] == 0.0
-    early = run(turn(call("f", {}, "the word everybody")), request="Is everybody there?")
+    early = run(
+        turn(call("f", {}, "the word EVERYBODY")), turn(text="no"), request="Is everybody there?"
+    )
     assert values(scorer("conciseness").score(early))["unused_results"] is None

@@ -94,6 +94,7 @@ def test_each_thing_that_is_wrong_with_a_call(made, kind):
         ({"type": "dict", "properties": {"x": {"type": "float"}}}, {"x": 1}, 1),
         ({"type": "dict", "properties": {"x": {"type": "float"}}}, {"x": "1"}, 0),
         ({"type": "dict", "properties": {"x": {"type": "any"}}}, {"x": [1]}, 1),
+        ({"type": "dict", "properties": {"x": {"type": ["any", "string"]}}}, {"x": [1]}, 1),
         (
             {"type": "dict", "properties": {"x": {"type": "tuple", "items": {"type": "int"}}}},
             {"x": ["1"]},

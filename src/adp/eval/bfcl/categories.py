@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from enum import StrEnum
 
 from adp_schema.errors import UsageError, unknown_name
@@ -96,6 +97,19 @@ def select(names: str | tuple[str, ...] | list[str]) -> tuple[str, ...]:
             known = (*GROUPS, *SUPPORTED)
             raise UsageError(unknown_name("BFCL category", name, known))
     return tuple(name for name in SUPPORTED + SUPPLEMENTARY if name in wanted)
+
+
+def in_short(categories: Iterable[str]) -> str:
+    """Names of categories in a sentence; a group of which all are there is one word."""
+    left = list(categories)
+    groups = {"multi_turn": MULTI_TURN, "agentic": AGENTIC, "live": LIVE, "non_live": NON_LIVE}
+    found = []
+    for name, members in groups.items():
+        scored = [one for one in members if one != "live_relevance"]
+        if set(scored) <= set(left):
+            left = [one for one in left if one not in members]
+            found.append(name)
+    return ", ".join(left + found)
 
 
 def of_id(entry_id: str) -> str:

@@ -41,10 +41,9 @@ MORE_FUNCTIONS = "I have updated some more functions you can choose from. What a
 class BfclSettings(Settings):
     """Settings of the environment ``bfcl``."""
 
-    category: str = Field(
+    category: str | tuple[str, ...] = Field(
         default="single_turn",
-        description="Categories or groups, with commas between them, such as simple_python, live, "
-        "multi_turn or all.",
+        description="A category or group, or a list of them: simple_python, live, multi_turn, all.",
     )
     data: Path | None = Field(
         default=None, description="Folder of questions; without it, those of installed bfcl-eval."

@@ -32,10 +32,12 @@ class Part:
     Attributes:
         value: the number; None when parts are missing.
         missing: the categories that were not run.
+        parts: all categories that it is put together of.
     """
 
     value: float | None
     missing: tuple[str, ...] = ()
+    parts: tuple[str, ...] = ()
 
 
 def aggregate(
@@ -58,17 +60,18 @@ def aggregate(
     """
     sizes = {**_LIVE_SIZES, **(counts or {})}
     leaf = {
-        name: Part(accuracy[name]) if name in accuracy else Part(None, (name,))
+        name: Part(accuracy.get(name), () if name in accuracy else (name,), (name,))
         for name in (*NON_LIVE, *LIVE, *MULTI_TURN, *AGENTIC)
     }
 
     def mean(parts: Sequence[Part], weights: Sequence[float] | None = None) -> Part:
         missing = tuple(dict.fromkeys(name for part in parts for name in part.missing))
+        names = tuple(dict.fromkeys(name for part in parts for name in part.parts))
         if missing and not missing_as_zero:
-            return Part(None, missing)
+            return Part(None, missing, names)
         shares = weights or [1.0] * len(parts)
         total = sum((part.value or 0.0) * share for part, share in zip(parts, shares, strict=True))
-        return Part(total / sum(shares) if sum(shares) else None, missing)
+        return Part(total / sum(shares) if sum(shares) else None, missing, names)
 
     found = {"simple_ast": mean([leaf[name] for name in _SIMPLE])}
     found["non_live"] = mean([{**leaf, **found}[name] for name in _NON_LIVE_AST])

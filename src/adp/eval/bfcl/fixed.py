@@ -156,7 +156,8 @@ def _check_value(
     language: Language,
 ) -> None:
     value, wanted = _read(value, documented, language)
-    options = [option for option in allowed if option != "" or wanted in (str, None)]
+    # Two entries allow no value at all where they mean the empty list.
+    options = [one for one in allowed if one != "" or wanted in (str, None)] if allowed else [[]]
     if any(same(value, option) for option in options):
         return
     if wanted is not None and not _is_a(value, wanted):

@@ -86,6 +86,8 @@ class Parser:
                 return Node("return", word.start, word.end, [word])
             value = self._expression()
             return Node("return", word.start, value.end, [word, value])
+        if at.now.text in _RESERVED - _WORDS - {"final", "new"}:
+            raise DecodeError(f"'{at.now.text}' begins no call")
         return self._declaration() or self._expression()
 
     def _declaration(self) -> Node | None:
@@ -280,7 +282,9 @@ class Parser:
                 return self._joined("method_reference", *tokens, at.take(), at.name())
             at.expect(".")
             return Node("class_literal", token.start, at.expect("class").end)
-        if token.kind == "name" and (token.text in _WORDS or token.text not in _RESERVED):
+        # tree-sitter takes a reserved word for a name where the word itself cannot stand, as in
+        # ``my-test-case.json``.
+        if token.kind == "name" and token.text != "switch":
             return self._word(token)
         raise DecodeError(f"a value is expected at character {token.start}")
 

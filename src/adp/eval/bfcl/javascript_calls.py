@@ -118,6 +118,8 @@ class _Parser:
             at.take(), at.take()
             self._statement()
             return None
+        if at.now.text in _RESERVED - _LITERALS - _UNARY - {"new"}:
+            raise DecodeError(f"'{at.now.text}' begins no call")
         return self._ended(self._sequence())
 
     def _ended(self, node: _Node | None) -> _Node | None:
@@ -284,7 +286,9 @@ class _Parser:
             return self._object()
         if at.at("function", "class") or (at.at("async") and at.peek().text == "function"):
             return self._function()
-        if token.kind == "name" and (token.text in _LITERALS or token.text not in _RESERVED):
+        # tree-sitter takes a reserved word for a name where the word itself cannot stand, as in
+        # ``my-test-case.json``.
+        if token.kind == "name" and token.text not in ("new", "import"):
             at.take()
             known = token.text in _LITERALS
             return _Node(token.text if known else "identifier", token.start, token.end)

@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import Field
 
 from adp.eval.bfcl.answers import given
-from adp.eval.bfcl.categories import SUPPLEMENTARY, SUPPORTED
+from adp.eval.bfcl.categories import SUPPLEMENTARY, SUPPORTED, in_short
 from adp.eval.bfcl.decoding import Mode
 from adp.eval.bfcl.entries import Entry
 from adp.eval.bfcl.figures import aggregate, category_figures
@@ -161,11 +161,12 @@ class BfclScorer:
             Figure(
                 name=f"{metric}/v4 {name}",
                 value=part.value,
-                count=sum(counts.values()),
-                tasks=sum(figure.tasks for figure in parts.values()),
-                reason=f"not run: {', '.join(part.missing)}" if part.missing else None,
+                count=sum(counts.get(category, 0) for category in part.parts),
+                tasks=sum(parts[one].tasks for one in part.parts if one in parts),
+                reason=f"not run: {in_short(part.missing)}" if part.missing else None,
             )
             for name, part in found.items()
+            if set(part.parts) & set(parts)
         ]
 
 

@@ -181,7 +181,6 @@ class _Run:
         ahead = min(_MOST_CLAIMED, max(1, settings.concurrency // 4))
         self._ready: asyncio.Queue[Job | None] = asyncio.Queue(ahead)
         self._others: list[Job] = []
-        self._refused: list[tuple[Job, UsageError]] = []
         self._through = self._well = False
         self._streak: tuple[str, int] = ("", 0)
 
@@ -227,8 +226,6 @@ class _Run:
             await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
             if not writer.done():
                 crew.result()
-                if self._refused:
-                    raise self._refused[0][1]
         finally:
             for worker in workers:
                 worker.cancel()
@@ -295,30 +292,20 @@ class _Run:
         while (job := await self._ready.get()) is not None:
             if self._over():
                 continue
-            trajectory = await self._episode(job)
-            if trajectory is None:
-                continue
+            trajectory = await self._episode(job.about)
             await self._target.put(job, trajectory)
-            if self._through and self._refused:
-                refused, self._refused = self._refused, []
-                for other, error in refused:
-                    await self._target.put(other, broken(other.about, error))
             self._judge(trajectory)
 
-    async def _episode(self, job: Job) -> Trajectory | None:
-        """Run an episode. None: it was refused, and it is not known yet whether all will be."""
-        about = job.about
+    async def _episode(self, about: About) -> Trajectory:
+        """Run an episode. What is wrong with the call itself is raised, unless others went well."""
         try:
             actor = self._actors(about)
             environment = self._environments()
             trajectory = await run_episode(about, environment, actor, self._settings.limits)
         except UsageError as error:
-            if self._through:
-                return broken(about, error)
-            self._refused.append((job, error))
-            if len(self._refused) >= self._settings.max_failures:
+            if not self._through:
                 raise
-            return None
+            return broken(about, error)
         except MissingExtraError:
             raise
         except Exception as error:

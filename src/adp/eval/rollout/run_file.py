@@ -30,6 +30,15 @@ _SECRET = re.compile(
 )
 _LEFT_OUT = "(left out)"
 
+_FREE = frozenset(
+    {
+        *("base_url", "api_key_env", "headers", "proxy", "timeout", "retries", "retry_seconds"),
+        *("first_wait", "longest_wait", "concurrency", "stream", "device", "batch_size"),
+        *("prefix_cache_mb", "wait_ms"),
+    }
+)
+"""Settings that say where a model is reached and how patiently, not what it answers."""
+
 
 def begun_with(root: Path) -> dict[str, Any] | None:
     """The settings that a store was begun with; None when it has no run file.
@@ -109,13 +118,14 @@ def _short(value: Any) -> str:
 def kind_facts(name: str, settings: BaseModel) -> dict[str, Any]:
     """A named environment or policy with its settings, without secrets.
 
-    A setting that is a file is noted by its name and the hash of its bytes; one whose field has
-    ``json_schema_extra={"resume": "free"}`` is left out: it may differ when a run is gone on with.
+    A setting that is a file is noted by its name and the hash of its bytes. The address of a
+    server, and a setting whose field has ``json_schema_extra={"resume": "free"}``, are left out:
+    they may differ when a run is gone on with.
     """
     values = {}
     for key, field in type(settings).model_fields.items():
         extra = field.json_schema_extra
-        if isinstance(extra, Mapping) and extra.get("resume") == "free":
+        if key in _FREE or (isinstance(extra, Mapping) and extra.get("resume") == "free"):
             continue
         values[key] = bare(getattr(settings, key), key)
     return {"name": name, "settings": values}

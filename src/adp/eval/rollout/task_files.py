@@ -10,7 +10,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -51,11 +51,27 @@ class TaskSet:
     refused: int = 0
     reasons: list[str] = field(default_factory=list)
 
-    def refuse(self, place: str, reason: str) -> None:
+    def refuse(self, reason: str) -> None:
         """Count a record that is no task."""
         self.refused += 1
         if len(self.reasons) < MOST_REFUSED:
-            self.reasons.append(f"{place}: {reason}")
+            self.reasons.append(reason)
+
+    def leave(self, kept: list[Task], reasons: Iterable[str]) -> None:
+        """Leave tasks out.
+
+        Args:
+            kept: the others.
+            reasons: why, one for each that is left out.
+
+        Raises:
+            InputError: none is kept.
+        """
+        self.tasks = kept
+        for reason in reasons:
+            self.refuse(reason)
+        if not kept:
+            raise InputError(f"no task can be done: {self.reasons[-1]}")
 
 
 def read_task_file(path: Path, split: str | None = None) -> TaskSet:
@@ -74,19 +90,19 @@ def read_task_file(path: Path, split: str | None = None) -> TaskSet:
         found.records += 1
         place = f"{path.name}#{number}"
         if isinstance(record, _Unreadable):
-            found.refuse(place, record.reason)
+            found.refuse(f"{place}: {record.reason}")
             continue
         try:
             task = task_of(record)
         except (ValueError, RecursionError) as error:
-            found.refuse(place, str(error) or "it is nested too deeply")
+            found.refuse(f"{place}: {error}")
             continue
         if split is not None and task.split != split:
-            found.refuse(place, f"it is of the split {task.split!r}, not {split!r}")
+            found.refuse(f"{place}: it is of the split {task.split!r}, not {split!r}")
             continue
         first = seen.setdefault(task.task_id or "", number)
         if first != number:
-            found.refuse(place, f"record {first} has the id '{task.task_id}' already")
+            found.refuse(f"{place}: record {first} has the id '{task.task_id}' already")
             continue
         found.tasks.append(task)
     if not found.tasks:

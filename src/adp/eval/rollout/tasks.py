@@ -81,11 +81,11 @@ def _of_store(place: str, split: str | None) -> TaskSet:
         found.records += 1
         where = f"task '{task.task_id}' of {store.name}"
         if split is not None and task.split != split:
-            found.refuse(where, f"it is of the split {task.split!r}, not {split!r}")
+            found.refuse(f"{where}: it is of the split {task.split!r}, not {split!r}")
         elif not (task.instruction or task.turns or task.environment_config):
-            found.refuse(where, "it has no instruction")
+            found.refuse(f"{where}: it has no instruction")
         elif first is not None:
-            found.refuse(where, "another task has this id")
+            found.refuse(f"{where}: another task has this id")
         else:
             seen[task.task_id] = task
     if not seen:

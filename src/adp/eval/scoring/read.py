@@ -120,7 +120,7 @@ def _groups(
     """
     for path in files:
         group: list[dict[str, Any]] = []
-        for row in _rows(path):
+        for row in _rows(path, only):
             if only is not None and (row["scorer"], row["settings_hash"]) not in only:
                 continue
             if group and any(group[0][name] != row[name] for name in _GROUP):
@@ -134,10 +134,16 @@ def _groups(
 _GROUP = ("trajectory_id", "scorer", "settings_hash")
 
 
-def _rows(path: str) -> Iterator[dict[str, Any]]:
+def _rows(path: str, only: Collection[Key] | None) -> Iterator[dict[str, Any]]:
+    """The rows of a file; with ``only``, those with one of the settings, and perhaps others."""
+    import pyarrow.compute as pc
+
+    wanted = None if only is None else pa.array({each for _, each in only}, pa.string())
     try:
         with pq.ParquetFile(path) as file:
             for batch in file.iter_batches(columns=SCORES.schema.names):
+                if wanted is not None:
+                    batch = batch.filter(pc.is_in(batch["settings_hash"], wanted))
                 yield from batch.to_pylist()
     except (OSError, pa.ArrowException, KeyError) as error:
         first = str(error).splitlines()[0] if str(error) else type(error).__name__

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from adp.core.progress import Progress, Silent
@@ -119,30 +120,27 @@ def score_store(
     with writing(folder) as file:
         run = _Run(store, chosen, options, file)
         run.go(progress or Silent())
-    sets = {
-        (one.scorer, one.settings_hash): one
-        for one in read_scores(store, str(folder), only={one.key for one in chosen})
-    }
-    reports = []
-    for one in chosen:
-        found = sets.get(one.key)
-        reports.append(
-            ScorerReport(
-                one.scorer.name,
-                one.scorer.version,
-                one.settings,
-                one.settings_hash,
-                trajectories=run.seen,
-                new=run.new[one.key],
-                raised=dict(run.raised[one.key]),
-                unscored=found.unscored() if found else {},
-                figures=tuple(found.figures(one.scorer)) if found else (),
-            )
-        )
+    reports = [_report(store, one, run, folder) for one in chosen]
     path = folder / f"run-{file.run:05d}.parquet"
     written = str(path) if file.rows else None
     return ScoreReport(
         store.root, str(folder), written, run.seen, dict(sorted(run.broken.items())), tuple(reports)
+    )
+
+
+def _report(store: Store, chosen: Chosen, run: _Run, folder: Path) -> ScorerReport:
+    """Add the scores of one scorer up; those of the others are not in memory meanwhile."""
+    found = next(iter(read_scores(store, str(folder), only={chosen.key})), None)
+    return ScorerReport(
+        chosen.scorer.name,
+        chosen.scorer.version,
+        chosen.settings,
+        chosen.settings_hash,
+        trajectories=run.seen,
+        new=run.new[chosen.key],
+        raised=dict(run.raised[chosen.key]),
+        unscored=found.unscored() if found else {},
+        figures=tuple(found.figures(chosen.scorer)) if found else (),
     )
 
 

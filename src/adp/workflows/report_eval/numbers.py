@@ -278,7 +278,10 @@ def _compare(first: _Given, second: _Given) -> Iterator[Comparison]:
         metrics = dict.fromkeys(row.score.metric for row in one.rows)
         theirs = {row.score.metric for row in other.rows}
         for metric in metrics:
-            if metric in theirs:
+            told_already = metric in ("success", "reward") and _values(
+                [_of(one.rows, metric), _of(other.rows, metric)]
+            ) == _values([each.episodes.scored(metric) for each in (first, second)])
+            if metric in theirs and not told_already:
                 difference = paired_difference(one.rows, other.rows, metric)
                 scorer = label(one.scorer, one.settings)
                 yield Comparison(metric, scorer, first.name, second.name, difference)
@@ -286,3 +289,7 @@ def _compare(first: _Given, second: _Given) -> Iterator[Comparison]:
 
 def _values(runs: Sequence[Sequence[Scored]]) -> list[list[float | None]]:
     return [[row.score.value for row in rows] for rows in runs]
+
+
+def _of(rows: Sequence[Scored], metric: str) -> list[Scored]:
+    return [row for row in rows if row.score.metric == metric]

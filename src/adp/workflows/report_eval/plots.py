@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -88,13 +89,22 @@ def _success(runs: Sequence[Run]) -> Plot | None:
 
 def _score_dots(runs: Sequence[Run]) -> list[_Dot]:
     """Figures between 0 and 1; others have scales of their own."""
-    several = len({(one.name, one.settings_hash) for run in runs for one in run.scorers}) > 1
+    often = Counter(
+        name
+        for _, name in {
+            (one.label, figure.name)
+            for run in runs
+            for one in run.scorers
+            for figure in one.figures
+        }
+    )
     dots = []
     for place, run in enumerate(runs):
         for scorer in run.scorers:
             for figure in scorer.figures:
                 if figure.value is not None and _unit(figure):
-                    line = f"{scorer.label}: {figure.name}" if several else figure.name
+                    whole = f"{scorer.label}: {figure.name}"
+                    line = whole if often[figure.name] > 1 else figure.name
                     dots.append(_Dot(_label(line), place, figure.value, figure.low, figure.high))
     return dots
 
@@ -168,12 +178,14 @@ def _legend(axes: Axes, names: Sequence[tuple[str, int]], **styles: str) -> None
 def _differences(found: Evaluation) -> Plot | None:
     """Differences to the baseline around 0, of figures between 0 and 1."""
     numbers = {run.name: place for place, run in enumerate(found.runs)}
+    often = Counter(name for _, name in {(one.scorer, one.metric) for one in found.comparisons})
     dots = []
     for one in found.comparisons:
         figure = one.difference.figure
         if figure.value is None or any(abs(end or 0) > 1 for end in (figure.low, figure.high)):
             continue
-        line = one.metric if one.scorer is None else f"{one.scorer}: {one.metric}"
+        alone = one.scorer is None or often[one.metric] == 1
+        line = one.metric if alone else f"{one.scorer}: {one.metric}"
         dots.append(_Dot(_label(line), numbers[one.second], figure.value, figure.low, figure.high))
     if not dots:
         return None

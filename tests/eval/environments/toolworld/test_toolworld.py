@@ -28,6 +28,7 @@ some_settings = st.builds(
     kinds=st.lists(st.sampled_from(KINDS), min_size=1).map(lambda kinds: ("c1", *kinds)),
     max_hops=st.integers(1, 4),
     failures=st.sampled_from([0.0, 0.12, 0.9]),
+    endings=st.sampled_from(["attribute", "any"]),
     distractors=st.integers(0, 4),
     tool_names=st.sampled_from(["fixed", "random"]),
     budget=st.integers(0, 4),
@@ -118,7 +119,7 @@ def pairs_of(task):
 
 
 def test_names_and_compositions_of_the_splits_are_disjoint():
-    options = ToolworldSettings()
+    options = ToolworldSettings(endings="any")
     train, test = (make_tasks(options, split, 400, 3) for split in ("train", "test"))
     names = [set().union(*map(words_of, tasks)) for tasks in (train, test)]
     assert all(names)

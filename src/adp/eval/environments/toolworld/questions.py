@@ -7,11 +7,15 @@ c1     what is the colour of ZaRuKe?                                           1
 c2     what is the colour of the owner of ZaRuKe?                              2
 cN     the same with N keys                                                    N
 sum    what is the sum of the age of the owner of A and the size of B?         3 to 5
-cmp    which has the greater age, the owner of A or the maker of B?            3 to 5
+cmp    which has the greater age, the owner of A or the maker of B?            3
 =====  ======================================================================  ======
 
 The answer of ``cmp`` is a name that a tool must bring, not "first" or "second", so that a guess
 seldom hits.
+
+Paths end in an attribute, so the last call tells that the answer is there. With ``endings: any``
+they may end in a relation too ("what is the maker of the owner of ZaRuKe?"), and the sides of
+``cmp`` may have two relations: then an agent has to count.
 """
 
 from __future__ import annotations
@@ -22,7 +26,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from random import Random
-from typing import Any
+from typing import Any, Literal
 
 from adp.eval.environments.toolworld.world import (
     ATTRIBUTES,
@@ -36,6 +40,7 @@ from adp.eval.environments.toolworld.world import (
 )
 
 KIND_PATTERN = re.compile(r"c[1-9]|sum|cmp")
+Endings = Literal["attribute", "any"]
 COMMUTATIVE = frozenset({"add", "compare"})
 
 
@@ -182,31 +187,34 @@ def fits(question: Question, split: Split) -> bool:
     return True
 
 
-def draw(kind: str, split: Split, max_hops: int, random: Random) -> Question:
+def draw(kind: str, split: Split, max_hops: int, endings: Endings, random: Random) -> Question:
     """Draw a question.
 
     Args:
         kind: its kind.
         split: its split.
         max_hops: longest path, in keys.
+        endings: what paths end in.
         random: where it is drawn from.
     """
     while True:
-        question = _draw(kind, split, max_hops, random)
+        question = _draw(kind, split, max_hops, endings, random)
         if fits(question, split):
             return question
 
 
-def _draw(kind: str, split: Split, max_hops: int, random: Random) -> Question:
-    if kind == "sum":
-        return Question(kind, _two(split, max_hops, NUMBERS, random))
-    if kind == "cmp":
-        return Question(kind, _two(split, max_hops, RELATIONS, random), random.choice(NUMBERS))
-    return Question(kind, (_path(split, int(kind[1:]), (*RELATIONS, *ATTRIBUTES), random),))
-
-
-def _two(split: Split, max_hops: int, last: Sequence[str], random: Random) -> tuple[Path, Path]:
+def _draw(kind: str, split: Split, max_hops: int, endings: Endings, random: Random) -> Question:
     longest = min(2, max_hops)
+    if kind == "sum":
+        return Question(kind, _two(split, longest, NUMBERS, random))
+    if kind == "cmp":
+        longest = 1 if endings == "attribute" else longest
+        return Question(kind, _two(split, longest, RELATIONS, random), random.choice(NUMBERS))
+    last = ATTRIBUTES if endings == "attribute" else KEYS
+    return Question(kind, (_path(split, int(kind[1:]), last, random),))
+
+
+def _two(split: Split, longest: int, last: Sequence[str], random: Random) -> tuple[Path, Path]:
     one, two = (_path(split, random.randint(1, longest), last, random) for _ in range(2))
     return one, two
 

@@ -10,7 +10,7 @@ from typing import Any, Literal
 from pydantic import Field, field_validator
 
 from adp.eval.environment import Settings
-from adp.eval.environments.toolworld.questions import KIND_PATTERN, draw, split_of_pair
+from adp.eval.environments.toolworld.questions import KIND_PATTERN, Endings, draw, split_of_pair
 from adp.eval.environments.toolworld.toolset import DISTRACTORS, draw_tools
 from adp.eval.environments.toolworld.world import Split, World
 from adp_schema.errors import UsageError
@@ -28,6 +28,10 @@ class ToolworldSettings(Settings):
     )
     max_hops: int = Field(
         default=3, ge=1, le=9, description="Longest path in hops; longer kinds are left out."
+    )
+    endings: Endings = Field(
+        default="attribute",
+        description="What paths end in: an attribute, or (any) an attribute or a relation.",
     )
     failures: float = Field(
         default=0.12, ge=0, lt=1, description="Share of calls that fail for once: busy, try again."
@@ -103,7 +107,7 @@ def make_task(settings: ToolworldSettings, split: Split, kind: str, name: str) -
     random = Random(f"{task_id}/{kind}")
     while True:
         world = World(random.getrandbits(48), split)
-        question = draw(kind, split, settings.max_hops, random)
+        question = draw(kind, split, settings.max_hops, settings.endings, random)
         plan, answer = question.solve(world)
         if len({action.key for action in plan}) == len(plan) and _decided(plan[-1], world):
             break
