@@ -27,6 +27,7 @@ NAMES = (
     "coreset",
     "pareto",
     "curate",
+    "rollout",
 )
 
 

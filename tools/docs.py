@@ -32,7 +32,7 @@ from adp_schema.tables import ENUMS, SCHEMA_VERSION, TABLES, Table
 from adp_schema.views import STORE_COLUMN, VIEWS, View
 from tools import format_pages
 from tools.check_page import checks_page
-from tools.environments_page import environments_page
+from tools.environments_page import environments_page, policies_page
 from tools.loss_page import losses_page
 from tools.markdown import NOTE, cell
 from tools.ops_page import ops_page, recipe_schema
@@ -273,6 +273,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "chat-templates.md": templates_page,
     "recipe.schema.json": recipe_schema,
     "environments-settings.md": environments_page,
+    "policies-settings.md": policies_page,
     "train-config.md": train_page,
     "train-config.schema.json": train_schema,
     "dpo-losses.md": losses_page,

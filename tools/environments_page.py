@@ -1,8 +1,9 @@
-"""The page of the built-in environments and their settings."""
+"""The pages of the built-in environments and policies, and their settings."""
 
 from __future__ import annotations
 
 from adp.eval.environment import ENVIRONMENTS, EnvironmentKind
+from adp.eval.policy import POLICIES, PolicyKind
 from tools.markdown import NOTE, table
 from tools.ops_page import plain, type_words
 
@@ -26,7 +27,23 @@ def environments_page() -> str:
     return "\n".join(lines) + "\n"
 
 
-def _settings(kind: EnvironmentKind) -> list[str]:
+def policies_page() -> str:
+    """One section a policy: what it is, and its settings."""
+    kinds = POLICIES.all()
+    lines = ["# Built-in policies", "", NOTE, ""]
+    lines += [
+        "[policies.md](policies.md) says how they are used and whose fault a failure is. A setting",
+        "is given as `name:setting=value,setting=value`, or in a YAML file with a line `name:`.",
+        "",
+    ]
+    rows = [(f"[{kind.name}](#{kind.name})", kind.about) for kind in kinds]
+    lines += table(("policy", "what it is"), rows)
+    for kind in kinds:
+        lines += ["", f"## {kind.name}", "", kind.about, "", *_settings(kind)]
+    return "\n".join(lines) + "\n"
+
+
+def _settings(kind: EnvironmentKind | PolicyKind) -> list[str]:
     schema = kind.settings.model_json_schema()
     if not schema.get("properties"):
         return ["It has no settings."]

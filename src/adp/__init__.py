@@ -4,6 +4,8 @@
     adp.query(store, "SELECT name, count(*) FROM calls GROUP BY name")
     adp.export(store, "openai_chat", "chats")
     adp.export(store, "trl-sft", "rows", settings={"form": "tokens"}, model="Qwen/Qwen3-8B")
+    adp.collect("toolworld", "openai:model=m", "test:300", "rollouts", n=4)
+    adp.score("rollouts", "outcome,tool_f1")
     adp.validate("logs/").found("error")
 
 Everything else is imported when it is first used, so ``import adp`` costs nothing.
@@ -13,6 +15,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypedDict
 
+from adp.evaluating import collect, score
 from adp.growing import grow, seal
 from adp.training import render
 from adp.version import __version__
@@ -56,6 +59,7 @@ __all__ = [
     "ToolCall",
     "Trajectory",
     "__version__",
+    "collect",
     "convert",
     "curate",
     "drop",
@@ -65,6 +69,7 @@ __all__ = [
     "open",
     "query",
     "render",
+    "score",
     "seal",
     "validate",
 ]

@@ -52,6 +52,7 @@ class Store:
         self.journal = journal
         self._name = ""
         self._gate: QueryGate | None = None
+        self._scored: Sequence[str] = ()
         self._places: dict[str, tuple[int, int]] | None = None
         self._readers: dict[int, ShardReader] = {}
         self._near: int | None = None
@@ -200,16 +201,18 @@ class Store:
         return frame
 
     def gate(self) -> QueryGate:
-        """The query gate over this store; it is opened once and used again."""
-        if self._gate is None:
+        """The query gate over this store; used again until the store gets further scores."""
+        from adp_schema.scores import score_files, score_views
+
+        files = score_files(self.root)
+        if self._gate is None or files != self._scored:
             from adp_schema.gate import QueryGate
             from adp_schema.gate_files import record_views
-            from adp_schema.scores import score_files, score_views
 
-            scores = score_views([("", score_files(self.root))], named=False)
-            extra = [*record_views(self.root), *scores]
+            extra = [*record_views(self.root), *score_views([("", files)], named=False)]
             self._gate = QueryGate(self.tables_files(), renamed=self.renamed, extra=extra)
             self._gate.held = self.journal
+            self._scored = files
         return self._gate
 
     def query(self, sql: str, parameters: Sequence[Any] | None = None) -> pa.Table:

@@ -142,6 +142,12 @@ class TestAppending:
             assert sorted(store.ids()) == ["d/1", "d/2"]
             assert "d/2" in store
             assert "d/3" not in store
+            asked = [f"d/{number}" for number in range(1, 6)]
+            with GrowingStore(tmp_path / "s", seal_count=1) as other:
+                for number in (3, 4):  # each closes a journal
+                    assert store.holds(asked) == set(asked[: number - 1])
+                    other.append(numbered(str(number)))
+                    assert store.holds(asked) == set(asked[:number])
         assert ids_of(tmp_path / "s") == ["d/1", "d/2"]
 
     def test_what_comes_before_a_refused_one_is_kept(self, tmp_path):

@@ -113,6 +113,35 @@ def test_named_forms(form, text, calls):
         assert [(call.name, call.text) for call in found.calls] == calls
 
 
+THINKING = "<|channel|>analysis<|message|>I look.<|end|><|start|>assistant"
+CALL = '<|message|>{"q": 1}'
+
+
+@pytest.mark.parametrize(
+    ("text", "said", "calls"),
+    [
+        (f"{THINKING}<|channel|>commentary to=functions.find <|constrain|>json{CALL}", "", 1),
+        (f"{THINKING} to=functions.find<|channel|>commentary json{CALL}<|call|>", "", 1),
+        (
+            f"{THINKING}<|channel|>commentary<|message|>Wait.<|end|><|start|>assistant"
+            f" to=functions.find<|channel|>commentary json{CALL}",
+            "Wait.",
+            1,
+        ),
+        (f"{THINKING}<|channel|>final<|message|>It is 4.<|return|>", "It is 4.", 0),
+        (f"{THINKING} to=functions.find<|channel|>commentary json{CALL[:-1]}", None, 0),
+        (f"{THINKING} to=functions.find<|channel|>comm", None, 0),
+    ],
+)
+def test_gpt_oss(text, said, calls):
+    found = AnswerReader(renderer("gptoss")).read(text)
+    if said is None:
+        assert found.malformed
+        return
+    assert (found.malformed, found.text, found.reasoning) == (None, said, "I look.")
+    assert [(call.name, call.text) for call in found.calls] == [("find", '{"q": 1}')] * calls
+
+
 @pytest.mark.parametrize(
     ("text", "opened", "thought", "rest"),
     [
@@ -143,14 +172,14 @@ def test_a_broken_call_in_tags_is_malformed_though_the_library_takes_it_for_text
 @pytest.fixture(scope="module")
 def readers():
     forms = ("auto", "json", "mistral", "pythonic", "none")
-    return [AnswerReader(renderer(), form) for form in forms]
+    return [AnswerReader(renderer("gptoss")), *(AnswerReader(renderer(), form) for form in forms)]
 
 
 pieces = st.lists(
     st.sampled_from(
         ["<tool_call>", "</tool_call>", '{"name": "f", "arguments": {}}', "[f(a=1)", ")]",
          "<think>", "</think>", "[TOOL_CALLS]", "{", "}", '"', "\\", "x", "\ud800", "<|im_end|>",
-         "[", "]"]
+         "[", "]", "<|message|>", "<|channel|>analysis", "<|start|>", "to=functions.f"]
     ),
     max_size=12,
 ).map("".join)  # fmt: skip

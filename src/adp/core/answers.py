@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
 from adp.core.call_form import CallForm, Written, call_form
+from adp.core.harmony import read_harmony
 from adp.core.pythonic import PythonicForm, writes_python
 from adp.core.render.render import Renderer
 from adp_schema.errors import MissingExtraError, UsageError
@@ -82,16 +83,19 @@ class AnswerReader:
         self._special = renderer.template.special
         self._form = _NAMED.get(form)
         self._parser: Parser | None = None
-        if form == "auto":
+        # What gpt-oss writes is not what its template makes of it.
+        self._harmony = form == "auto" and "<|channel|>analysis" in renderer.template.texts[-1]
+        if form == "auto" and not self._harmony:
             self._form = _template_form(renderer)
-        if form == "library" or (form == "auto" and self._form is None):
+        if form == "library" or (form == "auto" and self._form is None and not self._harmony):
             self._parser = library_parser(renderer)
         if form == "library" and self._parser is None:
             raise UsageError(
                 "transformers has no parser for the answers of this model; choose another "
                 "call_form: tags, json, mistral, pythonic or none"
             )
-        self.knows_calls = self._form is not None or self._parser is not None
+        known = self._form is not None or self._parser is not None
+        self.knows_calls = known or self._harmony
 
     def read(self, text: str, prompt: str = "", tools: Sequence[Any] = ()) -> Answer:
         """Read an answer.
@@ -101,6 +105,8 @@ class AnswerReader:
             prompt: the end of the prompt; it may open the thought.
             tools: tools on offer.
         """
+        if self._harmony:
+            return self._in_harmony(text)
         if self._form is None and self._parser is not None:
             return self._parsed(text, self._parser(text, prompt, list(tools) or None))
         reasoning, said = split_thought(text, opened=prompt.rstrip().endswith(_OPEN))
@@ -113,6 +119,14 @@ class AnswerReader:
             said = said[: call.start] + said[call.end :]
         said = self._special.sub("", said)
         return Answer(said.strip(_BETWEEN if calls else None), reasoning, tuple(calls))
+
+    def _in_harmony(self, text: str) -> Answer:
+        found = read_harmony(text)
+        if found.broken:
+            return Answer(text=text, malformed=_expected(None))
+        said = self._special.sub("", "\n\n".join(part.strip() for part in found.texts))
+        thought = "\n\n".join(part.strip() for part in found.thoughts)
+        return Answer(said.strip(), thought or None, tuple(found.calls))
 
     def _parsed(self, text: str, found: Mapping[str, Any] | None) -> Answer:
         """What the parser of transformers found; it takes a broken call for text."""
@@ -199,8 +213,6 @@ def calls_of(message: Mapping[str, Any]) -> list[Written]:
 
 
 def _template_form(renderer: Renderer) -> _Form | None:
-    if "<|channel|>" in renderer.template.texts[-1]:
-        return None  # gpt-oss writes its calls otherwise than its template does
     found: _Form | None = call_form(renderer)
     if found is None and writes_python(renderer):
         found = PythonicForm()

@@ -167,7 +167,8 @@ class Endpoint:
             wait = min(failure.wait, options.longest_wait) + draw.uniform(0, options.first_wait)
         if tries > options.retries or time.monotonic() + wait >= end:
             times = "once" if tries == 1 else f"{tries} times"
-            reason = f"{self._url} failed {times}, the last time with {failure.reason}"
+            # Without the URL: the message is kept with the trajectory, which may be published.
+            reason = f"the endpoint failed {times}, the last time with {failure.reason}"
             raise EndpointError(failure.kind, self._clean(reason)) from None
         await self._sleep(wait)
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from adp.eval.environments.arithmetic import DEEPEST, LONGEST, evaluate, written
 from adp.eval.environments.calculator import KIND, Calculator
+from adp.eval.environments.generated import split_of
 from adp.eval.tools import ToolError
 from adp.eval.turns import Call, ErrorType, Turn
 
@@ -127,6 +128,7 @@ def test_its_tasks_are_solved_by_calling_the_tool():
     train = {task.instruction for task in KIND.tasks(KIND.settings(), "train", 400, 3)}
     assert not train & {task.instruction for task in tasks}
     environment = Calculator()
+    assert {split_of(task.instruction) for task in tasks} == {"test"}
     for task in tasks:
         environment.reset(task)
         expression = task.instruction.removeprefix("What is ").partition("?")[0]

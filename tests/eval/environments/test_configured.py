@@ -167,6 +167,7 @@ class Handler(BaseHTTPRequestHandler):
         if what == "slow":
             time.sleep(3)
         if what == "drip":
+            self.close_connection = True
             self.send_response(200)
             self.end_headers()
             for _ in range(40):

@@ -30,6 +30,8 @@ def test_the_same_place_and_day_have_the_same_weather(place, day):
     other = weather_on(f"  {place} ", day, "fahrenheit")
     assert other["temperature"] == round(one["temperature"] * 9 / 5 + 32, 1)
     assert one["condition"] == other["condition"]
+    shouted = weather_on(place.upper(), day)
+    assert not place.isascii() or shouted["condition"] == one["condition"]
     assert -10 <= one["temperature"] <= 35
     assert 20 <= one["humidity_percent"] <= 90
     assert 0 <= one["wind_kmh"] <= 60

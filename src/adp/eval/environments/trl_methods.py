@@ -117,6 +117,5 @@ def _quiet(text: Any) -> str:
     found = " ".join(str(text or "").split())
     for word in ("Args", "Returns", "Raises"):
         found = found.replace(f"{word}:", word)
-    return (
-        found + "." if found.endswith(")") else found
-    )  # "(choices: ...)" at the end has a meaning
+    # "(choices: ...)" at the end has a meaning of its own
+    return found + "." if found.endswith(")") else found

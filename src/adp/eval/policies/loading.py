@@ -11,6 +11,7 @@ from pydantic import Field
 from adp.core.render.model import load_tokenizer
 from adp.core.tiny import NAME, tiny_model
 from adp.eval.environment import Settings
+from adp.eval.policies.names import FREE
 from adp_schema.errors import MissingExtraError, UsageError
 
 _ADAPTER, _TOKENIZER = "adapter_config.json", "tokenizer_config.json"
@@ -30,7 +31,9 @@ class ModelSettings(Settings):
         "auto", description="Type of the weights; auto: as they are stored."
     )
     device: str | None = Field(
-        None, description="cpu, cuda, cuda:1, ...; null: cuda when there is one."
+        None,
+        description="cpu, cuda, cuda:1, ...; null: cuda when there is one.",
+        json_schema_extra=FREE,
     )
     attn_implementation: str | None = Field(
         None, description="sdpa, eager, flash_attention_2, ...; null: what transformers chooses."

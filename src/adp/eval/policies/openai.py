@@ -17,6 +17,7 @@ from pydantic import Field
 from adp.core.endpoint import Endpoint, EndpointOptions, key_from
 from adp.core.endpoint_errors import ContextError, EndpointError, FormatError
 from adp.eval.environment import Settings
+from adp.eval.policies.names import FREE, model_name
 from adp.eval.policies.openai_messages import message_in_text, read_turn, wire_messages
 from adp.eval.policy import AgentLimitError, InfrastructureError, PolicyKind, Request
 from adp.eval.turns import Turn
@@ -29,26 +30,58 @@ _KEY = "OPENAI_API_KEY"
 class EndpointSettings(Settings):
     """Where an endpoint is, and how patient to be with it."""
 
-    base_url: str = Field(OPENAI, description="URL before /chat/completions.")
+    base_url: str = Field(
+        OPENAI,
+        description="URL before /chat/completions.",
+        json_schema_extra=FREE,
+    )
     api_key_env: str | None = Field(
         _KEY,
         description="Environment variable with the key. The default is sent to api.openai.com "
         "alone: name it to send it elsewhere.",
+        json_schema_extra=FREE,
     )
     headers: dict[str, str] = Field(
         default_factory=dict,
         description="Further headers; a value $NAME is read from the environment.",
+        json_schema_extra=FREE,
     )
-    timeout: float = Field(600.0, gt=0, description="Seconds of one try.")
-    retries: int = Field(5, ge=0, description="Tries after the first one.")
+    timeout: float = Field(
+        600.0,
+        gt=0,
+        description="Seconds of one try.",
+        json_schema_extra=FREE,
+    )
+    retries: int = Field(
+        5,
+        ge=0,
+        description="Tries after the first one.",
+        json_schema_extra=FREE,
+    )
     retry_seconds: float = Field(
-        1800.0, gt=0, description="Seconds for all tries of a turn and the waits between them."
+        1800.0,
+        gt=0,
+        description="Seconds for all tries of a turn and the waits between them.",
+        json_schema_extra=FREE,
     )
-    first_wait: float = Field(1.0, ge=0, description="Longest first wait, in seconds; it doubles.")
+    first_wait: float = Field(
+        1.0,
+        ge=0,
+        description="Longest first wait, in seconds; it doubles.",
+        json_schema_extra=FREE,
+    )
     longest_wait: float = Field(
-        60.0, ge=0, description="Longest wait, in seconds, also when the server asks for more."
+        60.0,
+        ge=0,
+        description="Longest wait, in seconds, also when the server asks for more.",
+        json_schema_extra=FREE,
     )
-    concurrency: int = Field(64, ge=1, description="Requests at a time.")
+    concurrency: int = Field(
+        64,
+        ge=1,
+        description="Requests at a time.",
+        json_schema_extra=FREE,
+    )
 
     def endpoint(self) -> Endpoint:
         """The client.
@@ -100,7 +133,11 @@ class OpenAISettings(EndpointSettings):
         description="text: tools stand in the system prompt and calls in the text, in the Hermes "
         "manner, for servers that know no tools.",
     )
-    stream: bool = Field(False, description="Let the server stream its answers.")
+    stream: bool = Field(
+        False,
+        description="Let the server stream its answers.",
+        json_schema_extra=FREE,
+    )
     send_reasoning: bool = Field(
         False, description="Send the reasoning of earlier turns back, as reasoning_content."
     )
@@ -122,7 +159,7 @@ class OpenAIPolicy:
     """
 
     def __init__(self, settings: OpenAISettings) -> None:
-        self.name = settings.model
+        self.name = model_name(settings.model)
         self._settings = settings
         self._endpoint = settings.endpoint()
 
@@ -139,14 +176,14 @@ class OpenAIPolicy:
         except FormatError as error:
             return Turn(
                 malformed=f"the server cannot read what the model wrote ({error})",
-                model=self._settings.model,
+                model=self.name,
             )
         except ContextError as error:
             raise AgentLimitError("context_length", str(error)) from error
         except EndpointError as error:
             raise InfrastructureError(error.kind, str(error)) from error
         in_text = self._settings.tools_in == "text"
-        return read_turn(reply.body, self._settings.model, reply.tries, in_text=in_text)
+        return read_turn(reply.body, self.name, reply.tries, in_text=in_text)
 
     async def close(self) -> None:
         """Close the connections."""

@@ -14,6 +14,7 @@ from typing import Any
 from adp.core.answers import TAGS, split_thought
 from adp.core.render.arguments import object_of
 from adp.core.render.prepare import as_text
+from adp.eval.policies.names import model_name
 from adp.eval.policies.prompts import chat_of
 from adp.eval.policy import Request
 from adp.eval.turns import Call, Message, Turn, Usage
@@ -94,7 +95,7 @@ def read_turn(
         calls=calls,
         reasoning=reasoning,
         malformed=malformed,
-        model=_string(body.get("model")) or model,
+        model=model_name(_string(body.get("model")) or model),
         response_id=_string(body.get("id")),
         stop_reason=_string(stop),
         usage=_usage(body.get("usage")),

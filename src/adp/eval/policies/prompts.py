@@ -24,6 +24,7 @@ from adp.core.render.render import Renderer
 from adp.core.render.template import TemplateRefusalError
 from adp.eval.environment import Settings
 from adp.eval.policies.loading import ModelSettings
+from adp.eval.policies.names import model_name
 from adp.eval.policy import AgentLimitError, Request
 from adp.eval.turns import Call, Tool, Turn, Usage
 from adp.eval.turns import Message as ChatMessage
@@ -195,7 +196,7 @@ class Prompter:
             calls=tuple(Call(call.name, call.text) for call in answer.calls),
             reasoning=answer.reasoning,
             malformed=answer.malformed,
-            model=settings.model,
+            model=model_name(settings.model),
             stop_reason=stop if written.ended else "length",
             usage=Usage(tokens_in=len(prompt.ids), tokens_out=len(written.ids)),
             prompt_token_ids=prompt.ids if settings.token_ids else None,

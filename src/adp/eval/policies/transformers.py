@@ -20,6 +20,7 @@ from pydantic import Field
 
 from adp.eval.policies.generation import Generator, Job
 from adp.eval.policies.loading import load_for_generation
+from adp.eval.policies.names import FREE, model_name
 from adp.eval.policies.prompts import InProcessSettings, Prompt, Prompter
 from adp.eval.policy import PolicyKind, Request
 from adp.eval.turns import Turn
@@ -28,15 +29,24 @@ from adp.eval.turns import Turn
 class TransformersSettings(InProcessSettings):
     """Settings of the policy ``transformers``."""
 
-    batch_size: int = Field(64, ge=1, description="Turns that are written together, at most.")
+    batch_size: int = Field(
+        64,
+        ge=1,
+        description="Turns that are written together, at most.",
+        json_schema_extra=FREE,
+    )
     prefix_cache_mb: int = Field(
         1024,
         ge=0,
         description="Memory for what the model has read already, on its device; 0: each prompt is "
         "read from its beginning.",
+        json_schema_extra=FREE,
     )
     wait_ms: float = Field(
-        5.0, ge=0, description="A batch waits as long as turns come within this time of each other."
+        5.0,
+        ge=0,
+        description="A batch waits as long as turns come within this time of each other.",
+        json_schema_extra=FREE,
     )
 
 
@@ -67,7 +77,7 @@ class TransformersPolicy:
     ) -> None:
         if model is None:
             model, tokenizer = load_for_generation(settings)
-        self.name = settings.model
+        self.name = model_name(settings.model)
         self._settings = settings
         self._prompter = Prompter(tokenizer, settings)
         memory = settings.prefix_cache_mb << 20

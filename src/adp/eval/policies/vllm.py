@@ -14,6 +14,7 @@ from pydantic import Field
 
 from adp.core.render.model import load_tokenizer
 from adp.eval.policies.loading import places
+from adp.eval.policies.names import FREE, model_name
 from adp.eval.policies.prompts import Generated, InProcessSettings, Prompter
 from adp.eval.policy import InfrastructureError, PolicyKind, Request
 from adp.eval.turns import Turn
@@ -24,9 +25,18 @@ class VllmSettings(InProcessSettings):
     """Settings of the policy ``vllm``."""
 
     gpu_memory_utilization: float = Field(
-        0.9, gt=0, le=1, description="Share of the GPU's memory that vLLM takes."
+        0.9,
+        gt=0,
+        le=1,
+        description="Share of the GPU's memory that vLLM takes.",
+        json_schema_extra=FREE,
     )
-    tensor_parallel_size: int = Field(1, ge=1, description="GPUs that share the model.")
+    tensor_parallel_size: int = Field(
+        1,
+        ge=1,
+        description="GPUs that share the model.",
+        json_schema_extra=FREE,
+    )
     engine: dict[str, Any] = Field(
         default_factory=dict,
         description="Further arguments of vLLM's AsyncEngineArgs, such as {enforce_eager: true}.",
@@ -41,7 +51,7 @@ class VllmPolicy:
 
     Raises:
         MissingExtraError: vLLM is not installed.
-        UsageError: vLLM cannot load the model.
+        UsageError: vLLM cannot load the model, or a setting is not for it.
     """
 
     def __init__(self, settings: VllmSettings) -> None:
@@ -52,7 +62,11 @@ class VllmPolicy:
             from vllm.v1.engine.async_llm import AsyncLLM
         except ImportError as error:
             raise MissingExtraError("vllm", "vllm") from error
-        self.name = settings.model
+        if settings.device is not None or settings.attn_implementation is not None:
+            raise UsageError(
+                "vLLM chooses device and attention itself; give what it takes as engine"
+            )
+        self.name = model_name(settings.model)
         self._settings = settings
         self._params = SamplingParams
         base, adapter = places(settings)

@@ -49,7 +49,7 @@ class Chosen:
 
 
 def choose(texts: Iterable[str]) -> list[Chosen]:
-    """Make scorers of what people write: ``tool_f1``, ``answer:manner=squad,extract=false``, a file.
+    """Make scorers of what people write: ``tool_f1``, ``answer:manner=squad``, a file.
 
     Args:
         texts: one or several scorers each, with commas between them. What looks like

@@ -1,0 +1,102 @@
+"""Collecting from Python: environments, policies and tasks by name or as objects."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from pydantic import ValidationError
+
+from adp.eval.environment import ENVIRONMENTS, EnvironmentKind, Settings
+from adp.eval.environments.from_object import object_kind
+from adp.eval.policies.scripted import Scripted
+from adp.eval.policy import POLICIES, Policy
+from adp.eval.rollout.assist_spec import cast_of
+from adp.eval.rollout.collect import collect_now
+from adp.eval.rollout.run_file import kind_facts
+from adp.eval.rollout.settings import CollectSettings
+from adp.eval.rollout.tally import CollectReport
+from adp.eval.rollout.task_files import task_of
+from adp.eval.rollout.tasks import read_tasks
+from adp.eval.spec import load
+from adp_schema.errors import UsageError
+from adp_schema.model import Task
+
+
+def collect_in_python(
+    env: Any,
+    policy: Any,
+    tasks: str | Iterable[Task | Mapping[str, Any]],
+    out: str,
+    *,
+    expert: str | None,
+    settings: Mapping[str, Any],
+) -> CollectReport:
+    """See `adp.collect`."""
+    kind, about = _environment(env)
+    acting, policy_facts = _policy(policy)
+    found = read_tasks(tasks, kind, about).tasks if isinstance(tasks, str) else _tasks(tasks)
+    cast = cast_of(acting, expert)
+    if cast.assistance is not None:
+        found, _ = cast.able(found, kind.make(about))
+    facts = {"environment": kind_facts(kind.name, about), "policy": policy_facts, **cast.facts}
+    try:
+        chosen = CollectSettings.model_validate(
+            {
+                "environment": kind.name,
+                "policy": acting.name,
+                **settings,
+                "facts": {"made_with": facts, **settings.get("facts", {})},
+            }
+        )
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        place = ".".join(map(str, first["loc"]))
+        known = ", ".join(CollectSettings.model_fields)
+        raise UsageError(f"collect: {place}: {first['msg']}; its settings: {known}") from error
+    return collect_now(
+        out, lambda: kind.make(about), cast.actors, found, chosen, policies=cast.policies
+    )
+
+
+def _environment(env: Any) -> tuple[EnvironmentKind, Settings]:
+    if isinstance(env, str):
+        return load(ENVIRONMENTS, env)
+    if not callable(env):
+        raise UsageError(
+            f"an environment is a name, a class, or a function that makes one for each episode, "
+            f"not {type(env).__name__}"
+        )
+    name = getattr(env, "__name__", type(env).__name__)
+    if inspect.isclass(env) and not callable(getattr(env, "step", None)):
+        kind = object_kind(name, "An object.", env)
+    else:
+        kind = EnvironmentKind(name, "An object.", Settings, lambda _: env())
+    return kind, Settings()
+
+
+def _policy(policy: Any) -> tuple[Policy, dict[str, Any]]:
+    if isinstance(policy, str):
+        kind, about = load(POLICIES, policy)
+        return kind.make(about), kind_facts(kind.name, about)
+    if hasattr(policy, "act"):
+        acting: Policy = policy
+    elif callable(policy):
+        acting = Scripted(policy, getattr(policy, "__name__", "function"))
+    else:
+        raise UsageError(
+            f"a policy is a name, an object with act(request), or a function of a request, not "
+            f"{type(policy).__name__}"
+        )
+    return acting, {"name": acting.name, "settings": {}}
+
+
+def _tasks(tasks: Iterable[Task | Mapping[str, Any]]) -> list[Task]:
+    found = []
+    for number, task in enumerate(tasks):
+        try:
+            found.append(task if isinstance(task, Task) else task_of(dict(task)))
+        except (ValueError, TypeError, KeyError) as error:
+            raise UsageError(f"task {number}: {error}") from error
+    return found

@@ -1,0 +1,120 @@
+"""`adp collect` as a user calls it, with environments and policies that are built in."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from adp_schema.store import Store
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    """A folder with tasks and a script."""
+    monkeypatch.chdir(tmp_path)
+    records = [
+        {"id": "mul", "question": "What is 17 * 3?", "answer": "51"},
+        {"id": "pow", "question": "What is 2 ** 10?", "answer": "1024"},
+        {"question": ""},
+    ]
+    (tmp_path / "tasks.jsonl").write_text("\n".join(map(json.dumps, records)))
+    call = {"name": "calculator", "arguments": {"expression": "17 * 3"}}
+    script = {"turns": [{"calls": [call]}, {"text": "51"}]}
+    (tmp_path / "script.jsonl").write_text(json.dumps(script))
+    return tmp_path
+
+
+WORDS = ("collect", "--env", "calculator", "--policy", "scripted:file=script.jsonl",
+         "--tasks", "tasks.jsonl", "-o", "sums")  # fmt: skip
+
+
+def test_a_run_is_summed_up(run, here):
+    done = run(*WORDS, "--n", 2)
+    assert done.code == 0
+    lines = done.out.splitlines()
+    assert lines[0] == ("asked: 4 (2 tasks x 2) = 0 done before + 4 done now + 0 broken + 0 left")
+    assert lines[1] == "success: 0.500 (2 of 4 scored)"
+    assert lines[2] == "ended: 4 by themselves, 0 cut (answer 4)"
+    assert lines[-1] == "sealed; next: adp stats sums"
+    assert done.err.splitlines()[0] == "tasks.jsonl: 3 records = 2 tasks + 1 refused"
+    assert "tasks.jsonl#3: it has no instruction" in done.err
+    again = run(*WORDS, "--n", 2)
+    assert "4 done before + 0 done now" in again.out
+    rows = Store.open("sums").query("SELECT agent_name, extra FROM trajectories").to_pylist()
+    assert {row["agent_name"] for row in rows} == {"scripted:script.jsonl"}
+    assert {json.loads(row["extra"])["environment"] for row in rows} == {"calculator"}
+
+
+def test_as_json_nothing_else_is_printed(run, here):
+    (here / "tasks.jsonl").write_text('{"question": "What is 17 * 3?", "answer": "51"}')
+    done = run(*WORDS, "--json")
+    assert (done.code, done.err) == (0, "")
+    report = json.loads(done.out)
+    assert report["store"] == "sums"
+    assert report["tasks"] == {"records": 1, "refused": 0, "reasons": []}
+    assert report["asked"] == report["done_now"] == 1
+    assert report["whole"]["success"] == {
+        "rate": 1.0, "succeeded": 1, "scored": 1, "unscored": 0
+    }  # fmt: skip
+
+
+def test_the_script_that_a_store_was_begun_with_is_known_by_its_bytes(run, here):
+    assert run(*WORDS, "--keep-open").code == 0
+    path = here / "script.jsonl"
+    path.write_text(path.read_text().replace("17", "18"))
+    done = run(*WORDS)
+    assert done.code == 5
+    assert "sums was begun with made_with.policy.settings.file.hash" in done.err
+    assert run(*WORDS, "--n", 0).code == 2
+
+
+@pytest.mark.parametrize(
+    ("change", "code", "said"),
+    [
+        (("--env", "nowhere"), 2, "unknown environment 'nowhere'"),
+        (("--policy", "nobody"), 2, "unknown policy 'nobody'"),
+        (("--policy", "scripted:file=none.jsonl"), 3, "none.jsonl cannot be read"),
+        (("--tasks", "none.jsonl"), 3, "none.jsonl cannot be read"),
+        (("--tasks", "no such"), 3, "there is no file or store 'no such'"),
+        (("--expert-mode", "wild"), 2, "assistance 'wild'"),
+        (("-o", "tasks.jsonl"), 5, "tasks.jsonl"),
+    ],
+)
+def test_a_wrong_call_is_one_sentence(run, here, change, code, said):
+    words = list(WORDS)
+    if change[0] in words:
+        words[words.index(change[0]) + 1] = change[1]
+    else:
+        words += change
+    done = run(*words)
+    assert (done.code, done.out) == (code, "")
+    assert said in done.err.splitlines()[-1]
+    assert not (here / "sums").exists()
+
+
+def test_an_expert_helps(run, here):
+    words = ["collect", "--env", "toolworld", "--policy", "scripted:file=script.jsonl",
+             "--tasks", "train:4", "-o", "helped"]  # fmt: skip
+    assert run(*words, "--expert-mode", "informed:init_limit=1").code == 0
+    rows = Store.open("helped").query(
+        "SELECT success, count(*) AS n FROM trajectories WHERE parent_id IS NULL GROUP BY 1"
+    )
+    assert rows.to_pylist() == [{"success": True, "n": 4}]
+    done = run(*words)
+    assert done.code == 5
+    assert "made_with.assistance" in done.err
+    done = run("collect", "--env", "calculator", "--policy", "expert", "--tasks", "tasks.jsonl",
+               "-o", "other")  # fmt: skip
+    assert done.code == 3
+    assert "no task can be done: task 'pow' is left out: the mode 'ground_truth'" in done.err
+
+
+def test_a_budget_says_how_to_go_on(run, here):
+    done = run(*WORDS, "--n", 50, "--concurrency", 1, "--total-seconds", 0.01)
+    assert done.code == 0
+    assert "stopped: total_seconds is used up" in done.out
+    assert done.out.splitlines()[-1] == "next: the same call goes on"
+    report = json.loads(run(*WORDS, "--n", 50, "--json").out)
+    assert (report["left"], report["sealed"]) == (0, True)
+    assert report["done_before"] + report["done_now"] == 100
