@@ -84,7 +84,7 @@ def train_sft(work, scale, seed, name, store):
         *("train", "sft", "--config", "train_sft.yaml", "-o", out.name),
         *("--set", f"data.store={store}", "--set", f"training.max_steps={scale.sft_steps}"),
         *("--set", f"training.seed={seed}"),
-        *("--set", f"training.warmup_steps={min(50, scale.sft_steps // 6)}"),
+        *("--set", f"training.gradient_accumulation_steps={scale.packs}"),
         show=SEEN,
     )
     return losses(work, name)

@@ -15,6 +15,7 @@ class Scale:
         curated: trajectories that are trained on.
         copy_steps: steps of stage 0, at most.
         sft_steps: steps of supervised training.
+        packs: packs of 640 tokens in a step of it.
         held_out: tasks that are measured on.
         probes: tasks for the pairs.
         early: share of good calls beside which an early answer is noted.
@@ -28,6 +29,7 @@ class Scale:
     curated: int = 4000
     copy_steps: int = 500
     sft_steps: int = 1000
+    packs: int = 4
     held_out: int = 300
     probes: int = 600
     early: float = 0.2
@@ -42,9 +44,10 @@ QUICK = Scale(
     leaked=60,
     informed=40,
     curated=800,
-    sft_steps=120,
+    sft_steps=400,
+    packs=1,
     held_out=100,
-    probes=60,
+    probes=40,
     dpo_steps=4,
 )
 """For a minute of one core: it learns to look one value up, and DPO only shows that it runs."""

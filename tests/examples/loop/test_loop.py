@@ -43,10 +43,10 @@ def test_random_weights_become_an_agent(tmp_path, monkeypatch):
     assert loss["last_loss"] < loss["first_loss"] / 4
     after = stages.evaluate(work, "sft", "sft/model", "held_out.jsonl")
     print(json.dumps(after))
-    assert after["success"] > 0.5
+    assert after["success"] > 0.6
 
     stages.probe(work, QUICK, 0, "sft/model", "probes")
-    assert run.pairs(work)["pairs"] > 20
+    assert run.pairs(work)["pairs"] > 5
     run.train_dpo(work, QUICK, 0, "dpo", "[sigmoid, sft]")
     assert work.path("dpo", "model", "config.json").is_file()
 
