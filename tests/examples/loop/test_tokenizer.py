@@ -40,6 +40,12 @@ def test_ascii_text_comes_back(text):
     assert tokenizer.decode(ids(tokenizer, text)) == text
 
 
+def test_equal_words_are_equal_tokens(tokenizer):
+    for word in ("owner", "red", "weight"):
+        assert word in tokenizer.tokenize(f"the {word} of")
+        assert word in tokenizer.tokenize(f'"{word}"')
+
+
 def test_equal_names_are_equal_tokens(tokenizer):
     name = tokenizer.tokenize("ZaRuKe")
     assert name == ["Za", "Ru", "Ke"]
