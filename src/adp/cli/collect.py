@@ -203,6 +203,9 @@ def _summary(report: CollectReport, out: str, tasks: int, n: int) -> None:
         )
     if report.stopped:
         say(f"stopped: {report.stopped} is used up; the same call with more of it goes on")
+    if report.hanging:
+        said = counted(report.hanging, "call")
+        say(f"hanging: {said} of tools did not return; what they do ends with this command")
     if report.sealed:
         say(f"sealed; next: adp stats {out}")
     elif report.failed and not report.left:

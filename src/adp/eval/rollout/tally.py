@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -76,7 +77,8 @@ class Tally:
         self.episodes += 1
         self.tokens_in += episode.total_tokens_in or 0
         self.tokens_out += episode.total_tokens_out or 0
-        self.cost_usd += episode.total_cost_usd or 0.0
+        cost = episode.total_cost_usd or 0.0
+        self.cost_usd += cost if math.isfinite(cost) else 0.0
         if episode.error_type is not None:
             self.broken += 1
             self.errors[reason_of(episode)] += 1
@@ -130,6 +132,7 @@ class CollectReport:
         seconds: wall time of the call.
         stopped: the budget of the run that was used up; None.
         sealed: whether the store was ended.
+        hanging: calls of tools that have not returned; their threads end with the process.
     """
 
     asked: int = 0
@@ -143,6 +146,7 @@ class CollectReport:
     seconds: float = 0.0
     stopped: str | None = None
     sealed: bool = False
+    hanging: int = 0
 
     def plain(self) -> dict[str, Any]:
         """As JSON."""
@@ -156,6 +160,7 @@ class CollectReport:
             "left": self.left,
             "stopped": self.stopped,
             "sealed": self.sealed,
+            "hanging": self.hanging,
             "seconds": round(self.seconds, 3),
             "episodes_per_second": round(self.now.episodes / seconds, 3),
             "tokens_per_second": round(self.now.tokens_out / seconds, 3),
