@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
 from adp_schema.store import Store
+
+GOLD = Path(__file__).parents[2].parent / "shared" / "data" / "m3" / "bird-latest"
 
 
 @pytest.fixture
@@ -118,3 +121,16 @@ def test_a_budget_says_how_to_go_on(run, here):
     report = json.loads(run(*WORDS, "--n", 50, "--json").out)
     assert (report["left"], report["sealed"]) == (0, True)
     assert report["done_before"] + report["done_now"] == 100
+
+
+@pytest.mark.skipif(not GOLD.exists(), reason="the reference data are not here")
+@pytest.mark.parametrize("tasks", ["test:3", "m3s"])
+@pytest.mark.parametrize(
+    "expert", [("expert",), ("scripted:file=script.jsonl", "--expert-mode", "informed")]
+)
+def test_the_expert_solves_reference_data_of_m3(run, here, tasks, expert):
+    assert run("convert", GOLD, "-o", "m3s").code == 0
+    words = ["collect", "--env", "m3:store=m3s", "--tasks", tasks, "-o", "x", "--policy"]
+    done = run(*words, *expert)
+    assert done.code == 0
+    assert "success: 1.000" in done.out

@@ -204,6 +204,8 @@ class EnvironmentKind:
         settings: its settings, a class with defaults.
         make: makes one for an episode; called from the thread of the event loop.
         tasks: makes tasks: ``tasks(settings, split, count, seed)``; None: it has none of its own.
+        stored: reads the tasks of a store, given its path, where the table of tasks alone does not
+            say enough; None: that table.
     """
 
     name: str
@@ -211,6 +213,7 @@ class EnvironmentKind:
     settings: type[Settings]
     make: Callable[[Any], Environment | AsyncEnvironment]
     tasks: Callable[[Any, str, int | None, int], Sequence[Task]] | None = None
+    stored: Callable[[str], Sequence[Task]] | None = None
 
 
 ENVIRONMENTS: Registry[EnvironmentKind] = Registry(

@@ -34,7 +34,7 @@ def read_tasks(
     """
     path = Path(text)
     if path.is_dir():
-        return _of_store(text, split)
+        return _of_store(text, kind, split)
     if path.is_file() or text.lower().endswith(ENDINGS):
         if path.suffix.lower() not in ENDINGS:
             raise UsageError(f"{text} is no file of tasks; name it {', '.join(ENDINGS)}")
@@ -64,12 +64,15 @@ def _generated(found: re.Match[str], kind: EnvironmentKind, settings: Any) -> Ta
     return TaskSet(tasks, len(tasks))
 
 
-def _of_store(place: str, split: str | None) -> TaskSet:
+def _of_store(place: str, kind: EnvironmentKind, split: str | None) -> TaskSet:
     from adp_schema.reader import to_models
     from adp_schema.store import Store
 
     store = Store.open(place)
-    rows = to_models(store.scan("tasks").collect().to_arrow(), Task)
+    if kind.stored is not None:
+        rows = list(kind.stored(place))
+    else:
+        rows = to_models(store.scan("tasks").collect().to_arrow(), Task)
     found = TaskSet()
     seen: dict[str, Task] = {}
     for task in rows:
