@@ -126,7 +126,7 @@ def test_a_tool_that_takes_too_long_and_one_that_says_too_much(address):
 
 def test_an_episode_is_cut_while_a_tool_runs(address):
     found = play(made(command=None, url=address), [call("wait", seconds=30)], Limits(max_seconds=1))
-    assert (found.truncated, found.stop_reason) == (True, "max_seconds")
+    assert (found.error_type, found.stop_reason) == ("environment", "timeout")
 
 
 def test_tools_can_be_chosen(address):

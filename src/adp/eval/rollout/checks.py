@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from numbers import Real
+from types import NoneType
 from typing import Any
 
 from adp.eval.environment import Start, Verdict
@@ -29,15 +31,17 @@ def checked_turn(given: Any) -> Turn:
     turn: Turn = _is("the policy's answer", given, Turn)
     _is("text of the turn", turn.text, str)
     for name in ("reasoning", "malformed", "model", "response_id", "stop_reason"):
-        _is(f"{name} of the turn", getattr(turn, name), str, None)
+        _is(f"{name} of the turn", getattr(turn, name), str, NoneType)
     _is("usage of the turn", turn.usage, Usage)
     _is("extra of the turn", turn.extra, Mapping)
     for call in _is("calls of the turn", turn.calls, list, tuple):
         _is("a call of the turn", call, Call)
         _is("name of a call", call.name, str)
         _is("arguments of a call (JSON text)", call.arguments, str)
-        _is("call_id of a call", call.call_id, str, None)
-    return replace(turn, calls=tuple(turn.calls))
+        _is("call_id of a call", call.call_id, str, NoneType)
+    if type(turn.calls) is not tuple:
+        turn = replace(turn, calls=tuple(turn.calls))
+    return turn
 
 
 def checked_start(given: Any) -> Start:
@@ -65,11 +69,11 @@ def checked_outcome(given: Any, turn: Turn) -> Outcome:
         _is("a result", result, Result)
         _is("text of a result", result.text, str)
         _is("call_id of a result", result.call_id, str)
-        _is("name of a result", result.name, str, None)
+        _is("name of a result", result.name, str, NoneType)
     for text in _is("messages of the outcome", outcome.messages, list, tuple):
         _is("a message of the outcome", text, str)
     for name in ("stop_reason", "answer"):
-        _is(f"{name} of the outcome", getattr(outcome, name), str, None)
+        _is(f"{name} of the outcome", getattr(outcome, name), str, NoneType)
     _is("labels of the outcome", outcome.labels, list, tuple, set, frozenset)
     _is("info of the outcome", outcome.info, Mapping)
     if outcome.context is not None:
@@ -85,10 +89,10 @@ def checked_verdict(given: Any) -> Verdict:
         WrongAnswerError: it is no verdict.
     """
     verdict: Verdict = _is("the answer of score", given, Verdict)
-    _is("success of the verdict", verdict.success, bool, None)
-    _is("reward of the verdict", verdict.reward, float, int, None)
+    _is("success of the verdict", verdict.success, bool, NoneType)
+    _is("reward of the verdict", verdict.reward, Real, NoneType)
     for value in _is("rewards of the verdict", verdict.rewards, Mapping).values():
-        _is("a reward of the verdict", value, float, int)
+        _is("a reward of the verdict", value, Real)
     return verdict
 
 
@@ -115,15 +119,14 @@ def _check_messages(given: Any) -> None:
             raise WrongAnswerError(
                 f"the role of a message is {role!r}, not one of {', '.join(sorted(_ROLES))}"
             )
-        _is("content of a message", message.get("content"), str, list, tuple, None)
+        _is("content of a message", message.get("content"), str, list, tuple, NoneType)
 
 
-def _is(what: str, value: Any, *kinds: type | None) -> Any:
+def _is(what: str, value: Any, *kinds: type) -> Any:
     """The value, when it is of one of some types."""
-    if any(value is None if kind is None else isinstance(value, kind) for kind in kinds):
+    if isinstance(value, kinds):
         return value
-    names = [_NAMES.get(kind, kind.__name__) for kind in kinds if kind is not None]
-    wanted = " or ".join(names[:2]) + (" or None" if None in kinds else "")
+    wanted = " or ".join(_NAMES.get(kind, kind.__name__) for kind in kinds)
     given = "None" if value is None else f"of the type {type(value).__name__}"
     raise WrongAnswerError(f"{what} is {given}; give {wanted}")
 
@@ -133,7 +136,7 @@ _NAMES: dict[type, str] = {
     list: "a list",
     tuple: "a tuple",
     bool: "true or false",
-    float: "a number",
-    int: "a whole number",
+    Real: "a number",
     Mapping: "an object",
+    NoneType: "None",
 }

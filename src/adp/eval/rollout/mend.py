@@ -71,9 +71,10 @@ def mend_step(step: Step) -> None:
 
 def _mend(table: str, row: Row, before: Mapping[str, str] | None = None) -> None:
     dropped = dict(before or {})
-    for name, fit in _fits(table):
-        value = getattr(row, name)
-        if value is None:
+    fits = _fits(table)
+    for name, value in list(row.__dict__.items()):
+        fit = None if value is None else fits.get(name)
+        if fit is None:
             continue
         try:
             kept = fit(value)
@@ -95,9 +96,9 @@ def _object(text: str | None) -> dict[str, Any]:
 
 
 @functools.cache
-def _fits(table: str) -> tuple[tuple[str, Callable[[Any], Any]], ...]:
-    """The columns of a table, each with what makes a value fit or raises `_Unfit`."""
-    found: list[tuple[str, Callable[[Any], Any]]] = []
+def _fits(table: str) -> dict[str, Callable[[Any], Any]]:
+    """The columns of a table, with what makes a value fit or raises `_Unfit`."""
+    found: dict[str, Callable[[Any], Any]] = {}
     own = TABLES[table].row.model_fields
     for column in TABLES[table].schema:
         name, kind = column.name, str(column.type)
@@ -114,8 +115,8 @@ def _fits(table: str) -> tuple[tuple[str, Callable[[Any], Any]], ...]:
         else:
             fit = _FITS.get(kind)
         if fit is not None:
-            found.append((name, fit))
-    return tuple(found)
+            found[name] = fit
+    return found
 
 
 def _text(value: Any) -> str:

@@ -18,6 +18,7 @@ from adp.eval.rollout.rows import (
     observations_of,
     source_of,
     total,
+    unchecked,
 )
 from adp.eval.turns import Message, Outcome, Result, Tool, Turn
 from adp_schema.ids import numbered
@@ -179,7 +180,8 @@ class Recorder:
         extra = {"environment": about.environment, "seed": about.seed, **self._info}
         for step in self._steps:
             mend_step(step)
-        trajectory = Trajectory.model_construct(
+        trajectory = unchecked(
+            Trajectory,
             trajectory_id=about.trajectory_id,
             source_id=about.source_id,
             source_format="adp_rollout",
@@ -253,7 +255,8 @@ class Recorder:
             extra["malformed"] = turn.malformed
         if self._offered != tuple(self._tools):
             extra["tools_offered"] = list(self._offered)
-        return Step.model_construct(  # what does not fit is dropped when the episode ends
+        return unchecked(
+            Step,  # what does not fit is dropped when the episode ends
             step=number,
             turn=max(self._user_turns, 0),
             source="agent",
