@@ -26,10 +26,13 @@ from adp.eval.rollout.recorder import (
     Recorder,
     verdict_columns,
 )
-from adp.eval.turns import Tool
+from adp.eval.turns import Outcome, Tool, Turn
 from adp_schema.errors import MissingExtraError, UsageError
 from adp_schema.ids import digest
 from adp_schema.model import Trajectory
+
+CUT = ("length", "max_tokens", "max_output_tokens")
+"""Words of servers for a turn that ended because the limit of its tokens was reached."""
 
 
 class _Broken(Exception):
@@ -175,7 +178,7 @@ class _Episode:
         reflection = await _guarded(POLICY, self._actor.reflect, request, self._view)
         self._recorder.reflect(before, reflection)
         if outcome.terminated or outcome.truncated:
-            return _Ending(outcome.terminated, outcome.truncated, outcome.stop_reason)
+            return _ending(acted.turn, outcome)
         return None
 
     def _offered(self) -> list[Tool]:
@@ -193,6 +196,16 @@ class _Episode:
     def _reached(self) -> str | None:
         seconds = time.monotonic() - self._started
         return self._limits.reached(len(self._past), self._calls, self._tokens, seconds)
+
+
+def _ending(last: Turn, outcome: Outcome) -> _Ending:
+    """How the environment ended the episode.
+
+    An answer that the model's own limit of tokens cut is an answer that was not finished.
+    """
+    if last.stop_reason in CUT and not last.calls and not outcome.truncated:
+        return _Ending(truncated=True, reason="length")
+    return _Ending(outcome.terminated, outcome.truncated, outcome.stop_reason)
 
 
 async def _guarded(
