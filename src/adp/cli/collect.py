@@ -166,6 +166,8 @@ def _collect(what: dict[str, Any], out: str, given: dict[str, Any], *, as_json: 
         refused = {"records": found.records, "refused": found.refused, "reasons": found.reasons}
         print_json({"store": out, "tasks": refused, **report.plain()})
     else:
+        if cast.assistance is not None:
+            _say_branches(out)
         _summary(report, out, len(found.tasks), settings.n)
 
 
@@ -178,6 +180,20 @@ def _say_refused(found: TaskSet, tasks: str) -> None:
         print(visible(f"  {reason}"), file=sys.stderr)
     if found.refused > 5:
         print(f"  and {found.refused - 5:,} more; --json lists them", file=sys.stderr)
+
+
+def _say_branches(out: str) -> None:
+    from adp.cli.info import branches_of
+    from adp_schema.store import Store
+
+    branches = branches_of(Store.open(out))
+    if branches:
+        held = counted(branches, "branch", "branches")
+        console().print(
+            f"the store holds {held} besides its episodes: the alternates; "
+            "adp export --no-branches leaves them out",
+            soft_wrap=True,
+        )
 
 
 def _summary(report: CollectReport, out: str, tasks: int, n: int) -> None:
