@@ -40,25 +40,20 @@ from adp.eval.rollout.recorder import (
     About,
     Recorder,
 )
-<<<<<<< HEAD
 from adp.eval.rollout.rows import verdict_columns
-=======
->>>>>>> p6-fixeval
 from adp.eval.turns import Outcome, Tool, Turn
 from adp_schema.errors import MissingExtraError, UsageError
 from adp_schema.ids import digest
 from adp_schema.model import Trajectory
 
-<<<<<<< HEAD
 TIMEOUT = "timeout"
 """The ``stop_reason`` of an episode whose time ran out while it waited for others."""
 
 _CLOSE_SECONDS = 10.0
 """How long an environment may take to close when one of its calls does not return."""
-=======
+
 CUT = ("length", "max_tokens", "max_output_tokens")
 """Words of servers for a turn that ended because the limit of its tokens was reached."""
->>>>>>> p6-fixeval
 
 
 class _Broken(Exception):
