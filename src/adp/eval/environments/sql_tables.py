@@ -1,4 +1,4 @@
-"""Tables of files, behind the query gate."""
+"""Tables of files, asked through the query gate in processes of their own."""
 
 from __future__ import annotations
 
@@ -14,11 +14,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from adp.eval.tools import ToolError
-from adp.eval.turns import ErrorType
-from adp_schema.errors import InputError, QueryError, QueryTimeoutError, UsageError
-from adp_schema.gate import QueryGate
-from adp_schema.gate_files import ExtraView
+from adp.eval.environments.sql_workers import Question, SqlWorkers
+from adp_schema.errors import InputError, UsageError
 
 if TYPE_CHECKING:
     import polars as pl
@@ -40,11 +37,11 @@ class Tables:
     """Tables that can be read and not written.
 
     Attributes:
-        gate: the query gate.
-        scratch: Parquet files of tables that came in another form; it lives as long as the gate.
+        workers: processes that answer queries.
+        scratch: Parquet files of tables that came in another form; it lives as long as this.
     """
 
-    gate: QueryGate
+    workers: SqlWorkers
     scratch: Path
     _names: tuple[str, ...] = field(default=())
 
@@ -64,46 +61,17 @@ class Tables:
 
     def columns(self, source: str) -> dict[str, str]:
         """Names and types of the columns of a SELECT."""
-        found = self._run(f"DESCRIBE {source}", 10.0)
-        return dict(zip(found["column_name"], found["column_type"], strict=True))
+        question = Question(f"DESCRIBE {source}", rows=100_000, cell=100_000, seconds=10.0)
+        return {row[0]: row[1] for row in self.workers.ask(question)["rows"]}
 
     def rows(self, query: str, shown: Shown) -> dict[str, Any]:
         """Columns, the first rows of an answer, and whether there are more."""
-        try:
-            reader = self.gate.batches(query, seconds=shown.seconds)
-            rows: list[list[Any]] = []
-            for batch in reader:
-                rows += [list(row.values()) for row in batch.to_pylist()]
-                if len(rows) > shown.rows:
-                    break
-            reader.close()
-        except QueryError as error:
-            raise _told(error) from None
-        kept = [[_cut(value, shown.cell) for value in row] for row in rows[: shown.rows]]
-        found: dict[str, Any] = {"columns": reader.schema.names, "rows": kept}
+        answer = self.workers.ask(Question(query, shown.rows, shown.cell, shown.seconds))
+        rows = answer["rows"]
+        found: dict[str, Any] = {"columns": answer["columns"], "rows": rows[: shown.rows]}
         if len(rows) > shown.rows:
             found["note"] = f"only the first {shown.rows} rows are shown"
         return found
-
-    def _run(self, query: str, seconds: float) -> dict[str, list[Any]]:
-        try:
-            table = self.gate.batches(query, seconds=seconds).read_all()
-        except QueryError as error:
-            raise _told(error) from None
-        found: dict[str, list[Any]] = table.to_pydict()
-        return found
-
-
-def _told(error: QueryError) -> ToolError:
-    late = isinstance(error, QueryTimeoutError)
-    return ToolError(str(error), ErrorType.TIMEOUT if late else ErrorType.EXECUTION)
-
-
-def _cut(value: Any, length: int) -> Any:
-    if value is None or isinstance(value, bool | int | float):
-        return value
-    text = value if isinstance(value, str) else str(value)
-    return text if len(text) <= length else text[:length] + "..."
 
 
 @lru_cache(maxsize=16)
@@ -116,24 +84,26 @@ def _open(path: Path, memory: str) -> Tables:
     except BaseException:
         shutil.rmtree(scratch, ignore_errors=True)
         raise
+    weakref.finalize(tables, tables.workers.close)
     weakref.finalize(tables, shutil.rmtree, scratch, ignore_errors=True)
     return tables
 
 
 def _read(path: Path, memory: str, scratch: Path) -> Tables:
     files = [path] if path.is_file() else sorted(path.iterdir())
-    views: dict[str, ExtraView] = {}
+    views: dict[str, Path] = {}
     for file in files:
         if file.suffix.lower() not in _READ:
             continue
         for name, source in _parquet(file, scratch):
             if name in views:
                 raise UsageError(f"two tables are named '{name}'; rename one of the files")
-            views[name] = ExtraView(name, str(source))
+            views[name] = source
     if not views:
         raise UsageError(f"{path} holds no table; it needs one of {', '.join(_READ)}")
-    gate = QueryGate({}, extra=list(views.values()), memory_limit=memory, threads=1)
-    return Tables(gate, scratch, tuple(views))
+    workers = SqlWorkers([(name, str(file)) for name, file in views.items()], memory)
+    workers.start()
+    return Tables(workers, scratch, tuple(views))
 
 
 def _parquet(file: Path, scratch: Path) -> list[tuple[str, Path]]:
