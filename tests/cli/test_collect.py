@@ -134,3 +134,21 @@ def test_the_expert_solves_reference_data_of_m3(run, here, tasks, expert):
     done = run(*words, *expert)
     assert done.code == 0
     assert "success: 1.000" in done.out
+
+
+def test_programs_without_a_sandbox_are_asked_for_by_name(run, here):
+    call = {"name": "python", "arguments": {"code": f"open({str(here / 'tasks.jsonl')!r}).close()"}}
+    (here / "script.jsonl").write_text(json.dumps({"turns": [{"calls": [call]}, {"text": "51"}]}))
+    words = ["collect", "--env", "python", *WORDS[3:]]
+    done = run(*words, "--unsafe-python")
+    assert done.code == 0
+    settings = json.loads(Path("sums/collect.json").read_text())["settings"]
+    assert settings["made_with"]["environment"]["settings"]["unsafe"] is True
+    # The setting of that name is the same.
+    again = run(*["collect", "--env", "python:unsafe=true", *words[3:]])
+    assert "2 done before" in again.out
+    (seen,) = Store.open("sums").get("sums/mul/attempt-0").steps[1].observations
+    assert not seen.is_error, seen.text
+    refused = run(*WORDS, "--unsafe-python")
+    assert refused.code == 2
+    assert "--unsafe-python is for the environment 'python', not 'calculator'" in refused.err

@@ -70,6 +70,13 @@ Seal = Annotated[
 NoTimes = Annotated[
     bool, typer.Option("--no-times", help="Keep no times, which differ from run to run.")
 ]
+Unsafe = Annotated[
+    bool,
+    typer.Option(
+        "--unsafe-python",
+        help="Let the environment python run programs without a sandbox, with all your rights.",
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print the report as JSON.")]
 
 
@@ -95,6 +102,7 @@ def collect(
     retry_failed: Again = False,
     seal: Seal = None,
     no_times: NoTimes = False,
+    unsafe_python: Unsafe = False,
     as_json: Json = False,
 ) -> None:
     """Let a policy act in an environment, and collect the episodes in a store.
@@ -121,21 +129,22 @@ def collect(
         "seal": seal,
     }
     what = {"env": env, "policy": policy, "tasks": tasks, "split": split, "expert": expert_mode}
-    _collect(what, out, given, as_json=as_json)
+    _collect(what, out, given, unsafe_python=unsafe_python, as_json=as_json)
 
 
-def _collect(what: dict[str, Any], out: str, given: dict[str, Any], *, as_json: bool) -> None:
+def _collect(
+    what: dict[str, Any], out: str, given: dict[str, Any], *, unsafe_python: bool, as_json: bool
+) -> None:
     from adp.cli.collect_screen import Screen
-    from adp.eval.environment import ENVIRONMENTS
     from adp.eval.policy import POLICIES
     from adp.eval.rollout.assist_spec import cast_of
     from adp.eval.rollout.collect import collect_now
     from adp.eval.rollout.run_file import kind_facts
     from adp.eval.rollout.settings import CollectSettings
     from adp.eval.rollout.tasks import read_tasks
-    from adp.eval.spec import load
+    from adp.eval.spec import load, load_environment
 
-    kind, about = load(ENVIRONMENTS, what["env"])
+    kind, about = load_environment(what["env"], unsafe_python=unsafe_python)
     policy_kind, policy_about = load(POLICIES, what["policy"])
     found = read_tasks(what["tasks"], kind, about, split=what["split"])
     policy = policy_kind.make(policy_about)

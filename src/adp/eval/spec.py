@@ -20,7 +20,7 @@ import yaml
 from pydantic import ValidationError
 
 from adp.core.registry import Registry
-from adp.eval.environment import Settings
+from adp.eval.environment import ENVIRONMENTS, Settings
 from adp_schema.errors import InputError, UsageError
 
 _NAMED = re.compile(r"[\w-]{2,}:[^/\\=]*=")
@@ -93,6 +93,31 @@ def load(registry: Registry[AnyKind], text: str, **more: Any) -> tuple[AnyKind, 
         raise UsageError(
             f"{registry.kind} '{name}': {place}: {first['msg']}; its settings: {known}"
         ) from error
+
+
+def load_environment(text: str, *, unsafe_python: bool = False, **more: Any) -> tuple[Any, Any]:
+    """Look the spec of an environment up, and check its settings.
+
+    Args:
+        text: the spec.
+        unsafe_python: run programs without a sandbox; for the environment ``python`` alone.
+        **more: further settings, which win.
+
+    Returns:
+        The kind of environment, and its settings.
+
+    Raises:
+        UsageError: as for `load`, or ``unsafe_python`` is for another environment.
+        InputError: a file cannot be read.
+    """
+    if unsafe_python:
+        name, _ = read_spec(text)
+        if name != "python":
+            raise UsageError(
+                f"--unsafe-python is for the environment 'python', not '{name}'; leave it out"
+            )
+        more["unsafe"] = True
+    return load(ENVIRONMENTS, text, **more)
 
 
 def _from_file(path: Path) -> tuple[str, dict[str, Any]]:

@@ -199,7 +199,7 @@ class _Episode:
         except _Broken as broken:
             found = {"error_type": broken.kind, "error_message": f"scoring: {broken}"}
         else:
-            found, dropped = verdict_columns(verdict)
+            found, dropped = _checked(ENVIRONMENT, verdict_columns, verdict)
         for name, value in found.items():
             setattr(trajectory, name, value)
         mend_columns(trajectory, dropped)

@@ -15,6 +15,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 from pydantic import BaseModel
 
+from adp.core.secret_names import is_secret
 from adp.version import __version__
 from adp_schema.errors import OutputExistsError, StoreError
 from adp_schema.ids import digest, digest_file
@@ -23,11 +24,6 @@ from adp_schema.manifest import write_atomic
 
 RUN_FILE = "collect.json"
 
-_SECRET = re.compile(
-    r"(^|[-_.])(tokens?|secrets?|passwords?|passwd|api_?keys?|authorization|auth|cookies?"
-    r"|credentials?)$",
-    re.IGNORECASE,
-)
 _LEFT_OUT = "(left out)"
 
 _FREE = frozenset(
@@ -133,6 +129,8 @@ def kind_facts(name: str, settings: BaseModel) -> dict[str, Any]:
 
 def bare(value: Any, key: str = "") -> Any:
     """A value as JSON, without secrets and absolute paths."""
+    if is_secret(key, value):
+        return _LEFT_OUT
     if isinstance(value, BaseModel):
         value = {name: getattr(value, name) for name in type(value).model_fields}
     if isinstance(value, Mapping):
@@ -144,7 +142,7 @@ def bare(value: Any, key: str = "") -> Any:
     if isinstance(value, Path):
         return _file(value)
     text = str(value)
-    if _SECRET.search(key) or type(value).__name__.startswith("Secret"):
+    if type(value).__name__.startswith("Secret"):
         return _LEFT_OUT
     return _place(text)
 
