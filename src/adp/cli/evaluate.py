@@ -95,6 +95,7 @@ def evaluate(
     found = _run((suite, policy, out), changes, collect, bounds, (limit, scorers or []), as_json)
     show(found, out, as_json=as_json)
     check(found)
+    found.collected.check()
 
 
 def _run(
