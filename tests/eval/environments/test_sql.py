@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from adp.eval.environments.sql import KIND, SqlSettings
 from adp.eval.turns import Call, ErrorType, Turn
 from adp_schema.errors import InputError, UsageError
-from adp_schema.model import Task
+from adp_schema.model import Task, Trajectory
 
 TASK = Task(task_id="t", instruction="Who is the oldest?")
 PEOPLE = pl.DataFrame(
@@ -50,6 +50,24 @@ def make(folder, **settings):
 def do(environment, name, **arguments):
     outcome = environment.step(Turn(calls=(Call(name, json.dumps(arguments), "c"),)))
     return outcome.results[0]
+
+
+@pytest.mark.parametrize("separator", [",", ";", "\t"])
+def test_what_stands_between_cells_is_recognised(tmp_path, separator):
+    frame = pl.DataFrame({"a;b": ["1,5", "x\ty"], "c": [1, 2]})
+    frame.write_csv(tmp_path / "t.csv", separator=separator)
+    found = do(make(tmp_path), "run_sql", query='SELECT "a;b", c FROM t ORDER BY c')
+    assert found.structured["rows"] == [["1,5", 1], ["x\ty", 2]]
+
+
+def test_the_answers_of_a_task_judge(folder):
+    environment = KIND.make(SqlSettings(tables=folder))
+    task = Task(task_id="t", instruction="Who is the oldest?", answers='["Bo"]')
+    for text, success in (("The answer is Bo.", True), ("Ada", False)):
+        environment.reset(task)
+        assert environment.score(Trajectory(final_answer=text)).success is success
+    environment.reset(TASK)
+    assert environment.score(Trajectory(final_answer="Bo")).success is None
 
 
 def test_sql_over_files_of_several_kinds(folder):

@@ -14,12 +14,15 @@ from typing import TYPE_CHECKING, Any, Protocol
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from adp.core.delimiters import delimiter_of
 from adp.eval.environments.sql_workers import Question, SqlWorkers
 from adp_schema.errors import InputError, UsageError
 
 if TYPE_CHECKING:
     import polars as pl
 
+_LOOKED_AT = 1 << 16
+"""Characters of a CSV file that say what stands between its cells."""
 _SQLITE = (".sqlite", ".sqlite3", ".db")
 _READ = (".parquet", ".csv", ".tsv", ".json", ".jsonl", ".ndjson", *_SQLITE)
 
@@ -125,11 +128,16 @@ def _frame(file: Path) -> pl.DataFrame:
 
     kind = file.suffix.lower()
     if kind in (".csv", ".tsv"):
-        separator = "," if kind == ".csv" else "\t"
+        separator = "\t" if kind == ".tsv" else _separator(file)
         return pl.read_csv(file, separator=separator, infer_schema_length=None)
     if kind == ".json":
         return pl.read_json(file)
     return pl.read_ndjson(file)
+
+
+def _separator(file: Path) -> str:
+    with file.open(encoding="utf-8-sig", errors="replace") as opened:
+        return delimiter_of(opened.read(_LOOKED_AT))
 
 
 def _sqlite(file: Path, scratch: Path) -> list[tuple[str, Path]]:
