@@ -28,8 +28,8 @@ class Scale:
     informed: int = 300
     curated: int = 4000
     copy_steps: int = 500
-    sft_steps: int = 1000
-    packs: int = 4
+    sft_steps: int = 1500
+    packs: int = 2
     held_out: int = 300
     probes: int = 600
     early: float = 0.2
@@ -37,7 +37,7 @@ class Scale:
 
 
 DEMO = Scale()
-ARM = Scale(sft_steps=600)
+ARM = Scale(sft_steps=900)
 QUICK = Scale(
     kinds=("c1",),
     pool=1500,

@@ -97,6 +97,7 @@ def evaluate(
     found = _run((suite, policy, out), changes, collect, bounds, more, as_json)
     show(found, out, as_json=as_json)
     check(found)
+    found.collected.check()
 
 
 def _run(

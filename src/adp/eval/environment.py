@@ -18,7 +18,8 @@ import asyncio
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol, runtime_checkable
+from pathlib import Path
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 from pydantic import BaseModel, ConfigDict
 
@@ -193,6 +194,9 @@ class Settings(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True, coerce_numbers_to_str=True)
 
+    made_in: ClassVar[Path | None] = None
+    """File of the user's that defines what is set; a run notes the hash of its bytes."""
+
 
 @dataclass(frozen=True)
 class EnvironmentKind:
@@ -233,4 +237,5 @@ ENVIRONMENTS: Registry[EnvironmentKind] = Registry(
         "toolworld": "adp.eval.environments.toolworld:KIND",
         "weather": "adp.eval.environments.weather:KIND",
     },
+    made_by="adp.eval.own:environment_kind",
 )

@@ -9,6 +9,7 @@ from typing import Any
 from adp.core.progress import Progress
 from adp.eval.policy import POLICIES
 from adp.eval.rollout.collect import Watch, alone, collect_now
+from adp.eval.rollout.offered import closed, made
 from adp.eval.rollout.run_file import kind_facts
 from adp.eval.rollout.settings import CollectSettings
 from adp.eval.rollout.tally import CollectReport
@@ -121,6 +122,7 @@ def evaluate(
     scorers = choose_named([*map(split_named, suite.scorers)], options.scorers)
     found = read_tasks(suite.tasks, environment, settings, split=suite.split)
     tasks = found.tasks[: options.limit]
+    closed(made(environment, settings))
     actor = policy_kind.make(policy_settings)
     facts = {
         "environment": kind_facts(environment.name, settings),

@@ -82,20 +82,19 @@ def test_all_attempts_at_all_tasks_are_run_once_and_the_store_is_sealed(tmp_path
 
 def test_a_thousand_episodes_at_once(tmp_path):
     tasks = sums(None, "many", 1_000, 0)
-    now = most = 0
+    present = 0
 
     class Meeting(Waiting):
         async def act(self, request):
-            nonlocal now, most
-            now += 1
-            most = max(most, now)
-            await asyncio.sleep(0.3 if request.turn == 0 else 0)
-            now -= 1
+            nonlocal present
+            if request.turn == 0:
+                present += 1
+                while present < 1_000:  # all of them must be here at one time
+                    await asyncio.sleep(0.1)
             return await super().act(request)
 
     out = tmp_path / "many"
     report = gather(out, Meeting(), tasks, concurrency=1_000)
-    assert most > 900, "they did not run at once"
     assert adds_up(report) == (0, 1_000, 0, 0, 0)
     assert held(out) == wanted(out, tasks)
 
@@ -485,3 +484,59 @@ def test_open_and_sealed_by_choice(tmp_path):
     assert (report.failed, report.sealed) == (1, True)
     with pytest.raises(OutputExistsError, match="0 episodes left and 1 broken"):
         gather(tmp_path / "shut", retry_failed=True)
+
+
+def test_a_call_that_failed_at_once_leaves_the_place_free(tmp_path):
+    out = tmp_path / "sums"
+
+    def refused():
+        raise UsageError("no such thing")
+
+    with pytest.raises(UsageError, match="no such thing"):
+        gather(out, environment=refused)
+    assert (out / RUN_FILE).exists()
+    assert adds_up(gather(out, seed=5, tasks=TASKS[1:], seal=False)) == (0, 19, 0, 0, 0)
+    assert json.loads((out / RUN_FILE).read_text())["settings"]["seed"] == 5
+    with pytest.raises(OutputExistsError, match="begun with"):
+        gather(out)
+
+
+def test_a_place_where_another_process_works_is_not_free(tmp_path):
+    out = tmp_path / "sums"
+    with pytest.raises(UsageError):
+        gather(out, environment=lambda: (_ for _ in ()).throw(UsageError("no")))
+    code = (
+        "import sys, time; from pathlib import Path; from adp.eval.rollout.claims import Claims\n"
+        f"claims = Claims(Path({str(out)!r})); print(claims.join(), flush=True); sys.stdin.read()"
+    )
+    words = [sys.executable, "-c", code]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
+        assert other.stdout.readline() == b"True\n"
+        with pytest.raises(OutputExistsError, match="begun with"):
+            gather(out, seed=5)
+        other.stdin.close()
+    assert adds_up(gather(out, seed=5)) == (0, 20, 0, 0, 0)
+
+
+def test_the_name_of_the_policy_is_kept(tmp_path):
+    gather(tmp_path / "sums", Scripted([Turn(text="7")], "seven"), tasks=TASKS[:1])
+    (run,) = Store.open(str(tmp_path / "sums")).trajectories()
+    assert run.agent_name == "seven"
+
+
+def test_what_broke_is_told_once_for_each_kind(tmp_path):
+    class Down(Waiting):
+        async def act(self, request):
+            last = request.task.task_id == TASKS[-1].task_id
+            raise InfrastructureError(
+                "http_500", "another" if last else "the server\nis " + "x" * 500
+            )
+
+    report = gather(tmp_path / "sums", Down(), max_failures=30)
+    said = report.plain()["whole"]["error_messages"]
+    assert list(said) == ["infrastructure: http_500"]
+    assert said["infrastructure: http_500"].startswith("the server is xxx")
+    assert len(said["infrastructure: http_500"]) == 200
+    with pytest.raises(RolloutError, match="not one episode is whole, 20 broke"):
+        report.check()
+    gather(tmp_path / "other").check()

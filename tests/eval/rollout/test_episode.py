@@ -211,3 +211,18 @@ def test_the_same_seed_and_script_give_the_same_bytes():
         return found.model_dump_json() + "".join(step.model_dump_json() for step in found.steps)
 
     assert text() == text()
+
+
+@pytest.mark.parametrize("word", ["length", "max_tokens", "max_output_tokens"])
+def test_an_answer_that_the_limit_of_its_tokens_cut_is_truncated(word):
+    found = play([Turn(text="5", stop_reason=word)])
+    assert (found.terminated, found.truncated, found.stop_reason) == (False, True, "length")
+    # What was written is still judged.
+    assert (found.success, found.final_answer) == (True, "5")
+    assert (found.error_type, found.steps[-1].stop_reason) == (None, word)
+
+
+def test_a_turn_that_was_cut_in_the_middle_of_an_episode_does_not_end_it():
+    cut = Turn(calls=(Call("add", '{"a": 2, "b": 3}'),), stop_reason="length")
+    found = play([cut, Turn(text="5", stop_reason="stop")])
+    assert (found.terminated, found.truncated, found.stop_reason) == (True, False, "answer")

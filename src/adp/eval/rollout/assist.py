@@ -39,8 +39,8 @@ from adp_schema.errors import UsageError
 from adp_schema.model import Task
 
 NO_EXPERT = (
-    "the mode '{mode}' needs an expert: a task with a gold_trajectory or expected_calls, or an "
-    "environment with expert_turn()"
+    "the mode '{mode}' needs an expert, and there is none: the environment has no expert_turn(), "
+    "and the task neither gold_trajectory nor expected_calls"
 )
 
 
@@ -69,6 +69,11 @@ class Assistance:
     def __call__(self, about: About) -> Assisted:
         """The same, for a rollout of many episodes."""
         return self.actor()
+
+    @property
+    def name(self) -> str:
+        """Name of the agent."""
+        return self.policy.name if self.policy is not None else "expert"
 
     def missing(self, task: Task | None, environment: Environment | Any) -> str | None:
         """Why a task has to be left out; None when it can be done.

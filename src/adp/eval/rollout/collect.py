@@ -17,7 +17,7 @@ from typing import Any
 
 from adp.eval.environment import AsyncEnvironment, Environment
 from adp.eval.policy import Policy
-from adp.eval.rollout.actor import Actor, Alone
+from adp.eval.rollout.actor import Actor, AllAlone
 from adp.eval.rollout.claims import Claims
 from adp.eval.rollout.episode import run_episode
 from adp.eval.rollout.plan import Job, Plan
@@ -56,7 +56,7 @@ _MOST_CLAIMED = 256
 
 def alone(policy: Policy) -> Actors:
     """Actors of a policy that acts alone."""
-    return lambda about: Alone(policy)
+    return AllAlone(policy)
 
 
 async def collect(
@@ -86,6 +86,8 @@ async def collect(
         StoreError: the store cannot be written to.
     """
     settings = settings or CollectSettings()
+    if settings.policy is None:
+        settings = settings.model_copy(update={"policy": getattr(actors, "name", None)})
     root = Path(out)
     before = begun_with(root) or {}
     dataset = settings.dataset or before.get("dataset") or root.resolve().name or "rollouts"
@@ -195,11 +197,11 @@ class _Run:
         with ExitStack() as opened:
             self._target = Target(self._root, self._stored)
             opened.callback(self._target.close)
-            empty = await self._target.is_empty()
-            settle(self._root, plan.settings(), empty=empty)
             self._claims = Claims(self._root)
             opened.callback(self._claims.close)
-            self._work = plan.jobs(() if empty else episodes_of(self._root, plan.dataset))
+            empty, alone = self._target.is_empty, self._claims.join
+            await asyncio.to_thread(settle, self._root, plan.settings(), empty=empty, alone=alone)
+            self._work = plan.jobs(() if empty() else episodes_of(self._root, plan.dataset))
             self._through = bool(plan.report.done_before)
             self._opened = opened.pop_all()
 

@@ -52,6 +52,9 @@ TIMEOUT = "timeout"
 _CLOSE_SECONDS = 10.0
 """How long an environment may take to close when one of its calls does not return."""
 
+CUT = ("length", "max_tokens", "max_output_tokens")
+"""Words of servers for a turn that ended because the limit of its tokens was reached."""
+
 
 class _Broken(Exception):
     """Something broke that is no fault of the agent's."""
@@ -247,7 +250,7 @@ class _Episode:
         reflection = await self._asked(POLICY, self._actor.reflect, request, self._view)
         _checked(POLICY, self._recorder.reflect, before, reflection)
         if outcome.terminated or outcome.truncated:
-            return _Ending(outcome.terminated, outcome.truncated, outcome.stop_reason)
+            return _ending(acted.turn, outcome)
         return None
 
     async def _step(self, turn: Turn) -> Outcome:
@@ -275,6 +278,16 @@ class _Episode:
     def _reached(self) -> str | None:
         seconds = time.monotonic() - self._started
         return self._limits.reached(len(self._past), self._calls, self._tokens, seconds)
+
+
+def _ending(last: Turn, outcome: Outcome) -> _Ending:
+    """How the environment ended the episode.
+
+    An answer that the model's own limit of tokens cut is an answer that was not finished.
+    """
+    if last.stop_reason in CUT and not last.calls and not outcome.truncated:
+        return _Ending(truncated=True, reason="length")
+    return _Ending(outcome.terminated, outcome.truncated, outcome.stop_reason)
 
 
 async def _guarded(

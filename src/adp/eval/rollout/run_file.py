@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path, PurePath
 from typing import Any
@@ -54,23 +54,32 @@ def begun_with(root: Path) -> dict[str, Any] | None:
     return found
 
 
-def settle(root: Path, settings: Mapping[str, Any], *, empty: bool) -> None:
+def settle(
+    root: Path,
+    settings: Mapping[str, Any],
+    *,
+    empty: Callable[[], bool],
+    alone: Callable[[], bool],
+) -> None:
     """Note what a run makes its episodes with; or check that it is what the store was begun with.
+
+    A store without any episode, such as one of a call that failed at once, is taken over.
 
     Args:
         root: folder of the growing store.
         settings: what must not change; plain JSON.
         empty: whether the store holds nothing yet.
+        alone: whether no other process works on it.
 
     Raises:
         OutputExistsError: the store was begun with other settings, or by something else.
     """
     with locked(root, "collect"):
-        before = begun_with(root)
-        if before is not None:
+        before, free = begun_with(root), alone() and empty()
+        if before is not None and not free:
             check_same(root, before, settings)
             return
-        if not empty:
+        if before is None and not empty():
             raise OutputExistsError(
                 f"{root} holds trajectories that adp collect did not make; choose another -o"
             )
@@ -114,7 +123,8 @@ def _short(value: Any) -> str:
 def kind_facts(name: str, settings: BaseModel) -> dict[str, Any]:
     """A named environment or policy with its settings, without secrets.
 
-    A setting that is a file is noted by its name and the hash of its bytes. The address of a
+    A setting that is a file, and a file with code of the user's, is noted by its name and the hash
+    of its bytes. The address of a
     server, and a setting whose field has ``json_schema_extra={"resume": "free"}``, are left out:
     they may differ when a run is gone on with.
     """
@@ -124,7 +134,8 @@ def kind_facts(name: str, settings: BaseModel) -> dict[str, Any]:
         if key in _FREE or (isinstance(extra, Mapping) and extra.get("resume") == "free"):
             continue
         values[key] = bare(getattr(settings, key), key)
-    return {"name": name, "settings": values}
+    file = getattr(settings, "made_in", None)
+    return {"name": name, "settings": values, **({"code": _file(file)} if file else {})}
 
 
 def bare(value: Any, key: str = "") -> Any:

@@ -53,9 +53,9 @@ class Target:
         """Hand a trajectory over; it waits while too many are on their way to the disk."""
         await self._queue.put((tag, trajectory))
 
-    async def is_empty(self) -> bool:
-        """Whether the store holds nothing yet."""
-        return not await self._call(self._store.ids)
+    def is_empty(self) -> bool:
+        """Whether the store holds nothing yet. It waits for the disk."""
+        return not self._thread.submit(self._store.ids).result()
 
     async def holds(self, trajectory_ids: Iterable[str]) -> set[str]:
         """Which of some ids the store holds now, whoever wrote them."""

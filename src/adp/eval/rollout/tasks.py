@@ -12,6 +12,9 @@ from adp_schema.errors import InputError, UsageError
 from adp_schema.ids import digest
 from adp_schema.model import Task
 
+DEFAULT = "test:100"
+"""Tasks that are taken when none are named."""
+
 _GENERATED = re.compile(r"(?P<split>[A-Za-z_][\w.-]*)(:(?P<count>\d+))?(:(?P<seed>\d+))?")
 
 
@@ -46,6 +49,20 @@ def read_tasks(
             "split:count[:seed]"
         )
     return _generated(found, kind, settings)
+
+
+def own_tasks(kind: EnvironmentKind) -> str:
+    """What is taken when no tasks are named: some that the environment makes.
+
+    Raises:
+        UsageError: it makes none.
+    """
+    if kind.tasks is None:
+        raise UsageError(
+            f"the environment '{kind.name}' makes no tasks of its own; give --tasks a file of "
+            "tasks or a store"
+        )
+    return DEFAULT
 
 
 def _generated(found: re.Match[str], kind: EnvironmentKind, settings: Any) -> TaskSet:
