@@ -339,7 +339,7 @@ def test_nothing_that_was_sent_is_told(status, monkeypatch, caplog):
     monkeypatch.setenv("MY_KEY", SECRETS["key"])
     monkeypatch.setenv("MY_TOKEN", "Bearer " + SECRETS["x-token"])
     # One of them stands where a long message is cut.
-    told = " ".join(SECRETS.values()) + " " + "x" * 215 + SECRETS["x-plain"]
+    told = " ".join(SECRETS.values()) + " " + "x" * 227 + SECRETS["x-plain"]
     echo = answer({"error": {"message": told}}, status, location=f"/v2?k={SECRETS['url']}")
     with serving(calling(), echo) as server:
         try:
