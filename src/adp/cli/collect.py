@@ -16,10 +16,16 @@ EPILOG = epilog(
 
 
 Env = Annotated[
-    str | None, typer.Option("--env", "-e", metavar="E", help="Environment: NAME[:key=value,...].")
+    str | None,
+    typer.Option(
+        "--env", "-e", metavar="E", help="Environment: NAME[:key=value,...] or FILE.py:NAME[,...]."
+    ),
 ]
 PolicySpec = Annotated[
-    str | None, typer.Option("--policy", "-p", metavar="P", help="Policy: NAME[:key=value,...].")
+    str | None,
+    typer.Option(
+        "--policy", "-p", metavar="P", help="Policy: NAME[:key=value,...] or FILE.py:NAME[,...]."
+    ),
 ]
 Tasks = Annotated[
     str | None,
@@ -147,7 +153,7 @@ def _list(env: str | None, tasks: str | None, *, as_json: bool) -> None:
 
 def _collect(what: dict[str, Any], out: str, given: dict[str, Any], *, as_json: bool) -> None:
     from adp.cli.collect_screen import Screen
-    from adp.cli.collect_summary import remarks_of, say_tasks, summary
+    from adp.cli.collect_summary import remarks_of, say_branches, say_tasks, summary
     from adp.eval.environment import ENVIRONMENTS
     from adp.eval.policy import POLICIES
     from adp.eval.rollout.assist_spec import cast_of
@@ -197,5 +203,7 @@ def _collect(what: dict[str, Any], out: str, given: dict[str, Any], *, as_json: 
         notes = {"notes": [*found.notes, *remarks]}
         print_json({"store": out, "tasks": refused, **notes, **report.plain()})
     else:
+        if cast.assistance is not None:
+            say_branches(out)
         summary(report, out, len(found.tasks), settings.n, remarks)
     report.check()

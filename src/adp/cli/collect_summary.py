@@ -27,6 +27,21 @@ def say_tasks(found: TaskSet, tasks: str) -> None:
         print(f"  and {found.refused - 5:,} more; --json lists them", file=sys.stderr)
 
 
+def say_branches(out: str) -> None:
+    """Say how many branches a store holds besides its episodes."""
+    from adp.cli.info import branches_of
+    from adp_schema.store import Store
+
+    branches = branches_of(Store.open(out))
+    if branches:
+        held = counted(branches, "branch", "branches")
+        console().print(
+            f"the store holds {held} besides its episodes: the alternates; "
+            "adp export --no-branches leaves them out",
+            soft_wrap=True,
+        )
+
+
 def remarks_of(policy: Any, found: TaskSet, report: CollectReport, cost: float | None) -> list[str]:
     """What else there is to say about a run.
 
@@ -71,6 +86,9 @@ def summary(
         say(f"note: {remark}")
     if report.stopped:
         say(f"stopped: {report.stopped} is used up; the same call with more of it goes on")
+    if report.hanging:
+        said = counted(report.hanging, "call")
+        say(f"hanging: {said} of tools did not return; what they do ends with this command")
     if report.sealed:
         say(f"sealed; next: adp stats {out}")
     elif report.failed and not report.left:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from dataclasses import dataclass, field
-from math import isnan
 from typing import Any, NamedTuple
 
 from adp.eval.metrics import is_success
@@ -94,13 +94,14 @@ class Tally:
         self.tokens_in += episode.total_tokens_in or 0
         self.tokens_out += episode.total_tokens_out or 0
         self.priced += episode.total_cost_usd is not None
-        self.cost_usd += episode.total_cost_usd or 0.0
+        cost = episode.total_cost_usd or 0.0
+        self.cost_usd += cost if math.isfinite(cost) else 0.0
         if episode.error_type is not None:
             self.broken += 1
             self._broke(reason_of(episode), episode.error_message)
             return
         success = episode.success
-        if success is None and episode.reward is not None and not isnan(episode.reward):
+        if success is None and episode.reward is not None and not math.isnan(episode.reward):
             success = is_success(episode.reward)
             self.by_reward += 1
         self.scored += success is not None
@@ -169,6 +170,7 @@ class CollectReport:
         seconds: wall time of the call.
         stopped: the budget of the run that was used up; None.
         sealed: whether the store was ended.
+        hanging: calls of tools that have not returned; their threads end with the process.
     """
 
     asked: int = 0
@@ -182,6 +184,7 @@ class CollectReport:
     seconds: float = 0.0
     stopped: str | None = None
     sealed: bool = False
+    hanging: int = 0
 
     def check(self) -> None:
         """Check that not everything broke.
@@ -212,6 +215,7 @@ class CollectReport:
             "left": self.left,
             "stopped": self.stopped,
             "sealed": self.sealed,
+            "hanging": self.hanging,
             "seconds": round(self.seconds, 3),
             "episodes_per_second": round(self.now.episodes / seconds, 3),
             "tokens_per_second": round(self.now.tokens_out / seconds, 3),
