@@ -27,6 +27,21 @@ def say_tasks(found: TaskSet, tasks: str) -> None:
         print(f"  and {found.refused - 5:,} more; --json lists them", file=sys.stderr)
 
 
+def say_branches(out: str) -> None:
+    """Say how many branches a store holds besides its episodes."""
+    from adp.cli.info import branches_of
+    from adp_schema.store import Store
+
+    branches = branches_of(Store.open(out))
+    if branches:
+        held = counted(branches, "branch", "branches")
+        console().print(
+            f"the store holds {held} besides its episodes: the alternates; "
+            "adp export --no-branches leaves them out",
+            soft_wrap=True,
+        )
+
+
 def remarks_of(policy: Any, found: TaskSet, report: CollectReport, cost: float | None) -> list[str]:
     """What else there is to say about a run.
 
@@ -114,18 +129,3 @@ def _lines(whole: Tally) -> list[str]:
 
 def _list(counts: Any) -> str:
     return ", ".join(f"{name} {count:,}" for name, count in counts.most_common(8))
-
-
-def say_branches(out: str) -> None:
-    """Say how many alternates the store holds besides its episodes."""
-    from adp.cli.info import branches_of
-    from adp_schema.store import Store
-
-    branches = branches_of(Store.open(out))
-    if branches:
-        held = counted(branches, "branch", "branches")
-        console().print(
-            f"the store holds {held} besides its episodes: the alternates; "
-            "adp export --no-branches leaves them out",
-            soft_wrap=True,
-        )

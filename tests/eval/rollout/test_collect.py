@@ -271,7 +271,7 @@ def test_budgets_of_the_run_stop_it_and_it_goes_on(tmp_path, totals, reason):
     # An episode takes 75 tokens.
     report = gather(out, Waiting(0.02), n=5, concurrency=2, totals=totals)
     assert report.stopped == reason
-    assert 0 < report.done_now < 100
+    assert report.done_now < 100
     if reason == "total_tokens":
         assert 4 <= report.done_now <= 5
         assert gather(out, Waiting(), n=5, totals=totals).now.episodes == 0

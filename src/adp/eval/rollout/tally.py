@@ -93,9 +93,9 @@ class Tally:
         self.episodes += 1
         self.tokens_in += episode.total_tokens_in or 0
         self.tokens_out += episode.total_tokens_out or 0
-        cost = episode.total_cost_usd
-        self.priced += cost is not None
-        self.cost_usd += cost if cost is not None and math.isfinite(cost) else 0.0
+        self.priced += episode.total_cost_usd is not None
+        cost = episode.total_cost_usd or 0.0
+        self.cost_usd += cost if math.isfinite(cost) else 0.0
         if episode.error_type is not None:
             self.broken += 1
             self._broke(reason_of(episode), episode.error_message)
