@@ -42,6 +42,8 @@ NO_EXPERT = (
     "environment with expert_turn()"
 )
 
+UNREAD = "; what this task has holds no call that can be read"
+
 
 @dataclass
 class Assistance:
@@ -80,7 +82,11 @@ class Assistance:
         if settings.mode == "none":
             return None
         found = expert_for(task, environment, settings.expert, Asked(self.judges))
-        return None if found is not None else NO_EXPERT.format(mode=settings.mode)
+        if found is not None:
+            return None
+        given = task is not None and (task.gold_trajectory or task.expected_calls)
+        unread = given and settings.expert != "environment"
+        return NO_EXPERT.format(mode=settings.mode) + (UNREAD if unread else "")
 
 
 @dataclass
