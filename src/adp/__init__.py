@@ -170,7 +170,7 @@ class ExportKeywords(TypedDict, total=False):
     strict: bool
     settings: Sequence[str] | Mapping[str, Any]
     model: str | None
-    branches: Sequence[str]
+    branches: Sequence[str] | bool
 
 
 def export(
@@ -189,7 +189,8 @@ def export(
             strict: stop at the first loss.
             settings: options of the exporter, such as ``{"expand": True}``.
             model: whose tokens are written, where tokens are: a folder, a Hub name, or ``tiny``.
-            branches: kinds of branches to write besides the main lines; ``["all"]`` for all.
+            branches: kinds of branches to write besides the main lines; ``["all"]`` for all. For a
+                format: ``False`` leaves branches out.
 
     Returns:
         How much was written, and what was not: of a format, what it could not hold; of a trainer,
@@ -207,8 +208,11 @@ def export(
     from adp.trainers.export.registry import exporters
 
     given = dict(options)
-    rows = {name: given.pop(name) for name in ("settings", "model", "branches") if name in given}
     for_trainer = to in exporters
+    words = ["settings", "model"]
+    if for_trainer or not isinstance(given.get("branches"), bool):
+        words.append("branches")  # kinds of branches; of a format it says whether
+    rows = {name: given.pop(name) for name in words if name in given}
     wrong = sorted(given if for_trainer else rows)
     if wrong:
         from adp_schema.errors import UsageError

@@ -2,6 +2,7 @@
 
 import pytest
 
+import adp
 from adp.converters.files.writing import written_whole
 
 
@@ -48,3 +49,17 @@ def test_a_file_is_there_when_it_is_whole(tmp_path):
         staged.write_text("whole")
         assert not target.exists()
     assert target.read_text() == "whole"
+
+
+def test_branches_are_told_apart_and_may_be_left_out(run, store, tmp_path):
+    done = run("export", store.root, "--to", "openai_chat", "-o", tmp_path / "all")
+    assert "4 records in 2 files" in done.out
+    assert "1 branch among them; --no-branches leaves them out" in done.out
+    words = ("export", store.root, "--to", "openai_chat", "--no-branches")
+    done = run(*words, "-o", tmp_path / "main")
+    assert "3 records in 2 files" in done.out
+    assert "1 branch is left out" in done.out
+    report = adp.export(store, "openai_chat", tmp_path / "again", branches=False)
+    assert (report.records, report.branches_left_out) == (3, 1)
+    done = run(*words, "--branches", "all", "-o", tmp_path / "none")
+    assert (done.code, "exclude each other" in done.err) == (2, True)

@@ -8,6 +8,7 @@ def test_contents(run, store):
     out = run("info", store.root).out
     assert "records 7 = used 4 + skipped 1 + rejected 2" in out
     assert "schema  1.0" in out
+    assert "trajectories 4 (1 of them is a branch)" in out
     assert "$.messages[*].weight: no place" in out
     for table in ("trajectories", "steps", "media", "rejects"):
         assert table in out
@@ -16,6 +17,7 @@ def test_contents(run, store):
 def test_json(run, store):
     answer = json.loads(run("info", store.root, "--json").out)
     assert answer["counts"]["rejected"] == 2
+    assert answer["branches"] == 1
     assert answer["datasets"] == {"chat": 1, "swe": 3}
     assert answer["tables"]["trajectories"]["rows"] == 4
     assert "damaged" not in answer

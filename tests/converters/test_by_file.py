@@ -65,6 +65,21 @@ def test_files_are_the_same_as_in_file_order(stores, tmp_path, to, kind):
     assert report.records
 
 
+@pytest.mark.parametrize("to", ["openai_chat", "m3", "atif"])
+@pytest.mark.parametrize("kind", ["growing", "sealed", "plain"])
+def test_branches_may_be_left_out(stores, tmp_path, to, kind):
+    runs = [[one for one in rollouts(file, 5 + index)] for index, file in enumerate(FILES)]
+    for one in [one for own in runs for one in own]:
+        one.branches = []
+    bare = grow(tmp_path / "bare", [one for own in runs for one in own])
+    report, files = exported(stores[kind], to, tmp_path / "out", branches=False)
+    wanted, plain = exported(bare, to, tmp_path / "wanted")
+    assert files == plain
+    assert (report.records, report.branches_left_out) == (5 + 6 + 7, 2 + 2 + 3)
+    assert report.losses == wanted.losses
+    assert "$.parent_id" not in str(report.losses)
+
+
 def test_turns_are_read_in_order(stores):
     store = stores["growing"]
     seqs = store.scan("trajectories").select("seq").collect()["seq"].to_numpy()[::3]

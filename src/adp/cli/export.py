@@ -15,6 +15,21 @@ from adp_schema.store import Store
 
 EPILOG = epilog("adp export my_store --to openai_chat -o chats", 2, 4, 5, 10)
 
+Branches = Annotated[
+    list[str] | None,
+    typer.Option(metavar="KIND", help="Trainers: a kind of branch to write too, or all."),
+]
+NoBranches = Annotated[
+    bool, typer.Option("--no-branches", help="Leave branches out, such as alternates.")
+]
+Flavour = Annotated[
+    str | None, typer.Option(metavar="NAME", help="Way to write the format; see: adp formats.")
+]
+Single = Annotated[
+    str | None, typer.Option(metavar="FILE", help="Write all into one file of this name.")
+]
+Strict = Annotated[bool, typer.Option("--strict", help="Stop when something would be lost.")]
+
 
 def export(
     path: Annotated[str, typer.Argument(metavar="STORE", help="Folder or URL of the store.")],
@@ -31,31 +46,25 @@ def export(
         list[str] | None,
         typer.Option("--set", metavar="NAME=VALUE", help="Trainers: an option, as expand=true."),
     ] = None,
-    branches: Annotated[
-        list[str] | None,
-        typer.Option(metavar="KIND", help="Trainers: a kind of branch to write too, or all."),
-    ] = None,
-    flavour: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="Way to write the format; see: adp formats."),
-    ] = None,
-    single: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Write all into one file of this name.")
-    ] = None,
-    strict: Annotated[
-        bool, typer.Option("--strict", help="Stop when something would be lost.")
-    ] = False,
+    branches: Branches = None,
+    no_branches: NoBranches = False,
+    flavour: Flavour = None,
+    single: Single = None,
+    strict: Strict = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
 ) -> None:
     """Write a store out in another format, or as the file of a trainer.
 
-    Of a format, it says what that cannot hold. A trainer's file holds exactly the trained steps,
-    and a README.md beside it says how to train on it. Where a trainer cannot mark single steps,
-    the export is refused, or each step gets a row of its own: --set expand=true.
+    Of a format, it says what that cannot hold. A format without a place for branches gets each as
+    a record of its own, unless --no-branches leaves them out. A trainer's file holds exactly the
+    trained steps, and a README.md beside it says how to train on it. Where a trainer cannot mark
+    single steps, the export is refused, or each step gets a row of its own: --set expand=true.
     """
     from adp.trainers.export.registry import exporters
 
     store = Store.open(path)
+    if no_branches and branches:
+        raise UsageError("--branches and --no-branches exclude each other")
     if to in exporters:
         if flavour is not None or single is not None or strict:
             raise UsageError(f"{to} is for a trainer; leave out --flavour, --single and --strict")
@@ -67,18 +76,26 @@ def export(
         raise UsageError(unknown_name("format or exporter", to, [*formats, *exporters]))
     if model is not None or settings or branches:
         raise UsageError(f"{to} is for no trainer; leave out --model, --set and --branches")
+    from adp.converters.branches import LONELY
     from adp.converters.export import export as write
 
     progress: Silent | Console = Silent() if as_json else Console("exporting", "trajectories")
     with progress:
         report = write(
-            store, to, out, flavour=flavour, single=single, strict=strict, progress=progress
-        )
+            store, to, out, flavour=flavour, single=single, strict=strict,
+            branches=not no_branches, progress=progress
+        )  # fmt: skip
     if as_json:
         print_json(asdict(report))
         return
     written = f"{counted(report.records, 'record')} in {counted(report.files, 'file')}"
     console().print(f"{written} under {out}", soft_wrap=True)
+    if report.branches_left_out:
+        are = counted(report.branches_left_out, "branch is", "branches are")
+        console().print(f"{are} left out", soft_wrap=True)
+    elif LONELY in report.losses:
+        lonely = counted(report.losses[LONELY], "branch", "branches")
+        console().print(f"{lonely} among them; --no-branches leaves them out", soft_wrap=True)
     top("lost (path: reason)", report.losses)
 
 

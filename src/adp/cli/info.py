@@ -51,6 +51,7 @@ def contents(store: Store, wrong: dict[str, str] | None) -> dict[str, Any]:
         "store": store.root,
         "schema_version": manifest.schema_version,
         "counts": manifest.counts.model_dump(),
+        "branches": branches_of(store),
         "datasets": manifest.datasets,
         "tables": {
             table: {
@@ -74,6 +75,11 @@ def contents(store: Store, wrong: dict[str, str] | None) -> dict[str, Any]:
     if wrong is not None:
         answer["damaged"] = wrong
     return answer
+
+
+def branches_of(store: Store) -> int:
+    """Number of trajectories that are branches of others: alternates, subagents, ..."""
+    return int(store.scan("trajectories").select("parent_id").collect()["parent_id"].count())
 
 
 def at(seconds: float) -> str:
@@ -106,7 +112,9 @@ def report(store: Store) -> None:
         )
     )
     screen.print(equation(manifest))
-    screen.print(f"trajectories {manifest.counts.trajectories:,}")
+    branches = branches_of(store)
+    among = f" ({branches:,} of them {'is a branch' if branches == 1 else 'are branches'})"
+    screen.print(f"trajectories {manifest.counts.trajectories:,}{among if branches else ''}")
     if store.journal is not None:
         line = f"still growing: {journal_line(store.journal)}"
         screen.print(Text(line, "yellow"), soft_wrap=True)

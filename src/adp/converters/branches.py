@@ -7,6 +7,11 @@ from collections.abc import Callable, Iterable, Iterator
 from adp_schema.model import Trajectory
 from adp_schema.protocols import Losses
 
+_ALONE = "a branch is written as a record of its own, without its parent"
+
+LONELY = f"$.parent_id: {_ALONE}"
+"""The loss of a branch that is written as a record of its own."""
+
 
 def with_branches(
     trajectories: Iterable[Trajectory], embeds: Callable[[Trajectory], bool]
@@ -49,7 +54,6 @@ def report_parent(trajectory: Trajectory, losses: Losses) -> None:
     """Report a branch that is written as a record of its own."""
     if trajectory.parent_id is None:
         return
-    reason = "a branch is written as a record of its own, without its parent"
-    losses.add("$.parent_id", reason)
+    losses.add("$.parent_id", _ALONE)
     if trajectory.parent_step:
         losses.add("$.parent_step", "the steps that it shares with its parent are not repeated")

@@ -23,23 +23,30 @@ class Files:
     Args:
         store: the store; its ids and the names of its files are read once.
         file_of: names the file of a trajectory.
+        branches: whether branches are wanted, too.
 
     Attributes:
         names: the files, in the order in which they begin.
+        left_out: branches that are not wanted.
     """
 
-    def __init__(self, store: Store, file_of: FileOf) -> None:
+    def __init__(self, store: Store, file_of: FileOf, *, branches: bool = True) -> None:
         self._store = store
         self._file_of = file_of
         columns = ["source_file", "dataset", "trajectory_id"]
-        rows = store.scan("trajectories").select("seq", *columns).collect()
+        rows = store.scan("trajectories").select("seq", "parent_id", *columns).collect()
+        every = rows.height
+        if not branches:
+            rows = rows.filter(rows["parent_id"].is_null())
         places: dict[str, int] = {}
         numbers = np.empty(rows.height, dtype=np.int32)
         for row, words in enumerate(rows.select(columns).iter_rows()):
             numbers[row] = places.setdefault(file_of(*words), len(places))
         self.names = list(places)
         self._numbers, self._seqs = numbers, rows["seq"].to_numpy()
-        self._together = int(np.count_nonzero(np.diff(numbers))) < max(len(places), 1)
+        changes = int(np.count_nonzero(np.diff(numbers)))
+        self._together = rows.height == every and changes < max(len(places), 1)
+        self.left_out = every - rows.height
 
     def __iter__(self) -> Iterator[tuple[str, Iterator[Trajectory]]]:
         """Each file with its trajectories, in the order of the store; branches after parents."""

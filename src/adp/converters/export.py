@@ -51,11 +51,13 @@ class ExportReport:
     Attributes:
         files: number of files.
         records: number of records in them.
+        branches_left_out: branches that were not to be written.
         losses: what the format could not hold: ``path: reason`` -> number of times.
     """
 
     files: int = 0
     records: int = 0
+    branches_left_out: int = 0
     losses: dict[str, int] = field(default_factory=dict)
 
 
@@ -67,6 +69,7 @@ def export(
     flavour: str | None = None,
     single: str | None = None,
     strict: bool = False,
+    branches: bool = True,
     progress: Progress | None = None,
 ) -> ExportReport:
     """Write the trajectories of a store as files of a format.
@@ -78,6 +81,8 @@ def export(
         flavour: way to write it, where the format has several.
         single: write one file of this name instead of one a source file.
         strict: stop at the first loss.
+        branches: write branches too: in their run where the format has a place for them, else as
+            records of their own, without the steps that they share with it.
         progress: told how far it is, in trajectories.
 
     Raises:
@@ -94,9 +99,10 @@ def export(
         raise OutputExistsError(f"{folder} is there and not empty; choose another -o")
     report, losses = ExportReport(), Losses()
     told = progress or Silent()
-    told.total(store.manifest.rows("trajectories"))
     sources = _sources(store)
-    files = Files(store, _file_of(single, converter, sources))
+    files = Files(store, _file_of(single, converter, sources), branches=branches)
+    told.total(store.manifest.counts.trajectories - files.left_out)
+    report.branches_left_out = files.left_out
     targets = _targets(files.names, converter, sources, single)
     try:
         for name, trajectories in files:
