@@ -59,6 +59,7 @@ takes another measure. Scores say in `from` which it was.
 **Calls** are those of the agent, in order. Left out are calls of the user, messages written as
 calls, and steps that only repeat earlier context. A result belongs to the call that it names, or
 to the only call of its step; a message of the environment right behind the step counts as well.
+Where an expert acted beside the agent, its calls are among them, and `actor=agent` leaves them out.
 
 ## From scores to figures
 

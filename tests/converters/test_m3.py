@@ -502,6 +502,33 @@ def test_forms_of_reference_data():
     }
 
 
+WHOLE = {"type": "object", "required": ["q"], "properties": {"q": {"type": "string"}}}
+
+
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [
+        (WHOLE, WHOLE),
+        # Properties of these names are no schema, and neither is one in another order.
+        ({key: {"type": "string"} for key in WHOLE}, None),
+        (dict(reversed(WHOLE.items())), None),
+        (WHOLE | {"type": "string"}, None),
+        (WHOLE | {"required": {"type": "array"}}, None),
+        ({}, None),
+    ],
+)
+def test_parameters_that_are_a_schema_already_are_not_put_into_another(given, kept):
+    record = gold()
+    record["tools"].append({"name": "retrieve", "description": "It.", "parameters": given})
+    (run,) = read_one(CONVERTER, json.dumps(record).encode())
+    parameters = json.loads(run.tools)[-1]["function"]["parameters"]
+    wrapped = {"type": "object", "properties": given, "required": list(given)}
+    assert parameters == (kept or wrapped)
+    losses = Losses()
+    assert json.dumps(round_trip(record, losses)) == json.dumps(record)
+    assert losses.items == []
+
+
 def test_an_edit_of_reference_data_shows_or_is_reported():
     (run,) = read_one(CONVERTER, json.dumps(gold()).encode())
     assert run.task is not None

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import re
 from datetime import UTC, datetime, timedelta
 
-from adp.eval.scoring import choose, score_store
+from adp.eval.policies.scripted import Scripted
+from adp.eval.policy import InfrastructureError
+from adp.eval.rollout.collect import alone, collect_now
+from adp.eval.rollout.settings import CollectSettings
+from adp.eval.scoring import choose, read_scores, score_store
+from adp.eval.turns import Turn
 from adp.workflows.report_eval import evaluation, markdown_report
 from adp.workflows.report_eval.plots import draw
+from adp_schema.store import Store
+from tests.eval.rollout.worlds import TASK, Chain, look, play
 from tests.eval.scoring.small import grown, run
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -30,3 +38,88 @@ def test_only_shares_are_drawn_on_a_percent_axis(tmp_path):
         assert "efficiency" in words, place
         assert words.isdisjoint({"seconds", "calls", "turns"}), place
     assert "1 attempt each" in markdown_report(found)
+
+
+def test_tries_that_were_made_again_count_for_nothing(tmp_path):
+    """Broken, scored, tried again, and scored again: the figures are those of whole episodes."""
+    tasks = [TASK.model_copy(update={"task_id": f"t{number}"}) for number in range(4)]
+    down = True
+
+    def policy(request):
+        if down and request.task.task_id in ("t0", "t1"):
+            raise InfrastructureError("http_500", "down")
+        return Turn(text="d") if request.turn else look("a")
+
+    root = tmp_path / "retried"
+    for again in (False, True, True):
+        settings = CollectSettings(n=2, retry_failed=again, policy="script", max_failures=100)
+        collect_now(root, Chain, alone(Scripted(policy)), tasks, settings)
+        scores = score_store(Store.open(str(root)), choose(["efficiency"]))
+        down = not again  # the second call breaks again, the third does not
+    assert (scores.trajectories, scores.broken, scores.superseded) == (8, {}, 8)
+    (calls,) = [one for one in scores.scorers[0].figures if one.name == "calls"]
+    assert (calls.count, calls.unscored, calls.infrastructure) == (8, 0, 0)
+    (read,) = read_scores(Store.open(str(root)))
+    assert len({row.trajectory_id for row in read.rows}) == 8
+
+    found = evaluation([Store.open(str(root))])
+    (one,) = found.runs
+    assert (one.episodes, one.attempts, one.outcomes.broken) == (8, (2, 2), 0)
+    assert (one.outcomes.superseded, one.success.infrastructure) == (8, 0)
+    (tool,) = one.tools
+    assert tool.calls == 8
+    assert "superseded" in markdown_report(found)
+
+
+def test_a_try_that_was_not_made_again_counts_as_broken(tmp_path):
+    broken = {"error_type": "infrastructure", "success": None}
+    runs = [
+        run("a", **broken),
+        run("a", trajectory_id="sums/a/attempt-0#2", **broken),
+        run("b", 0),
+        # The same id by chance: another attempt.
+        run("c", **broken),
+        run("c", 1, trajectory_id="sums/c/attempt-0#2"),
+    ]
+    store = grown(tmp_path / "s", *runs)
+    report = score_store(store, choose(["outcome"]))
+    assert (report.trajectories, report.superseded) == (4, 1)
+    assert report.broken == {"infrastructure": 2}
+
+
+def test_runs_with_an_expert_are_apart_and_marked(tmp_path):
+    alone_, helped = (
+        [
+            play([look("x")] * 9 + [Turn(text="d")], mode=mode, attempt=attempt)
+            for attempt in range(2)
+        ]
+        for mode in ("none", "informed")
+    )
+    for number, one in enumerate(helped):
+        one.attempt = one.attempt + 2
+        one.trajectory_id, one.branches = f"helped-{number}", []
+    store = grown(tmp_path / "both", *alone_, *helped)
+    report = score_store(store, choose(["efficiency"]))
+    (told,) = report.assisted
+    steps = [step.actor for one in helped for step in one.steps if step.source == "agent"]
+    assert (told.mode, told.trajectories, told.steps) == ("informed", 2, len(steps))
+    assert told.expert_steps == steps.count("expert") > 0
+
+    found = evaluation([store])
+    assert {one.name: one.episodes for one in found.runs} == {
+        "script": 2,
+        "script with expert, informed": 2,
+    }
+    assert [one.assisted for one in found.runs] == [None, told]
+    assert {one.assisted for one in found.comparisons} == {("script with expert, informed",)}
+    share = f"informed, {100 * steps.count('expert') / len(steps):.0f} % of the steps"
+    assert told.words == share
+    text = markdown_report(found).replace("\\", "")
+    assert f"script with expert, informed is a run with an expert ({share})" in text
+    assert "script with expert, informed is assisted" in text
+    calls = [
+        sum(len(step.calls) for step in one.steps) for runs in (alone_, helped) for one in runs
+    ]
+    tools = [sum(tool.calls for tool in one.tools) for one in found.runs]
+    assert tools == [sum(calls[:2]), sum(calls[2:])]
+    assert json.dumps(found.plain())

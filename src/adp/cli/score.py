@@ -138,6 +138,13 @@ def show(report: ScoreReport, screen: Console) -> None:
         show_counts(screen, "raised", one.raised, "a bug of the scorer")
     for kind, count in report.broken.items():
         screen.print(f"{counted(count, 'trajectory', 'trajectories')} broke: {kind}")
+    if report.superseded:
+        again = counted(report.superseded, "broken try", "broken tries")
+        screen.print(f"{again} made again: left out")
+    for helped in report.assisted:
+        many = counted(helped.trajectories, "trajectory", "trajectories")
+        said = f"{many} with an expert: {helped.words}; the figures are not the policy's own"
+        screen.print(Text(visible(said)), soft_wrap=True)
     new = sum(one.new for one in report.scorers)
     where = f"in {visible(report.file)}" if report.file else "nothing was written"
     looked = counted(report.trajectories, "trajectory", "trajectories")

@@ -18,7 +18,7 @@ from adp.eval.scorers.matching import assign, bipartite, greedy
 from adp.eval.scorers.references import Expected, expected_calls
 from adp_schema.model import Task
 from adp_schema.store import Store
-from tests.eval.scorers.runs import call, figures, reasons, run, scorer, turn, values
+from tests.eval.scorers.runs import call, figures, reasons, run, scorer, tools, turn, values
 
 M3 = Path(__file__).parents[3].parent / "shared/data/m3/bird-latest"
 
@@ -208,3 +208,24 @@ def test_the_gold_runs_of_m3_are_what_they_expect(tmp_path):
         assert found["tool_f1"] == match["trajectory_match"] == 1.0
         seen += 1
     assert seen > 5
+
+
+def test_calls_of_an_expert_count_unless_only_the_agent_is_asked_for():
+    item = run(
+        turn(call("g", {"q": "x"}, {"is_error": True, "text": "no"}), actor="agent"),
+        turn(call("f", {"q": "x"}, {"is_error": False, "text": "yes"}), actor="expert"),
+        task={"expected_calls": '[{"name": "f", "arguments": {"q": "x"}}]'},
+        tools=tools(f={"q": {"type": "string"}}),
+    )
+    counted = {
+        (name, actor): values(scorer(name, actor=actor).score(item))
+        for name in ("tool_f1", "execution", "schema_validity")
+        for actor in ("all", "agent")
+    }
+    assert counted["tool_f1", "all"]["tool_recall"] == 1
+    assert counted["tool_f1", "agent"]["tool_recall"] == 0
+    assert counted["execution", "all"]["execution_success"] == 0.5
+    assert counted["execution", "agent"]["execution_success"] == 0
+    assert counted["schema_validity", "all"]["tool_known"] == 0.5
+    assert counted["schema_validity", "agent"]["tool_known"] == 0
+    assert values(scorer("tool_f1").score(item)) == counted["tool_f1", "all"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from msgspec import Raw
@@ -10,13 +11,16 @@ from adp_schema import jsontext
 
 _BRACE, _BRACKET, _QUOTE = 0x7B, 0x5B, 0x22
 _KEYS = ("name", "description", "parameters")
+_WHOLE = ["type", "required", "properties"]
+"""Keys of parameters that are a whole schema already. The order tells them apart from a schema that
+is put around properties."""
 
 
 def offered(raw: Raw) -> str | None:
     """Tools in the form of OpenAI; None when they cannot be written back from it.
 
     A tool has the properties of its parameters alone; without a word on which are required, all
-    are.
+    are. Newer files have one tool whose parameters are a whole schema, which stays as it is.
     """
     if jsontext.first_byte(raw) != _BRACKET or jsontext.has_mark(bytes(raw).decode("utf-8")):
         return None
@@ -31,8 +35,9 @@ def offered(raw: Raw) -> str | None:
             if jsontext.first_byte(tool["parameters"]) != _BRACE:
                 return None
             properties = jsontext.decode_object(tool["parameters"])
-            schema = {"type": "object", "properties": tool["parameters"]}
-            tool["parameters"] = {**schema, "required": list(properties)}
+            if not _is_whole(properties):
+                schema = {"type": "object", "properties": tool["parameters"]}
+                tool["parameters"] = {**schema, "required": list(properties)}
         found.append({"type": "function", "function": tool})
     text = jsontext.one_line(jsontext.encode(found))
     given = jsontext.relayout(bytes(raw), -1)
@@ -51,11 +56,22 @@ def bare(text: str) -> Raw | None:
         inner: dict[str, Any] = dict(jsontext.decode_object(tool["function"]))
         if "parameters" in inner:
             schema = jsontext.decode_object(inner["parameters"])
-            if list(schema) != ["type", "properties", "required"]:
-                return None
-            required = jsontext.decode_value(schema["required"])
-            if required != list(jsontext.decode_object(schema["properties"])):
-                return None
-            inner["parameters"] = schema["properties"]
+            if not _is_whole(schema):
+                if list(schema) != ["type", "properties", "required"]:
+                    return None
+                required = jsontext.decode_value(schema["required"])
+                if required != list(jsontext.decode_object(schema["properties"])):
+                    return None
+                inner["parameters"] = schema["properties"]
         found.append(inner)
     return jsontext.raw(jsontext.encode(found).decode("utf-8"))
+
+
+def _is_whole(schema: Mapping[str, Raw]) -> bool:
+    """Whether it is the schema of an object, and no properties of these names."""
+    return (
+        list(schema) == _WHOLE
+        and jsontext.decode_value(schema["type"]) == "object"
+        and jsontext.first_byte(schema["required"]) == _BRACKET
+        and jsontext.first_byte(schema["properties"]) == _BRACE
+    )

@@ -43,6 +43,8 @@ NO_EXPERT = (
     "and the task neither gold_trajectory nor expected_calls"
 )
 
+UNREAD = "; what this task has holds no call that can be read"
+
 
 @dataclass
 class Assistance:
@@ -89,7 +91,11 @@ class Assistance:
         if settings.expert in ("auto", "gold") and gold_of(task):
             return None
         found = expert_for(task, environment, settings.expert, Asked(self.judges))
-        return None if found is not None else NO_EXPERT.format(mode=settings.mode)
+        if found is not None:
+            return None
+        given = task is not None and (task.gold_trajectory or task.expected_calls)
+        unread = given and settings.expert != "environment"
+        return NO_EXPERT.format(mode=settings.mode) + (UNREAD if unread else "")
 
 
 @dataclass

@@ -1,15 +1,16 @@
 """The reference run of a task: what an expert that knows the solution does.
 
-Read from ``gold_trajectory`` in M3's form (items ``input``, ``output`` with a ``plan``,
-``response``, ``answer``; one list, or one a turn of the user), else from ``expected_calls`` and the
-reference answers.
+Read from ``gold_trajectory``, else from ``expected_calls`` and the reference answers. A
+``gold_trajectory`` has M3's form (items ``input``, ``output`` with a ``plan``, ``response``,
+``answer``; one list, or one a turn of the user), or it is a list of messages in the OpenAI shape,
+or an object with such ``messages``.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from adp.eval.turns import Call, Turn
@@ -66,7 +67,13 @@ def gold_of(task: Task | None) -> tuple[GoldTurn, ...]:
 
 
 def _recorded(task: Task) -> tuple[GoldTurn, ...]:
-    listed = _list(task.gold_trajectory)
+    value = _value(task.gold_trajectory)
+    if isinstance(value, Mapping):
+        value = value.get("messages")
+    listed = value if isinstance(value, list) else []
+    flat = _items([each for one in listed for each in (one if isinstance(one, list) else [one])])
+    if any(isinstance(item.get("role"), str) for item in flat):
+        return _from_messages(flat, task)
     nested = bool(listed) and all(isinstance(item, list) for item in listed)
     turns = [_items(turn) for turn in (listed if nested else [listed])]
     told = [turn if isinstance(turn, Mapping) else {} for turn in _list(task.turns)]
@@ -79,6 +86,72 @@ def _recorded(task: Task) -> tuple[GoldTurn, ...]:
         elif nested:
             return ()
     return tuple(found)
+
+
+def _from_messages(messages: Sequence[Mapping[str, Any]], task: Task) -> tuple[GoldTurn, ...]:
+    """The turns of a conversation: each goes on until the user speaks again."""
+    parts: list[list[Mapping[str, Any]]] = [[]]
+    for message in messages:
+        spoken = any(one.get("role") == "assistant" for one in parts[-1])
+        if message.get("role") == "user" and spoken:
+            parts.append([])
+        parts[-1].append(message)
+    told = _list(task.turns)
+    answers = [_text(one) for one in _list(task.answers) if one is not None]
+    found = []
+    for number, part in enumerate(parts):
+        facts = told[number] if number < len(told) and isinstance(told[number], Mapping) else {}
+        turn = _message_turn(part, facts, answers[0] if answers and len(parts) == 1 else None)
+        if turn.steps:
+            found.append(turn)
+        elif len(parts) > 1:
+            return ()
+    return tuple(found)
+
+
+def _message_turn(
+    messages: Sequence[Mapping[str, Any]], facts: Mapping[str, Any], known: str | None
+) -> GoldTurn:
+    """One turn of messages. Texts of the assistant before a call are its thoughts."""
+    steps: list[GoldStep] = []
+    query, said = _text(facts.get("query")), None
+    results: list[str] = []
+    for message in messages:
+        text = _content(message.get("content"))
+        if message.get("role") == "user" and query is None:
+            query = text
+        elif message.get("role") == "tool" and steps:
+            results.append(text or "")
+            last = steps[-1]
+            # What one of several calls brought says nothing about the others.
+            response = results[0] if len(last.turn.calls) == len(results) == 1 else None
+            steps[-1] = GoldStep(last.turn, last.question, response)
+        elif message.get("role") == "assistant":
+            calls = message.get("tool_calls")
+            inner = [item.get("function", item) for item in _items(calls)]
+            made = [call_of(item) for item in inner if isinstance(item, Mapping)]
+            turn = Turn(calls=tuple(call for call in made if call is not None))
+            thought = _text(message.get("reasoning_content")) or text or said
+            said, results = text, []
+            if turn.calls:
+                steps.append(GoldStep(replace(turn, reasoning=thought or None)))
+                said = None
+    answer = _text(facts.get("gold_answer"))
+    answer = said or known if answer is None else answer
+    if answer is not None and steps:
+        steps.append(GoldStep(Turn(text=answer)))
+    elif answer is not None and said is not None:
+        steps = [GoldStep(Turn(text=answer))]
+    raw = _text(facts.get("raw_answer"))
+    return GoldTurn(query, tuple(steps), answer, raw, facts.get("was_truncated") is True)
+
+
+def _content(value: Any) -> str | None:
+    """The text of a message: a text, or parts of which some are texts."""
+    if isinstance(value, list):
+        texts = [part.get("text") for part in _items(value)]
+        return "".join(text for text in texts if isinstance(text, str))
+    return _text(value)
 
 
 def _turn(items: Sequence[Mapping[str, Any]], facts: Mapping[str, Any]) -> GoldTurn:
@@ -135,11 +208,15 @@ def _items(value: Any) -> list[Mapping[str, Any]]:
     return [item for item in value if isinstance(item, Mapping)] if isinstance(value, list) else []
 
 
-def _list(text: str | None) -> list[Any]:
+def _value(text: str | None) -> Any:
     try:
-        value = json.loads(text) if text else []
+        return json.loads(text) if text else None
     except (ValueError, RecursionError):
-        return []
+        return None
+
+
+def _list(text: str | None) -> list[Any]:
+    value = _value(text)
     return value if isinstance(value, list) else []
 
 

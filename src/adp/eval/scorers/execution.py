@@ -16,11 +16,11 @@ from adp.eval.metrics import evidence_figure
 from adp.eval.scorer import Figure, Item, Score, Scored, ScorerKind
 from adp.eval.scorers.base import PerTrajectory, share, unscored
 from adp.eval.scorers.correctness import WithCorrectness, correctness
-from adp.eval.scorers.reading import SHOWN, Made, agent_calls, brief, cut
+from adp.eval.scorers.reading import SHOWN, Made, WithActor, agent_calls, brief, cut
 from adp_schema.model import Observation
 
 
-class ExecutionSettings(WithCorrectness):
+class ExecutionSettings(WithCorrectness, WithActor):
     """Settings of the scorer ``execution``."""
 
 
@@ -39,7 +39,7 @@ class ExecutionScorer(PerTrajectory):
 
     def measure(self, item: Item) -> Sequence[Score]:
         """Score a trajectory that ran as it should."""
-        calls = agent_calls(item.trajectory)
+        calls = agent_calls(item.trajectory, self.settings.actor)
         if not calls:
             return unscored(self.metrics, "the agent made no call")
         answered = [call for call in calls if call.results]

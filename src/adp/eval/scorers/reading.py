@@ -10,16 +10,32 @@ import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
+
+from pydantic import Field
 
 from adp.core.render.arguments import object_of
+from adp.eval.environment import Settings
+from adp.eval.rollout.assist_history import EXPERT
 from adp_schema.model import Observation, Step, ToolCall, Trajectory
+
+Actor = Literal["all", "agent"]
+"""Whose calls count: those of the agent and of an expert beside it, or of the agent alone."""
 
 SHOWN = 5
 """Entries of a list that evidence holds."""
 
 CUT = 200
 """Characters of a text that evidence holds."""
+
+
+class WithActor(Settings):
+    """Settings of a scorer that counts calls."""
+
+    actor: Actor = Field(
+        default="all",
+        description="Whose calls count where an expert acted too: all; agent: only the agent's.",
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,9 +87,19 @@ def agent_steps(trajectory: Trajectory) -> list[Said]:
     return found
 
 
-def agent_calls(trajectory: Trajectory) -> list[Made]:
-    """The calls of the agent, in order; calls of the user and messages as calls are left out."""
-    return [call for step in agent_steps(trajectory) for call in step.calls]
+def agent_calls(trajectory: Trajectory, actor: Actor = "all") -> list[Made]:
+    """The calls of the agent, in order; calls of the user and messages as calls are left out.
+
+    Args:
+        trajectory: the run.
+        actor: ``agent`` leaves out the steps of an expert beside it.
+    """
+    return [
+        call
+        for step in agent_steps(trajectory)
+        if actor == "all" or step.row.actor != EXPERT
+        for call in step.calls
+    ]
 
 
 def is_agent(step: Step) -> bool:

@@ -12,11 +12,10 @@ from typing import Any
 
 from pydantic import Field
 
-from adp.eval.environment import Settings
 from adp.eval.metrics import evidence_figure
 from adp.eval.scorer import Figure, Item, Score, Scored, ScorerKind
 from adp.eval.scorers.base import PerTrajectory, unscored
-from adp.eval.scorers.reading import SHOWN, Made, agent_calls, brief
+from adp.eval.scorers.reading import SHOWN, Made, WithActor, agent_calls, brief
 from adp.eval.scorers.tool_schemas import ToolSchema, schemas_of
 
 _NO_TOOLS = "the tools on offer are not recorded"
@@ -28,7 +27,7 @@ required argument that is missing; a wrong type; a value that is not among the l
 argument that is not listed; another rule of the schema."""
 
 
-class SchemaSettings(Settings):
+class SchemaSettings(WithActor):
     """Settings of the scorer ``schema_validity``."""
 
     extras: bool = Field(
@@ -53,7 +52,8 @@ class SchemaScorer(PerTrajectory):
 
     def measure(self, item: Item) -> Sequence[Score]:
         """Score a trajectory that ran as it should."""
-        calls = [call for call in agent_calls(item.trajectory) if call.kind in _TOOL_KINDS]
+        made = agent_calls(item.trajectory, self.settings.actor)
+        calls = [call for call in made if call.kind in _TOOL_KINDS]
         if not calls:
             return unscored(self.metrics, "the agent made no call of a tool")
         number = len(calls)

@@ -19,19 +19,18 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from adp.eval.environment import Settings
 from adp.eval.metrics import evidence_figure
 from adp.eval.scorer import Figure, Item, Score, Scored, ScorerKind
 from adp.eval.scorers.base import PerTrajectory, unscored
 from adp.eval.scorers.matching import assign, bipartite
-from adp.eval.scorers.reading import SHOWN, Made, agent_calls, brief, cut, text_of
+from adp.eval.scorers.reading import SHOWN, Made, WithActor, agent_calls, brief, cut, text_of
 from adp.eval.scorers.references import Expected, expected_calls
 
 Reference = Literal["auto", "expected_calls", "gold_trajectory"]
 Compared = Literal["exact", "ignore", "subset", "superset"]
 
 
-class ToolF1Settings(Settings):
+class ToolF1Settings(WithActor):
     """Settings of the scorer ``tool_f1``."""
 
     reference: Reference = Field(
@@ -72,7 +71,7 @@ class ToolF1Scorer(PerTrajectory):
         wanted = expected_calls(item.task, self.settings.reference)
         if wanted is None:
             return unscored(self.metrics, "the task does not say which calls are expected")
-        made = agent_calls(item.trajectory)
+        made = agent_calls(item.trajectory, self.settings.actor)
         names = Counter(call.name for call in made) & Counter(call.name for call in wanted)
         mode = self.settings.arguments
         pairs = bipartite(made, wanted, lambda one, other: fits(one, other, mode))

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from adp.eval.metrics import mean_figures
+from adp.eval.rollout.tries import superseded, tries_of
 from adp.eval.scorer import Figure, Score, Scored, Scorer
 from adp.eval.scoring.choose import rebuild
 from adp_schema.errors import StoreError
@@ -75,6 +76,8 @@ def read_scores(
 ) -> list[ScoreSet]:
     """The scores that count of a store, by scorer and settings.
 
+    A try that broke and was made again has none.
+
     Args:
         store: the store.
         folder: where its scores are; None: in the store itself.
@@ -83,7 +86,13 @@ def read_scores(
     Raises:
         StoreError: a file of scores is damaged.
     """
-    order = {name: place for place, name in enumerate(ids(store))}
+    tries = list(tries_of(store))
+    again = superseded(tries)
+    order = {
+        one.trajectory_id: place
+        for place, one in enumerate(tries)
+        if one.trajectory_id is not None and one.trajectory_id not in again
+    }
     last: dict[Key, dict[str, tuple[int, list[dict[str, Any]]]]] = {}
     for number, rows in _groups(score_files(folder or store.root), only):
         first = rows[0]
@@ -91,14 +100,6 @@ def read_scores(
             found = last.setdefault((first["scorer"], first["settings_hash"]), {})
             found[first["trajectory_id"]] = (number, rows)
     return [_score_set(found, order) for _, found in sorted(last.items())]
-
-
-def ids(store: Store) -> Iterator[str]:
-    """The ids of all trajectories, in order."""
-    from adp_schema import location
-
-    for address in store.files("trajectories"):
-        yield from location.open_parquet(address).read(columns=["trajectory_id"])[0].to_pylist()
 
 
 def digests(files: Sequence[str], only: Collection[Key]) -> dict[tuple[str, str, str], str]:

@@ -9,14 +9,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from adp.core.render.arguments import whole_text
-from adp.eval.rollout.recorder import ENVIRONMENT, INFRASTRUCTURE, POLICY
+from adp.eval.rollout.tries import BROKEN
 from adp.eval.scorer import Item, Score
 from adp.eval.scoring.choose import Chosen
 from adp.eval.tools import plain
 from adp_schema.model import Trajectory
-
-BROKEN = frozenset({ENVIRONMENT, INFRASTRUCTURE, POLICY})
-"""Values of ``error_type`` of a trajectory that broke, and not because of the agent."""
 
 RAISED = "the scorer raised"
 """How the reason begins when a scorer has a bug."""

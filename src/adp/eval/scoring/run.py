@@ -10,11 +10,13 @@ from typing import Any
 
 from adp.core.progress import Progress, Silent
 from adp.core.tasks import TaskIndex
+from adp.eval.rollout.assisted import Assisted, assisted
+from adp.eval.rollout.tries import BROKEN, superseded, tries_of
 from adp.eval.scorer import Figure, Item
 from adp.eval.scoring.choose import Chosen
 from adp.eval.scoring.read import Key, digests, read_scores, rows_digest
 from adp.eval.scoring.references import References
-from adp.eval.scoring.rows import BROKEN, RAISED, broke, score_one, to_rows, unscored
+from adp.eval.scoring.rows import RAISED, broke, score_one, to_rows, unscored
 from adp_schema.errors import UsageError
 from adp_schema.location import is_url
 from adp_schema.model import Trajectory
@@ -80,6 +82,8 @@ class ScoreReport:
         trajectories: trajectories that were looked at.
         broken: of these, how many broke for a reason that is not the agent's, by error type.
         scorers: each scorer.
+        superseded: tries that broke and were made again; they are not among the trajectories.
+        assisted: trajectories in which an expert acted beside the policy, by mode.
     """
 
     store: str
@@ -88,6 +92,8 @@ class ScoreReport:
     trajectories: int
     broken: dict[str, int]
     scorers: tuple[ScorerReport, ...]
+    superseded: int = 0
+    assisted: tuple[Assisted, ...] = ()
 
 
 def score_store(
@@ -124,7 +130,14 @@ def score_store(
     path = folder / f"run-{file.run:05d}.parquet"
     written = str(path) if file.rows else None
     return ScoreReport(
-        store.root, str(folder), written, run.seen, dict(sorted(run.broken.items())), tuple(reports)
+        store.root,
+        str(folder),
+        written,
+        run.seen,
+        dict(sorted(run.broken.items())),
+        tuple(reports),
+        len(run.superseded),
+        tuple(run.assisted[mode] for mode in sorted(run.assisted)),
     )
 
 
@@ -154,6 +167,8 @@ class _Run:
     new: Counter[Key] = field(default_factory=Counter)
     raised: dict[Key, Counter[str]] = field(default_factory=dict)
     broken: Counter[str] = field(default_factory=Counter)
+    superseded: set[str] = field(default_factory=set)
+    assisted: dict[str, Assisted] = field(default_factory=dict)
     _known: dict[tuple[str, str, str], str] = field(default_factory=dict)
     _metrics: dict[Key, dict[str, None]] = field(default_factory=dict)
     _late: list[tuple[Chosen, Trajectory, str, bool]] = field(default_factory=list)
@@ -165,6 +180,7 @@ class _Run:
         self._known = digests(files, {one.key for one in self.chosen})
         self.raised = {one.key: Counter() for one in self.chosen}
         self._metrics = {one.key: {} for one in self.chosen}
+        self.superseded = superseded(tries_of(self.store))
         tasks = TaskIndex(self.store)
         references = self.options.references
         progress.total(self.store.manifest.counts.trajectories)
@@ -178,6 +194,8 @@ class _Run:
 
     def _trajectories(self) -> Iterator[Trajectory]:
         for trajectory in self.store.trajectories():
+            if not self.superseded.isdisjoint((trajectory.trajectory_id, trajectory.parent_id)):
+                continue
             if trajectory.parent_id is None:
                 yield trajectory
             elif self.options.branches:
@@ -188,6 +206,10 @@ class _Run:
         trajectory = item.trajectory
         if trajectory.error_type in BROKEN:
             self.broken[str(trajectory.error_type)] += 1
+        helped = assisted(trajectory)
+        if helped is not None:
+            known = self.assisted.get(helped.mode)
+            self.assisted[helped.mode] = helped if known is None else known + helped
         for one in self.chosen:
             given = score_one(one, item)
             if given.raised is not None:

@@ -10,8 +10,10 @@ from typing import Any
 from adp.core.composition.model import Count
 from adp.core.composition.questions import rows, short
 from adp.core.stats import Recorded
+from adp.eval.rollout.assist_history import EXPERT
+from adp.eval.rollout.assisted import ALONE, Assisted
+from adp.eval.rollout.tries import BROKEN, superseded, tries_of
 from adp.eval.scorer import Score, Scored
-from adp.eval.scoring.rows import BROKEN
 from adp.workflows.report_eval.model import ToolUse
 from adp_schema.store import Store
 
@@ -21,7 +23,11 @@ LIMIT = 12
 _EPISODES = """
     WITH own AS (
         SELECT seq, count(*) FILTER (source = 'agent' AND kind = 'llm_turn'
-            AND is_copied_context IS DISTINCT FROM true) AS turns
+            AND is_copied_context IS DISTINCT FROM true) AS turns,
+            count(*) FILTER (source = 'agent'
+            AND is_copied_context IS DISTINCT FROM true) AS steps,
+            count(*) FILTER (source = 'agent' AND actor = 'expert'
+            AND is_copied_context IS DISTINCT FROM true) AS expert_steps
         FROM steps GROUP BY seq),
     made AS (SELECT seq, count(*) AS calls FROM tool_calls GROUP BY seq),
     known AS (
@@ -36,6 +42,8 @@ _EPISODES = """
         epoch(t.ended_at) - epoch(t.started_at) AS seconds,
         coalesce(TRY(json_extract_string(t.extra, '$.environment')), k.environment) AS environment,
         TRY(json_extract_string(t.extra, '$.seed')) AS seed,
+        TRY(json_extract_string(t.extra, '$.run_metadata.expert_assistance.mode')) AS mode,
+        coalesce(o.steps, 0) AS steps, coalesce(o.expert_steps, 0) AS expert_steps,
         k.difficulty, k.category, coalesce(o.turns, 0) AS turns, coalesce(m.calls, 0) AS calls
     FROM trajectories t
     LEFT JOIN own o USING (seq)
@@ -57,14 +65,26 @@ class Episodes:
     Attributes:
         store: the store.
         agent: name of the policy; None when there is none.
-        rows: one row an episode, in order.
-        whole: whether they are all episodes of the store.
+        mode: how an expert acted beside it; None when it was alone.
+        rows: one row an episode, in order; of several tries at one, the last.
+        again: tries that broke and were made again; they count for nothing.
+        whole: whether the rows are all trajectories of the store that are no branches.
     """
 
     store: Store
     agent: str | None
+    mode: str | None
     rows: list[Row]
+    again: int
     whole: bool
+
+    @property
+    def assisted(self) -> Assisted | None:
+        """How much an expert did; None when the policy was alone."""
+        if self.mode is None:
+            return None
+        steps, experts = (sum(row[name] for row in self.rows) for name in ("steps", "expert_steps"))
+        return Assisted(self.mode, len(self.rows), steps, experts)
 
     def counts(self, column: str) -> tuple[Count, ...]:
         """How often each value of a column is there, those without one left out."""
@@ -92,11 +112,33 @@ def _score(row: Row, metric: str) -> Score:
 
 
 def read_episodes(store: Store) -> list[Episodes]:
-    """The episodes of each policy in a store, in the order in which they come up."""
-    found: dict[str | None, list[Row]] = {}
+    """The episodes of each policy in a store, in the order in which they come up.
+
+    A policy by itself and the same policy with an expert are two.
+    """
+    left_out = superseded(tries_of(store))
+    found: dict[tuple[str | None, str | None], list[Row]] = {}
+    again: Counter[tuple[str | None, str | None]] = Counter()
     for row in rows(store, _EPISODES):
-        found.setdefault(row["agent"], []).append(row)
-    return [Episodes(store, agent, own, len(found) == 1) for agent, own in found.items()]
+        key = (row["agent"], _mode(row))
+        own = found.setdefault(key, [])
+        if row["trajectory_id"] in left_out:
+            again[key] += 1
+        else:
+            own.append(row)
+    whole = len(found) == 1 and not again
+    return [
+        Episodes(store, agent, mode, own, again[agent, mode], whole)
+        for (agent, mode), own in found.items()
+        if own
+    ]
+
+
+def _mode(row: Row) -> str | None:
+    """The mode of assistance of an episode; see `adp.eval.rollout.assisted`."""
+    if row["mode"] not in (None, ALONE):
+        return str(row["mode"])
+    return EXPERT if row["expert_steps"] else None
 
 
 def ranked(names: Iterable[str | None], limit: int = LIMIT) -> tuple[Count, ...]:
@@ -106,17 +148,11 @@ def ranked(names: Iterable[str | None], limit: int = LIMIT) -> tuple[Count, ...]
     return tuple(Count(short(name), count) for name, count in order[:limit])
 
 
-def of_agent(episodes: Episodes) -> str:
-    """Which trajectories are those of a run, as SQL over the view trajectories, called t."""
-    if episodes.whole:
-        return "true"
-    return "coalesce(t.agent_name, t.agent_model) IS NOT DISTINCT FROM ?"
-
-
 def asked(episodes: Episodes, sql: str) -> list[Row]:
-    """The rows of an answer about a run; ``{mine}`` stands for its trajectories."""
-    text = sql.replace("{mine}", of_agent(episodes))
-    parameters = [] if episodes.whole else [episodes.agent]
+    """The rows of an answer about a run; ``{mine}`` stands for its trajectories, called t."""
+    mine = "true" if episodes.whole else "t.seq IN (SELECT unnest(?))"
+    text = sql.replace("{mine}", mine)
+    parameters = [] if episodes.whole else [[row["seq"] for row in episodes.rows]]
     found: list[Row] = episodes.store.query(text, parameters).to_pylist()
     return found
 

@@ -8,6 +8,7 @@ from typing import Any
 from adp.core.composition.model import Count, Rate, as_plain
 from adp.core.stats import Recorded
 from adp.eval.metrics import Difference
+from adp.eval.rollout.assisted import Assisted
 from adp.eval.scorer import Figure
 
 __all__ = ["Comparison", "Costs", "Evaluation", "Failure", "Group", "Outcomes", "Rate", "Run",
@@ -24,6 +25,8 @@ class Outcomes:
         unscored: nobody knows, and nothing broke.
         broken: something else than the agent failed.
         truncated: cut by a limit.
+        superseded: tries that broke and were made again; they are in none of the others, and in no
+            figure.
         kinds: what broke, and how often.
         stops: why episodes stopped, those that broke left out.
     """
@@ -33,6 +36,7 @@ class Outcomes:
     unscored: int
     broken: int
     truncated: int
+    superseded: int
     kinds: tuple[Count, ...]
     stops: tuple[Count, ...]
 
@@ -150,6 +154,7 @@ class Run:
         seeds: how many different seeds are recorded.
         versions: packages that made the store.
         outcomes: how the episodes ended.
+        assisted: how much an expert did beside the policy; None when it was alone.
         success: share of the scored episodes that succeeded.
         reward: mean reward.
         passes: pass@k and pass^k.
@@ -177,6 +182,7 @@ class Run:
     seeds: int
     versions: dict[str, str]
     outcomes: Outcomes
+    assisted: Assisted | None
     success: Figure
     reward: Figure
     passes: tuple[Figure, ...]
@@ -200,6 +206,7 @@ class Comparison:
         first: name of the first run, the baseline.
         second: name of the second run.
         difference: second minus first.
+        assisted: those of the two runs in which an expert acted.
     """
 
     metric: str
@@ -207,6 +214,7 @@ class Comparison:
     first: str
     second: str
     difference: Difference
+    assisted: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

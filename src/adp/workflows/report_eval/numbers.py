@@ -11,9 +11,10 @@ from adp.core.composition.model import Count
 from adp.core.composition.questions import short
 from adp.core.progress import Progress, Silent
 from adp.eval.metrics import mean_figures, paired_difference, pass_figures
+from adp.eval.rollout.assist_history import EXPERT
+from adp.eval.rollout.tries import BROKEN
 from adp.eval.scorer import Figure, Scored
 from adp.eval.scoring import ScoreSet, label, read_scores
-from adp.eval.scoring.rows import BROKEN
 from adp.workflows.report_eval import episodes as ask
 from adp.workflows.report_eval.episodes import GROUPINGS, Episodes, Row
 from adp.workflows.report_eval.model import (
@@ -102,7 +103,14 @@ def _given(stores: Sequence[Store], options: EvaluationOptions) -> Iterator[_Giv
         for episodes in ask.read_episodes(store):
             mine = {row["trajectory_id"] for row in episodes.rows}
             own = [_part(one, mine) for one in sets]
-            yield _Given(episodes.agent or store.name, episodes, [one for one in own if one.rows])
+            yield _Given(_name(episodes), episodes, [one for one in own if one.rows])
+
+
+def _name(episodes: Episodes) -> str:
+    name = episodes.agent or episodes.store.name
+    # The policy `expert` is nothing else, and its name says so.
+    own = episodes.mode is None or episodes.agent == EXPERT
+    return name if own else f"{name} with expert, {episodes.mode}"
 
 
 def _part(scores: ScoreSet, mine: set[str]) -> ScoreSet:
@@ -154,7 +162,8 @@ def _run(given: _Given, examples: int) -> Run:
         attempts=attempts,
         seeds=len({row["seed"] for row in found.rows} - {None}),
         versions=_versions(found.store),
-        outcomes=_outcomes(found.rows),
+        outcomes=_outcomes(found.rows, found.again),
+        assisted=found.assisted,
         success=mean_figures(success, ["success"])[0],
         reward=mean_figures(found.scored("reward"), ["reward"])[0],
         passes=tuple(_passes(success)),
@@ -188,7 +197,7 @@ def _versions(store: Store) -> dict[str, str]:
     }
 
 
-def _outcomes(rows: Sequence[Row]) -> Outcomes:
+def _outcomes(rows: Sequence[Row], again: int) -> Outcomes:
     broken = [row for row in rows if row["error_type"] in BROKEN]
     whole = [row for row in rows if row["error_type"] not in BROKEN]
     return Outcomes(
@@ -197,6 +206,7 @@ def _outcomes(rows: Sequence[Row]) -> Outcomes:
         unscored=sum(row["success"] is None for row in whole),
         broken=len(broken),
         truncated=sum(bool(row["truncated"]) for row in whole),
+        superseded=again,
         kinds=ask.ranked(_kind(row) for row in broken),
         stops=ask.ranked(row["stop_reason"] for row in whole),
     )
@@ -261,6 +271,7 @@ def _why(row: Row) -> str:
 
 def _compare(first: _Given, second: _Given) -> Iterator[Comparison]:
     """Every metric that both runs have, by columns and by scorers of the same settings."""
+    helped = tuple(one.name for one in (first, second) if one.episodes.mode is not None)
     told: list[list[Scored]] = []
     for metric in ("success", "reward"):
         own = [one.episodes.scored(metric) for one in (first, second)]
@@ -268,7 +279,7 @@ def _compare(first: _Given, second: _Given) -> Iterator[Comparison]:
             any(row.score.value is not None for row in rows) for rows in own
         ):
             difference = paired_difference(own[0], own[1], metric)
-            yield Comparison(metric, None, first.name, second.name, difference)
+            yield Comparison(metric, None, first.name, second.name, difference, helped)
             told = own
     others = {(one.scorer, one.settings_hash): one for one in second.scores}
     for one in first.scores:
@@ -285,7 +296,7 @@ def _compare(first: _Given, second: _Given) -> Iterator[Comparison]:
                 amounts = metric in one.amounts()
                 difference = paired_difference(one.rows, other.rows, metric, amounts=amounts)
                 scorer = label(one.scorer, one.settings)
-                yield Comparison(metric, scorer, first.name, second.name, difference)
+                yield Comparison(metric, scorer, first.name, second.name, difference, helped)
 
 
 def _values(runs: Sequence[Sequence[Scored]]) -> list[list[float | None]]:

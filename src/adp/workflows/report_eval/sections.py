@@ -42,6 +42,13 @@ BROKEN = (
 )
 
 
+SUPERSEDED = (
+    "Superseded are tries that broke and were made again. They are no episodes, and count in no "
+    "other number."
+)
+ASSISTED = "{} is a run with an expert ({}): its figures are not what the policy does by itself."
+
+
 def tiles(found: Evaluation) -> tuple[Tile, ...]:
     """The headline numbers: those of the last run, when there are several."""
     if not found.runs:
@@ -97,7 +104,8 @@ def sections(found: Evaluation) -> list[Section]:
 def _success(found: Evaluation) -> Section:
     if not found.runs:
         return Section("success", "Success", ("There are no episodes.",))
-    rates, ends = [], []
+    rates: list[tuple[str, ...]] = []
+    ends: list[tuple[str, ...]] = []
     for run in found.runs:
         kinds, figure = run.outcomes, run.success
         rates.append(
@@ -106,11 +114,15 @@ def _success(found: Evaluation) -> Section:
         )  # fmt: skip
         ends.append(
             (run_cell(run), number(run.episodes), number(kinds.solved), number(kinds.failed),
-             number(kinds.unscored), number(kinds.broken), number(kinds.truncated))
+             number(kinds.unscored), number(kinds.broken), number(kinds.truncated),
+             number(kinds.superseded))
         )  # fmt: skip
     heads = ["run", "#success", "#95 % interval", "#scored", "#tasks", "interval by"]
     tables = [table("Success", heads, rates)]
-    heads = ["run", "#episodes", "#solved", "#failed", "#unscored", "#broken", "#cut by a limit"]
+    heads = ["run", "#episodes", "#solved", "#failed", "#unscored", "#broken", "#cut by a limit",
+             "#superseded"]  # fmt: skip
+    if not any(run.outcomes.superseded for run in found.runs):
+        heads, ends = heads[:-1], [row[:-1] for row in ends]
     tables.append(table("How episodes ended", heads, ends))
     rewarded = [run for run in found.runs if run.reward.value is not None]
     if any(run.reward.value != run.success.value for run in rewarded):
@@ -125,6 +137,10 @@ def _success(found: Evaluation) -> Section:
         "have several attempts; with one attempt each they are those of Wilson. Unscored and "
         "broken episodes count for nothing."
     ]
+    lines += [ASSISTED.format(name(run.name), run.assisted.words)
+              for run in found.runs if run.assisted]  # fmt: skip
+    if any(run.outcomes.superseded for run in found.runs):
+        lines.append(SUPERSEDED)
     if found.left_out:
         lines.append(f"{number(found.left_out)} more runs are left out.")
     return Section("success", "Success", tuple(lines), ("success",), tuple(tables))
@@ -152,11 +168,17 @@ def _comparisons(found: Evaluation) -> Section:
         "scores for; each task counts alike. Higher and lower count tasks. An interval without 0 "
         "is a difference that the choice of tasks does not explain; with many figures, some lie "
         "there by chance.",
+        *_with_expert(found.comparisons),
         *_not_common(found.comparisons),
     )
     drawn = ("differences",) if rows else ()
     made = (run_table(found, "Paired differences", heads, rows),) if rows else ()
     return Section("comparison", "Comparison", lines, drawn, made)
+
+
+def _with_expert(comparisons: Sequence[Comparison]) -> Iterator[str]:
+    for run in dict.fromkeys(run for one in comparisons for run in one.assisted):
+        yield f"{name(run)} is assisted: differences to and from it are also its expert's."
 
 
 def _not_common(comparisons: Sequence[Comparison]) -> Iterator[str]:
@@ -342,11 +364,12 @@ def _costs(found: Evaluation) -> Section:
 
 
 def _runs(found: Evaluation) -> Section:
-    heads = ["run", "store", "policy", "models", "environments", "data sets", "splits", "#tasks",
-             "#attempts", "#seeds", "#episodes", "made with"]  # fmt: skip
+    heads = ["run", "store", "policy", "expert", "models", "environments", "data sets", "splits",
+             "#tasks", "#attempts", "#seeds", "#episodes", "made with"]  # fmt: skip
     rows = [
         (run_cell(run), name(run.store) + (" (growing)" if run.growing else ""),
-         name(run.agent), name_list(run.models), name_list(run.environments),
+         name(run.agent), name(run.assisted.words) if run.assisted else MISSING,
+         name_list(run.models), name_list(run.environments),
          name_list(run.datasets),
          name_list(run.splits), number(run.tasks), span(run.attempts), number(run.seeds),
          number(run.episodes),
