@@ -94,7 +94,7 @@ def evaluate(
     bounds = (least or [], most or [])
     found = _run((suite, policy, out), changes, collect, bounds, (limit, scorers or []), as_json)
     show(found, out, as_json=as_json)
-    check(found)
+    check(found, out)
 
 
 def _run(
@@ -188,7 +188,7 @@ def show(found: Evaluated, out: str, *, as_json: bool) -> None:
     screen.print(Text(visible(f"next: adp report eval {out} -o report.html")), soft_wrap=True)
 
 
-def check(found: Evaluated) -> None:
+def check(found: Evaluated, out: str) -> None:
     """End with an error when a figure is not good enough.
 
     Raises:
@@ -202,4 +202,4 @@ def check(found: Evaluated) -> None:
             else f"{gate.figure} is {gate.value:.4g}, not {gate.bound} {gate.limit:g}"
             for gate in wrong
         )
-        raise FindingsError(f"{said}; see what failed with: adp report eval STORE")
+        raise FindingsError(f"{said}; see what failed with: adp report eval {out}")
