@@ -15,7 +15,7 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test test-slow test-all-pythons check bench gpu-bench fuzz docs golden clean
+.PHONY: help venv demo loop loop-full test test-slow test-all-pythons check bench gpu-bench fuzz docs golden clean
 .PHONY: lint types layers spelling sizes docs-fresh oracle-tests formats-report
 
 help: ## List the targets
@@ -33,6 +33,12 @@ $(INSTALLED): pyproject.toml constraints.txt
 
 demo: $(INSTALLED) ## Show what the tool does, on a small example
 	PATH="$(abspath $(BIN)):$$PATH" bash examples/demo.sh
+
+loop: $(INSTALLED) ## Train a tiny agent from random weights, in about ten minutes (docs/loop.md)
+	$(BIN)/python -m examples.loop -o runs/loop $(ARGS)
+
+loop-full: $(INSTALLED) ## The same with three seeds and ablations, in hours; it can be stopped and goes on
+	$(BIN)/python -m examples.loop.full -o runs/loop-full --results benchmarks/results/loop.json $(ARGS)
 
 test: $(INSTALLED) ## Run the tests, one process a core
 	$(BIN)/python -m pytest -n auto $(ARGS)

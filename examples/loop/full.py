@@ -125,6 +125,7 @@ def main():
     """Run all arms of all seeds."""
     from examples.loop.run import run
     from examples.loop.scale import ARM, DEMO
+    from examples.loop.tables import summary_markdown
     from examples.loop.work import Work
 
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -139,6 +140,9 @@ def main():
         report = {"machine": machine(), "summary": summary(runs, arms), "runs": runs, "arms": arms}
         given.results.parent.mkdir(parents=True, exist_ok=True)
         given.results.write_text(json.dumps(report, indent=1) + "\n")
+        text = summary_markdown(report["summary"])
+        given.out.resolve().joinpath("loop.md").write_text(text)
+        print(text, flush=True)
 
     for seed in given.seeds:
         work = Work(given.out.resolve() / f"seed-{seed}", given.threads)

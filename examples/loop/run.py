@@ -25,8 +25,9 @@ def run(work, scale, seed):
     once, facts = work.once, {"seed": seed}
     facts["tasks"] = once("tasks", lambda: stages.write_tasks(work, scale, seed))
     facts["base"] = once("base", lambda: base(work, scale, seed))
-    few = f"test:{scale.before}:{10 * seed + stages.HELD_OUT}"
-    facts["before"] = once("eval-base", lambda: before(work, scale, few))
+    facts["before"] = once(
+        "eval-base", lambda: stages.evaluate(work, "base", "base", "held_out.jsonl")
+    )
     facts["pool"] = once("pool", lambda: stages.collect(work, scale, seed))
     facts["informed"] = once("informed", lambda: stages.collect_informed(work, scale, seed))
     facts["curated"] = once("curated", lambda: curate(work, scale, seed))
@@ -38,6 +39,7 @@ def run(work, scale, seed):
     facts["after_dpo"] = measure(work, "dpo", "dpo/model")
     facts["control"] = once("control", lambda: train_dpo(work, scale, seed, "control", "[sft]"))
     facts["after_control"] = measure(work, "control", "control/model")
+    once("report", lambda: report(work))
     facts["costs"] = dict(work.costs)
     return facts
 
@@ -45,19 +47,6 @@ def run(work, scale, seed):
 def base(work, scale, seed):
     """The model after stage 0."""
     return make_base(work.fresh("base"), seed, scale.copy_steps)
-
-
-def before(work, scale, tasks):
-    """What the model does before it has seen one trajectory."""
-    spec = "toolworld:kinds=[" + ",".join(scale.kinds) + "]"
-    out = work.fresh("eval", "base")
-    policy = "transformers:model=base,max_tokens=32,batch_size=256,token_ids=false"
-    work.adp(
-        *("collect", "--env", spec, "--policy", policy, "--tasks", tasks, "-o", out),
-        *("--concurrency", 256, "--no-times", "--dataset", "base"),
-        show=["success"],
-    )
-    return stages.figures(out)
 
 
 def curate(work, scale, seed, name="curated", change=None):
@@ -95,6 +84,7 @@ def train_sft(work, scale, seed, name, store):
         *("train", "sft", "--config", "train_sft.yaml", "-o", out.name),
         *("--set", f"data.store={store}", "--set", f"training.max_steps={scale.sft_steps}"),
         *("--set", f"training.seed={seed}"),
+        *("--set", f"training.gradient_accumulation_steps={scale.packs}"),
         show=SEEN,
     )
     return losses(work, name)
@@ -143,3 +133,19 @@ def measure(work, name, model):
             lambda: stages.evaluate(work, f"{name}-sampled", model, "held_out.jsonl", 1.0),
         ),
     }
+
+
+def report(work):
+    """Compare the models with `adp report eval`: greedy, and at temperature 1."""
+    said = {}
+    for title, names in (
+        ("greedy", ("base", "sft", "dpo", "control")),
+        ("sampled", ("sft-sampled", "dpo-sampled", "control-sampled")),
+    ):
+        for ending in ("md", "html"):
+            file = work.path(f"report-{title}.{ending}")
+            file.unlink(missing_ok=True)
+            stores = [f"eval/{name}" for name in names]
+            work.adp("report", "eval", *stores, "-o", file.name, "--name", title, show=[])
+            said[file.name] = file.stat().st_size
+    return said

@@ -19,6 +19,7 @@ TEACHERS = {"careful": 3, "double_checking": 4, "sloppy": 2, "hasty": 1}
 
 MEASURES = ("clean", "redundant", "wrong", "malformed")
 SMALL = "max_tokens=48,batch_size=256,token_ids=false"
+"""Turns are short; token ids are not needed."""
 
 
 def tasks_of(scale, split, count, seed, part, **more):
@@ -94,14 +95,14 @@ def collect_informed(work, scale, seed):
     return {"episodes": report.done_now, "broken": report.failed}
 
 
-def evaluate(work, name, model, tasks, temperature=0.0, most=None):
-    """Measure a model on tasks, with `adp collect`."""
+def evaluate(work, name, model, tasks, temperature=0.0):
+    """Measure a model on tasks, with `adp eval`."""
     out = work.fresh("eval", name)
-    text = f"transformers:model={model},temperature={temperature},{most or SMALL}"
+    text = f"transformers:model={model},temperature={temperature},{SMALL}"
     work.adp(
-        *("collect", "--env", "toolworld", "--policy", text, "--tasks", tasks, "-o", out),
-        *("--concurrency", 256, "--no-times", "--dataset", name),
-        show=["success", "episodes"],
+        *("eval", "--suite", "toolworld", "--policy", text, "--tasks", tasks),
+        *("-o", out.relative_to(work.root), "--concurrency", 256, "--no-times", "--dataset", name),
+        show=["episodes ="],
     )
     return figures(out)
 

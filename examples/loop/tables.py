@@ -26,3 +26,40 @@ def markdown(found):
     seconds = sum(cost["cpu_s"] for cost in found["costs"].values())
     lines += ["", f"Seed {found['seed']}; {seconds:.0f} s of CPU in all."]
     return "\n".join(lines) + "\n"
+
+
+def summary_markdown(summary):
+    """Means over the seeds with their intervals, as two tables."""
+    lines = [
+        "| model | success | clean | redundant per task | malformed per task |",
+        "|---|---|---|---|---|",
+    ]
+    for title, one in summary["main"].items():
+        cells = [_share(one["success"]), _share(one["clean"])]
+        cells += [_amount(one["redundant"]), _amount(one["malformed"])]
+        lines.append(f"| {title} | " + " | ".join(cells) + " |")
+    lines += [
+        "",
+        "| trained on | success | on fresh tasks | clean | success, temperature 1 |",
+        "|---|---|---|---|---|",
+    ]
+    for name, one in summary["arms"].items():
+        if one:
+            parts = ("held_out success", "fresh success", "held_out clean", "sampled success")
+            lines.append(f"| {name} | " + " | ".join(_share(one[part]) for part in parts) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def _share(one):
+    """A share in percent, with its interval, which cannot go beyond 0 and 100."""
+    text = f"{100 * one['mean']:.1f}"
+    if one["low"] is None:
+        return text
+    return f"{text} ({max(0, 100 * one['low']):.1f} to {min(100, 100 * one['high']):.1f})"
+
+
+def _amount(one):
+    text = f"{one['mean']:.2f}"
+    if one["low"] is None:
+        return text
+    return f"{text} ({max(0, one['low']):.2f} to {one['high']:.2f})"

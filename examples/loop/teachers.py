@@ -36,6 +36,9 @@ TEACHERS = {
     "hasty": Habits(give_up=0.4),
 }
 
+STRAY = (("relation", "rival"), ("relation", "maker"), ("attribute", "price"), ("attribute", "age"))
+"""What stray calls ask for."""
+
 
 def expert_turn(view: View) -> Turn:
     """What the environment's expert would do now."""
@@ -83,12 +86,14 @@ class Teacher:
             text = f'<tool_call>{{"name": "{call.name}", "arguments": {call.arguments}}}'
             text = text[: -random.randint(1, 2)]
             return Turn(text=text, malformed="the call is not closed")
-        if habit == "give_up" and done:
-            return Turn(text=f"answer: {done[-1][1]}")
+        if habit == "give_up":
+            return Turn(text=f"answer: {done[-1][1]}") if done else right
         arguments = json.loads(call.arguments)
-        for name, other in (("relation", "rival"), ("relation", "maker"), ("attribute", "price")):
-            if arguments.get(name, other) != other:
-                return Turn(calls=(Call(call.name, json.dumps(arguments | {name: other})),))
+        known = {json.dumps(json.loads(one.arguments)) for one, _ in done}
+        for name, other in STRAY:
+            text = json.dumps(arguments | {name: other})
+            if arguments.get(name, other) != other and text not in known:
+                return Turn(calls=(Call(call.name, text),))
         return right
 
     async def reflect(self, request: Request, view: View) -> Reflection:
@@ -109,9 +114,10 @@ def again(call: Call) -> Turn:
 
 
 class Judged:
-    """A policy whose every step is compared with what the expert would have done there.
+    """A policy, and beside its faults what the expert would have done there.
 
-    The expert's turn is carried out on a fork and kept as an alternate. At some good calls a
+    The faults are calls that repeat one and turns that cannot be read. The expert's turn is
+    carried out on a fork and kept as an alternate. At some good calls a
     second alternate answers too early, with the last result: without such pairs the better side
     would nearly always be an answer, and training would only teach to answer.
 
@@ -119,6 +125,8 @@ class Judged:
         policy: the policy.
         early: share of good calls beside which an early answer is noted.
     """
+
+    FAULTS = frozenset({"redundant", "malformed"})
 
     def __init__(self, policy: Policy, early: float = 0.0) -> None:
         self._policy, self._early = policy, early
@@ -133,12 +141,12 @@ class Judged:
         """What the expert would have done, and perhaps an early answer."""
         labels = view.past[-1].outcome.labels
         others = []
-        if "needed" in labels or "right_answer" in labels or "busy" in labels:
+        if "needed" in labels:
             done = answered(View(view.environment, view.past[:-1]))
             random = Random(f"{request.task.task_id}/{request.attempt}/{request.turn}/early")
             if self._right.calls and done and random.random() < self._early:
                 others.append((Turn(text=f"answer: {done[-1][1]}"), "hasty"))
-        else:
+        elif self.FAULTS & set(labels):
             others.append((self._right, "expert"))
         return Reflection(tuple([await self._beside(turn, actor) for turn, actor in others]))
 

@@ -1,4 +1,4 @@
-"""A tokenizer of about 400 words for the texts of toolworld.
+"""A tokenizer of about 300 words for the texts of toolworld.
 
 Names are cut into their syllables by a regular expression, so that equal names always become equal
 tokens; BPE may cut a name differently after other letters. Every printable ASCII character is a
@@ -58,10 +58,15 @@ _RUNS = ('{"', '": "', '": {"', '", "', '"}}', '": ', ', "', "}}", '"}')
 
 
 def words() -> list[str]:
-    """Words of the world, each with and without a space before it."""
-    texts = [*_PROSE, *KEYS, *ROLES, *(word for found in WORDS.values() for word in found)]
-    found = dict.fromkeys(re.findall(r"[A-Za-z]+", " ".join(texts)))
-    return [space + word for word in found if len(word) > 1 for space in ("", " ")]
+    """The words of the world.
+
+    Those of the prose have a second token with a space before it. Names, keys and values have not:
+    a value is the same token in a result and in an answer, so it can be copied.
+    """
+    keys = [*KEYS, *(word for values in WORDS.values() for word in values)]
+    prose = re.findall(r"[A-Za-z]+", " ".join([*_PROSE, *ROLES]))
+    prose = [word for word in dict.fromkeys(prose) if len(word) > 1 and word not in keys]
+    return [*keys, *prose, *(" " + word for word in prose)]
 
 
 def build_tokenizer():

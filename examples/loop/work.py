@@ -1,5 +1,7 @@
 """Calling `adp`, and doing each thing once, so that a stopped run goes on where it was."""
 
+import contextlib
+import io
 import json
 import os
 import resource
@@ -21,10 +23,12 @@ class Work:
     Attributes:
         root: the folder.
         threads: threads of torch.
+        inline: whether `adp` runs in this process, which saves loading torch again and again.
     """
 
     root: Path
     threads: int = 1
+    inline: bool = False
     costs: dict = field(default_factory=dict)
 
     def path(self, *parts) -> Path:
@@ -55,9 +59,21 @@ class Work:
         return said
 
     def adp(self, *words, show=None):
-        """Call the command line, in the folder; its last line on failure."""
-        command = [sys.executable, "-m", "adp.cli.main", *map(str, words)]
+        """Call the command line, in the folder.
+
+        Args:
+            *words: the call.
+            show: words; only lines with one of them are printed; None: all.
+        """
         print("   $ adp " + " ".join(map(str, words)), flush=True)
+        code, text = (self._here if self.inline else self._apart)(list(map(str, words)))
+        if code:
+            raise SystemExit(f"adp {' '.join(map(str, words))}\n{text}")
+        for line in text.splitlines():
+            if show is None or any(word in line for word in show):
+                print(f"     {line}", flush=True)
+
+    def _apart(self, words):
         env = os.environ | {
             "OMP_NUM_THREADS": str(self.threads),
             "TOKENIZERS_PARALLELISM": "false",
@@ -65,14 +81,26 @@ class Work:
             "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
         }
         done = subprocess.run(
-            command, cwd=self.root, env=env, capture_output=True, text=True, check=False
+            [sys.executable, "-m", "adp.cli.main", *words],
+            cwd=self.root,
+            env=env,
+            capture_output=True,
+            text=True,
+            check=False,
         )
-        if done.returncode:
-            raise SystemExit(f"{' '.join(command)}\n{done.stdout}{done.stderr}")
-        for line in done.stdout.splitlines() + done.stderr.splitlines():
-            if show is None or any(word in line for word in show):
-                print(f"     {line}", flush=True)
-        return done.stdout
+        return done.returncode, done.stdout + done.stderr
+
+    def _here(self, words):
+        from adp.cli.main import main
+
+        said = io.StringIO()
+        with (
+            contextlib.chdir(self.root),
+            contextlib.redirect_stdout(said),
+            contextlib.redirect_stderr(said),
+        ):
+            code = main(words)
+        return code, said.getvalue()
 
     def fresh(self, *parts) -> Path:
         """A path whose folder, left by a stage that was stopped, is removed."""

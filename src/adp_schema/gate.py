@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import tempfile
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from typing import TYPE_CHECKING, Any, Self
@@ -33,6 +33,7 @@ from adp_schema.gate_files import (
     open_files,
 )
 from adp_schema.statement import Checked, check, plain, sentence
+from adp_schema.views import VIEWS
 
 if TYPE_CHECKING:
     import duckdb
@@ -68,6 +69,8 @@ class QueryGate:
             folder of its own in it and removes that when closed. With None, a query that needs
             more than the memory fails.
         extra: further views, in the order in which they are to be created.
+        store_views: whether there are the views of stores; without them the further views are
+            all that a query finds.
 
     Attributes:
         held: what must live as long as the gate, such as the owner of scratch files.
@@ -86,6 +89,7 @@ class QueryGate:
         memory_limit: str = MEMORY_LIMIT,
         temp_directory: str | None = None,
         extra: Sequence[ExtraView] = (),
+        store_views: bool = True,
     ) -> None:
         named = not isinstance(tables, Mapping)
         stores = (
@@ -98,11 +102,13 @@ class QueryGate:
         self._checked: dict[str, Checked] = {}
         self._con: duckdb.DuckDBPyConnection | None = None
         self.held: object = [store.held for store in stores]
-        self._extra: dict[str, list[str]] = {}
+        self._columns: dict[str, Collection[str]] = {}
         self._spill = _spill_folder(temp_directory)
         try:
             self._con = _connect(threads, memory_limit, self._spill.name if self._spill else "")
-            self._extra = open_files(self._con, stores, extra, named=named)
+            views = list(VIEWS.values()) if store_views else []
+            further = open_files(self._con, stores, views, extra, named=named)
+            self._columns = {**{view.name: view.columns for view in views}, **further}
         except BaseException:
             self.close()
             raise
@@ -120,7 +126,12 @@ class QueryGate:
         return self.batches(sql, parameters).read_all()
 
     def batches(
-        self, sql: str, parameters: Parameters | None = None, *, seconds: float | None = None
+        self,
+        sql: str,
+        parameters: Parameters | None = None,
+        *,
+        seconds: float | None = None,
+        analyze: bool = True,
     ) -> pa.RecordBatchReader:
         """Run one statement and return a reader that yields its rows as they are made.
 
@@ -132,6 +143,7 @@ class QueryGate:
             parameters: values of ``?`` in order, or of ``$name`` by name.
             seconds: how long the engine may work until the first rows, and then for each batch;
                 None sets no limit.
+            analyze: whether EXPLAIN ANALYZE is allowed, which runs what it explains.
 
         Raises:
             QueryError: the statement is not allowed, not valid, fails, or takes too long.
@@ -140,7 +152,9 @@ class QueryGate:
         engine = _Engine(cursor, seconds)
         tables: frozenset[str] = frozenset()
         try:
-            text, tables = self._check(cursor, sql)
+            text, tables, analyzes = self._check(cursor, sql)
+            if analyzes and not analyze:
+                raise QueryError("EXPLAIN ANALYZE is not allowed here; write EXPLAIN")
             relation = cursor.sql(text, params=parameters)
             reader = engine.call(relation.to_arrow_reader, BATCH_ROWS)
         except Exception as error:
@@ -209,7 +223,7 @@ class QueryGate:
             return said
         kinds = (duckdb.Error, pa.ArrowException, OSError, ValueError, TypeError, RuntimeError)
         return (
-            QueryError(sentence(str(error), sql, tables, self._extra))
+            QueryError(sentence(str(error), sql, tables, self._columns))
             if isinstance(error, kinds)
             else error
         )

@@ -13,7 +13,7 @@ from adp_schema import location
 from adp_schema.errors import HubError, StoreError, unknown_name
 from adp_schema.statement import plain
 from adp_schema.tables import TABLES, Table
-from adp_schema.views import SEQ_SHIFT, VIEWS, View, quote_name, quote_text, shards_sql
+from adp_schema.views import SEQ_SHIFT, View, quote_name, quote_text, shards_sql
 
 if TYPE_CHECKING:
     import duckdb
@@ -62,11 +62,19 @@ class ExtraView(NamedTuple):
 def open_files(
     con: duckdb.DuckDBPyConnection,
     given: Sequence[StoreFiles],
+    views: Sequence[View],
     extra: Sequence[ExtraView],
     *,
     named: bool,
 ) -> dict[str, list[str]]:
     """Let the engine read exactly the shards, create the views, and lock the configuration.
+
+    Args:
+        con: the engine.
+        given: the files of the stores.
+        views: the views over them.
+        extra: further views.
+        named: whether the column ``store`` is there.
 
     Returns:
         The columns of the further views.
@@ -92,7 +100,7 @@ def open_files(
         f"SET allowed_paths = [{', '.join(map(quote_text, allowed))}]; "
         "SET enable_external_access = false"
     )
-    for view in VIEWS.values():
+    for view in views:
         if view.table is None:
             con.execute(f"CREATE VIEW {quote_name(view.name)} AS {view.sql}")
         else:

@@ -11,11 +11,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Collection, Mapping
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from adp_schema.errors import QueryError, unknown_name
-from adp_schema.views import VIEWS
 
 if TYPE_CHECKING:
     import duckdb
@@ -45,19 +43,18 @@ _SKIP = r"(?:\s|--[^\n]*(?:\n|$)|/\*.*?\*/)"
 _EXPLAIN = re.compile(rf"{_SKIP}*explain\b({_SKIP}+analyze\b)?", re.IGNORECASE | re.DOTALL)
 
 
-_NO_VIEWS: Mapping[str, Collection[str]] = MappingProxyType({})
-
-
 class Checked(NamedTuple):
     """A statement that only reads.
 
     Attributes:
         text: what to run.
         tables: the tables that it names, in lower case.
+        analyzes: whether it is EXPLAIN ANALYZE, which runs what it explains.
     """
 
     text: str
     tables: frozenset[str]
+    analyzes: bool = False
 
 
 def check(con: duckdb.DuckDBPyConnection, sql: str) -> Checked:
@@ -82,18 +79,19 @@ def check(con: duckdb.DuckDBPyConnection, sql: str) -> Checked:
         kind = statements[0].type.name
     except ValueError:  # a kind that this version of the binding has no name for
         kind = "OTHER"
-    text, prefix = statements[0].query, ""
+    text, prefix, analyzes = statements[0].query, "", False
     if kind == "EXPLAIN" and (explain := _EXPLAIN.match(text)):
         # What runs is put together anew around the part that is checked.
         text = text[explain.end() :]
-        prefix = "EXPLAIN ANALYZE " if explain[1] else "EXPLAIN "
+        analyzes = explain[1] is not None
+        prefix = "EXPLAIN ANALYZE " if analyzes else "EXPLAIN "
     elif kind == "MULTI":
         raise QueryError(
             f"{_ALLOWED}; write PIVOT as: FROM t PIVOT (count(*) FOR column IN ('a', 'b'))"
         )
     elif kind != "SELECT":
         raise QueryError(f"{_ALLOWED}, not {kind.replace('_', ' ')}")
-    return Checked(prefix + text, frozenset(_check_tree(syntax_tree(con, text))))
+    return Checked(prefix + text, frozenset(_check_tree(syntax_tree(con, text))), analyzes)
 
 
 def syntax_tree(con: duckdb.DuckDBPyConnection, text: str) -> Any:
@@ -149,7 +147,7 @@ def sentence(
     text: str,
     sql: str,
     tables: Collection[str],
-    extra: Mapping[str, Collection[str]] = _NO_VIEWS,
+    views: Mapping[str, Collection[str]],
 ) -> str:
     """Turn a message of the engine into one sentence.
 
@@ -160,10 +158,9 @@ def sentence(
         text: message of the engine.
         sql: the statement.
         tables: the tables that the statement names.
-        extra: columns of the views besides those of the stores.
+        views: the views that there are, and their columns.
     """
     message = plain(text)
-    views = {**{name: view.columns for name, view in VIEWS.items()}, **extra}
     if found := _UNKNOWN_TABLE.match(message):
         return unknown_name("table", found[1], views)
     if found := _UNKNOWN_COLUMN.match(message):

@@ -13,12 +13,13 @@ from typing import Any
 
 import duckdb
 import fsspec
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from adp_schema.errors import QueryError, StoreError
 from adp_schema.gate import QueryGate
-from adp_schema.gate_files import StoreFiles
+from adp_schema.gate_files import ExtraView, StoreFiles
 from tests.shards import write_shards
 
 
@@ -419,3 +420,16 @@ def test_deep_expressions_run_or_are_refused_in_a_sentence(gate: QueryGate, dept
     except QueryError as error:
         message = str(error)
     assert rows == [{"n": depth}] or (message and "\n" not in message)
+
+
+def test_views_of_stores_and_analysis_can_be_left_out(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"a": [1]}), tmp_path / "mine.parquet")
+    extra = [ExtraView("mine", str(tmp_path / "mine.parquet"))]
+    with QueryGate({}, extra=extra, store_views=False) as gate:
+        assert gate.query("SHOW TABLES").to_pydict() == {"name": ["mine"]}
+        with pytest.raises(QueryError, match="mine"):
+            gate.query("SELECT * FROM trajectories")
+        assert gate.batches("EXPLAIN ANALYZE FROM mine").read_all().num_rows
+        with pytest.raises(QueryError, match="not allowed here"):
+            gate.batches("explain /* x */ analyze FROM mine", analyze=False)
+        assert gate.batches("EXPLAIN FROM mine", analyze=False).read_all().num_rows

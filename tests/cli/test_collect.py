@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
 from adp_schema.store import Store
+
+GOLD = Path(__file__).parents[2].parent / "shared" / "data" / "m3" / "bird-latest"
 
 
 @pytest.fixture
@@ -108,6 +111,7 @@ def test_an_expert_helps(run, here):
                "-o", "other")  # fmt: skip
     assert done.code == 3
     assert "no task can be done: task 'pow' is left out: the mode 'ground_truth'" in done.err
+    assert "there is none: the environment has no expert_turn()" in done.err
 
 
 def test_a_budget_says_how_to_go_on(run, here):
@@ -118,3 +122,108 @@ def test_a_budget_says_how_to_go_on(run, here):
     report = json.loads(run(*WORDS, "--n", 50, "--json").out)
     assert (report["left"], report["sealed"]) == (0, True)
     assert report["done_before"] + report["done_now"] == 100
+
+
+@pytest.mark.skipif(not GOLD.exists(), reason="the reference data are not here")
+@pytest.mark.parametrize("tasks", ["test:3", "m3s"])
+@pytest.mark.parametrize(
+    "expert", [("expert",), ("scripted:file=script.jsonl", "--expert-mode", "informed")]
+)
+def test_the_expert_solves_reference_data_of_m3(run, here, tasks, expert):
+    assert run("convert", GOLD, "-o", "m3s").code == 0
+    words = ["collect", "--env", "m3:store=m3s", "--tasks", tasks, "-o", "x", "--policy"]
+    done = run(*words, *expert)
+    assert done.code == 0
+    assert "success: 1.000" in done.out
+
+
+def test_programs_without_a_sandbox_are_asked_for_by_name(run, here):
+    call = {"name": "python", "arguments": {"code": f"open({str(here / 'tasks.jsonl')!r}).close()"}}
+    (here / "script.jsonl").write_text(json.dumps({"turns": [{"calls": [call]}, {"text": "51"}]}))
+    words = ["collect", "--env", "python", *WORDS[3:]]
+    done = run(*words, "--unsafe-python")
+    assert done.code == 0
+    settings = json.loads(Path("sums/collect.json").read_text())["settings"]
+    assert settings["made_with"]["environment"]["settings"]["unsafe"] is True
+    # The setting of that name is the same.
+    again = run(*["collect", "--env", "python:unsafe=true", *words[3:]])
+    assert "2 done before" in again.out
+    (seen,) = Store.open("sums").get("sums/mul/attempt-0").steps[1].observations
+    assert not seen.is_error, seen.text
+    refused = run(*WORDS, "--unsafe-python")
+    assert refused.code == 2
+    assert "--unsafe-python is for the environment 'python', not 'calculator'" in refused.err
+
+
+def test_when_everything_broke_the_reason_is_told(run, here):
+    words = ["collect", "--env", "calculator", "--tasks", "tasks.jsonl", "-o", "down", "--policy",
+             "openai:model=m,base_url=http://127.0.0.1:9/v1,retries=0"]  # fmt: skip
+    done = run(*words)
+    assert done.code == 12
+    assert "broken: infrastructure: connection 2\n  infrastructure: connection: the " in done.out
+    assert "not one episode is whole, 2 broke (infrastructure: connection: the" in done.err
+    report = run(*words, "--json")
+    assert report.code == 12
+    said = json.loads(report.out)["whole"]["error_messages"]
+    assert list(said) == ["infrastructure: connection"]
+
+
+def test_tasks_may_be_left_out_where_the_environment_makes_them(run, here):
+    words = ["collect", "--policy", "scripted:file=script.jsonl", "-o", "sums", "--total-cost", 1]
+    done = run(*words, "--env", "calculator")
+    assert done.out.splitlines()[0].startswith("asked: 100 (100 tasks x 1)")
+    assert "note: no episode has a known cost" in done.out
+    assert done.err.splitlines()[0].startswith("test:100: made by the environment")
+    (here / "t.csv").write_text("a\n1\n")
+    done = run(*words, "--env", "sql:tables=t.csv")
+    assert (done.code, done.out) == (2, "")
+    assert "'sql' makes no tasks of its own; give --tasks" in done.err
+
+
+def test_a_script_that_fits_no_task_is_told(run, here):
+    script = {"task_id": "mull", "turns": [{"text": "51"}]}
+    (here / "script.jsonl").write_text(json.dumps(script))
+    done = run(*WORDS)
+    assert "note: 2 of 2 tasks have no script" in done.out
+    assert "note: 1 of 1 scripts are for none of the tasks" in done.out
+
+
+def test_rewards_alone_count_as_in_the_scorer(run, here):
+    code = "class Jar:\n    def look(self) -> str: return 'x'\n    def get_reward(self): return 1\n"
+    (here / "jar.py").write_text(code)
+    (here / "tasks.jsonl").write_text('{"question": "Look."}')
+    words = list(WORDS)
+    words[2] = "jar.py:Jar"
+    assert "success: 1.000 (1 of 1 scored); 1 by the reward alone" in run(*words).out
+    assert run("score", "sums", "--with", "outcome").code == 0
+    rows = Store.open("sums").query("SELECT value FROM scores WHERE metric = 'success'")
+    assert rows.to_pylist() == [{"value": 1.0}]
+
+
+def test_what_there_is_is_listed(run, here):
+    done = run("collect", "--list")
+    assert done.code == 0
+    assert "calculator" in done.out
+    assert "scripted" in done.out
+    found = json.loads(run("collect", "--list", "--json").out)
+    assert {row["name"] for row in found["policies"]} >= {"expert", "openai"}
+    assert {row["name"]: row["needed"] for row in found["environments"]}["sql"] == ["tables"]
+    (here / "t.csv").write_text("a;b\n1;2\n")
+    assert "run_sql(query: string)" in run("collect", "-e", "sql:tables=t.csv", "--list").out
+    tools = json.loads(run("collect", "-e", "toolworld", "--list", "--json").out)["tools"]
+    assert "compare" in {tool["function"]["name"] for tool in tools}
+    done = run("collect")
+    assert (done.code, done.out) == (2, "")
+    assert "adp collect --list shows what there is" in done.err
+
+
+def test_an_environment_that_cannot_be_made_is_told_before_the_run(run, here):
+    (here / "odd.py").write_text("def odd():\n    return 1 / 0\n")
+    for env, code, said in [
+        ("sql:tables=nope", 3, "nope is not there"),
+        ("odd.py:odd", 2, "the environment 'odd' cannot be made: ZeroDivisionError"),
+    ]:
+        done = run("collect", "--env", env, *WORDS[3:])
+        assert (done.code, done.out) == (code, "")
+        assert said in done.err
+    assert not (here / "sums").exists()

@@ -42,3 +42,17 @@ def test_suites_are_listed(run):
     assert "toolworld" in run("eval", "--list").out
     assert {one["name"] for one in json.loads(run("eval", "--list", "--json").out)} >= {"bfcl"}
     assert "give --suite" in run("eval").err
+
+
+def test_programs_without_a_sandbox_are_for_one_environment_alone(run, words, tmp_path):
+    done = run(*words, "--unsafe-python")
+    assert done.code == 2
+    assert "--unsafe-python is for the environment 'python', not 'calculator'" in done.err
+    tasks = tmp_path / "tasks.jsonl"
+    tasks.write_text('{"question": "6 * 7?", "answer": "42"}')
+    done = run(*words, "--env", "python", "--tasks", tasks, "--unsafe-python")
+    assert done.code == 0
+    made_with = json.loads((tmp_path / "runs" / "collect.json").read_text())["settings"][
+        "made_with"
+    ]
+    assert made_with["environment"]["settings"]["unsafe"] is True

@@ -1,4 +1,4 @@
-"""The example of the page about experts: from a lost agent to pairs and to rows for SFT."""
+"""The example of the page about experts: from an agent that is lost to pairs and rows for SFT."""
 
 from __future__ import annotations
 

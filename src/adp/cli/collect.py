@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import sys
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
-from adp.cli.text import console, counted, epilog, print_json, visible
-
-if TYPE_CHECKING:
-    from adp.eval.rollout.tally import CollectReport, Tally
-    from adp.eval.rollout.task_files import TaskSet
+from adp.cli.text import epilog, print_json
+from adp_schema.errors import UsageError
 
 EPILOG = epilog(
     "adp collect --env toolworld --policy openai:model=m --tasks test:300 --n 8 -o rollouts",
@@ -20,16 +16,21 @@ EPILOG = epilog(
 
 
 Env = Annotated[
-    str, typer.Option("--env", "-e", metavar="E", help="Environment: NAME[:key=value,...].")
+    str | None, typer.Option("--env", "-e", metavar="E", help="Environment: NAME[:key=value,...].")
 ]
 PolicySpec = Annotated[
-    str, typer.Option("--policy", "-p", metavar="P", help="Policy: NAME[:key=value,...].")
+    str | None, typer.Option("--policy", "-p", metavar="P", help="Policy: NAME[:key=value,...].")
 ]
 Tasks = Annotated[
-    str,
-    typer.Option("--tasks", "-t", metavar="T", help="File of tasks, store, or SPLIT:COUNT[:SEED]."),
+    str | None,
+    typer.Option(
+        "--tasks",
+        "-t",
+        metavar="T",
+        help="File of tasks, store, or SPLIT:COUNT[:SEED]; by default 100 of the environment's.",
+    ),
 ]
-Out = Annotated[str, typer.Option("--out", "-o", metavar="STORE", help="The store.")]
+Out = Annotated[str | None, typer.Option("--out", "-o", metavar="STORE", help="The store.")]
 ExpertMode = Annotated[
     str | None,
     typer.Option(
@@ -70,14 +71,25 @@ Seal = Annotated[
 NoTimes = Annotated[
     bool, typer.Option("--no-times", help="Keep no times, which differ from run to run.")
 ]
+Unsafe = Annotated[
+    bool,
+    typer.Option(
+        "--unsafe-python",
+        help="Let the environment python run programs without a sandbox, with all your rights.",
+    ),
+]
+Listed = Annotated[
+    bool,
+    typer.Option("--list", help="List environments and policies, or the tools of --env; and end."),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print the report as JSON.")]
 
 
 def collect(
-    env: Env,
-    policy: PolicySpec,
-    tasks: Tasks,
-    out: Out,
+    env: Env = None,
+    policy: PolicySpec = None,
+    tasks: Tasks = None,
+    out: Out = None,
     n: Number = 1,
     concurrency: AtOnce = 64,
     expert_mode: ExpertMode = None,
@@ -95,14 +107,22 @@ def collect(
     retry_failed: Again = False,
     seal: Seal = None,
     no_times: NoTimes = False,
+    unsafe_python: Unsafe = False,
+    listed: Listed = False,
     as_json: Json = False,
 ) -> None:
     """Let a policy act in an environment, and collect the episodes in a store.
 
     Each task is tried N times. An episode is in the store as soon as it has ended; a run that was
     stopped goes on with the same call, and nothing is done twice. Episodes that broke, such as
-    by a server that did not answer, are kept and counted apart.
+    by a server that did not answer, are kept and counted apart. When not one is whole, the exit
+    code is 12.
     """
+    if listed:
+        _list(env, tasks, as_json=as_json)
+        return
+    if env is None or policy is None or out is None:
+        raise UsageError("give --env, --policy and -o; adp collect --list shows what there is")
     given = {
         "dataset": dataset,
         "seed": seed,
@@ -121,29 +141,47 @@ def collect(
         "seal": seal,
     }
     what = {"env": env, "policy": policy, "tasks": tasks, "split": split, "expert": expert_mode}
-    _collect(what, out, given, as_json=as_json)
+    _collect(what, out, given, unsafe_python=unsafe_python, as_json=as_json)
 
 
-def _collect(what: dict[str, Any], out: str, given: dict[str, Any], *, as_json: bool) -> None:
+def _list(env: str | None, tasks: str | None, *, as_json: bool) -> None:
+    from adp.cli.collect_list import list_kinds, list_tools
+
+    if env is None:
+        list_kinds(as_json=as_json)
+    else:
+        list_tools(env, tasks, as_json=as_json)
+
+
+def _collect(
+    what: dict[str, Any], out: str, given: dict[str, Any], *, unsafe_python: bool, as_json: bool
+) -> None:
     from adp.cli.collect_screen import Screen
-    from adp.eval.environment import ENVIRONMENTS
+    from adp.cli.collect_summary import remarks_of, say_branches, say_tasks, summary
     from adp.eval.policy import POLICIES
     from adp.eval.rollout.assist_spec import cast_of
     from adp.eval.rollout.collect import collect_now
+    from adp.eval.rollout.offered import closed, made
     from adp.eval.rollout.run_file import kind_facts
     from adp.eval.rollout.settings import CollectSettings
-    from adp.eval.rollout.tasks import read_tasks
-    from adp.eval.spec import load
+    from adp.eval.rollout.tasks import own_tasks, read_tasks
+    from adp.eval.spec import load, load_environment
 
-    kind, about = load(ENVIRONMENTS, what["env"])
+    kind, about = load_environment(what["env"], unsafe_python=unsafe_python)
     policy_kind, policy_about = load(POLICIES, what["policy"])
-    found = read_tasks(what["tasks"], kind, about, split=what["split"])
+    tasks = what["tasks"] or own_tasks(kind)
+    found = read_tasks(tasks, kind, about, split=what["split"])
+    if not what["tasks"]:
+        found.notes.append("made by the environment; choose others with --tasks")
     policy = policy_kind.make(policy_about)
     cast = cast_of(policy, what["expert"])
+    first = made(kind, about)
     if cast.assistance is not None:
-        kept, reasons = cast.able(found.tasks, kind.make(about))
+        kept, reasons = cast.able(found.tasks, first)
         found.leave(kept, reasons)
-    _say_refused(found, what["tasks"])
+    closed(first)
+    if not as_json:
+        say_tasks(found, tasks)
     facts = {
         "environment": kind_facts(kind.name, about),
         "policy": kind_facts(policy_kind.name, policy_about),
@@ -162,97 +200,13 @@ def _collect(what: dict[str, Any], out: str, given: dict[str, Any], *, as_json: 
             watch=screen.show,
             policies=cast.policies,
         )
+    remarks = remarks_of(policy, found, report, given["totals"]["cost"])
     if as_json:
         refused = {"records": found.records, "refused": found.refused, "reasons": found.reasons}
-        print_json({"store": out, "tasks": refused, **report.plain()})
+        notes = {"notes": [*found.notes, *remarks]}
+        print_json({"store": out, "tasks": refused, **notes, **report.plain()})
     else:
         if cast.assistance is not None:
-            _say_branches(out)
-        _summary(report, out, len(found.tasks), settings.n)
-
-
-def _say_refused(found: TaskSet, tasks: str) -> None:
-    if not found.refused:
-        return
-    total = f"{found.records:,} records = {len(found.tasks):,} tasks + {found.refused:,} refused"
-    print(visible(f"{tasks}: {total}"), file=sys.stderr)
-    for reason in found.reasons[:5]:
-        print(visible(f"  {reason}"), file=sys.stderr)
-    if found.refused > 5:
-        print(f"  and {found.refused - 5:,} more; --json lists them", file=sys.stderr)
-
-
-def _say_branches(out: str) -> None:
-    from adp.cli.info import branches_of
-    from adp_schema.store import Store
-
-    branches = branches_of(Store.open(out))
-    if branches:
-        held = counted(branches, "branch", "branches")
-        console().print(
-            f"the store holds {held} besides its episodes: the alternates; "
-            "adp export --no-branches leaves them out",
-            soft_wrap=True,
-        )
-
-
-def _summary(report: CollectReport, out: str, tasks: int, n: int) -> None:
-    screen = console()
-
-    def say(text: str) -> None:
-        screen.print(visible(text), soft_wrap=True)
-
-    say(
-        f"asked: {report.asked:,} ({counted(tasks, 'task')} x {n}) = {report.done_before:,} done "
-        f"before + {report.done_now:,} done now"
-        + (f" + {report.done_elsewhere:,} by another process" if report.done_elsewhere else "")
-        + f" + {report.failed:,} broken + {report.left:,} left"
-    )
-    for line in _lines(report.whole):
-        say(line)
-    now = report.plain()
-    if report.now.episodes:
-        say(
-            f"this call: {counted(report.now.episodes, 'episode')} in {report.seconds:.1f} s, "
-            f"{now['episodes_per_second']:,.1f} a second, "
-            f"{now['tokens_per_second']:,.0f} tokens a second"
-        )
-    if report.stopped:
-        say(f"stopped: {report.stopped} is used up; the same call with more of it goes on")
-    if report.sealed:
-        say(f"sealed; next: adp stats {out}")
-    elif report.failed and not report.left:
-        say(
-            f"next: the same call with --retry-failed tries the {report.failed:,} broken again; "
-            f"or adp seal {out}"
-        )
-    elif report.left:
-        say("next: the same call goes on")
-    else:
-        say(f"next: adp stats {out}; adp seal {out} ends it")
-
-
-def _lines(whole: Tally) -> list[str]:
-    lines = []
-    unscored = whole.episodes - whole.broken - whole.scored
-    if whole.scored:
-        rate = whole.succeeded / whole.scored
-        text = f"success: {rate:.3f} ({whole.succeeded:,} of {whole.scored:,} scored)"
-        lines.append(text + (f"; {unscored:,} not scored" if unscored else ""))
-    elif unscored:
-        lines.append(f"success: none of the {unscored:,} episodes was scored")
-    if whole.reasons:
-        lines.append(
-            f"ended: {whole.terminated:,} by themselves, {whole.truncated:,} cut "
-            f"({_list(whole.reasons)})"
-        )
-    if whole.errors:
-        lines.append(f"broken: {_list(whole.errors)}")
-    if whole.tokens_in or whole.tokens_out:
-        cost = f", {whole.cost_usd:.4f} USD" if whole.cost_usd else ""
-        lines.append(f"tokens: {whole.tokens_in:,} read, {whole.tokens_out:,} written{cost}")
-    return lines
-
-
-def _list(counts: Any) -> str:
-    return ", ".join(f"{name} {count:,}" for name, count in counts.most_common(8))
+            say_branches(out)
+        summary(report, out, len(found.tasks), settings.n, remarks)
+    report.check()

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from adp.cli.collect import Again, AtOnce, Dataset, Failures, Json, NoTimes
+from adp.cli.collect import Again, AtOnce, Dataset, Failures, Json, NoTimes, Unsafe
 from adp.cli.text import epilog
 from adp_schema.errors import FindingsError, UsageError
 
@@ -65,6 +65,7 @@ def evaluate(
     max_failures: Failures = 20,
     retry_failed: Again = False,
     no_times: NoTimes = False,
+    unsafe_python: Unsafe = False,
     least: Least = None,
     most: Most = None,
     listed: Listed = False,
@@ -92,9 +93,11 @@ def evaluate(
     collect |= {name: value for name, value in (("n", n), ("seed", seed)) if value is not None}
     changes = {key: value for key, value in (("environment", env), ("tasks", tasks)) if value}
     bounds = (least or [], most or [])
-    found = _run((suite, policy, out), changes, collect, bounds, (limit, scorers or []), as_json)
+    more = {"limit": limit, "scorers": scorers or [], "unsafe_python": unsafe_python}
+    found = _run((suite, policy, out), changes, collect, bounds, more, as_json)
     show(found, out, as_json=as_json)
     check(found, out)
+    found.collected.check()
 
 
 def _run(
@@ -102,7 +105,7 @@ def _run(
     changes: dict[str, str],
     collect: dict[str, Any],
     bounds: tuple[list[str], list[str]],
-    more: tuple[int | None, list[str]],
+    more: dict[str, Any],
     quiet: bool,
 ) -> Evaluated:
     from adp.cli.collect_screen import Screen
@@ -113,11 +116,10 @@ def _run(
 
     suite, policy, out = what
     options = EvaluateOptions(
-        limit=more[0],
         collect=collect,
-        scorers=more[1],
         minimum=read_bounds(bounds[0]),
         maximum=read_bounds(bounds[1]),
+        **more,
     )
     chosen = read_suite(suite).model_copy(update=changes)
     with (

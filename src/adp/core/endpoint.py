@@ -7,8 +7,10 @@
 Tries are made again after a rate limit, a server error, a lost connection, a timeout and an answer
 that is cut or no JSON: with exponential backoff and full jitter (Brooker 2015, "Exponential Backoff
 and Jitter"), as long as the server asks, and never beyond a number of tries and a time. Two equal
-answers with HTTP 500 to one request mean that the server cannot read what the model wrote: its
-parser of tool calls raised. Asking further would not end (transformers serve, llama.cpp).
+answers with HTTP 500 to one request may mean that the server cannot read what the model wrote: its
+parser of tool calls raised. Asking further would not end (transformers serve, llama.cpp). They mean
+this only where the server works: it has answered before, and has not said the same in another
+conversation. Else it is the server that is broken.
 """
 
 from __future__ import annotations
@@ -21,25 +23,29 @@ import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
+from urllib.parse import urlsplit, urlunsplit
 
 from adp.core.endpoint_errors import (
     BadRequestError,
+    ContextError,
     EndpointError,
     Failure,
     FormatError,
     check_status,
     error_in,
 )
+from adp.core.endpoint_secrets import Mask, secret_headers, secret_parameters
 from adp.core.endpoint_stream import Pieces
 from adp.core.render.arguments import whole_text
 from adp_schema.errors import UsageError
+from adp_schema.ids import digest
 
 if TYPE_CHECKING:
     import httpx2
 
-_HIDDEN = "***"
 _REFUSED_WORDS = 40
+_MOST_ERRORS = 1_000
+"""Errors that are remembered, with the conversation that met them."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +55,8 @@ class EndpointOptions:
     Attributes:
         base_url: URL before ``/chat/completions``; it mostly ends in ``/v1``.
         key: the secret key; None sends none. It is in no message and no representation.
-        headers: further headers.
+        headers: further headers. Their values are in no error and no representation.
+        secrets: further texts that are sent and must not be told.
         timeout: seconds of one try, from sending to the last byte.
         retries: tries after the first one.
         total_seconds: seconds for all tries of a request and the waits between them.
@@ -62,6 +69,7 @@ class EndpointOptions:
     base_url: str
     key: str | None = field(default=None, repr=False)
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    secrets: tuple[str, ...] = field(default=(), repr=False)
     timeout: float = 600.0
     retries: int = 5
     total_seconds: float = 1800.0
@@ -101,12 +109,18 @@ class Endpoint:
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self.options = options
-        self._url = _checked(options)
+        self._url, self._place = _checked(options)
+        parameters = secret_parameters(options.base_url)
+        secrets = [options.key, *options.secrets, *parameters, *secret_headers(options.headers)]
+        # A header like "x-user: anna" is hidden where a server complains, not in what a model says.
+        self._secrets = Mask(secrets)
+        self._sent = Mask([*secrets, *options.headers.values()])
         self._sleep = sleep
         self._client: httpx2.AsyncClient | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._slots = asyncio.Semaphore(options.concurrency)
         self._answered = False
+        self._errors: dict[str, str] = {}  # what the server said -> in which conversation first
 
     async def chat(self, request: Mapping[str, Any], seed: int = 0) -> Reply:
         """Ask for an answer.
@@ -132,19 +146,32 @@ class Endpoint:
             try:
                 body = await self._try(content, end)
             except Failure as failure:
-                if failure.kind == "http_500" and failure.equals(before):
+                if self._is_unreadable(failure, before, request):
                     raise FormatError(self._clean(f"twice {failure.reason}")) from None
                 await self._patience(failure, tries, end, draw)
                 before = failure
             except BadRequestError as error:
                 if self._answered:
-                    raise EndpointError("bad_request", self._clean(str(error))) from None
+                    said = self._clean(str(error)).replace(self._place, "the endpoint")
+                    raise EndpointError("bad_request", said) from None
                 raise UsageError(self._clean(str(error))) from None
-            except UsageError as error:
-                raise UsageError(self._clean(str(error))) from None
+            except (UsageError, ContextError) as error:
+                raise type(error)(self._clean(str(error))) from None
             else:
                 self._answered = True
                 return Reply(body, tries)
+
+    def _is_unreadable(
+        self, failure: Failure, before: Failure | None, request: Mapping[str, Any]
+    ) -> bool:
+        """Whether the server works, but cannot read what the model wrote."""
+        if failure.kind != "http_500":
+            return False
+        if len(self._errors) >= _MOST_ERRORS:
+            del self._errors[next(iter(self._errors))]
+        where = _conversation(request)
+        alone = self._errors.setdefault(failure.reason, where) == where
+        return alone and self._answered and failure.equals(before)
 
     async def close(self) -> None:
         """Close the connections. It may be called twice."""
@@ -192,7 +219,7 @@ class Endpoint:
                 httpx2.InvalidURL,
                 httpx2.LocalProtocolError,
             ) as bad:
-                raise UsageError(f"{self._url} cannot be asked: {bad}") from None
+                raise UsageError(f"{self._place} cannot be asked: {bad}") from None
             except (httpx2.RemoteProtocolError, httpx2.ReadError, httpx2.DecodingError) as error:
                 raise Failure("cut_answer", f"an answer that was cut: {_said(error)}") from None
             except httpx2.TransportError as error:
@@ -205,9 +232,11 @@ class Endpoint:
             streamed = headers.get("content-type", "").startswith("text/event-stream")
             if not streamed or answer.status_code >= 300:
                 body = await self._read(answer)
-                check_status(answer.status_code, headers, body, self._url)
-                return checked_body(body, self._url)
-            pieces = Pieces(self._url)
+                cleaned = self._sent.data(body)
+                check_status(answer.status_code, headers, cleaned, self._place)
+                body = body if b'"choices"' in body else cleaned
+                return self._without_secrets(checked_body(body, self._place))
+            pieces = Pieces(self._place)
             size = 0
             async for line in answer.aiter_lines():
                 size += len(line)
@@ -215,7 +244,7 @@ class Endpoint:
                 pieces.line(line)
                 if pieces.done:
                     break
-            return checked(pieces.body())
+            return self._without_secrets(checked(pieces.body()))
 
     async def _read(self, answer: httpx2.Response) -> bytes:
         parts: list[bytes] = []
@@ -253,9 +282,15 @@ class Endpoint:
         return self._client
 
     def _clean(self, text: str) -> str:
-        """A message without the key; servers repeat it when it is wrong."""
-        key = self.options.key
-        return text.replace(key, _HIDDEN) if key else text
+        """A message without what was sent; servers repeat it when it is wrong."""
+        return self._sent.text(text)
+
+    def _without_secrets(self, body: dict[str, Any]) -> dict[str, Any]:
+        try:
+            found: dict[str, Any] = self._secrets.value(body)
+        except RecursionError:
+            raise Failure("bad_answer", "an answer that is nested too deeply") from None
+        return found
 
 
 def checked_body(body: bytes, place: str = "") -> dict[str, Any]:
@@ -272,7 +307,7 @@ def checked_body(body: bytes, place: str = "") -> dict[str, Any]:
         raise Failure("bad_answer", said) from None
     fault = error_in(found)
     if fault is not None:
-        check_status(fault[0] if fault[0] and fault[0] >= 300 else 500, {}, body, place)
+        check_status(fault[0] or 500, {}, body, place)
     return checked(found)
 
 
@@ -306,13 +341,30 @@ def key_from(name: str) -> str:
     return key
 
 
-def _checked(options: EndpointOptions) -> str:
+def _checked(options: EndpointOptions) -> tuple[str, str]:
+    """The URL that is asked, and what to call it in messages: without parameters."""
     parts = urlsplit(options.base_url)
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise UsageError(f"base_url '{options.base_url}' is no URL; it is like http://host:8000/v1")
     if parts.username or parts.password:
         raise UsageError("base_url holds a password; put the key into an environment variable")
-    return options.base_url.rstrip("/") + "/chat/completions"
+    for name, value in options.headers.items():
+        # HTTP clients refuse them with a message that shows them.
+        if not (value.isascii() and value.isprintable()) or not name.isascii():
+            raise UsageError(f"the header {name!r} is not plain ASCII; servers do not take it")
+    path = parts.path.rstrip("/") + "/chat/completions"
+    bare = parts._replace(path=path, query="", fragment="")
+    return urlunsplit(bare._replace(query=parts.query)), urlunsplit(bare)
+
+
+def _conversation(request: Mapping[str, Any]) -> str:
+    """What the requests of a conversation have in common: all before the first answer."""
+    opening = []
+    for message in request.get("messages") or ():
+        if message.get("role") not in ("system", "developer", "user"):
+            break
+        opening.append(message)
+    return digest(json.dumps(opening).encode())
 
 
 def _said(error: Exception) -> str:

@@ -122,14 +122,23 @@ def reason_of(body: bytes) -> str:
 def error_in(body: Any) -> tuple[int | None, str] | None:
     """The error that an answer holds though its status says that all is well.
 
+    An answer with choices is none, whatever stands beside them, unless they say so themselves.
+
     Returns:
-        Its code and message; None when there is none.
+        Its code, when it is that of an error in HTTP, and its message; None when there is none.
     """
     error = body.get("error") if isinstance(body, dict) else None
-    if not error:
+    if not error or _answers(body.get("choices")):
         return None
     code = error.get("code") if isinstance(error, dict) else None
-    return (code if isinstance(code, int) else None), _short(_message(body) or str(error))
+    known = isinstance(code, int) and 300 <= code < 600
+    return (code if known else None), _short(_message(body) or str(error))
+
+
+def _answers(choices: Any) -> bool:
+    listed = choices if isinstance(choices, list) else []
+    ended = [choice.get("finish_reason") for choice in listed if isinstance(choice, dict)]
+    return bool(ended) and "error" not in ended
 
 
 def _message(found: Any) -> str:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import importlib
 from collections.abc import Iterator, Mapping
 from importlib.metadata import entry_points
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
-from adp_schema.errors import UsageError, unknown_name
+from adp.core.own_code import attribute_of, load_own
+from adp_schema.errors import AdpError, UsageError, unknown_name
 
 Item = TypeVar("Item")
 
@@ -19,12 +20,18 @@ class Registry(Generic[Item]):
         kind: what the names name, for messages.
         group: entry-point group for packages that add to it.
         builtin: the table.
+        made_by: ``module:function`` of what makes such a thing of an object of the user's,
+            ``function(found, name, file)``. With it, ``FILE.py:NAME`` and ``package.module:NAME``
+            are names, too.
     """
 
-    def __init__(self, kind: str, group: str, builtin: Mapping[str, str]) -> None:
+    def __init__(
+        self, kind: str, group: str, builtin: Mapping[str, str], made_by: str | None = None
+    ) -> None:
         self.kind = kind
         self.group = group
         self._builtin = builtin
+        self._made_by = made_by
         self._targets: dict[str, str] | None = None
 
     @property
@@ -55,10 +62,29 @@ class Registry(Generic[Item]):
         """Load one by name.
 
         Raises:
-            UsageError: the name is unknown, or two packages define it.
+            UsageError: the name is unknown, two packages define it, or it cannot be loaded.
+            InputError: the file that it names is not there.
         """
-        module, _, attribute = self.target(name).partition(":")
-        item: Item = getattr(importlib.import_module(module), attribute)
+        if self._made_by is not None and ":" in name:
+            found, file = load_own(name)
+            return self._made(found, name.rpartition(":")[2], file)
+        target = self.target(name)
+        if name in self._builtin:
+            module, _, attribute = target.partition(":")
+            item: Item = getattr(importlib.import_module(module), attribute)
+            return item
+        try:
+            return self._made(attribute_of(target), name)
+        except AdpError as error:
+            raise UsageError(
+                f"the {self.kind} '{name}' of an installed package cannot be used: {error}; mend "
+                f"its entry point in the group {self.group}, or uninstall it"
+            ) from error
+
+    def _made(self, found: Any, name: str, file: Any = None) -> Item:
+        if self._made_by is not None:
+            found = attribute_of(self._made_by)(found, name, file)
+        item: Item = found
         return item
 
     def target(self, name: str) -> str:

@@ -18,7 +18,8 @@ import asyncio
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol, runtime_checkable
+from pathlib import Path
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 from pydantic import BaseModel, ConfigDict
 
@@ -193,6 +194,9 @@ class Settings(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True, coerce_numbers_to_str=True)
 
+    made_in: ClassVar[Path | None] = None
+    """File of the user's that defines what is set; a run notes the hash of its bytes."""
+
 
 @dataclass(frozen=True)
 class EnvironmentKind:
@@ -204,6 +208,8 @@ class EnvironmentKind:
         settings: its settings, a class with defaults.
         make: makes one for an episode; called from the thread of the event loop.
         tasks: makes tasks: ``tasks(settings, split, count, seed)``; None: it has none of its own.
+        stored: reads the tasks of a store, given its path, where the table of tasks alone does not
+            say enough; None: that table.
     """
 
     name: str
@@ -211,6 +217,7 @@ class EnvironmentKind:
     settings: type[Settings]
     make: Callable[[Any], Environment | AsyncEnvironment]
     tasks: Callable[[Any, str, int | None, int], Sequence[Task]] | None = None
+    stored: Callable[[str], Sequence[Task]] | None = None
 
 
 ENVIRONMENTS: Registry[EnvironmentKind] = Registry(
@@ -230,4 +237,5 @@ ENVIRONMENTS: Registry[EnvironmentKind] = Registry(
         "toolworld": "adp.eval.environments.toolworld:KIND",
         "weather": "adp.eval.environments.weather:KIND",
     },
+    made_by="adp.eval.own:environment_kind",
 )

@@ -8,15 +8,15 @@ from typing import Any
 
 from adp.core.progress import Progress
 from adp.eval.bounds import BROKEN, check_bounds
-from adp.eval.environment import ENVIRONMENTS
 from adp.eval.policy import POLICIES
 from adp.eval.rollout.collect import Watch, alone, collect_now
+from adp.eval.rollout.offered import closed, made
 from adp.eval.rollout.run_file import kind_facts
 from adp.eval.rollout.settings import CollectSettings
 from adp.eval.rollout.tally import CollectReport
 from adp.eval.rollout.tasks import read_tasks
 from adp.eval.scoring import ScoreOptions, ScoreReport, choose_named, score_store
-from adp.eval.spec import load
+from adp.eval.spec import load, load_environment
 from adp.eval.suite import Suite, split_named
 from adp_schema.errors import UsageError
 from adp_schema.store import Store
@@ -53,6 +53,7 @@ class EvaluateOptions:
         scorers: further scorers, as people write them.
         minimum: bounds besides those of the suite: figure -> the least that it must be.
         maximum: figure -> the most that it may be.
+        unsafe_python: let the environment ``python`` run programs without a sandbox.
     """
 
     limit: int | None = None
@@ -60,6 +61,7 @@ class EvaluateOptions:
     scorers: Sequence[str] = ()
     minimum: Mapping[str, float] = field(default_factory=dict)
     maximum: Mapping[str, float] = field(default_factory=dict)
+    unsafe_python: bool = False
 
 
 @dataclass(frozen=True)
@@ -113,7 +115,7 @@ def evaluate(
         StoreError: the store cannot be written to, or was begun with other settings.
     """
     options = options or EvaluateOptions()
-    environment, settings = _environment(suite)
+    environment, settings = _environment(suite, options.unsafe_python)
     policy_kind, policy_settings = load(POLICIES, policy)
     scorers = choose_named([*map(split_named, suite.scorers)], options.scorers)
     bounds = (
@@ -123,6 +125,7 @@ def evaluate(
     check_bounds(bounds, scorers)
     found = read_tasks(suite.tasks, environment, settings, split=suite.split)
     tasks = found.tasks[: options.limit]
+    closed(made(environment, settings))
     actor = policy_kind.make(policy_settings)
     facts = {
         "environment": kind_facts(environment.name, settings),
@@ -155,9 +158,9 @@ def evaluate(
     )
 
 
-def _environment(suite: Suite) -> tuple[Any, Any]:
+def _environment(suite: Suite, unsafe_python: bool) -> tuple[Any, Any]:
     spec, more = split_named(suite.environment)
-    return load(ENVIRONMENTS, spec, **more)
+    return load_environment(spec, unsafe_python=unsafe_python, **more)
 
 
 def gates(

@@ -9,18 +9,18 @@ from typing import Any
 from pydantic import ValidationError
 
 from adp.eval.environment import ENVIRONMENTS, EnvironmentKind, Settings
-from adp.eval.environments.from_object import object_kind
-from adp.eval.policies.scripted import Scripted
+from adp.eval.own import as_policy, environment_kind
 from adp.eval.policy import POLICIES, Policy
 from adp.eval.rollout.assist_spec import cast_of
 from adp.eval.rollout.collect import collect_now
+from adp.eval.rollout.offered import closed, made
 from adp.eval.rollout.run_file import kind_facts
 from adp.eval.rollout.settings import CollectSettings
 from adp.eval.rollout.tally import CollectReport
 from adp.eval.rollout.task_files import task_of
 from adp.eval.rollout.tasks import read_tasks
-from adp.eval.spec import load
-from adp_schema.errors import UsageError
+from adp.eval.spec import checked, load
+from adp_schema.errors import InputError, UsageError
 from adp_schema.model import Task
 
 
@@ -38,8 +38,13 @@ def collect_in_python(
     acting, policy_facts = _policy(policy)
     found = read_tasks(tasks, kind, about).tasks if isinstance(tasks, str) else _tasks(tasks)
     cast = cast_of(acting, expert)
+    one = made(kind, about)
     if cast.assistance is not None:
-        found, _ = cast.able(found, kind.make(about))
+        able, reasons = cast.able(found, one)
+        if found and not able:
+            raise InputError(f"no task can be done: {reasons[-1]}")
+        found = able
+    closed(one)
     facts = {"environment": kind_facts(kind.name, about), "policy": policy_facts, **cast.facts}
     try:
         chosen = CollectSettings.model_validate(
@@ -63,32 +68,18 @@ def collect_in_python(
 def _environment(env: Any) -> tuple[EnvironmentKind, Settings]:
     if isinstance(env, str):
         return load(ENVIRONMENTS, env)
-    if not callable(env):
-        raise UsageError(
-            f"an environment is a name, a class, or a function that makes one for each episode, "
-            f"not {type(env).__name__}"
-        )
-    name = getattr(env, "__name__", type(env).__name__)
-    if inspect.isclass(env) and not callable(getattr(env, "step", None)):
-        kind = object_kind(name, "An object.", env)
+    if callable(env) and not (inspect.isclass(env) or inspect.isroutine(env)):
+        kind = EnvironmentKind(type(env).__name__, "An object.", Settings, lambda _: env())
     else:
-        kind = EnvironmentKind(name, "An object.", Settings, lambda _: env())
-    return kind, Settings()
+        kind = environment_kind(env, getattr(env, "__name__", type(env).__name__))
+    return kind, checked(kind, f"environment '{kind.name}'", {})
 
 
 def _policy(policy: Any) -> tuple[Policy, dict[str, Any]]:
     if isinstance(policy, str):
         kind, about = load(POLICIES, policy)
         return kind.make(about), kind_facts(kind.name, about)
-    if hasattr(policy, "act"):
-        acting: Policy = policy
-    elif callable(policy):
-        acting = Scripted(policy, getattr(policy, "__name__", "function"))
-    else:
-        raise UsageError(
-            f"a policy is a name, an object with act(request), or a function of a request, not "
-            f"{type(policy).__name__}"
-        )
+    acting = as_policy(policy)
     return acting, {"name": acting.name, "settings": {}}
 
 

@@ -122,4 +122,5 @@ POLICIES: Registry[PolicyKind] = Registry(
         "transformers": "adp.eval.policies.transformers:KIND",
         "vllm": "adp.eval.policies.vllm:KIND",
     },
+    made_by="adp.eval.own:policy_kind",
 )

@@ -83,6 +83,8 @@ class Figure:
         unscored: trajectories that were not scored.
         infrastructure: of these, how many because something else than the agent failed.
         reason: why it is undefined.
+        amount: whether it is an amount, such as seconds or calls: no share, even where it lies
+            between 0 and 1.
     """
 
     name: str
@@ -95,6 +97,7 @@ class Figure:
     unscored: int = 0
     infrastructure: int = 0
     reason: str | None = None
+    amount: bool = False
 
 
 class Scorer(Protocol):

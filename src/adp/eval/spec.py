@@ -4,6 +4,8 @@
     toolworld:max_hops=2,failures=0.1
     openai:model=Qwen/Qwen3-8B,base_url=http://localhost:8000/v1
     my_environment.yaml                 with ``name:`` and its settings
+    my_code.py:Shop,coins=3             environments and policies: code of one's own, and settings
+    my_package.my_module:Shop
 
 A value is read as YAML, so ``3``, ``true`` and ``[a, b]`` are what they look like. A comma inside
 brackets, braces or quotes does not end a value.
@@ -12,6 +14,7 @@ brackets, braces or quotes does not end a value.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from datetime import date
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
@@ -19,11 +22,13 @@ from typing import Any, Protocol, TypeVar
 import yaml
 from pydantic import BaseModel, ValidationError
 
+from adp.core.own_code import OWN
 from adp.core.registry import Registry
-from adp.eval.environment import Settings
+from adp.eval.environment import ENVIRONMENTS, Settings
 from adp_schema.errors import InputError, UsageError, unknown_name
 
 _NAMED = re.compile(r"[\w-]{2,}:[^/\\=]*=")
+_OWN = re.compile(rf"({OWN.pattern})(?:,(?P<rest>.*))?$", re.DOTALL)
 _OPENING, _CLOSING, _QUOTES, _BEFORE_QUOTES = "([{", ")]}", "\"'", "=,([{:"
 
 
@@ -48,7 +53,11 @@ def read_spec(text: str) -> tuple[str, dict[str, Any]]:
     """Split a spec into the name and its settings, not yet checked.
 
     Args:
-        text: ``name``, ``name:key=value,...``, or the path of a YAML file.
+        text: ``name``, ``name:key=value,...``, the path of a YAML file, or ``FILE.py:NAME`` and
+            ``package.module:NAME`` with settings behind a comma.
+
+    Returns:
+        The name, with a colon in it when it is that of own code; and the settings.
 
     Raises:
         UsageError: a setting is not ``key=value``, or a file has no ``name``.
@@ -57,7 +66,8 @@ def read_spec(text: str) -> tuple[str, dict[str, Any]]:
     # The last value may be a file, too: configured:file=tools.yaml
     if text.endswith((".yaml", ".yml")) and not _NAMED.match(text):
         return _from_file(Path(text))
-    name, _, rest = text.partition(":")
+    own = _OWN.match(text)
+    name, rest = (own[1], own["rest"] or "") if own else text.partition(":")[::2]
     settings: dict[str, Any] = {}
     for part in _split(rest):
         key, equals, value = part.partition("=")
@@ -84,11 +94,30 @@ def load(registry: Registry[AnyKind], text: str, **more: Any) -> tuple[AnyKind, 
     """
     name, given = read_spec(text)
     kind = registry.get(name)
+    if not _is_kind(kind):
+        raise UsageError(
+            f"the {registry.kind} '{name}' is a {type(kind).__name__} and not what describes one; "
+            f"mend the entry point of its package in the group {registry.group}"
+        )
+    return kind, checked(kind, f"{registry.kind} '{name}'", given | more)
+
+
+def checked(kind: Kind, name: str, given: Mapping[str, Any]) -> Any:
+    """The settings of a kind, out of what is given.
+
+    Args:
+        kind: what it is about.
+        name: what to call it in a message.
+        given: settings by name.
+
+    Raises:
+        UsageError: a setting is unknown or missing, or a value is wrong.
+    """
     try:
-        return kind, kind.settings.model_validate(given | more)
+        return kind.settings.model_validate(dict(given))
     except ValidationError as error:
         said = wrong_setting(error, kind.settings)
-        raise UsageError(f"{registry.kind} '{name}': {said}") from error
+        raise UsageError(f"{name}: {said}") from error
 
 
 def wrong_setting(error: ValidationError, settings: type[BaseModel]) -> str:
@@ -111,6 +140,36 @@ def wrong_setting(error: ValidationError, settings: type[BaseModel]) -> str:
             f"the name of that: {place}_env=NAME"
         )
     return unknown_name("setting", place, known)
+
+
+def _is_kind(found: Any) -> bool:
+    settings = getattr(found, "settings", None)
+    return isinstance(settings, type) and issubclass(settings, BaseModel)
+
+
+def load_environment(text: str, *, unsafe_python: bool = False, **more: Any) -> tuple[Any, Any]:
+    """Look the spec of an environment up, and check its settings.
+
+    Args:
+        text: the spec.
+        unsafe_python: run programs without a sandbox; for the environment ``python`` alone.
+        **more: further settings, which win.
+
+    Returns:
+        The kind of environment, and its settings.
+
+    Raises:
+        UsageError: as for `load`, or ``unsafe_python`` is for another environment.
+        InputError: a file cannot be read.
+    """
+    if unsafe_python:
+        name, _ = read_spec(text)
+        if name != "python":
+            raise UsageError(
+                f"--unsafe-python is for the environment 'python', not '{name}'; leave it out"
+            )
+        more["unsafe"] = True
+    return load(ENVIRONMENTS, text, **more)
 
 
 def _from_file(path: Path) -> tuple[str, dict[str, Any]]:

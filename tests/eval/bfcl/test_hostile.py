@@ -12,9 +12,11 @@ from adp.eval.bfcl.categories import Language
 from adp.eval.bfcl.decoding import decode, sources
 from adp.eval.bfcl.java_values import java_value
 from adp.eval.bfcl.javascript_values import javascript_value
-from adp.eval.bfcl.judge import judge_answer
+from adp.eval.bfcl.judge import judge_answer, judge_entry
+from adp.eval.bfcl.loader import by_id
 from adp.eval.bfcl.python_calls import DecodeError
 from adp.eval.bfcl.simulators import Services
+from adp.eval.bfcl.verdict import CHECKER_ERROR
 from tests.eval.bfcl.official import installed
 
 RUN = "__import__('os').environ.__setitem__('BFCL_HIT', '1')"
@@ -138,6 +140,22 @@ def test_numbers_that_would_take_hours():
         "MathAPI().mean([1])",
     ]
     assert all("error" in found.lower() for found in services.run(calls))
+
+
+@installed
+@pytest.mark.parametrize("turn", [None, 5, 1.5, True])
+@pytest.mark.parametrize("mode", ["fc", "prompt"])
+def test_a_turn_that_is_no_list_is_not_judged(turn, mode):
+    """The official checker raises a TypeError, even where nothing was to be done in that turn."""
+    entry = next(one for one in by_id().values() if one.multi_turn and [] in one.turns_of_calls)
+    result = [["[" + ", ".join(calls) + "]"] if calls else [] for calls in entry.turns_of_calls]
+    for number in range(len(result)):
+        given = [*result[:number], turn, *result[number + 1 :]]
+        found = judge_entry(entry, given, mode=mode)
+        assert (found.valid, found.error_type) == (False, CHECKER_ERROR)
+    for iterable in ("text", {"a": 1}, []):
+        found = judge_entry(entry, [iterable for _ in result], mode=mode)
+        assert found.error_type != CHECKER_ERROR
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import json
 import threading
@@ -166,6 +167,14 @@ class Handler(BaseHTTPRequestHandler):
         what = urlsplit(self.path).path.rpartition("/")[2]
         if what == "slow":
             time.sleep(3)
+        if what == "header":
+            self.close_connection = True
+            self.wfile.write(b"HTTP/1.1 200 OK\r\nX: ")
+            for _ in range(100):
+                self.wfile.write(b"x")
+                time.sleep(0.1)
+            self.server.waited.append(self.path)
+            return
         if what == "drip":
             self.close_connection = True
             self.send_response(200)
@@ -194,7 +203,7 @@ class Handler(BaseHTTPRequestHandler):
 @pytest.fixture(scope="module")
 def server() -> Iterator[ThreadingHTTPServer]:
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as found:
-        found.seen = []
+        found.seen, found.waited = [], []
         found.daemon_threads = True
         found.block_on_close = False
         found.root = f"http://127.0.0.1:{found.server_port}/v/"
@@ -279,6 +288,20 @@ def test_what_goes_wrong_with_a_server_is_typed(server, path, kind, part):
     with pytest.raises(ToolError, match=part) as found:
         api(server, path, timeout=0.4 if kind is ErrorType.TIMEOUT else 5).run()
     assert found.value.kind is kind
+
+
+def test_time_is_that_of_the_whole_call_even_for_headers(server):
+    with pytest.raises(ToolError, match="too long") as found:
+        api(server, "header", timeout=0.5).run()
+    assert found.value.kind is ErrorType.TIMEOUT
+    assert server.waited == []
+
+
+def test_a_server_is_asked_from_a_coroutine_too(server):
+    async def asked():
+        return api(server, "x").run()
+
+    assert asyncio.run(asked()).text == '{"a": 1}'
 
 
 def test_a_server_that_is_not_there_is_an_error_of_the_tool():

@@ -350,6 +350,16 @@ def test_settings_of_the_command_line():
     assert found.success is True
 
 
+@pytest.mark.parametrize("mode", ["ground_truth", "informed"])
+def test_whether_there_is_an_expert_is_known_before_the_episode_begins(mode):
+    assistance = Assistance(AssistSettings(mode=mode), Scripted([]))
+    bare = Task(task_id="bare", instruction="How many trees?")
+    assert assistance.missing(TASK, M3Environment()) is None
+    assert "needs an expert" in assistance.missing(bare, M3Environment())
+    only = Assistance(AssistSettings(mode=mode, expert="environment"), Scripted([]))
+    assert "needs an expert" in only.missing(TASK, M3Environment())
+
+
 @shared
 def test_reference_data_of_m3(tmp_path):
     store = str(tmp_path / "s")

@@ -3,9 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 
 import polars as pl
+import psutil
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,7 +20,7 @@ from hypothesis import strategies as st
 from adp.eval.environments.sql import KIND, SqlSettings
 from adp.eval.turns import Call, ErrorType, Turn
 from adp_schema.errors import InputError, UsageError
-from adp_schema.model import Task
+from adp_schema.model import Task, Trajectory
 
 TASK = Task(task_id="t", instruction="Who is the oldest?")
 PEOPLE = pl.DataFrame(
@@ -43,6 +50,24 @@ def make(folder, **settings):
 def do(environment, name, **arguments):
     outcome = environment.step(Turn(calls=(Call(name, json.dumps(arguments), "c"),)))
     return outcome.results[0]
+
+
+@pytest.mark.parametrize("separator", [",", ";", "\t"])
+def test_what_stands_between_cells_is_recognised(tmp_path, separator):
+    frame = pl.DataFrame({"a;b": ["1,5", "x\ty"], "c": [1, 2]})
+    frame.write_csv(tmp_path / "t.csv", separator=separator)
+    found = do(make(tmp_path), "run_sql", query='SELECT "a;b", c FROM t ORDER BY c')
+    assert found.structured["rows"] == [["1,5", 1], ["x\ty", 2]]
+
+
+def test_the_answers_of_a_task_judge(folder):
+    environment = KIND.make(SqlSettings(tables=folder))
+    task = Task(task_id="t", instruction="Who is the oldest?", answers='["Bo"]')
+    for text, success in (("The answer is Bo.", True), ("Ada", False)):
+        environment.reset(task)
+        assert environment.score(Trajectory(final_answer=text)).success is success
+    environment.reset(TASK)
+    assert environment.score(Trajectory(final_answer="Bo")).success is None
 
 
 def test_sql_over_files_of_several_kinds(folder):
@@ -90,6 +115,113 @@ def test_long_queries_and_large_answers_are_cut(folder):
     assert many.structured["note"] == "only the first 3 rows are shown"
     big = "SELECT list(range) FROM range(100000000)"
     assert do(make(folder, memory="64MB"), "run_sql", query=big).error == ErrorType.EXECUTION
+
+
+def test_what_cannot_be_interrupted_is_ended(folder):
+    environment = make(folder, seconds=0.3)
+    # The engine is inside of one function for minutes.
+    slow = "SELECT levenshtein(repeat('a', 1000000), repeat('b', 1000000))"
+    started = time.monotonic()
+    found = do(environment, "run_sql", query=slow)
+    assert found.error == ErrorType.TIMEOUT
+    assert "longer than 0.3 s" in found.text
+    assert time.monotonic() - started < 30
+    rows = do(environment, "run_sql", query="SELECT count(*) AS n FROM people").structured
+    assert rows == {"columns": ["n"], "rows": [[4]]}
+
+
+@pytest.mark.parametrize(
+    "large",
+    [
+        "SELECT length(repeat('x', 2000000000) || repeat('y', 2000000000))",
+        "SELECT max(length(repeat(chr(97 + range::INT), 900000000))) FROM range(3)",
+        "SELECT list(range) FROM range(300000000)",
+    ],
+)
+def test_memory_that_the_engine_does_not_count_is_limited(folder, large):
+    environment = make(folder, memory="64MB")
+    found = do(environment, "run_sql", query=large)
+    assert found.error == ErrorType.EXECUTION
+    assert "memory" in found.text
+    assert do(environment, "run_sql", query="SELECT 1 AS n").structured["rows"] == [[1]]
+
+
+def test_a_query_that_is_run_to_be_explained_is_refused(folder):
+    for query in ("EXPLAIN ANALYZE SELECT 1", "/* a */ explain -- b\n analyze from people"):
+        found = do(make(folder), "run_sql", query=query)
+        assert found.error == ErrorType.EXECUTION
+        assert "write EXPLAIN" in found.text
+    assert do(make(folder), "run_sql", query="EXPLAIN SELECT 1").error is None
+
+
+def test_only_the_tables_of_the_user_are_there(folder):
+    environment = make(folder)
+    for query, column in (
+        ("SHOW TABLES", 0),
+        ("SELECT name FROM sqlite_master ORDER BY name", 0),
+        ("SELECT table_name FROM information_schema.tables ORDER BY 1", 0),
+        ("SELECT DISTINCT table_name FROM duckdb_columns() WHERE NOT internal ORDER BY 1", 0),
+    ):
+        rows = do(environment, "run_sql", query=query).structured["rows"]
+        assert [row[column] for row in rows] == ["cities", "people", "sales"], query
+    unknown = do(environment, "run_sql", query="SELECT * FROM trajectorie").text
+    assert "trajectories" not in unknown
+
+
+def test_values_of_all_kinds_are_shown_or_said_not_to_be(folder):
+    environment = make(folder)
+    both = do(environment, "run_sql", query="SELECT name AS n, age AS n FROM people LIMIT 1")
+    assert both.structured["rows"] == [["Ada", 36]]
+    kinds = "SELECT 1.5::DECIMAL(5, 2), [1, 2], {'a': NULL}, 'inf'::DOUBLE, 'ab'::BLOB, NULL"
+    assert do(environment, "run_sql", query=kinds).structured["rows"] == [
+        ["1.50", "[1, 2]", "{'a': None}", "inf", "b'ab'", None]
+    ]
+    late = do(environment, "run_sql", query="SELECT DATE '99999-01-01'")
+    assert late.error == ErrorType.EXECUTION
+    assert "cannot be shown" in late.text
+
+
+def test_many_threads_ask_at_the_same_time(folder):
+    def asked(number):
+        query = f"SELECT {number} + count(*) AS n FROM people"
+        return do(make(folder), "run_sql", query=query).structured["rows"]
+
+    with ThreadPoolExecutor(12) as pool:
+        assert list(pool.map(asked, range(48))) == [[[number + 4]] for number in range(48)]
+
+
+def test_no_process_is_left_behind(folder):
+    code = f"""
+import json, os, psutil, signal, sys, threading, time
+from adp.eval.environments.sql import KIND, SqlSettings
+from adp.eval.turns import Call, Turn
+from adp_schema.model import Task
+environment = KIND.make(SqlSettings(tables={str(folder)!r}, seconds=60))
+environment.reset(Task(task_id="t", instruction="Who?"))
+slow = "SELECT levenshtein(repeat('a', 1000000), repeat('b', 1000000))"
+call = Turn(calls=(Call("run_sql", json.dumps({{"query": slow}}), "c"),))
+(worker,) = psutil.Process().children()
+before = worker.cpu_times().user
+threading.Thread(target=environment.step, args=(call,), daemon=True).start()
+while worker.cpu_times().user < before + 0.1:
+    time.sleep(0.02)
+print(worker.pid, flush=True)
+if sys.argv[1] == "killed":
+    os.kill(os.getpid(), signal.SIGKILL)
+sys.exit(0)
+"""
+    for how in ("ends", "killed"):
+        done = subprocess.run(
+            [sys.executable, "-c", code, how],
+            capture_output=True,
+            text=True,
+            check=False,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+        )
+        assert done.stdout, done.stderr
+        with suppress(psutil.NoSuchProcess):
+            psutil.Process(int(done.stdout)).wait(20)
+        assert not psutil.pid_exists(int(done.stdout)), how
 
 
 def test_steps_and_their_forks(folder):

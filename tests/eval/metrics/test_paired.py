@@ -37,6 +37,23 @@ def test_the_difference_of_means_with_the_error_of_pairs(pairs):
     assert turned.p_permutation == pytest.approx(found.p_permutation)
 
 
+@given(st.lists(st.tuples(st.sampled_from([0, 1, 0.5]), st.sampled_from([0, 1])), min_size=2))
+def test_differences_of_shares_stay_between_minus_one_and_one(pairs):
+    first, second = (rows_of(values) for values in zip(*pairs, strict=True))
+    found = paired_difference(first, second, "success").figure
+    wide = paired_difference(first, second, "success", amounts=True).figure
+    assert -1 <= found.low <= found.value <= found.high <= 1
+    assert (found.low, found.high) == (max(-1, wide.low), min(1, wide.high))
+    assert (found.amount, wide.amount) == (False, True)
+
+
+def test_differences_of_amounts_may_go_beyond_one():
+    first, second = rows_of([0, 0, 0]), rows_of([1, 1, 0])
+    assert paired_difference(first, second, "success", amounts=True).figure.high > 1
+    assert paired_difference(first, second, "success").figure.high == 1
+    assert paired_difference(first, rows_of([2, 2, 0]), "success").figure.high > 1
+
+
 @given(PAIRS)
 def test_the_permutation_test_counts_all_flips(pairs):
     differences = [after - before for before, after in pairs]

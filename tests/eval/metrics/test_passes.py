@@ -65,7 +65,7 @@ def test_too_few_attempts_are_undefined_and_say_so():
     assert two.value is None
     assert two.reason == "1 of 2 tasks have fewer than 2 scored attempts"
     (part,) = pass_figures(rows, ks=[2], partial=True)[:1]
-    assert (part.value, part.reason) == (1.0, "without 1 tasks that have too few attempts")
+    assert (part.value, part.reason) == (1.0, "without 1 task that has too few attempts")
 
 
 def test_what_broke_is_no_attempt():

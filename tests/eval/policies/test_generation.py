@@ -70,7 +70,9 @@ def test_batches_write_what_transformers_writes_row_by_row(model, memory):
 
 def test_a_conversation_that_goes_on_is_read_from_where_it_was(model):
     generator = Generator(model, {END}, SamplingSettings(), 1 << 24)
-    first = jobs(5)
+    # Of all lengths, so that some end where a block ends.
+    (job,) = jobs(1)
+    first = [Job([*job.ids, *range(3, 3 + n)], n, 5) for n in range(BLOCK)]
     read = []
     forward = model.forward
     model.forward = lambda **given: read.append(given["input_ids"].numel()) or forward(**given)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 import socket
+from dataclasses import replace
 
 import pytest
 
@@ -14,7 +16,10 @@ from adp.eval.rollout.actor import Alone
 from adp.eval.rollout.episode import run_episode
 from adp.eval.rollout.limits import Limits
 from adp.eval.rollout.recorder import About
+from adp.eval.rollout.run_file import kind_facts
 from adp_schema.errors import UsageError
+from adp_schema.journal import encode
+from adp_schema.model import Task
 from tests.eval.policies.chat_server import (
     answer,
     calling,
@@ -114,18 +119,88 @@ def test_what_fails_for_ever_is_no_fault_of_the_agent(name):
     assert len(server.seen) == 3
 
 
+UNREAD = answer({"error": {"message": "Failed to parse tool call"}}, 500)
+
+
+def play_all(server, *instructions, limits=None, **settings):
+    """One episode after the other, with one policy."""
+    given = {"model": "m", "base_url": server.url, **QUICK, **settings}
+    policy = KIND.make(OpenAISettings.model_validate(given))
+
+    async def run():
+        try:
+            return [
+                await run_episode(
+                    replace(ABOUT, task=Task(task_id=said, instruction=said, answers='["5"]')),
+                    Adder(), Alone(policy), limits,
+                )
+                for said in instructions
+            ]  # fmt: skip
+        finally:
+            await policy.close()
+
+    return asyncio.run(run())
+
+
 def test_the_same_500_twice_means_that_the_model_wrote_what_cannot_be_read():
-    broken = answer({"error": {"message": "Failed to parse tool call"}}, 500)
-    with serving(broken, broken, say("5")) as server:
+    with serving(calling(), UNREAD, UNREAD, say("5")) as server:
         found = play(server, retries=50)
-    assert len(server.seen) == 3
+    assert len(server.seen) == 4
     assert (found.success, found.error_type) == (True, None)
-    assert found.steps[1].observations[0].error_type == "parsing"
-    assert "Failed to parse tool call" in found.steps[1].observations[0].text
+    assert found.steps[2].observations[0].error_type == "parsing"
+    assert "Failed to parse tool call" in found.steps[2].observations[0].text
     # An agent that does it for ever is cut by its own budget, not by a count of retries.
-    with serving(broken) as server:
+    with serving(calling(), UNREAD) as server:
         found = play(server, Limits(max_turns=3), retries=50)
-    assert (found.truncated, found.stop_reason, len(server.seen)) == (True, "max_turns", 6)
+    assert (found.truncated, found.stop_reason, len(server.seen)) == (True, "max_turns", 5)
+
+
+INSIDE = answer({"error": {"message": "worker died", "code": 500}})
+
+
+@pytest.mark.parametrize("dead", [answer(b"worker died", 500), INSIDE])
+def test_a_server_that_never_answered_is_broken(dead):
+    with serving(dead) as server:
+        found = play(server)
+    assert (found.error_type, found.stop_reason) == ("infrastructure", "http_500")
+    assert (found.success, len(server.seen)) == (None, 3)
+
+
+@pytest.mark.parametrize("dead", [answer(b"worker died", 500), INSIDE])
+def test_a_server_that_says_the_same_in_every_conversation_is_broken(dead):
+    with serving(say("5"), dead) as server:
+        first, second, third, fourth = play_all(
+            server, "one", "two", "three", "four", limits=Limits(max_turns=2)
+        )
+    assert first.success is True
+    assert second.steps[1].observations[0].error_type == "parsing"  # nothing else is known yet
+    for found in (third, fourth):
+        assert (found.error_type, found.stop_reason) == ("infrastructure", "http_500")
+
+
+@pytest.mark.parametrize("code", [-1, 0, 200, 10**30, "x", None, [1]])
+def test_an_odd_code_of_an_error_is_the_server_s(code):
+    with serving(answer({"error": {"message": "no", "code": code}})) as server:
+        found = play(server)
+    assert (found.error_type, found.stop_reason) == ("infrastructure", "http_500")
+
+
+@pytest.mark.parametrize("error", [{"code": 0}, "a warning", {"code": 500, "message": "x"}])
+def test_an_answer_counts_whatever_stands_beside_it(error):
+    with serving(answer({**message(content="5"), "error": error})) as server:
+        found = play(server)
+    assert (found.success, len(server.seen)) == (True, 1)
+    with serving(events({**delta(content="5"), "error": error}, delta("stop"))) as server:
+        found = play(server, stream=True)
+    assert (found.success, len(server.seen)) == (True, 1)
+
+
+def test_choices_that_say_that_they_are_an_error_are_one():
+    body = message(content="half", finish_reason="error")
+    body["error"] = {"code": 503, "message": "upstream"}
+    with serving(answer(body)) as server:
+        found = play(server)
+    assert (found.error_type, found.stop_reason) == ("infrastructure", "http_503")
 
 
 def test_different_500s_are_the_server_s():
@@ -154,7 +229,9 @@ def test_a_slow_answer_is_a_timeout(step):
 def test_the_time_of_the_episode_goes_before_the_patience():
     with serving(slow(20)) as server:
         found = play(server, Limits(max_seconds=0.2), timeout=30)
-    assert (found.truncated, found.stop_reason, found.error_type) == (True, "max_seconds", None)
+    assert (found.error_type, found.stop_reason, found.success) == (
+        "infrastructure", "timeout", None,
+    )  # fmt: skip
 
 
 def test_the_time_for_all_tries_is_bounded():
@@ -210,6 +287,7 @@ def test_a_refusal_of_one_request_among_others_does_not_end_the_run():
     with serving(calling(), answer({"error": "this message"}, 400)) as server:
         found = play(server)
     assert (found.error_type, found.stop_reason) == ("infrastructure", "bad_request")
+    assert "the endpoint answers HTTP 400: this message" in found.error_message
     assert (len(server.seen), len(found.steps)) == (2, 2)
 
 
@@ -244,6 +322,80 @@ def test_the_key_is_sent_and_never_told(monkeypatch, caplog):
     written = [found.model_dump_json(), str(caught.value), caplog.text, repr(settings)]
     written += [step.model_dump_json() for step in found.steps] + [repr(policy._endpoint.options)]
     assert not any("sk-secret" in text for text in written)
+
+
+SECRETS = {
+    "key": "sk-secret-1234",
+    "x-token": "t0p-secret",
+    "x-plain": "plain-secret",
+    "body": "body-secret",
+    "url": "url-secret",
+}
+
+
+@pytest.mark.parametrize("status", [200, 400, 401, 404, 500, 302])
+def test_nothing_that_was_sent_is_told(status, monkeypatch, caplog):
+    caplog.set_level("DEBUG")
+    monkeypatch.setenv("MY_KEY", SECRETS["key"])
+    monkeypatch.setenv("MY_TOKEN", "Bearer " + SECRETS["x-token"])
+    # One of them stands where a long message is cut.
+    told = " ".join(SECRETS.values()) + " " + "x" * 215 + SECRETS["x-plain"]
+    echo = answer({"error": {"message": told}}, status, location=f"/v2?k={SECRETS['url']}")
+    with serving(calling(), echo) as server:
+        try:
+            found = play(
+                f"{server.url}?api-key={SECRETS['url']}",
+                Limits(max_turns=2),
+                api_key_env="MY_KEY",
+                headers={"x-token": "$MY_TOKEN", "x-plain": SECRETS["x-plain"]},
+                extra_body={"auth": {"accessToken": SECRETS["body"]}},
+                retries=1,
+            )
+        except UsageError as error:
+            written = [str(error)]
+        else:
+            rows = [
+                found,
+                *found.steps,
+                *(item for step in found.steps for item in step.observations),
+            ]
+            written = ["".join(row.model_dump_json() for row in rows)]
+        assert server.seen[0].path == f"/v1/chat/completions?api-key={SECRETS['url']}"
+        assert server.seen[0].body["auth"] == {"accessToken": SECRETS["body"]}
+    assert "***" in written[0]
+    assert not [text for text in written if "secret" in text or "plain-" in text]
+    # What the HTTP library may log is the URL alone.
+    assert not any(SECRETS[name] in caplog.text for name in SECRETS if name != "url")
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_secret_in_an_answer_is_hidden_and_a_plain_header_is_not(stream, monkeypatch):
+    monkeypatch.setenv("MY_KEY", SECRETS["key"])
+    said = f"anna has the key {SECRETS['key']}"
+    one = say(said) if not stream else events(delta(content=said), delta("stop"))
+    with serving(one) as server:
+        found = play(server, api_key_env="MY_KEY", headers={"x-user": "anna"}, stream=stream)
+    assert found.final_answer == "anna has the key ***"
+
+
+def test_secrets_are_not_in_the_file_of_the_run():
+    extra = {
+        "top_k": 20, "max_tokens": 64, "tokens": ["a"], "apiKey": "s1", "auth": {"user": "s2"},
+        "deep": [{"x-api-key": "s3", "key": "s4", "monkey": "kept"}], "password": 12345,
+        "nested": {"access_token": "s5"},
+    }  # fmt: skip
+    settings = OpenAISettings(model="m", base_url="http://h/v1?key=s6", extra_body=extra)
+    written = kind_facts("openai", settings)["settings"]["extra_body"]
+    text = json.dumps(written)
+    assert not [word for word in ("s1", "s2", "s3", "s4", "s5", "s6", "12345") if word in text]
+    assert (written["top_k"], written["max_tokens"]) == (20, 64)
+    assert written["deep"][0]["monkey"] == "kept"
+
+
+def test_a_header_that_cannot_be_sent_is_refused_without_its_value():
+    with pytest.raises(UsageError, match="header 'x-bad'") as caught:
+        KIND.make(OpenAISettings(model="m", base_url="http://h/v1", headers={"x-bad": "s\n1"}))
+    assert "s\n1" not in str(caught.value)
 
 
 def test_the_key_of_openai_is_not_sent_elsewhere_unless_it_is_named(monkeypatch):
@@ -336,6 +488,30 @@ def test_strange_answers_are_turns_all_the_same(parts):
     assert (found.terminated, found.error_type) == (True, None)
 
 
+@pytest.mark.parametrize("cost", ["1e999", "-1e999", "NaN", "-5", '"x"', "true"])
+def test_a_cost_that_is_none_is_left_out(cost):
+    body = json.dumps({**message(content="5"), "usage": {"prompt_tokens": 1, "cost": 4242}})
+    with serving(answer(body.replace("4242", cost).encode())) as server:
+        found = play(server)
+    assert (found.success, found.total_cost_usd, found.total_tokens_in) == (True, None, 1)
+    encode(found)
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        {"id": "\ud83d"},
+        {"model": "\ud83d"},
+        {"usage": {"total": 10**40, "a": math.nan, "s": "\ud83d"}},
+    ],
+)
+def test_odd_members_cost_themselves_alone(parts):
+    for finish in ("stop", "\ud83d"):
+        found, step, _ = turn_of({**message(content="5", finish_reason=finish), **parts})
+        assert (found.success, found.error_type, step.text) == (True, None, "5")
+        encode(found)
+
+
 @pytest.mark.parametrize("calls", [[None], ["add"], [{"function": {}}], "add", [{"id": "x"}]])
 def test_calls_without_a_name_are_a_malformed_turn(calls):
     found, step, _ = turn_of(message(content=None, tool_calls=calls))
@@ -425,10 +601,11 @@ def test_streams_that_break_are_asked_again_and_then_given_up(step, kind):
 
 def test_an_error_in_the_stream_twice_is_the_model_s_too():
     broken = events('{"error": "could not parse "{x" as JSON"}', done=False)
-    with serving(broken, broken, events(delta(content="5"), delta("stop"))) as server:
+    well = events(*streamed_call())
+    with serving(well, broken, broken, events(delta(content="5"), delta("stop"))) as server:
         found = play(server, stream=True, retries=50)
-    assert (found.success, len(server.seen)) == (True, 3)
-    assert found.steps[1].observations[0].error_type == "parsing"
+    assert (found.success, len(server.seen)) == (True, 4)
+    assert found.steps[2].observations[0].error_type == "parsing"
 
 
 def test_a_server_that_does_not_stream_although_it_is_asked_to():

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
+import subprocess
+import sys
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 
@@ -15,7 +19,7 @@ from adp.eval.rollout.limits import Limits
 from adp.eval.rollout.plan import episode_seed
 from adp.eval.rollout.run_file import RUN_FILE
 from adp.eval.rollout.settings import CollectSettings, Totals
-from adp.eval.turns import Call, Turn
+from adp.eval.turns import Call, Turn, Usage
 from adp_schema.errors import OutputExistsError, RolloutError, SealedError, UsageError
 from adp_schema.growing import GrowingStore, seal
 from adp_schema.model import Task
@@ -78,20 +82,19 @@ def test_all_attempts_at_all_tasks_are_run_once_and_the_store_is_sealed(tmp_path
 
 def test_a_thousand_episodes_at_once(tmp_path):
     tasks = sums(None, "many", 1_000, 0)
-    now = most = 0
+    present = 0
 
     class Meeting(Waiting):
         async def act(self, request):
-            nonlocal now, most
-            now += 1
-            most = max(most, now)
-            await asyncio.sleep(0.3 if request.turn == 0 else 0)
-            now -= 1
+            nonlocal present
+            if request.turn == 0:
+                present += 1
+                while present < 1_000:  # all of them must be here at one time
+                    await asyncio.sleep(0.1)
             return await super().act(request)
 
     out = tmp_path / "many"
     report = gather(out, Meeting(), tasks, concurrency=1_000)
-    assert most > 900, "they did not run at once"
     assert adds_up(report) == (0, 1_000, 0, 0, 0)
     assert held(out) == wanted(out, tasks)
 
@@ -168,7 +171,9 @@ def test_other_settings_are_refused_by_name(tmp_path):
     report = gather(out, n=2, concurrency=3, totals=Totals(tokens=10**9), **same)
     assert adds_up(report) == (20, 20, 0, 0, 0)
     assert report.sealed
-    with pytest.raises(OutputExistsError, match="sealed with 20 episodes left and 0 broken"):
+    with pytest.raises(
+        OutputExistsError, match=r"sealed with 20 episodes left and 0 broken.*--keep-open"
+    ):
         gather(out, n=3, **same)
 
 
@@ -367,18 +372,87 @@ def test_environments_are_closed_when_a_run_is_stopped(tmp_path):
     assert not open_ones
 
 
-def test_an_episode_that_the_store_refuses_is_kept_as_broken(tmp_path):
-    class Odd(Scripted):
-        async def act(self, request):
-            turn = turns_of(request)
-            if request.task.task_id == "test-3":
-                # A model's name that is no text, as a careless policy may give it.
-                return Turn(text=turn.text, calls=turn.calls, model="a\ud800b")
-            return turn
+def unmended(monkeypatch):
+    """As if something were overlooked that the store cannot hold."""
+    monkeypatch.setattr("adp.eval.rollout.recorder.mend_step", lambda step: None)
 
-    report = gather(tmp_path / "sums", Odd([]))
+
+class Odd(Scripted):
+    """A model's name that is no text, in the second turn, for some tasks."""
+
+    def __init__(self, tasks):
+        super().__init__([])
+        self.tasks = set(tasks)
+
+    async def act(self, request):
+        turn = turns_of(request)
+        odd = request.turn == 1 and request.task.task_id in self.tasks
+        return replace(turn, model="a\ud800b") if odd else turn
+
+
+def test_of_an_episode_that_the_store_refuses_the_steps_that_fit_are_kept(tmp_path, monkeypatch):
+    unmended(monkeypatch)
+    out = tmp_path / "sums"
+    report = gather(out, Odd({"test-3"}))
     assert adds_up(report) == (0, 19, 0, 1, 0)
     assert report.now.errors == {"environment: unstorable": 1}
+    found = Store.open(str(out)).get("sums/test-3/attempt-0")
+    assert [step.step for step in found.steps] == [0, 1, 3]
+    assert (found.success, found.error_type) == (None, "environment")
+
+
+def test_a_run_stops_when_the_store_refuses_everything(tmp_path, monkeypatch):
+    unmended(monkeypatch)
+    with pytest.raises(RolloutError, match=r"4 episodes in a row broke \(environment: unstorable"):
+        gather(
+            tmp_path / "sums", Odd({task.task_id for task in TASKS}), n=500, max_failures=4,
+            concurrency=2,
+        )  # fmt: skip
+
+
+def test_an_odd_value_is_mended_and_the_episode_is_whole(tmp_path):
+    out = tmp_path / "sums"
+    report = gather(out, Odd({"test-4"}))
+    assert adds_up(report) == (0, 20, 0, 0, 0)
+    found = Store.open(str(out)).get("sums/test-4/attempt-0")
+    assert (found.success, found.steps[2].model) == (True, "a\ufffdb")
+
+
+def test_costs_that_are_no_numbers_are_left_out(tmp_path):
+    costs = [math.inf, -math.inf, math.nan, -1.0, 10**400, "1", True, 0.5]
+
+    def script(request):
+        number = int(request.task.task_id.removeprefix("test-"))
+        return Turn(text="0", usage=Usage(tokens_out=-3, cost_usd=costs[number % 8]))
+
+    out = tmp_path / "sums"
+    report = gather(out, Scripted(script), tasks=TASKS[:8])
+    assert adds_up(report) == (0, 8, 0, 0, 0)
+    assert (report.whole.cost_usd, report.whole.tokens_out) == (0.5, 0)
+    json.dumps(report.plain(), allow_nan=False)
+    step = Store.open(str(out)).get("sums/test-0/attempt-0").steps[1]
+    assert step.cost_usd is None
+    assert set(json.loads(step.extra)["dropped"]) == {"cost_usd", "tokens_out"}
+
+
+def test_a_tool_that_never_returns_keeps_nobody(tmp_path):
+    """A process of its own: threads that are waited for would show at its end only."""
+    program = (
+        "import time\n"
+        "from adp.eval.rollout.limits import Limits\n"
+        "from tests.eval.rollout.test_collect import Adder, TASKS, gather\n"
+        "class Hanging(Adder):\n"
+        "    blocking = True\n"
+        "    def step(self, turn):\n"
+        "        time.sleep(1000)\n"
+        f"report = gather({str(tmp_path / 'sums')!r}, environment=Hanging, tasks=TASKS[:3],\n"
+        "    limits=Limits(max_seconds=0.2))\n"
+        "print(report.hanging, dict(report.now.errors), flush=True)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=True
+    )
+    assert done.stdout == "3 {'environment: timeout': 3}\n"
 
 
 def test_a_store_that_is_sealed_meanwhile_ends_the_run(tmp_path):
@@ -410,3 +484,59 @@ def test_open_and_sealed_by_choice(tmp_path):
     assert (report.failed, report.sealed) == (1, True)
     with pytest.raises(OutputExistsError, match="0 episodes left and 1 broken"):
         gather(tmp_path / "shut", retry_failed=True)
+
+
+def test_a_call_that_failed_at_once_leaves_the_place_free(tmp_path):
+    out = tmp_path / "sums"
+
+    def refused():
+        raise UsageError("no such thing")
+
+    with pytest.raises(UsageError, match="no such thing"):
+        gather(out, environment=refused)
+    assert (out / RUN_FILE).exists()
+    assert adds_up(gather(out, seed=5, tasks=TASKS[1:], seal=False)) == (0, 19, 0, 0, 0)
+    assert json.loads((out / RUN_FILE).read_text())["settings"]["seed"] == 5
+    with pytest.raises(OutputExistsError, match="begun with"):
+        gather(out)
+
+
+def test_a_place_where_another_process_works_is_not_free(tmp_path):
+    out = tmp_path / "sums"
+    with pytest.raises(UsageError):
+        gather(out, environment=lambda: (_ for _ in ()).throw(UsageError("no")))
+    code = (
+        "import sys, time; from pathlib import Path; from adp.eval.rollout.claims import Claims\n"
+        f"claims = Claims(Path({str(out)!r})); print(claims.join(), flush=True); sys.stdin.read()"
+    )
+    words = [sys.executable, "-c", code]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
+        assert other.stdout.readline() == b"True\n"
+        with pytest.raises(OutputExistsError, match="begun with"):
+            gather(out, seed=5)
+        other.stdin.close()
+    assert adds_up(gather(out, seed=5)) == (0, 20, 0, 0, 0)
+
+
+def test_the_name_of_the_policy_is_kept(tmp_path):
+    gather(tmp_path / "sums", Scripted([Turn(text="7")], "seven"), tasks=TASKS[:1])
+    (run,) = Store.open(str(tmp_path / "sums")).trajectories()
+    assert run.agent_name == "seven"
+
+
+def test_what_broke_is_told_once_for_each_kind(tmp_path):
+    class Down(Waiting):
+        async def act(self, request):
+            last = request.task.task_id == TASKS[-1].task_id
+            raise InfrastructureError(
+                "http_500", "another" if last else "the server\nis " + "x" * 500
+            )
+
+    report = gather(tmp_path / "sums", Down(), max_failures=30)
+    said = report.plain()["whole"]["error_messages"]
+    assert list(said) == ["infrastructure: http_500"]
+    assert said["infrastructure: http_500"].startswith("the server is xxx")
+    assert len(said["infrastructure: http_500"]) == 200
+    with pytest.raises(RolloutError, match="not one episode is whole, 20 broke"):
+        report.check()
+    gather(tmp_path / "other").check()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 
 import pytest
 
@@ -101,13 +102,58 @@ def test_a_budget_cuts_the_episode(limits, reason, agent_steps):
     assert sum(step.source == "agent" for step in found.steps) == agent_steps
 
 
-def test_a_policy_that_does_not_answer_in_time_is_cut():
+def test_time_that_the_agent_used_cuts_the_episode():
+    class Busy(Scripted):
+        async def act(self, request):
+            await asyncio.sleep(0.05)
+            return call('{"a": 1, "b": 1}')
+
+    found = asyncio.run(run_episode(ABOUT, Adder(), Alone(Busy([])), Limits(max_seconds=0.5)))
+    assert (found.truncated, found.stop_reason, found.error_type) == (True, "max_seconds", None)
+    assert (found.success, len(found.steps) > 2) == (False, True)
+
+
+class Waits(Adder):
+    """Waits in one of its methods, as others do for a server; or works on and on."""
+
+    def __init__(self, where, seconds=0.4):
+        super().__init__()
+        self.where, self.seconds = where, seconds
+
+    def _wait(self, where):
+        if self.where == where:
+            time.sleep(self.seconds)
+
+    def reset(self, task=None, *, seed=None):
+        self._wait("reset")
+        return super().reset(task, seed=seed)
+
+    def step(self, turn):
+        self._wait("step")
+        return super().step(turn)
+
+
+@pytest.mark.parametrize("blocking", [True, False])
+@pytest.mark.parametrize("where", ["reset", "step"])
+def test_time_that_the_environment_used_is_not_the_agent_s(where, blocking):
+    world = Waits(where)
+    world.blocking = blocking
+    found = play(lambda request: call('{"a": 1, "b": 1}'), Limits(max_seconds=0.2), world)
+    assert (found.error_type, found.stop_reason) == ("environment", "timeout")
+    assert (found.success, found.truncated) == (None, None)
+    assert "max_seconds" in found.error_message
+
+
+def test_time_that_a_request_used_is_not_the_agent_s():
     class Slow(Scripted):
         async def act(self, request):
-            await asyncio.sleep(30)
+            if request.turn:
+                await asyncio.sleep(30)
+            return call('{"a": 1, "b": 1}')
 
-    found = asyncio.run(run_episode(ABOUT, Adder(), Alone(Slow([])), Limits(max_seconds=0.05)))
-    assert (found.truncated, found.stop_reason) == (True, "max_seconds")
+    found = asyncio.run(run_episode(ABOUT, Adder(), Alone(Slow([])), Limits(max_seconds=0.2)))
+    assert (found.error_type, found.stop_reason) == ("infrastructure", "timeout")
+    assert (found.success, found.truncated, len(found.steps)) == (None, None, 2)
 
 
 def test_what_breaks_is_written_down_and_not_scored():

@@ -187,3 +187,25 @@ def test_files_of_others_are_read_whole(name):
     for task in found.tasks:
         assert task.instruction
         assert json.loads(task.answers or task.expected_calls)
+
+
+def test_semicolons_and_tabs_stand_between_cells_too(tmp_path):
+    (tmp_path / "a.csv").write_text("id;question;answer\n1;One, two?;2\n2;Three?;3\n")
+    (tmp_path / "b.tsv").write_text("id\tquestion\tanswer\n1\tOne, two?\t2\n2\tThree?\t3\n")
+    found = read_task_file(tmp_path / "a.csv")
+    assert [task.instruction for task in found.tasks] == ["One, two?", "Three?"]
+    assert found.tasks == read_task_file(tmp_path / "b.tsv").tasks
+
+
+def test_equal_records_and_columns_of_other_names_are_told(tmp_path):
+    records = [
+        {"question": "One?", "solution": 1},
+        {"question": "One?", "solution": 1},
+        {"question": "Two?", "answer": 2, "level": 3},
+    ]
+    (tmp_path / "a.jsonl").write_text("\n".join(map(json.dumps, records)))
+    found = read_task_file(tmp_path / "a.jsonl")
+    assert found.reasons == ["a.jsonl#2: it is the same as record 1; give each an id to run both"]
+    (note,) = found.notes
+    assert note.endswith("kept in extra: 'solution'")
+    assert json.loads(found.tasks[0].extra) == {"solution": 1}

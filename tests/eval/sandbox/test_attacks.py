@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import platform
 import shutil
 import socket
 import subprocess
@@ -119,6 +120,85 @@ print('ALL OF THEM LIVED')
 """
     done = run(code)
     assert (done.stopped, "LIVED" in done.stdout) == ("memory", False)
+
+
+SHARED_PAGE = """
+import ctypes, os
+libc = ctypes.CDLL(None)
+libc.mmap.restype = ctypes.c_void_p
+for _ in range(20):
+    place = libc.mmap(None, 50 << 20, 3, {flags}, {file}, ctypes.c_long(0))
+    if place == 2**64 - 1:
+        raise SystemExit(1)
+    ctypes.memset(place, 1, 50 << 20)
+    libc.munmap(ctypes.c_void_p(place + 4096), (50 << 20) - 4096)
+"""
+MEMORY_OF_NOBODY = {
+    "memfd": """
+import os
+kept = []
+for _ in range(55):
+    file = os.memfd_create('x')
+    os.write(file, b'x' * (7 << 20))
+    kept.append(file)
+""",
+    "shmget": """
+import ctypes
+libc = ctypes.CDLL(None)
+libc.shmat.restype = ctypes.c_void_p
+for _ in range(20):
+    place = libc.shmat(libc.shmget(0, 50 << 20, 0o1600), None, 0)
+    if place in (None, 2**64 - 1):
+        raise SystemExit(1)
+    ctypes.memset(place, 1, 50 << 20)
+    libc.shmdt(ctypes.c_void_p(place))
+""",
+    # One page that stays mapped keeps all of it.
+    "shared memory without a file": SHARED_PAGE.format(file="-1", flags="33"),
+    "shared zeros": SHARED_PAGE.format(file="os.open('/dev/zero', os.O_RDWR)", flags="1"),
+    "dev": """
+for number in range(200):
+    open(f'/dev/{number}', 'wb').write(b'x' * (5 << 20))
+""",
+    "shm": """
+for number in range(200):
+    open(f'/dev/shm/{number}', 'wb').write(b'x' * (5 << 20))
+""",
+    "messages": """
+import ctypes
+libc = ctypes.CDLL(None)
+if libc.msgget(0, 0o1600) < 0:
+    raise SystemExit(1)
+""",
+    "user namespace": """
+import ctypes, os, subprocess
+libc = ctypes.CDLL(None)
+if libc.unshare(0x10000000):
+    raise SystemExit(1)
+""",
+    "new process in a user namespace": """
+import ctypes, os, platform
+libc = ctypes.CDLL(None)
+clone = {'x86_64': 56, 'aarch64': 220}[platform.machine()]
+child = libc.syscall(clone, 0x10000000 | 17, None, None, None, None)
+if child < 0:
+    raise SystemExit(1)
+if child == 0:
+    os._exit(0)
+""",
+}
+
+
+@pytest.mark.parametrize("name", MEMORY_OF_NOBODY)
+def test_no_memory_is_had_that_nobody_counts(name):
+    done = run(MEMORY_OF_NOBODY[name] + "\nprint('GOT IT')")
+    assert "GOT IT" not in done.stdout
+    assert done.exit_code != 0
+
+
+def test_empty_files_are_counted():
+    code = "i = 0\nwhile True:\n    open(f'/tmp/{i}', 'w').close()\n    i += 1"
+    assert run(code, memory_mb=64).stopped == "memory"
 
 
 def test_tmp_is_limited_and_gone_afterwards():
@@ -255,6 +335,68 @@ libc = ctypes.CDLL(None, use_errno=True)
 print(libc.mount(b'proc', b'/tmp', b'proc', 0, None), libc.umount2(b'/usr', 2))
 """
     assert run(code).stdout == "-1 -1\n"
+
+
+KEYS = """
+import ctypes, platform
+libc = ctypes.CDLL(None, use_errno=True)
+add, request, control = {'x86_64': (248, 249, 250), 'aarch64': (217, 218, 219)}[platform.machine()]
+"""
+
+
+def test_it_reads_no_key_of_ours():
+    # The key lies in a session of its own, which ends with the process that made it.
+    outside = f"""{KEYS}
+import sys
+from adp.eval.sandbox.run import SandboxLimits, run_python
+key = libc.syscall(control, 1, None)
+if key < 0 or libc.syscall(add, b'user', b'a-name', b'secret', 6, -3) < 0:
+    sys.exit(9)
+print(run_python(sys.stdin.read(), SandboxLimits(seconds=20)))
+"""
+    inside = f"""{KEYS}
+key = libc.syscall(request, b'user', b'a-name', None, 0)
+found = ctypes.create_string_buffer(100)
+print(key, libc.syscall(control, 11, key, found, 100, 0), found.value)
+print(libc.syscall(add, b'user', b'other', b'x', 1, -4), libc.syscall(control, 0, -4, 0))
+for name in ('/proc/keys', '/proc/key-users'):
+    try:
+        print(open(name).read())
+    except OSError:
+        pass
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", outside],
+        input=inside,
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+    )
+    if done.returncode == 9:
+        pytest.skip("this system has no keys")
+    assert "-1 -1 b''\\n-1 -1\\n" in done.stdout, done.stderr
+    assert "secret" not in done.stdout
+    assert "a-name" not in done.stdout
+
+
+@pytest.mark.parametrize("family", [16, 17, 31, 38, 40])  # netlink, packet, bluetooth, alg, vsock
+def test_it_gets_no_socket_that_leads_out(family):
+    code = f"import socket\nsocket.socket({family}, {3 if family == 17 else 2}, {family == 16:d})"
+    assert "not supported by protocol" in run(code).stderr
+
+
+def test_programs_of_32_bits_have_no_system_calls():
+    if platform.machine() != "x86_64":
+        pytest.skip("the program is written for x86_64")
+    code = """
+import ctypes, mmap
+memory = mmap.mmap(-1, 4096, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, 7)
+memory.write(b'\\xb8\\x14\\0\\0\\0\\xcd\\x80\\xc3')  # mov eax, 20 (getpid); int 0x80; ret
+ask = ctypes.CFUNCTYPE(ctypes.c_int)(ctypes.addressof(ctypes.c_char.from_buffer(memory)))
+print('ANSWERED', ask())
+"""
+    assert "ANSWERED" not in run(code).stdout
 
 
 def test_no_open_file_of_ours_is_inherited(tmp_path):

@@ -256,3 +256,21 @@ def test_odd_extras_are_no_trackers(extra):
 def test_the_names_of_metrics_are_those_it_scores():
     run = play([look("a")], limits=Limits(max_turns=2))
     assert tuple(values(run)) == M3Scorer.metrics
+
+
+def test_counts_that_happen_to_be_0_or_1_are_no_shares():
+    """Every run has one answer and no error: that is an amount, without Wilson's interval."""
+    one = play([look("a"), Turn(text="c")], mode="none")
+    names = [{"task_id": name, "trajectory_id": name} for name in "abcd"]
+    runs = [one.model_copy(update=name | {"success": True}) for name in names]
+    _, figures = scored(runs)
+    final = figures["actions_final"]
+    assert (final.value, final.low, final.high) == (1.0, 1.0, 1.0)
+    for name in ("actions_final", "errors", "run_length", "actions_final:successful", "helps"):
+        assert figures[name].method != "wilson", name
+    shares = {name for name, figure in figures.items() if not figure.amount}
+    assert shares == {
+        "completion", "truncation", "termination", "scenario_followed",
+        "scenario_followed:successful",
+    }  # fmt: skip
+    assert figures["completion"].method == "wilson"

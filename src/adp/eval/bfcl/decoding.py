@@ -37,6 +37,7 @@ def decode(answer: Any, mode: Mode, language: Language = Language.PYTHON) -> lis
 
     Raises:
         DecodeError: the answer is no list of calls.
+        MissingExtraError: the text is in Java or JavaScript, and tree-sitter is not installed.
     """
     if mode == "fc":
         return _decode_fc(answer)

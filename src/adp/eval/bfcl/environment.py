@@ -15,7 +15,7 @@ from typing import Any
 from pydantic import Field
 
 from adp.eval.bfcl.answers import message_answer
-from adp.eval.bfcl.categories import language_of, select
+from adp.eval.bfcl.categories import Language, language_of, select
 from adp.eval.bfcl.decoding import Mode, sources
 from adp.eval.bfcl.entries import Entry
 from adp.eval.bfcl.judge import judge_entry
@@ -25,6 +25,7 @@ from adp.eval.bfcl.offers import tool_of
 from adp.eval.bfcl.prompting import system_prompt, told_in_prompt
 from adp.eval.bfcl.python_calls import DecodeError
 from adp.eval.bfcl.simulators import Services, clean_numbers
+from adp.eval.bfcl.syntax_tree import check_installed
 from adp.eval.bfcl.tasks import entry_from, task_of
 from adp.eval.bfcl.verdict import Rules
 from adp.eval.environment import CannotForkError, EnvironmentKind, Settings, Start, Verdict
@@ -78,6 +79,8 @@ class Bfcl:
         Raises:
             UsageError: the task is no entry of BFCL.
             BfclMissingError: it has several turns, and bfcl-eval is not installed.
+            MissingExtraError: calls are written in Java or JavaScript, and tree-sitter is not
+                installed.
         """
         entry = entry_from(task)
         if entry is None:
@@ -88,6 +91,8 @@ class Bfcl:
         self._services = services_of(entry, "model", marked=False) if entry.multi_turn else None
         messages: list[Message] = [dict(message) for message in entry.question[0]]
         if self._settings.mode == "prompt":
+            if language_of(entry.category) is not Language.PYTHON:
+                check_installed()  # now, not when the answer is there and cannot be judged
             prompt = system_prompt(self._functions(), language_of(entry.category))
             if messages and messages[0]["role"] == "system":
                 prompt += f"\n\n{messages.pop(0)['content']}"

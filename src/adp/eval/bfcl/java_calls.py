@@ -1,18 +1,21 @@
 """Calls in Java's syntax, read without running any of them.
 
-BFCL reads them with tree-sitter and writes their arguments anew: quotes around a text go, spaces
-go, and so does the body of an anonymous class. A parser for expressions does the same here.
+BFCL writes the arguments of a call anew from the syntax tree: quotes around a text go, spaces go,
+and so does the body of an anonymous class.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from adp.eval.bfcl.java_syntax import Node, Parser
-from adp.eval.bfcl.lexer import Cursor, Token
 from adp.eval.bfcl.python_calls import DecodeError
+from adp.eval.bfcl.syntax_tree import sides, tree_of
 
-_RAW = ("identifier", "class_literal", "method_invocation")
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+_QUOTED = ("string_literal", "character_literal")
+_RAW = ("identifier", "class_literal", "type_identifier", "method_invocation")
 """Kinds whose source is kept as it is, spaces included."""
 
 
@@ -27,27 +30,27 @@ def decode_java(text: str) -> Any:
         without a call.
 
     Raises:
-        DecodeError: the text is no Java, or a parameter is given twice.
+        DecodeError: the text is no Java, is too long or too deep, or a parameter is given twice.
+        MissingExtraError: tree-sitter or its grammar of Java is not installed.
     """
+    call = _first_call(tree_of(text, "java"))
+    if call is None:
+        return {}
     try:
-        source = _Source(text)
-        statements = Parser(Cursor(text, script=False)).program()
-        for statement in statements:
-            call = _first_call(statement)
-            if call is not None:
-                return [source.call(call)]
+        return [_Source(text).call(call)]
     except RecursionError as error:
         raise DecodeError("the text is too deep") from error
-    return {}
 
 
-def _first_call(node: Node | Token) -> Node | None:
-    if isinstance(node, Token):
-        return None
-    if node.kind == "method_invocation":
-        return node
-    inner = [*node.parts, *node.arguments, *([node.value] if node.value else [])]
-    return next((call for one in inner if (call := _first_call(one)) is not None), None)
+def _first_call(root: Node) -> Node | None:
+    """The first call in the order of the text, the outermost where calls are nested."""
+    waiting = [root]
+    while waiting:
+        node = waiting.pop()
+        if node.type == "method_invocation":
+            return node
+        waiting += reversed(node.children)
+    return None
 
 
 class _Source:
@@ -55,34 +58,22 @@ class _Source:
 
     def __init__(self, text: str) -> None:
         self._text = text
-        self._offsets: list[int] | None = None
-        if not text.isascii():
-            try:
-                sizes = [len(letter.encode()) for letter in text]
-            except UnicodeEncodeError as error:
-                raise DecodeError("the text has half characters") from error
-            self._offsets = [0]
-            for size in sizes:
-                self._offsets.append(self._offsets[-1] + size)
 
-    def between(self, start: int, end: int) -> str:
-        if self._offsets is None:
-            return self._text[start:end]
-        return self._text[self._offsets[start] : self._offsets[end]]
+    def raw(self, node: Node) -> str:
+        return self._text[node.start_byte : node.end_byte]
 
     def call(self, node: Node) -> dict[str, Any]:
-        *owner, name = node.parts
-        label = self.between(name.start, name.end)
-        if owner:
-            label = f"{self.between(owner[0].start, owner[0].end)}.{label}"
+        name, owner = node.child_by_field_name("name"), node.child_by_field_name("object")
+        label = self.raw(_there(name))
+        if owner is not None:
+            label = f"{self.raw(owner)}.{label}"
         found: dict[str | None, str] = {}
-        for argument in node.arguments:
+        for argument in _there(node.child_by_field_name("arguments")).children:
             key: str | None = None
-            if argument.kind == "assignment_expression":
-                left, right = argument.parts[0], argument.parts[2]
-                key = self.between(left.start, left.end)
-                value = self.written(right, nested=False)
-            elif argument.kind in ("identifier", "class_literal"):
+            if argument.type == "assignment_expression":
+                left, right = sides(argument)
+                key, value = self.raw(left), self.written(right, nested=False)
+            elif argument.type in ("identifier", "class_literal"):
                 value = self.written(argument, nested=False)
             else:
                 continue
@@ -91,22 +82,33 @@ class _Source:
             found[key] = value
         return {label: found}
 
-    def written(self, node: Node | Token, *, nested: bool) -> str:
-        raw = self.between(node.start, node.end)
-        if isinstance(node, Token) or node.kind in _RAW:
-            return raw
-        if node.kind in ("string_literal", "character_literal"):
-            return raw if nested else raw[1:-1]
-        if node.kind == "array_creation_expression":
-            if node.value is None:
+    def written(self, node: Node, *, nested: bool) -> str:
+        if node.type in _QUOTED:
+            return self.raw(node) if nested else self.raw(node)[1:-1]
+        if node.type in _RAW:
+            return self.raw(node)
+        if node.type == "array_creation_expression":
+            value = node.child_by_field_name("value")
+            if value is None:
                 raise DecodeError("an array has no items")
-            return f"new {self._type(node)}[]{self.written(node.value, nested=True)}"
-        if node.kind == "object_creation_expression":
-            inner = ", ".join(self.written(one, nested=True) for one in node.arguments)
-            return f"new {self._type(node)}({inner})"
-        if not node.parts:
-            return raw
-        return "".join(self.written(part, nested=True) for part in node.parts)
+            return f"new {self._type(node)}[]{self.written(value, nested=True)}"
+        if node.type == "object_creation_expression":
+            arguments = node.child_by_field_name("arguments")
+            inner = [
+                self.written(child, nested=True)
+                for child in (arguments.children if arguments is not None else ())
+                if child.type not in (",", "(", ")")
+            ]
+            return f"new {self._type(node)}({', '.join(inner)})"
+        if not node.children:
+            return self.raw(node)
+        return "".join(self.written(child, nested=True) for child in node.children)
 
     def _type(self, node: Node) -> str:
-        return "".join(self.between(token.start, token.end) for token in node.type)
+        return self.written(_there(node.child_by_field_name("type")), nested=True)
+
+
+def _there(node: Node | None) -> Node:
+    if node is None:
+        raise DecodeError("a part of the call is missing")
+    return node

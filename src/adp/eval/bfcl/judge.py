@@ -41,6 +41,10 @@ def judge_answer(
 
     Returns:
         The verdict, with BFCL's error type.
+
+    Raises:
+        MissingExtraError: the text holds calls in Java or JavaScript, and tree-sitter is not
+            installed.
     """
     if underscored is None:
         underscored = mode == "fc"
@@ -84,6 +88,7 @@ def judge_entry(
 
     Raises:
         BfclMissingError: it has several turns, and bfcl-eval is not installed.
+        MissingExtraError: see `judge_answer`.
     """
     if entry.multi_turn:
         return judge_multi_turn(entry, result, mode=mode, rules=rules)

@@ -7,7 +7,7 @@ expected calls of the turn brought is among what the model's calls brought so fa
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from adp.eval.bfcl.decoding import Mode, sources
@@ -40,12 +40,16 @@ def judge_multi_turn(
     if len(result) != len(entry.turns_of_calls):
         found = f"{len(result)} turns; {len(entry.turns_of_calls)} expected"
         return Verdict(False, "multi_turn:force_terminated", found)
+    strange = next((turn for turn in result if not isinstance(turn, Iterable)), entry)
+    if strange is not entry:
+        found = f"a turn is {strange!r}, which is no list of steps"
+        return Verdict(False, CHECKER_ERROR, found)
     return check_multi_turn(entry, [_decoded(turn, mode) for turn in result], rules=rules)
 
 
-def _decoded(turn: Any, mode: Mode) -> list[list[str]]:
+def _decoded(turn: Iterable[Any], mode: Mode) -> list[list[str]]:
     steps = []
-    for answer in turn if isinstance(turn, list) else ():
+    for answer in turn:
         try:
             calls = sources(answer, mode)
         except DecodeError:

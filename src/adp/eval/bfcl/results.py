@@ -247,6 +247,8 @@ def judge_results(
     Raises:
         InputError: there is no result file.
         BfclMissingError: there are several turns, and bfcl-eval is not installed.
+        MissingExtraError: there are calls in Java's or JavaScript's syntax, and tree-sitter is not
+            installed.
     """
     report = Report()
     answered = list(read_results(folder, report.rejected))

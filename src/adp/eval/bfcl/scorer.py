@@ -106,7 +106,7 @@ class BfclScorer:
             value: float | None = float(verdict.valid)
             reason = None
             if verdict.error_type == CHECKER_ERROR:
-                value, reason = None, "question and answer of the entry do not fit together"
+                value, reason = None, "the official checker raises an exception here"
             found.append(Score(metric, value, reason, evidence))
         if state is not None:
             evidence = {"id": entry.entry_id, "category": entry.category}

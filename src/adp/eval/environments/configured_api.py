@@ -12,19 +12,22 @@ environment are not used.
 
 from __future__ import annotations
 
+import asyncio
 import functools
 import json
 import re
-import time
-from collections.abc import Mapping
+from collections.abc import Coroutine, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 from urllib.parse import quote, urlencode, urlsplit, urlunsplit
 
 from adp.eval.environments.variables import expanded, variables_of
 from adp.eval.tools import LONGEST_REASON, ToolError
 from adp.eval.turns import ErrorType, Result
 from adp_schema.errors import UsageError
+
+_T = TypeVar("_T")
 
 MOST_REDIRECTS = 3
 _PLACE = re.compile(r"\{(\w+)\}")
@@ -97,13 +100,9 @@ class Api:
         headers = {name: expanded(value) for name, value in self.headers.items()}
         # What is not packed cannot grow when it is unpacked.
         headers["Accept-Encoding"] = "identity"
-        deadline = time.monotonic() + self.timeout
         try:
-            with httpx2.Client(
-                timeout=self.timeout, trust_env=False, verify=_certificates()
-            ) as client:
-                status, text = self._asked(client, url, body, headers, deadline)
-        except httpx2.TimeoutException:
+            status, text = _alone(self._asked(url, body, headers))
+        except (httpx2.TimeoutException, TimeoutError):
             raise ToolError("the server took too long", ErrorType.TIMEOUT) from None
         except httpx2.InvalidURL as error:
             raise ToolError(f"this is no address: {error}", ErrorType.INVALID_ARGS) from None
@@ -139,39 +138,47 @@ class Api:
         query = "&".join(filter(None, (parts.query, urlencode(words, doseq=True))))
         return urlunsplit(parts._replace(query=query)), None
 
-    def _asked(
-        self,
-        client: Any,
-        url: str,
-        body: Mapping[str, Any] | None,
-        headers: Mapping[str, str],
-        deadline: float,
+    async def _asked(
+        self, url: str, body: Mapping[str, Any] | None, headers: Mapping[str, str]
     ) -> tuple[int, str]:
+        """Status and text of the answer.
+
+        The time of the client holds for each part that arrives; a server that sends its headers
+        byte by byte would never be late. So the time of all is limited, too.
+        """
+        import httpx2
+
         method: str = self.method
-        for _ in range(MOST_REDIRECTS + 1):
-            sent = {"json": body} if method == "POST" else {}
-            with client.stream(method, url, headers=headers, **sent) as response:
-                where = response.headers.get("location")
-                if response.status_code not in _REDIRECTS or where is None:
-                    return response.status_code, self._read(response, deadline)
-                target = response.url.join(where)
-                if _origin(target) != _origin(response.url):
-                    raise ToolError("the server redirects to another host, which is not followed")
-                if response.status_code not in (307, 308):
-                    method = "GET"
-                url = str(target)
+        async with (
+            asyncio.timeout(self.timeout),
+            httpx2.AsyncClient(
+                timeout=self.timeout, trust_env=False, verify=_certificates()
+            ) as client,
+        ):
+            for _ in range(MOST_REDIRECTS + 1):
+                sent: dict[str, Any] = {"json": body} if method == "POST" else {}
+                async with client.stream(method, url, headers=headers, **sent) as response:
+                    where = response.headers.get("location")
+                    if response.status_code not in _REDIRECTS or where is None:
+                        return response.status_code, await self._read(response)
+                    target = response.url.join(where)
+                    if _origin(target) != _origin(response.url):
+                        raise ToolError(
+                            "the server redirects to another host, which is not followed"
+                        )
+                    if response.status_code not in (307, 308):
+                        method = "GET"
+                    url = str(target)
         raise ToolError("the server redirects again and again")
 
-    def _read(self, response: Any, deadline: float) -> str:
+    async def _read(self, response: Any) -> str:
         data = bytearray()
         if response.headers.get("content-encoding", "identity").lower() != "identity":
             raise ToolError("the server packs its answer, though it was asked not to")
-        for chunk in response.iter_raw():
+        async for chunk in response.aiter_raw():
             data += chunk
             if len(data) > self.longest:
                 raise ToolError(f"the answer has more than {self.longest:,} bytes", ErrorType.LIMIT)
-            if time.monotonic() > deadline:
-                raise ToolError("the server took too long", ErrorType.TIMEOUT)
         try:
             return data.decode(response.charset_encoding or "utf-8", "replace")
         except LookupError:
@@ -185,6 +192,24 @@ class Api:
                 if len(value) >= _SHORTEST_SECRET:
                     text = text.replace(value, f"[{name}]")
         return text
+
+
+def _alone(work: Coroutine[Any, Any, _T]) -> _T:
+    """The result of a coroutine, from a loop that it has for itself."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        pass
+    else:
+        with ThreadPoolExecutor(1) as thread:
+            return thread.submit(lambda: _alone(work)).result()
+    # asyncio.run would wait at its end for a name that the system still looks up.
+    loop = asyncio.new_event_loop()
+    try:
+        return loop.run_until_complete(work)
+    finally:
+        loop.run_until_complete(loop.shutdown_asyncgens())
+        loop.close()
 
 
 @functools.cache

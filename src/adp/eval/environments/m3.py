@@ -36,6 +36,7 @@ KIND = EnvironmentKind(
     settings=M3Settings,
     make=M3Environment,
     tasks=_tasks,
+    stored=tasks_of,
 )
 
 __all__ = ["KIND", "M3Environment", "M3Settings"]

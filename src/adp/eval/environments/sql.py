@@ -20,12 +20,11 @@ from typing import Literal
 
 from pydantic import Field
 
-from adp.eval.environment import EnvironmentKind, Settings, Verdict
+from adp.eval.environment import EnvironmentKind, Settings
 from adp.eval.environments.sql_steps import SqlSteps
 from adp.eval.environments.sql_tables import Tables
 from adp.eval.tool_environment import ToolEnvironment
 from adp.eval.tools import FunctionTool
-from adp_schema.model import Trajectory
 
 _TABLE = {"type": "string", "description": "Name of a table."}
 _SQL = {"type": "string", "description": "One SELECT, in the dialect of DuckDB."}
@@ -86,10 +85,6 @@ class Sql(ToolEnvironment):
             lambda query: tables.rows(query, settings),
         )
         return [*look, run]
-
-    def score(self, trajectory: Trajectory) -> Verdict:
-        """Not scored; the scorer ``answer`` compares with reference answers."""
-        return Verdict()
 
     def fork(self) -> Sql:
         """A copy with the same named results; the tables are shared, since nobody changes them."""

@@ -1,4 +1,4 @@
-"""Tables of files, behind the query gate."""
+"""Tables of files, asked through the query gate in processes of their own."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from typing import TYPE_CHECKING, Any, Protocol
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from adp.eval.tools import ToolError
-from adp.eval.turns import ErrorType
-from adp_schema.errors import InputError, QueryError, QueryTimeoutError, UsageError
-from adp_schema.gate import QueryGate
-from adp_schema.gate_files import ExtraView
+from adp.core.delimiters import delimiter_of
+from adp.eval.environments.sql_workers import Question, SqlWorkers
+from adp_schema.errors import InputError, UsageError
 
 if TYPE_CHECKING:
     import polars as pl
 
+_LOOKED_AT = 1 << 16
+"""Characters of a CSV file that say what stands between its cells."""
 _SQLITE = (".sqlite", ".sqlite3", ".db")
 _READ = (".parquet", ".csv", ".tsv", ".json", ".jsonl", ".ndjson", *_SQLITE)
 
@@ -40,11 +40,11 @@ class Tables:
     """Tables that can be read and not written.
 
     Attributes:
-        gate: the query gate.
-        scratch: Parquet files of tables that came in another form; it lives as long as the gate.
+        workers: processes that answer queries.
+        scratch: Parquet files of tables that came in another form; it lives as long as this.
     """
 
-    gate: QueryGate
+    workers: SqlWorkers
     scratch: Path
     _names: tuple[str, ...] = field(default=())
 
@@ -64,46 +64,17 @@ class Tables:
 
     def columns(self, source: str) -> dict[str, str]:
         """Names and types of the columns of a SELECT."""
-        found = self._run(f"DESCRIBE {source}", 10.0)
-        return dict(zip(found["column_name"], found["column_type"], strict=True))
+        question = Question(f"DESCRIBE {source}", rows=100_000, cell=100_000, seconds=10.0)
+        return {row[0]: row[1] for row in self.workers.ask(question)["rows"]}
 
     def rows(self, query: str, shown: Shown) -> dict[str, Any]:
         """Columns, the first rows of an answer, and whether there are more."""
-        try:
-            reader = self.gate.batches(query, seconds=shown.seconds)
-            rows: list[list[Any]] = []
-            for batch in reader:
-                rows += [list(row.values()) for row in batch.to_pylist()]
-                if len(rows) > shown.rows:
-                    break
-            reader.close()
-        except QueryError as error:
-            raise _told(error) from None
-        kept = [[_cut(value, shown.cell) for value in row] for row in rows[: shown.rows]]
-        found: dict[str, Any] = {"columns": reader.schema.names, "rows": kept}
+        answer = self.workers.ask(Question(query, shown.rows, shown.cell, shown.seconds))
+        rows = answer["rows"]
+        found: dict[str, Any] = {"columns": answer["columns"], "rows": rows[: shown.rows]}
         if len(rows) > shown.rows:
             found["note"] = f"only the first {shown.rows} rows are shown"
         return found
-
-    def _run(self, query: str, seconds: float) -> dict[str, list[Any]]:
-        try:
-            table = self.gate.batches(query, seconds=seconds).read_all()
-        except QueryError as error:
-            raise _told(error) from None
-        found: dict[str, list[Any]] = table.to_pydict()
-        return found
-
-
-def _told(error: QueryError) -> ToolError:
-    late = isinstance(error, QueryTimeoutError)
-    return ToolError(str(error), ErrorType.TIMEOUT if late else ErrorType.EXECUTION)
-
-
-def _cut(value: Any, length: int) -> Any:
-    if value is None or isinstance(value, bool | int | float):
-        return value
-    text = value if isinstance(value, str) else str(value)
-    return text if len(text) <= length else text[:length] + "..."
 
 
 @lru_cache(maxsize=16)
@@ -116,24 +87,26 @@ def _open(path: Path, memory: str) -> Tables:
     except BaseException:
         shutil.rmtree(scratch, ignore_errors=True)
         raise
+    weakref.finalize(tables, tables.workers.close)
     weakref.finalize(tables, shutil.rmtree, scratch, ignore_errors=True)
     return tables
 
 
 def _read(path: Path, memory: str, scratch: Path) -> Tables:
     files = [path] if path.is_file() else sorted(path.iterdir())
-    views: dict[str, ExtraView] = {}
+    views: dict[str, Path] = {}
     for file in files:
         if file.suffix.lower() not in _READ:
             continue
         for name, source in _parquet(file, scratch):
             if name in views:
                 raise UsageError(f"two tables are named '{name}'; rename one of the files")
-            views[name] = ExtraView(name, str(source))
+            views[name] = source
     if not views:
         raise UsageError(f"{path} holds no table; it needs one of {', '.join(_READ)}")
-    gate = QueryGate({}, extra=list(views.values()), memory_limit=memory, threads=1)
-    return Tables(gate, scratch, tuple(views))
+    workers = SqlWorkers([(name, str(file)) for name, file in views.items()], memory)
+    workers.start()
+    return Tables(workers, scratch, tuple(views))
 
 
 def _parquet(file: Path, scratch: Path) -> list[tuple[str, Path]]:
@@ -155,11 +128,16 @@ def _frame(file: Path) -> pl.DataFrame:
 
     kind = file.suffix.lower()
     if kind in (".csv", ".tsv"):
-        separator = "," if kind == ".csv" else "\t"
+        separator = "\t" if kind == ".tsv" else _separator(file)
         return pl.read_csv(file, separator=separator, infer_schema_length=None)
     if kind == ".json":
         return pl.read_json(file)
     return pl.read_ndjson(file)
+
+
+def _separator(file: Path) -> str:
+    with file.open(encoding="utf-8-sig", errors="replace") as opened:
+        return delimiter_of(opened.read(_LOOKED_AT))
 
 
 def _sqlite(file: Path, scratch: Path) -> list[tuple[str, Path]]:

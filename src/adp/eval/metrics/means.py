@@ -7,7 +7,14 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from adp.eval.metrics.collected import Collected, collect, collect_all, task_of
-from adp.eval.metrics.intervals import DEFAULT, Intervals, clustered_error, mean_ends, share_ends
+from adp.eval.metrics.intervals import (
+    DEFAULT,
+    Intervals,
+    clustered_error,
+    mean_ends,
+    ratio_ends,
+    share_ends,
+)
 from adp.eval.scorer import Figure, Scored
 
 
@@ -28,7 +35,10 @@ def mean_figures(
     """
     found = collect_all(rows)
     names = list(found) if metrics is None else metrics
-    return [_mean(name, found.get(name, Collected()), intervals, name in amounts) for name in names]
+    means = [
+        _mean(name, found.get(name, Collected()), intervals, name in amounts) for name in names
+    ]
+    return [replace(mean, amount=mean.name in amounts) for mean in means]
 
 
 def _mean(name: str, found: Collected, intervals: Intervals, amounts: bool) -> Figure:
@@ -46,6 +56,8 @@ def ratio_figure(
     bottom: str,
     name: str,
     intervals: Intervals = DEFAULT,
+    *,
+    amount: bool = False,
 ) -> Figure:
     """Sum of one metric over the sum of another: a number about the whole corpus.
 
@@ -58,14 +70,22 @@ def ratio_figure(
         bottom: metric that it is a part of, such as ``calls``.
         name: name of the figure.
         intervals: how intervals are made.
+        amount: the first is no part of the second, so the ratio is no share.
     """
+    figure = _ratio(rows, top, bottom, name, intervals, amount)
+    return replace(figure, amount=amount)
+
+
+def _ratio(
+    rows: Sequence[Scored], top: str, bottom: str, name: str, intervals: Intervals, amount: bool
+) -> Figure:
     found, tops, bottoms = joined(rows, top, bottom)
     if not found.values:
         return found.undefined(name)
     total = math.fsum(bottoms)
     if total == 0:
         return found.undefined(name, f"{bottom} is 0 in all trajectories")
-    ends = share_ends(tops, bottoms, found.tasks, intervals)
+    ends = (ratio_ends if amount else share_ends)(tops, bottoms, found.tasks, intervals)
     return found.figure(name, math.fsum(tops) / total, ends)
 
 
@@ -122,6 +142,13 @@ def productivity_figure(
         name: name of the figure.
         intervals: how intervals are made; any other method than none is ``cluster``.
     """
+    figure = _productivity(rows, correct, calls, name, intervals)
+    return replace(figure, amount=True)
+
+
+def _productivity(
+    rows: Sequence[Scored], correct: str, calls: str, name: str, intervals: Intervals
+) -> Figure:
     found, rights, counts = joined(rows, correct, calls)
     number = len(found.values)
     if not number:

@@ -56,6 +56,8 @@ def paired_difference(
     second: Sequence[Scored],
     metric: str,
     intervals: Intervals = DEFAULT,
+    *,
+    amounts: bool = False,
 ) -> Difference:
     """Compare two runs over the same tasks.
 
@@ -64,7 +66,9 @@ def paired_difference(
         second: scores of the other run.
         metric: what is compared; more is better.
         intervals: how the interval is made: ``cluster`` (also for auto and wilson), by the standard
-            error of the differences of tasks; ``bootstrap`` over tasks; or none.
+            error of the differences of tasks; ``bootstrap`` over tasks; or none. Where all scores
+            lie between 0 and 1 it stays between -1 and 1.
+        amounts: the scores are amounts, such as seconds, even where all lie between 0 and 1.
     """
     rows = {"first": collect(first, metric), "second": collect(second, metric)}
     means = {name: _by_task(found.values, found.tasks) for name, found in rows.items()}
@@ -78,12 +82,17 @@ def paired_difference(
     only_first, only_second = len(means["first"]) - len(both), len(means["second"]) - len(both)
     if not both:
         reason = "the two runs have no scored task in common"
-        figure = Figure(name=metric, value=None, reason=reason, **counts)
+        figure = Figure(name=metric, value=None, reason=reason, amount=amounts, **counts)
         return Difference(figure, None, None, only_first=only_first, only_second=only_second)
     differences = [means["second"][task] - means["first"][task] for task in both]
     low, high, method = ratio_ends(differences, [1.0] * len(both), both, intervals)
+    scores = [score for found in rows.values() for score in found.values]
+    if low is not None and high is not None and not amounts and all(0 <= x <= 1 for x in scores):
+        low, high = max(-1.0, low), min(1.0, high)
     mean = math.fsum(differences) / len(both)
-    figure = Figure(name=metric, value=mean, low=low, high=high, method=method, **counts)
+    figure = Figure(
+        name=metric, value=mean, low=low, high=high, method=method, amount=amounts, **counts
+    )
     better = sum(one > _CLOSE for one in differences)
     worse = sum(one < -_CLOSE for one in differences)
     return Difference(

@@ -111,5 +111,6 @@ def _figure(
     ends = mean_ends(known, [str(index) for index in range(len(known))], intervals)
     reason = None
     if len(known) < len(chances):
-        reason = f"without {len(chances) - len(known)} tasks that have too few attempts"
+        few = len(chances) - len(known)
+        reason = f"without {few} task{'s that have' if few > 1 else ' that has'} too few attempts"
     return found.figure(name, math.fsum(known) / len(known), ends, reason)

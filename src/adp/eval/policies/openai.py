@@ -9,6 +9,7 @@ is, see `adp.core.endpoint`.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
@@ -16,6 +17,7 @@ from pydantic import Field
 
 from adp.core.endpoint import Endpoint, EndpointOptions, key_from
 from adp.core.endpoint_errors import ContextError, EndpointError, FormatError
+from adp.core.secret_names import secrets_in
 from adp.eval.environment import Settings
 from adp.eval.policies.names import FREE, model_name
 from adp.eval.policies.openai_messages import message_in_text, read_turn, wire_messages
@@ -83,8 +85,11 @@ class EndpointSettings(Settings):
         json_schema_extra=FREE,
     )
 
-    def endpoint(self) -> Endpoint:
+    def endpoint(self, body: Mapping[str, Any] | None = None) -> Endpoint:
         """The client.
+
+        Args:
+            body: members of each request; what is a secret among them is told nowhere.
 
         Raises:
             UsageError: the URL is none, or the environment does not hold what is named.
@@ -94,6 +99,7 @@ class EndpointSettings(Settings):
                 base_url=self.base_url,
                 key=self._key(),
                 headers={name: _header(value) for name, value in self.headers.items()},
+                secrets=tuple(self._secrets(body or {})),
                 timeout=self.timeout,
                 retries=self.retries,
                 total_seconds=self.retry_seconds,
@@ -102,6 +108,10 @@ class EndpointSettings(Settings):
                 concurrency=self.concurrency,
             )
         )
+
+    def _secrets(self, body: Mapping[str, Any]) -> Iterator[str]:
+        yield from (_header(value) for value in self.headers.values() if value.startswith("$"))
+        yield from secrets_in(body)
 
     def _key(self) -> str | None:
         named = "api_key_env" in self.model_fields_set
@@ -161,7 +171,7 @@ class OpenAIPolicy:
     def __init__(self, settings: OpenAISettings) -> None:
         self.name = model_name(settings.model)
         self._settings = settings
-        self._endpoint = settings.endpoint()
+        self._endpoint = settings.endpoint(settings.extra_body)
 
     async def act(self, request: Request) -> Turn:
         """The model's turn.

@@ -24,7 +24,7 @@ INVALID = "invalid_arguments"
 they give arguments to the chat template as objects."""
 
 _LARGEST = (1 << 31) - 1
-"""Counts and ids of tokens beyond it are nonsense."""
+"""Counts, ids of tokens and costs beyond it are nonsense."""
 
 
 def wire_messages(messages: Sequence[Message], *, reasoning: bool = False) -> list[dict[str, Any]]:
@@ -164,7 +164,6 @@ def _usage(given: Any) -> Usage:
     if not isinstance(given, dict):
         return Usage()
     prompt, written = given.get("prompt_tokens_details"), given.get("completion_tokens_details")
-    cost = given.get("cost")
     return Usage(
         tokens_in=_count(given.get("prompt_tokens")),
         tokens_out=_count(given.get("completion_tokens")),
@@ -172,7 +171,7 @@ def _usage(given: Any) -> Usage:
         tokens_reasoning=(
             _count(written.get("reasoning_tokens")) if isinstance(written, dict) else None
         ),
-        cost_usd=float(cost) if isinstance(cost, int | float) and cost == cost else None,
+        cost_usd=_cost(given.get("cost")),
         raw=given,
     )
 
@@ -180,6 +179,11 @@ def _usage(given: Any) -> Usage:
 def _count(value: Any) -> int | None:
     whole = isinstance(value, int) and not isinstance(value, bool)
     return value if whole and 0 <= value <= _LARGEST else None
+
+
+def _cost(value: Any) -> float | None:
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    return float(value) if number and 0 <= value <= _LARGEST else None
 
 
 def _ids(value: Any) -> tuple[int, ...] | None:

@@ -102,6 +102,26 @@ class Actor(Protocol):
         ...
 
 
+@dataclass(frozen=True)
+class AllAlone:
+    """Actors of a policy that acts alone.
+
+    Attributes:
+        policy: the policy.
+    """
+
+    policy: Policy
+
+    @property
+    def name(self) -> str:
+        """Name of the agent."""
+        return self.policy.name
+
+    def __call__(self, about: object) -> Alone:
+        """The actor of an episode."""
+        return Alone(self.policy)
+
+
 @dataclass
 class Alone:
     """A policy that acts alone.

@@ -27,6 +27,7 @@ from adp.eval.policy import Policy, Request
 from adp.eval.rollout.actor import Acted, Alternate, Past, Reflection, View
 from adp.eval.rollout.assist_aside import Aside, aside_of, numbered
 from adp.eval.rollout.assist_expert import Advice, Expert, expert_for, query_of
+from adp.eval.rollout.assist_gold import gold_of
 from adp.eval.rollout.assist_history import AGENT, EXPERT, current, is_final, items
 from adp.eval.rollout.assist_judges import Asked, Judges, Stuck, Thought
 from adp.eval.rollout.assist_labels import STUCK, added, erroneous
@@ -38,8 +39,8 @@ from adp_schema.errors import UsageError
 from adp_schema.model import Task
 
 NO_EXPERT = (
-    "the mode '{mode}' needs an expert: a task with a gold_trajectory or expected_calls, or an "
-    "environment with expert_turn()"
+    "the mode '{mode}' needs an expert, and there is none: the environment has no expert_turn(), "
+    "and the task neither gold_trajectory nor expected_calls"
 )
 
 
@@ -69,6 +70,11 @@ class Assistance:
         """The same, for a rollout of many episodes."""
         return self.actor()
 
+    @property
+    def name(self) -> str:
+        """Name of the agent."""
+        return self.policy.name if self.policy is not None else "expert"
+
     def missing(self, task: Task | None, environment: Environment | Any) -> str | None:
         """Why a task has to be left out; None when it can be done.
 
@@ -78,6 +84,9 @@ class Assistance:
         """
         settings = self.settings
         if settings.mode == "none":
+            return None
+        # Before it is reset, an environment that rewrites reference runs knows none.
+        if settings.expert in ("auto", "gold") and gold_of(task):
             return None
         found = expert_for(task, environment, settings.expert, Asked(self.judges))
         return None if found is not None else NO_EXPERT.format(mode=settings.mode)

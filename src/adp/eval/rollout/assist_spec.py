@@ -14,7 +14,7 @@ from typing import Any
 from pydantic import Field, ValidationError
 
 from adp.eval.policy import POLICIES, Policy
-from adp.eval.rollout.actor import Actor, Alone
+from adp.eval.rollout.actor import Actor, AllAlone
 from adp.eval.rollout.assist import Assistance
 from adp.eval.rollout.assist_judges import Judges, overseer_of, rewriter_of, witness_of
 from adp.eval.rollout.assist_settings import AssistSettings
@@ -83,7 +83,7 @@ def cast_of(policy: Policy, text: str | None = None) -> Cast:
     if text is None:
         if isinstance(own, Assistance):
             return Cast(own, (policy,), assistance=own)
-        return Cast(lambda about: Alone(policy), (policy,))
+        return Cast(AllAlone(policy), (policy,))
     if own is not None:
         raise UsageError(f"the policy '{policy.name}' acts alone; leave out the assistance")
     spec = read_assist(text)

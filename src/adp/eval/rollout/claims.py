@@ -18,6 +18,10 @@ except ImportError:  # Windows: two processes may do an episode twice; the store
     fcntl = None  # type: ignore[assignment]
 
 
+_WORKING = 1 << 62
+"""Number of the byte that all processes share that work on the store."""
+
+
 class Claims:
     """The claims of this process.
 
@@ -34,6 +38,21 @@ class Claims:
             self._handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
         except OSError as error:
             raise cannot_write(root, error) from error
+
+    def join(self) -> bool:
+        """Say that this process works on the store, until it closes; whether no other one does.
+
+        Where that cannot be known, others may be there.
+        """
+        if fcntl is None:
+            return False
+        try:
+            fcntl.lockf(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, _WORKING)
+            alone = True
+        except OSError:
+            alone = False
+        fcntl.lockf(self._handle, fcntl.LOCK_SH, 1, _WORKING)
+        return alone
 
     def take(self, trajectory_id: str) -> bool:
         """Claim an episode; whether no other process is at it."""

@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from itertools import islice
 from pathlib import Path
@@ -18,15 +17,17 @@ from typing import Any
 
 from adp.eval.environment import AsyncEnvironment, Environment
 from adp.eval.policy import Policy
-from adp.eval.rollout.actor import Actor, Alone
+from adp.eval.rollout.actor import Actor, AllAlone
 from adp.eval.rollout.claims import Claims
 from adp.eval.rollout.episode import run_episode
 from adp.eval.rollout.plan import Job, Plan
 from adp.eval.rollout.recorder import ENVIRONMENT, About, Recorder
 from adp.eval.rollout.run_file import begun_with, check_same, settle
 from adp.eval.rollout.settings import CollectSettings
-from adp.eval.rollout.tally import CollectReport, Episode, reason_of
-from adp.eval.rollout.target import Target, episodes_of, is_sealed
+from adp.eval.rollout.streak import Streak
+from adp.eval.rollout.tally import CollectReport, Episode
+from adp.eval.rollout.target import UNSTORABLE, Target, episodes_of, is_sealed
+from adp.eval.rollout.threads import DaemonThreads
 from adp_schema.ending import seal
 from adp_schema.errors import (
     MissingExtraError,
@@ -55,7 +56,7 @@ _MOST_CLAIMED = 256
 
 def alone(policy: Policy) -> Actors:
     """Actors of a policy that acts alone."""
-    return lambda about: Alone(policy)
+    return AllAlone(policy)
 
 
 async def collect(
@@ -85,6 +86,8 @@ async def collect(
         StoreError: the store cannot be written to.
     """
     settings = settings or CollectSettings()
+    if settings.policy is None:
+        settings = settings.model_copy(update={"policy": getattr(actors, "name", None)})
     root = Path(out)
     before = begun_with(root) or {}
     dataset = settings.dataset or before.get("dataset") or root.resolve().name or "rollouts"
@@ -122,14 +125,15 @@ def collect_now(
         watch: told how far it is.
         policies: closed at the end.
     """
-    concurrency = (settings or CollectSettings()).concurrency
 
     async def call() -> CollectReport:
         # Tools that wait run in threads; the default number of these follows the processors.
-        threads = ThreadPoolExecutor(min(concurrency, 512) + 4, thread_name_prefix="adp-tool")
+        threads = DaemonThreads("adp-tool")
         asyncio.get_running_loop().set_default_executor(threads)
         try:
-            return await collect(out, environments, actors, tasks, settings, watch=watch)
+            report = await collect(out, environments, actors, tasks, settings, watch=watch)
+            report.hanging = threads.running
+            return report
         finally:
             for policy in policies:
                 await policy.close()
@@ -154,8 +158,9 @@ def look_up(root: Path, plan: Plan, *, retry_failed: bool) -> CollectReport:
     report = plan.close([])
     if report.left or (retry_failed and report.failed):
         raise OutputExistsError(
-            f"{root} was sealed with {report.left:,} episodes left and {report.failed:,} broken; "
-            "it takes no more, choose another -o"
+            f"{root} was sealed with {report.left:,} episodes left and {report.failed:,} broken, "
+            "and takes no more; choose another -o for all of them, and give --keep-open "
+            "(seal=False) where more attempts may follow"
         )
     report.sealed = True
     return report
@@ -181,8 +186,10 @@ class _Run:
         ahead = min(_MOST_CLAIMED, max(1, settings.concurrency // 4))
         self._ready: asyncio.Queue[Job | None] = asyncio.Queue(ahead)
         self._others: list[Job] = []
-        self._through = self._well = False
-        self._streak: tuple[str, int] = ("", 0)
+        self._through = False
+        most = settings.max_failures, settings.concurrency
+        self._judged, self._kept = Streak(*most), Streak(*most)
+        self._wrong: RolloutError | None = None
 
     async def open(self) -> None:
         """Open the store, and lay out what is left to do."""
@@ -190,11 +197,11 @@ class _Run:
         with ExitStack() as opened:
             self._target = Target(self._root, self._stored)
             opened.callback(self._target.close)
-            empty = await self._target.is_empty()
-            settle(self._root, plan.settings(), empty=empty)
             self._claims = Claims(self._root)
             opened.callback(self._claims.close)
-            self._work = plan.jobs(() if empty else episodes_of(self._root, plan.dataset))
+            empty, alone = self._target.is_empty, self._claims.join
+            await asyncio.to_thread(settle, self._root, plan.settings(), empty=empty, alone=alone)
+            self._work = plan.jobs(() if empty() else episodes_of(self._root, plan.dataset))
             self._through = bool(plan.report.done_before)
             self._opened = opened.pop_all()
 
@@ -290,11 +297,15 @@ class _Run:
 
     async def _worker(self) -> None:
         while (job := await self._ready.get()) is not None:
+            if self._wrong is not None:
+                raise self._wrong
             if self._over():
                 continue
             trajectory = await self._episode(job.about)
             await self._target.put(job, trajectory)
-            self._judge(trajectory)
+            episode = Episode.of(trajectory)
+            self._plan.spent.add(episode)
+            self._judged.add(episode, trajectory.error_message)
 
     async def _episode(self, about: About) -> Trajectory:
         """Run an episode. What is wrong with the call itself is raised, unless others went well."""
@@ -313,35 +324,29 @@ class _Run:
         self._through = True
         return trajectory
 
-    def _judge(self, trajectory: Trajectory) -> None:
-        """Stop the run when one episode after the other breaks for the same reason."""
-        episode = Episode.of(trajectory)
-        self._plan.spent.add(episode)
-        if episode.error_type is None:
-            self._well, self._streak = True, ("", 0)
-            return
-        reason = reason_of(episode)
-        before, count = self._streak
-        self._streak = reason, (count + 1 if reason == before else 1)
-        most = self._settings.max_failures
-        if self._well:  # those that run at once meet a short failure together
-            most = max(most, 2 * self._settings.concurrency)
-        if self._streak[1] >= most:
-            raise RolloutError(
-                f"stopped: {most} episodes in a row broke ({reason}: {trajectory.error_message}); "
-                "mend the cause, and go on with the same call and --retry-failed"
-            )
-
     def _stored(self, job: Job, trajectory: Trajectory, new: bool) -> None:
         """An episode is on the disk."""
         self._claims.free(job.about.trajectory_id)
+        episode = Episode.of(trajectory)
         if new:
-            self._plan.ended(job, Episode.of(trajectory))
+            self._plan.ended(job, episode)
+            if self._wrong is None:
+                self._wrong = self._refused(episode, trajectory)
         else:
             self._plan.done_elsewhere(job)
         if self._watch is not None:
             self._plan.report.seconds = time.monotonic() - self._started
             self._watch(self._plan.report)
+
+    def _refused(self, episode: Episode, trajectory: Trajectory) -> RolloutError | None:
+        """Why to stop the run, when the store refuses one episode after the other."""
+        if episode.stop_reason != UNSTORABLE:
+            episode = episode._replace(error_type=None)
+        try:
+            self._kept.add(episode, trajectory.error_message)
+        except RolloutError as error:
+            return error
+        return None
 
 
 def broken(about: About, error: Exception) -> Trajectory:

@@ -2,8 +2,15 @@
 
 Nothing that goes wrong in an episode is lost or stops others. What breaks is written into the
 trajectory as ``error_type`` (`recorder.INFRASTRUCTURE`: no answer could be had from the model;
-`recorder.ENVIRONMENT`, `recorder.POLICY`: their code raised), with ``success`` null. Only an error
-of the call itself (`UsageError`, `MissingExtraError`) is raised, since every episode would meet it.
+`recorder.ENVIRONMENT`, `recorder.POLICY`: their code raised, or answered what is no answer), with
+``success`` null; the steps until then are kept. Only an error of the call itself (`UsageError` of
+the policy or for an episode without a task, `MissingExtraError`) is raised, since every episode
+would meet it.
+
+When ``max_seconds`` run out, it matters who used them. The agent did when its turns were answered:
+the episode is truncated. While one request to the policy or one call of the environment has taken
+more than half of the time, nothing is known about the agent: the episode broke, with the reason
+`TIMEOUT`.
 """
 
 from __future__ import annotations
@@ -17,19 +24,33 @@ from typing import Any
 from adp.eval.environment import AsyncEnvironment, Environment, as_async
 from adp.eval.policy import AgentLimitError, InfrastructureError, Request
 from adp.eval.rollout.actor import Acted, Actor, Past, View
+from adp.eval.rollout.checks import (
+    WrongAnswerError,
+    checked_outcome,
+    checked_start,
+    checked_turn,
+    checked_verdict,
+)
 from adp.eval.rollout.limits import Limits
+from adp.eval.rollout.mend import mend_columns
 from adp.eval.rollout.recorder import (
     ENVIRONMENT,
     INFRASTRUCTURE,
     POLICY,
     About,
     Recorder,
-    verdict_columns,
 )
+from adp.eval.rollout.rows import verdict_columns
 from adp.eval.turns import Outcome, Tool, Turn
 from adp_schema.errors import MissingExtraError, UsageError
 from adp_schema.ids import digest
 from adp_schema.model import Trajectory
+
+TIMEOUT = "timeout"
+"""The ``stop_reason`` of an episode whose time ran out while it waited for others."""
+
+_CLOSE_SECONDS = 10.0
+"""How long an environment may take to close when one of its calls does not return."""
 
 CUT = ("length", "max_tokens", "max_output_tokens")
 """Words of servers for a turn that ended because the limit of its tokens was reached."""
@@ -92,21 +113,25 @@ class _Episode:
         self._view = View(environment, self._past)
         self._calls = self._tokens = 0
         self._started = time.monotonic()
+        self._waits: tuple[str, float] | None = None
+        """For whom the episode waits, and since when."""
+        self._late: _Broken | None = None
 
     async def run(self) -> Trajectory:
         try:
             return await self._judged(await self._ended())
         finally:
             await _guarded(POLICY, self._actor.close, quiet=True)
-            await _guarded(ENVIRONMENT, self._environment.close, quiet=True)
+            await _guarded(ENVIRONMENT, self._close, quiet=True)
+
+    async def _close(self) -> None:
+        hangs = self._waits is not None
+        await asyncio.wait_for(self._environment.close(), _CLOSE_SECONDS if hangs else None)
 
     async def _ended(self) -> dict[str, Any]:
         """Play to the end; return the columns that say how it ended."""
         try:
-            async with asyncio.timeout(self._limits.max_seconds):
-                ending = await self._play()
-        except TimeoutError:
-            ending = _Ending(truncated=True, reason="max_seconds")
+            ending = await self._timed()
         except AgentLimitError as error:
             ending = _Ending(truncated=True, reason=error.reason)
         except _Broken as broken:
@@ -122,25 +147,68 @@ class _Episode:
             "stop_reason": ending.reason,
         }
 
+    async def _timed(self) -> _Ending:
+        """Play until the time of the episode runs out."""
+        try:
+            async with asyncio.timeout(self._limits.max_seconds):
+                return await self._play()
+        except TimeoutError:
+            if self._waits is not None:
+                self._note_late(*self._waits)
+            if self._late is not None:
+                raise self._late from None
+            return _Ending(truncated=True, reason="max_seconds")
+
+    def _note_late(self, kind: str, began: float) -> None:
+        """Note whom it waited for when the time ran out, if that took more than half of it."""
+        now, limit = time.monotonic(), self._limits.max_seconds
+        if limit is None or now - self._started < limit:
+            return
+        if now - began > limit / 2 or (not self._past and kind == ENVIRONMENT):
+            whom = "the environment" if kind == ENVIRONMENT else "an answer of the policy"
+            said = (
+                f"the {limit:g} s of the episode (max_seconds) ran out while it waited for {whom}"
+            )
+            self._late = _Broken(kind if kind == ENVIRONMENT else INFRASTRUCTURE, said, TIMEOUT)
+
+    async def _asked(self, kind: str, method: Callable[..., Any], *args: Any, **given: Any) -> Any:
+        """Call foreign code whose time counts."""
+        began = time.monotonic()
+        self._waits = (kind, began)
+        try:
+            found = await _guarded(kind, method, *args, **given)
+        except Exception:  # not when it is cut: then the call may still be under way
+            self._waits = None
+            raise
+        self._waits = None
+        self._note_late(kind, began)  # what runs in this thread cannot be cut
+        return found
+
     async def _judged(self, columns: dict[str, Any]) -> Trajectory:
         self._recorder.note(self._actor.summary())
         trajectory = self._recorder.end(**columns)
         if "error_type" in columns:
             return trajectory
+        found: dict[str, Any]
+        dropped: dict[str, str] = {}
         try:
-            verdict = await _guarded(ENVIRONMENT, self._environment.score, trajectory)
+            given = await _guarded(ENVIRONMENT, self._environment.score, trajectory)
+            verdict = _checked(ENVIRONMENT, checked_verdict, given)
+        except UsageError as error:
+            found = {"error_type": ENVIRONMENT, "error_message": f"scoring: {error}"}
         except _Broken as broken:
             found = {"error_type": broken.kind, "error_message": f"scoring: {broken}"}
         else:
-            found = verdict_columns(verdict)
+            found, dropped = _checked(ENVIRONMENT, verdict_columns, verdict)
         for name, value in found.items():
             setattr(trajectory, name, value)
+        mend_columns(trajectory, dropped)
         return trajectory
 
     async def _play(self) -> _Ending:
         about = self._about
         try:
-            start = await _guarded(
+            given = await self._asked(
                 ENVIRONMENT, self._environment.reset, about.task, seed=about.seed
             )
         except UsageError as error:
@@ -148,10 +216,13 @@ class _Episode:
                 raise
             # One task that cannot be done does not stop the others.
             raise _Broken(ENVIRONMENT, str(error), "task") from error
-        self._recorder.begin(start)
+        start = _checked(ENVIRONMENT, checked_start, given)
+        _checked(ENVIRONMENT, self._recorder.begin, start)
         while True:
             used = self._reached()
             if used is not None:
+                if used == "max_seconds" and self._late is not None:
+                    raise self._late
                 return _Ending(truncated=True, reason=used)
             ending = await self._turn()
             if ending is not None:
@@ -168,18 +239,28 @@ class _Episode:
             turn=number,
             seed=turn_seed(self._about.seed, number),
         )
-        given = await _guarded(POLICY, self._actor.act, request, self._view)
+        given = await self._asked(POLICY, self._actor.act, request, self._view)
+        given = replace(given, turn=_checked(POLICY, checked_turn, given.turn))
         acted = replace(given, turn=self._recorder.numbered(given.turn))
-        outcome = await _guarded(ENVIRONMENT, self._environment.step, acted.turn)
+        outcome = await self._step(acted.turn)
         self._count(acted)
         before = self._recorder.steps
-        self._recorder.turn(given.turn, acted, outcome)
+        _checked(ENVIRONMENT, self._recorder.turn, given.turn, acted, outcome)
         self._past.append(Past(acted, outcome))
-        reflection = await _guarded(POLICY, self._actor.reflect, request, self._view)
-        self._recorder.reflect(before, reflection)
+        reflection = await self._asked(POLICY, self._actor.reflect, request, self._view)
+        _checked(POLICY, self._recorder.reflect, before, reflection)
         if outcome.terminated or outcome.truncated:
             return _ending(acted.turn, outcome)
         return None
+
+    async def _step(self, turn: Turn) -> Outcome:
+        try:
+            given = await self._asked(ENVIRONMENT, self._environment.step, turn)
+        except UsageError as error:
+            # The episode is under way, so the call itself was right.
+            raise _Broken(ENVIRONMENT, str(error), "refused") from error
+        found: Outcome = _checked(ENVIRONMENT, checked_outcome, given, turn)
+        return found
 
     def _offered(self) -> list[Tool]:
         try:
@@ -191,7 +272,8 @@ class _Episode:
 
     def _count(self, acted: Acted) -> None:
         self._calls += len(acted.turn.calls)
-        self._tokens += acted.turn.usage.tokens_out or 0
+        written = acted.turn.usage.tokens_out
+        self._tokens += written if isinstance(written, int) and written > 0 else 0
 
     def _reached(self) -> str | None:
         seconds = time.monotonic() - self._started
@@ -218,7 +300,29 @@ async def _guarded(
         raise
     except InfrastructureError as error:
         raise _Broken(INFRASTRUCTURE, str(error), error.kind) from error
-    except Exception as error:
+    except (Exception, SystemExit, asyncio.CancelledError) as error:
+        if isinstance(error, asyncio.CancelledError) and _is_cancelled():
+            raise
         if quiet:
             return None
-        raise _Broken(kind, f"{type(error).__name__}: {error}") from error
+        raise _Broken(kind, _said(error)) from error
+
+
+def _checked(kind: str, function: Callable[..., Any], *args: Any) -> Any:
+    """Take in what foreign code answered; what cannot be taken becomes a broken episode."""
+    try:
+        return function(*args)
+    except WrongAnswerError as error:
+        raise _Broken(kind, str(error)) from error
+    except Exception as error:
+        raise _Broken(kind, _said(error)) from error
+
+
+def _is_cancelled() -> bool:
+    """Whether the episode is being stopped, and not just something inside it."""
+    task = asyncio.current_task()
+    return task is None or task.cancelling() > 0
+
+
+def _said(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}"

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from adp.core.render.arguments import whole_text
 from adp.eval.rollout.recorder import About
 from adp.eval.rollout.settings import CollectSettings
 from adp.eval.rollout.tally import CollectReport, Episode, Tally
@@ -185,6 +186,8 @@ def check_tasks(tasks: Sequence[Task]) -> None:
     for task in tasks:
         if not task.task_id:
             raise UsageError("a task has no task_id; give each task one of its own")
+        if whole_text(task.task_id) != task.task_id:
+            raise UsageError(f"the task_id {task.task_id!r} is no text; give the task another one")
         if task.task_id in seen:
             raise UsageError(f"two tasks have the id '{task.task_id}'; give each one of its own")
         seen.add(task.task_id)

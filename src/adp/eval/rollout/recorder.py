@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
-from adp.core.render.arguments import object_of, whole_text
-from adp.eval.environment import Start, Verdict
+from adp.eval.environment import Start
 from adp.eval.rollout.actor import Acted, Alternate, Reflection
-from adp.eval.tools import plain
+from adp.eval.rollout.mend import mend, mend_step
+from adp.eval.rollout.rows import (
+    calls_of,
+    content_text,
+    json_text,
+    listed,
+    observations_of,
+    source_of,
+    total,
+)
 from adp.eval.turns import Message, Outcome, Result, Tool, Turn
 from adp_schema.ids import numbered
-from adp_schema.model import Observation, Step, Task, ToolCall, Trajectory
+from adp_schema.model import Step, Task, Trajectory
 
 ENVIRONMENT = "environment"
 INFRASTRUCTURE = "infrastructure"
@@ -123,14 +130,14 @@ class Recorder:
             outcome: what the environment answered.
         """
         step = self._agent_step(acted, len(self._steps), given)
-        step.observations = self._observations(outcome, step)
+        step.observations = observations_of(outcome, step, timed=self.about.timed)
         step.reward = outcome.reward
         step.labels = list(outcome.labels) or None
         self._steps.append(step)
         self.messages.append(_assistant(acted.turn))
         self.messages += [_result(result) for result in outcome.results]
         if outcome.answer is not None:
-            self._answer = whole_text(outcome.answer)
+            self._answer = outcome.answer
         self._info.update(outcome.info)
         if outcome.context is not None:
             self._rewrite(outcome.context)
@@ -170,7 +177,9 @@ class Recorder:
         about = self.about
         tools = [dict(tool) for tool in self._tools.values()]
         extra = {"environment": about.environment, "seed": about.seed, **self._info}
-        return Trajectory(
+        for step in self._steps:
+            mend_step(step)
+        trajectory = Trajectory.model_construct(
             trajectory_id=about.trajectory_id,
             source_id=about.source_id,
             source_format="adp_rollout",
@@ -180,7 +189,7 @@ class Recorder:
             attempt=about.attempt,
             agent_name=about.policy,
             agent_model=next((step.model for step in self._steps if step.model), None),
-            tools=_json(tools) if tools else None,
+            tools=json_text(tools) if tools else None,
             tools_origin="recorded" if tools else None,
             policy_tool_availability=self._policies.get("policy_tool_availability"),
             policy_tool_usage=self._policies.get("policy_tool_usage"),
@@ -189,19 +198,17 @@ class Recorder:
             started_at=self._began,
             ended_at=self._now(),
             time_zone_known=True if about.timed else None,
-            total_tokens_in=_total(step.tokens_in for step in self._steps),
-            total_tokens_out=_total(step.tokens_out for step in self._steps),
-            total_tokens_cached=_total(step.tokens_cached for step in self._steps),
-            total_cost_usd=_total(step.cost_usd for step in self._steps),
-            extra=_json(extra),
+            total_tokens_in=total(step.tokens_in for step in self._steps),
+            total_tokens_out=total(step.tokens_out for step in self._steps),
+            total_tokens_cached=total(step.tokens_cached for step in self._steps),
+            total_cost_usd=total(step.cost_usd for step in self._steps),
+            extra=json_text(extra),
             steps=self._steps,
             branches=self._branches,
             task=about.task,
             **columns,
         )
-
-    def _observations(self, outcome: Outcome, step: Step) -> list[Observation]:
-        return _observations(outcome, step, timed=self.about.timed)
+        return mend(trajectory)
 
     def _now(self) -> datetime | None:
         return datetime.now(UTC) if self.about.timed else None
@@ -214,9 +221,9 @@ class Recorder:
             Step(
                 step=len(self._steps),
                 turn=max(self._user_turns, 0),
-                source="agent" if role == "assistant" else role,
+                source=source_of(role),
                 kind="llm_turn" if role == "assistant" else "message",
-                text=whole_text(_text(message.get("content"))),
+                text=content_text(message.get("content")),
                 is_copied_context=True if copied else None,
                 synthetic=True if copied and role == "assistant" else None,
                 timestamp=self._now(),
@@ -246,14 +253,14 @@ class Recorder:
             extra["malformed"] = turn.malformed
         if self._offered != tuple(self._tools):
             extra["tools_offered"] = list(self._offered)
-        return Step(
+        return Step.model_construct(  # what does not fit is dropped when the episode ends
             step=number,
             turn=max(self._user_turns, 0),
             source="agent",
             kind="llm_turn",
             actor=acted.actor,
-            text=whole_text(turn.text) if turn.text or not turn.calls else None,
-            reasoning=whole_text(turn.reasoning) if turn.reasoning is not None else None,
+            text=turn.text if turn.text or not turn.calls else None,
+            reasoning=turn.reasoning,
             model=turn.model,
             response_id=turn.response_id,
             stop_reason=turn.stop_reason,
@@ -263,15 +270,13 @@ class Recorder:
             tokens_cached=usage.tokens_cached,
             tokens_reasoning=usage.tokens_reasoning,
             cost_usd=usage.cost_usd,
-            usage=None if usage.raw is None else _json(usage.raw),
-            prompt_token_ids=_listed(turn.prompt_token_ids),
-            completion_token_ids=_listed(turn.completion_token_ids),
-            logprobs=_listed(turn.logprobs),
-            extra=_json(extra) if extra else None,
-            calls=[
-                _call(number, index, call.name, call.arguments, call.call_id, given)
-                for index, call in enumerate(turn.calls)
-            ],
+            usage=None if usage.raw is None else json_text(usage.raw),
+            prompt_token_ids=listed(turn.prompt_token_ids),
+            completion_token_ids=listed(turn.completion_token_ids),
+            logprobs=listed(turn.logprobs),
+            extra=json_text(extra) if extra else None,
+            calls=calls_of(number, turn, given),
+            observations=[],
         )
 
     def _branch(self, before: int, order: int, alternate: Alternate) -> Trajectory:
@@ -279,7 +284,7 @@ class Recorder:
         suffix = f"alternate-{before}" + (f"-{order}" if order else "")
         step = self._agent_step(Acted(alternate.turn, alternate.actor), before, alternate.turn)
         step.turn = self._steps[before].turn
-        step.observations = self._observations(alternate.outcome, step)
+        step.observations = observations_of(alternate.outcome, step, timed=self.about.timed)
         step.reward = alternate.outcome.reward
         step.labels = list(alternate.outcome.labels) or None
         return Trajectory(
@@ -296,59 +301,6 @@ class Recorder:
             branch_kind="alternate",
             steps=[step],
         )
-
-
-def verdict_columns(verdict: Verdict) -> dict[str, Any]:
-    """A verdict as columns of a trajectory."""
-    return {
-        "success": verdict.success,
-        "reward": verdict.reward,
-        "rewards": _json(dict(verdict.rewards)) if verdict.rewards else None,
-        "judge": None if verdict.judge is None else _json(verdict.judge),
-    }
-
-
-def _call(step: int, index: int, name: str, arguments: str, call_id: str, given: Turn) -> ToolCall:
-    text = whole_text(arguments)
-    valid = object_of(text)[1]
-    native = given.calls[index].call_id
-    return ToolCall(
-        step=step,
-        call=index,
-        call_id=call_id,
-        kind="function",
-        name=whole_text(name),
-        arguments=text if valid else None,
-        arguments_raw=None if valid else text,
-        arguments_kind="json_string" if valid else "invalid",
-        origin="structured",
-        native_id=native if native and native != call_id else None,
-    )
-
-
-def _observations(outcome: Outcome, step: Step, *, timed: bool) -> list[Observation]:
-    index = {call.call_id: number for number, call in enumerate(step.calls)}
-    found = []
-    for order, result in enumerate(outcome.results):
-        number = index.get(result.call_id)
-        found.append(
-            Observation(
-                step=step.step,
-                order=order,
-                call_step=None if number is None else step.step,
-                call=number,
-                call_id=None if number is None else result.call_id,
-                source="environment",
-                name=None if result.name is None else whole_text(result.name),
-                text=whole_text(result.text),
-                is_error=result.error is not None,
-                error_type=None if result.error is None else str(result.error),
-                exit_code=result.exit_code,
-                structured=None if result.structured is None else _json(result.structured),
-                duration_ms=result.duration_ms if timed else None,
-            )
-        )
-    return found
 
 
 def _assistant(turn: Turn) -> Message:
@@ -376,24 +328,3 @@ def _result(result: Result) -> Message:
         "name": result.name or "",
         "content": result.text,
     }
-
-
-def _text(content: Any) -> str:
-    if isinstance(content, str):
-        return content
-    parts = content if isinstance(content, list | tuple) else []
-    return "\n\n".join(str(part.get("text", "")) for part in parts if isinstance(part, Mapping))
-
-
-def _json(value: Any) -> str:
-    return json.dumps(plain(value), ensure_ascii=True, allow_nan=False)
-
-
-def _listed(values: Sequence[Any] | None) -> list[Any] | None:
-    return None if values is None else list(values)
-
-
-def _total(values: Any) -> Any:
-    """The sum of what is known; None when nothing is."""
-    known = [value for value in values if value is not None]
-    return sum(known) if known else None

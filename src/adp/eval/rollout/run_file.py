@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path, PurePath
 from typing import Any
@@ -15,6 +15,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 from pydantic import BaseModel
 
+from adp.core.secret_names import is_secret
 from adp.version import __version__
 from adp_schema.errors import OutputExistsError, StoreError
 from adp_schema.ids import digest, digest_file
@@ -23,11 +24,6 @@ from adp_schema.manifest import write_atomic
 
 RUN_FILE = "collect.json"
 
-_SECRET = re.compile(
-    r"(^|[-_.])(tokens?|secrets?|passwords?|passwd|api_?keys?|authorization|auth|cookies?"
-    r"|credentials?)$",
-    re.IGNORECASE,
-)
 _LEFT_OUT = "(left out)"
 
 _FREE = frozenset(
@@ -58,23 +54,32 @@ def begun_with(root: Path) -> dict[str, Any] | None:
     return found
 
 
-def settle(root: Path, settings: Mapping[str, Any], *, empty: bool) -> None:
+def settle(
+    root: Path,
+    settings: Mapping[str, Any],
+    *,
+    empty: Callable[[], bool],
+    alone: Callable[[], bool],
+) -> None:
     """Note what a run makes its episodes with; or check that it is what the store was begun with.
+
+    A store without any episode, such as one of a call that failed at once, is taken over.
 
     Args:
         root: folder of the growing store.
         settings: what must not change; plain JSON.
         empty: whether the store holds nothing yet.
+        alone: whether no other process works on it.
 
     Raises:
         OutputExistsError: the store was begun with other settings, or by something else.
     """
     with locked(root, "collect"):
-        before = begun_with(root)
-        if before is not None:
+        before, free = begun_with(root), alone() and empty()
+        if before is not None and not free:
             check_same(root, before, settings)
             return
-        if not empty:
+        if before is None and not empty():
             raise OutputExistsError(
                 f"{root} holds trajectories that adp collect did not make; choose another -o"
             )
@@ -118,7 +123,8 @@ def _short(value: Any) -> str:
 def kind_facts(name: str, settings: BaseModel) -> dict[str, Any]:
     """A named environment or policy with its settings, without secrets.
 
-    A setting that is a file is noted by its name and the hash of its bytes. The address of a
+    A setting that is a file, and a file with code of the user's, is noted by its name and the hash
+    of its bytes. The address of a
     server, and a setting whose field has ``json_schema_extra={"resume": "free"}``, are left out:
     they may differ when a run is gone on with.
     """
@@ -128,11 +134,14 @@ def kind_facts(name: str, settings: BaseModel) -> dict[str, Any]:
         if key in _FREE or (isinstance(extra, Mapping) and extra.get("resume") == "free"):
             continue
         values[key] = bare(getattr(settings, key), key)
-    return {"name": name, "settings": values}
+    file = getattr(settings, "made_in", None)
+    return {"name": name, "settings": values, **({"code": _file(file)} if file else {})}
 
 
 def bare(value: Any, key: str = "") -> Any:
     """A value as JSON, without secrets and absolute paths."""
+    if is_secret(key, value):
+        return _LEFT_OUT
     if isinstance(value, BaseModel):
         value = {name: getattr(value, name) for name in type(value).model_fields}
     if isinstance(value, Mapping):
@@ -144,7 +153,7 @@ def bare(value: Any, key: str = "") -> Any:
     if isinstance(value, Path):
         return _file(value)
     text = str(value)
-    if _SECRET.search(key) or type(value).__name__.startswith("Secret"):
+    if type(value).__name__.startswith("Secret"):
         return _LEFT_OUT
     return _place(text)
 

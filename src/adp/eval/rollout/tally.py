@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from adp.eval.metrics import is_success
+from adp_schema.errors import RolloutError
 from adp_schema.model import Trajectory
 
 COLUMNS = (
     "trajectory_id",
     "error_type",
+    "error_message",
     "success",
+    "reward",
     "terminated",
     "truncated",
     "stop_reason",
@@ -27,7 +32,9 @@ class Episode(NamedTuple):
 
     trajectory_id: str
     error_type: str | None
+    error_message: str | None
     success: bool | None
+    reward: float | None
     terminated: bool | None
     truncated: bool | None
     stop_reason: str | None
@@ -41,6 +48,10 @@ class Episode(NamedTuple):
         return cls(*(getattr(trajectory, name) for name in COLUMNS))
 
 
+_LONGEST_MESSAGE = 200
+_MESSAGES = 100
+
+
 @dataclass
 class Tally:
     """Counts of episodes.
@@ -50,6 +61,7 @@ class Tally:
         broken: those that something else than the agent ended.
         succeeded: those that solved the task.
         scored: those of which it is known whether they did.
+        by_reward: those of these of which only a reward is known; 1 is success.
         terminated: those that came to an end of their own.
         truncated: those that a budget cut.
         tokens_in: tokens of prompts, where they are known.
@@ -57,12 +69,15 @@ class Tally:
         cost_usd: cost in US dollars, where it is known.
         reasons: why the whole ones ended -> how many.
         errors: what broke the others -> how many.
+        messages: what broke them -> what was said, shortened -> how many.
+        priced: those of which the cost is known.
     """
 
     episodes: int = 0
     broken: int = 0
     succeeded: int = 0
     scored: int = 0
+    by_reward: int = 0
     terminated: int = 0
     truncated: int = 0
     tokens_in: int = 0
@@ -70,22 +85,46 @@ class Tally:
     cost_usd: float = 0.0
     reasons: Counter[str] = field(default_factory=Counter)
     errors: Counter[str] = field(default_factory=Counter)
+    messages: dict[str, Counter[str]] = field(default_factory=dict)
+    priced: int = 0
 
     def add(self, episode: Episode) -> None:
         """Count an episode."""
         self.episodes += 1
         self.tokens_in += episode.total_tokens_in or 0
         self.tokens_out += episode.total_tokens_out or 0
-        self.cost_usd += episode.total_cost_usd or 0.0
+        cost = episode.total_cost_usd
+        self.priced += cost is not None
+        self.cost_usd += cost if cost is not None and math.isfinite(cost) else 0.0
         if episode.error_type is not None:
             self.broken += 1
-            self.errors[reason_of(episode)] += 1
+            self._broke(reason_of(episode), episode.error_message)
             return
-        self.scored += episode.success is not None
-        self.succeeded += episode.success is True
+        success = episode.success
+        if success is None and episode.reward is not None and not math.isnan(episode.reward):
+            success = is_success(episode.reward)
+            self.by_reward += 1
+        self.scored += success is not None
+        self.succeeded += success is True
         self.terminated += episode.terminated is True
         self.truncated += episode.truncated is True
         self.reasons[episode.stop_reason or "unknown"] += 1
+
+    def _broke(self, reason: str, message: str | None) -> None:
+        self.errors[reason] += 1
+        text = " ".join((message or "").split())
+        said = self.messages.setdefault(reason, Counter())
+        if text and (text[:_LONGEST_MESSAGE] in said or len(said) < _MESSAGES):
+            said[text[:_LONGEST_MESSAGE]] += 1
+
+    def commonest(self) -> dict[str, str]:
+        """What broke episodes -> what was said most often; of several the first by letters."""
+        found = {}
+        for reason, _ in self.errors.most_common():
+            ordered = sorted(self.messages.get(reason, Counter()).items())
+            if ordered:
+                found[reason] = max(ordered, key=lambda pair: pair[1])[0]
+        return found
 
     def plain(self) -> dict[str, Any]:
         """As JSON."""
@@ -102,6 +141,7 @@ class Tally:
             "truncated": self.truncated,
             "stop_reasons": dict(self.reasons.most_common()),
             "errors": dict(self.errors.most_common()),
+            "error_messages": self.commonest(),
             "tokens_in": self.tokens_in,
             "tokens_out": self.tokens_out,
             "cost_usd": round(self.cost_usd, 6),
@@ -130,6 +170,7 @@ class CollectReport:
         seconds: wall time of the call.
         stopped: the budget of the run that was used up; None.
         sealed: whether the store was ended.
+        hanging: calls of tools that have not returned; their threads end with the process.
     """
 
     asked: int = 0
@@ -143,6 +184,24 @@ class CollectReport:
     seconds: float = 0.0
     stopped: str | None = None
     sealed: bool = False
+    hanging: int = 0
+
+    def check(self) -> None:
+        """Check that not everything broke.
+
+        Raises:
+            RolloutError: episodes broke, and not one is whole.
+        """
+        done = self.done_before + self.done_now + self.done_elsewhere
+        if not self.failed or done:
+            return
+        said = self.whole.commonest()
+        reason = next(iter(self.whole.errors), "no reason is known")
+        why = f"{reason}: {said[reason]}" if reason in said else reason
+        raise RolloutError(
+            f"not one episode is whole, {self.failed:,} broke ({why}); mend the cause, and go on "
+            "with the same call and --retry-failed"
+        )
 
     def plain(self) -> dict[str, Any]:
         """As JSON."""
@@ -156,6 +215,7 @@ class CollectReport:
             "left": self.left,
             "stopped": self.stopped,
             "sealed": self.sealed,
+            "hanging": self.hanging,
             "seconds": round(self.seconds, 3),
             "episodes_per_second": round(self.now.episodes / seconds, 3),
             "tokens_per_second": round(self.now.tokens_out / seconds, 3),

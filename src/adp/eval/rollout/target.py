@@ -9,13 +9,18 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+from adp.core.render.arguments import whole_text
 from adp.eval.rollout.recorder import ENVIRONMENT
 from adp.eval.rollout.tally import COLUMNS, Episode
 from adp_schema.errors import IdTakenError, SchemaError, SealedError
 from adp_schema.growing import GrowingStore
+from adp_schema.journal import encode
 from adp_schema.manifest import MANIFEST
-from adp_schema.model import Trajectory
+from adp_schema.model import Step, Trajectory
 from adp_schema.store import Store
+
+UNSTORABLE = "unstorable"
+"""The ``stop_reason`` of an episode that the store refuses."""
 
 _TOGETHER = 256
 """Trajectories of one append."""
@@ -48,9 +53,9 @@ class Target:
         """Hand a trajectory over; it waits while too many are on their way to the disk."""
         await self._queue.put((tag, trajectory))
 
-    async def is_empty(self) -> bool:
-        """Whether the store holds nothing yet."""
-        return not await self._call(self._store.ids)
+    def is_empty(self) -> bool:
+        """Whether the store holds nothing yet. It waits for the disk."""
+        return not self._thread.submit(self._store.ids).result()
 
     async def holds(self, trajectory_ids: Iterable[str]) -> set[str]:
         """Which of some ids the store holds now, whoever wrote them."""
@@ -118,8 +123,8 @@ class Target:
 
 
 def unstorable(trajectory: Trajectory, error: SchemaError) -> Trajectory:
-    """What is kept of an episode that the store refuses: its ids, and why."""
-    return Trajectory(
+    """What is kept of an episode that the store refuses: its ids, why, and the steps that fit."""
+    found = Trajectory(
         trajectory_id=trajectory.trajectory_id,
         source_id=trajectory.source_id,
         source_format=trajectory.source_format,
@@ -129,9 +134,19 @@ def unstorable(trajectory: Trajectory, error: SchemaError) -> Trajectory:
         agent_name=trajectory.agent_name,
         terminated=False,
         error_type=ENVIRONMENT,
-        error_message=f"the store cannot hold this episode: {error}",
-        stop_reason="unstorable",
+        error_message=whole_text(f"the store cannot hold this episode: {error}"),
+        stop_reason=UNSTORABLE,
     )
+    steps = [step for step in trajectory.steps if _fits(found, [step])]
+    return found.model_copy(update={"steps": steps}) if _fits(found, steps) else found
+
+
+def _fits(trajectory: Trajectory, steps: list[Step]) -> bool:
+    try:
+        encode(trajectory.model_copy(update={"steps": steps}))
+    except (SchemaError, UnicodeError):
+        return False
+    return True
 
 
 def episodes_of(root: Path, dataset: str) -> Iterator[Episode]:

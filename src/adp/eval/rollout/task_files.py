@@ -1,4 +1,4 @@
-"""Tasks out of files: JSON lines, JSON and CSV; what is no task is refused with a reason.
+"""Tasks out of files: JSON lines, JSON, CSV and TSV; what is no task is refused with a reason.
 
 A record has the columns of a `Task`, or other names for them: ``question``, ``prompt``, ``input``,
 ... for the instruction, ``answer``, ``gold``, ... for the answers. Whatever else it says is kept in
@@ -10,18 +10,20 @@ from __future__ import annotations
 import csv
 import io
 import json
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from adp.core.delimiters import delimiter_of
 from adp.core.render.arguments import whole_text
 from adp_schema.arrow import json_columns
 from adp_schema.errors import InputError
 from adp_schema.ids import digest
 from adp_schema.model import Task
 
-ENDINGS = (".jsonl", ".ndjson", ".json", ".csv")
+ENDINGS = (".jsonl", ".ndjson", ".json", ".csv", ".tsv")
 
 INSTRUCTION = ("instruction", "question", "problem", "query", "prompt", "goal", "input", "task")
 """Names of the instruction; the first one that a record has is taken."""
@@ -31,6 +33,7 @@ IDS = ("task_id", "id", "sample_id", "question_id", "qid")
 """Names of the id; without one it is a hash of the record."""
 _LISTS = ("tasks", "data", "test_cases", "questions", "examples", "rows")
 
+_MOST_NAMED = 8
 MOST_REFUSED = 1_000
 """Refused records of which the reason is kept."""
 
@@ -44,12 +47,14 @@ class TaskSet:
         records: records that were read.
         refused: records that are no task.
         reasons: ``file#record: reason``, the first `MOST_REFUSED`.
+        notes: what else to say about them.
     """
 
     tasks: list[Task] = field(default_factory=list)
     records: int = 0
     refused: int = 0
     reasons: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
 
     def refuse(self, reason: str) -> None:
         """Count a record that is no task."""
@@ -86,6 +91,7 @@ def read_task_file(path: Path, split: str | None = None) -> TaskSet:
     """
     found = TaskSet()
     seen: dict[str, int] = {}
+    others: Counter[str] = Counter()
     for number, record in _records(path):
         found.records += 1
         place = f"{path.name}#{number}"
@@ -102,13 +108,28 @@ def read_task_file(path: Path, split: str | None = None) -> TaskSet:
             continue
         first = seen.setdefault(task.task_id or "", number)
         if first != number:
-            found.refuse(f"{place}: record {first} has the id '{task.task_id}' already")
+            same = not _first(dict(record), IDS)
+            told = f"it is the same as record {first}; give each an id to run both"
+            taken = f"record {first} has the id '{task.task_id}' already"
+            found.refuse(f"{place}: {told if same else taken}")
             continue
+        others.update(_kept_apart(record) if task.answers is None else ())
         found.tasks.append(task)
     if not found.tasks:
         why = f": {found.reasons[0]}" if found.reasons else ""
         raise InputError(f"{path} holds no task{why}")
+    if others:
+        names = ", ".join(f"'{name}'" for name, _ in others.most_common(_MOST_NAMED))
+        found.notes.append(
+            f"tasks without answers have columns of other names, kept in extra: {names}"
+        )
     return found
+
+
+def _kept_apart(record: Mapping[str, Any]) -> Iterator[str]:
+    """Names in a record that are no column of a task, and no other name of one."""
+    known = {*INSTRUCTION, *ANSWERS, *IDS, *Task.model_fields, "expected_tool", "expected_params"}
+    return (str(name) for name in record if name not in known)
 
 
 def task_of(record: Any) -> Task:
@@ -228,7 +249,7 @@ def _records(path: Path) -> Iterator[tuple[int, Any]]:
         raise InputError(f"{path} cannot be read: {error.strerror}") from error
     data = data.removeprefix(b"\xef\xbb\xbf")
     ending = path.suffix.lower()
-    if ending == ".csv":
+    if ending in (".csv", ".tsv"):
         return _of_csv(path, data)
     if ending == ".json":
         try:
@@ -266,7 +287,8 @@ def _of_csv(path: Path, data: bytes) -> Iterator[tuple[int, Any]]:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
         raise InputError(f"{path} is not UTF-8: {error.reason} at byte {error.start}") from error
-    reader = csv.DictReader(io.StringIO(text, newline=""))
+    delimiter = "\t" if path.suffix.lower() == ".tsv" else delimiter_of(text)
+    reader = csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter)
     try:
         for row in reader:
             if None in row or None in row.values():

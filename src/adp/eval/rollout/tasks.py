@@ -12,6 +12,9 @@ from adp_schema.errors import InputError, UsageError
 from adp_schema.ids import digest
 from adp_schema.model import Task
 
+DEFAULT = "test:100"
+"""Tasks that are taken when none are named."""
+
 _GENERATED = re.compile(r"(?P<split>[A-Za-z_][\w.-]*)(:(?P<count>\d+))?(:(?P<seed>\d+))?")
 
 
@@ -34,7 +37,7 @@ def read_tasks(
     """
     path = Path(text)
     if path.is_dir():
-        return _of_store(text, split)
+        return _of_store(text, kind, split)
     if path.is_file() or text.lower().endswith(ENDINGS):
         if path.suffix.lower() not in ENDINGS:
             raise UsageError(f"{text} is no file of tasks; name it {', '.join(ENDINGS)}")
@@ -46,6 +49,20 @@ def read_tasks(
             "split:count[:seed]"
         )
     return _generated(found, kind, settings)
+
+
+def own_tasks(kind: EnvironmentKind) -> str:
+    """What is taken when no tasks are named: some that the environment makes.
+
+    Raises:
+        UsageError: it makes none.
+    """
+    if kind.tasks is None:
+        raise UsageError(
+            f"the environment '{kind.name}' makes no tasks of its own; give --tasks a file of "
+            "tasks or a store"
+        )
+    return DEFAULT
 
 
 def _generated(found: re.Match[str], kind: EnvironmentKind, settings: Any) -> TaskSet:
@@ -64,12 +81,15 @@ def _generated(found: re.Match[str], kind: EnvironmentKind, settings: Any) -> Ta
     return TaskSet(tasks, len(tasks))
 
 
-def _of_store(place: str, split: str | None) -> TaskSet:
+def _of_store(place: str, kind: EnvironmentKind, split: str | None) -> TaskSet:
     from adp_schema.reader import to_models
     from adp_schema.store import Store
 
     store = Store.open(place)
-    rows = to_models(store.scan("tasks").collect().to_arrow(), Task)
+    if kind.stored is not None:
+        rows = list(kind.stored(place))
+    else:
+        rows = to_models(store.scan("tasks").collect().to_arrow(), Task)
     found = TaskSet()
     seen: dict[str, Task] = {}
     for task in rows:

@@ -12,7 +12,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Literal
@@ -20,8 +20,8 @@ from typing import IO, Literal
 from pydantic import Field
 
 from adp.eval.environment import Settings
-from adp.eval.sandbox import driver
-from adp.eval.sandbox.command import bubblewrap, confined, python
+from adp.eval.sandbox import driver, seccomp
+from adp.eval.sandbox.command import bubblewrap, confined, python, system_calls
 from adp.eval.sandbox.watch import memory_of
 
 Stopped = Literal["time", "memory", "output"]
@@ -93,14 +93,18 @@ def run_python(code: str, limits: SandboxLimits, *, unsafe: bool = False) -> Com
     source = Path(driver.__file__).read_text(encoding="utf-8")
     inner = ["-I", "-S", "-c", source]
     started = time.monotonic()
-    with tempfile.TemporaryDirectory(prefix="adp-python-") as scratch:
+    with ExitStack() as held:
         environment: dict[str, str] | None
+        passed: tuple[int, ...] = ()
         if unsafe:
-            command, environment, folder = [sys.executable, "-I", "-c", source], None, scratch
+            folder = held.enter_context(tempfile.TemporaryDirectory(prefix="adp-python-"))
+            command, environment = [sys.executable, "-I", "-c", source], None
         else:
-            confinement = confined(limits.tmp_mb << 20)
+            bwrap = bubblewrap()
+            passed = (held.enter_context(system_calls()),)
+            confinement = confined(limits.tmp_mb << 20, *passed)
             # Its own environment is empty too: programs inside can read that of process 1.
-            command, environment, folder = [bubblewrap(), *confinement, python(), *inner], {}, "/"
+            command, environment, folder = [bwrap, *confinement, python(), *inner], {}, "/"
         process = subprocess.Popen(
             command,
             stdin=subprocess.PIPE,
@@ -108,6 +112,7 @@ def run_python(code: str, limits: SandboxLimits, *, unsafe: bool = False) -> Com
             stderr=subprocess.PIPE,
             env=environment,
             cwd=folder,
+            pass_fds=passed,
             start_new_session=True,
         )
         capture = _Capture(limits.output_bytes)
@@ -172,6 +177,7 @@ def _feed(stdin: IO[bytes] | None, code: str, limits: SandboxLimits, *, unsafe: 
     settings = {
         "code": code,
         "uid": None if unsafe else _UIDS[0] + secrets.randbelow(_UIDS[1] - _UIDS[0]),
+        "keyctl": None if unsafe else seccomp.number("keyctl", seccomp.machine()),
         "memory_bytes": limits.memory_mb << 20,
         "file_bytes": limits.tmp_mb << 20,
         "cpu_seconds": int(limits.seconds) + 1,

@@ -3,22 +3,34 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 
 _PROC = Path("/proc")
-_PAGE = os.sysconf("SC_PAGE_SIZE")
+_COUNTED = (b"VmRSS:", b"VmSwap:", b"VmPTE:")
+_IN_MEMORY = ("tmp", "dev/shm")
+_FILE = 1024
+"""Bytes that the kernel keeps of a file in memory, however empty it is."""
 
 
 def memory_of(root: int) -> int:
-    """Bytes in memory of a process and all below it; 0 when it is gone.
+    """Bytes that a process and all below it hold; 0 when it is gone.
 
     A limit on addresses holds for each process alone, so several could use several times as much.
+    What was swapped out counts, and so do the names of files that lie in memory: the size of such
+    a place limits what the files hold, not how many there are.
 
     Args:
         root: process id of the topmost one.
     """
-    parents: dict[int, int] = {}
-    pages: dict[int, int] = {}
+    inside = _tree(root)
+    return sum(map(_held, inside)) + _FILE * _files(inside)
+
+
+def _tree(root: int) -> list[int]:
+    """A process and all below it."""
+    children: dict[int, list[int]] = {}
     for entry in _PROC.iterdir():
         if entry.name.isdigit():
             try:
@@ -26,14 +38,36 @@ def memory_of(root: int) -> int:
                 fields = (entry / "stat").read_bytes().rpartition(b")")[2].split()
             except OSError:
                 continue
-            parents[int(entry.name)] = int(fields[1])
-            pages[int(entry.name)] = int(fields[21])
-    children: dict[int, list[int]] = {}
-    for process, parent in parents.items():
-        children.setdefault(parent, []).append(process)
-    found, waiting = 0, [root]
+            children.setdefault(int(fields[1]), []).append(int(entry.name))
+    found, waiting = [], [root]
     while waiting:
         process = waiting.pop()
-        found += pages.get(process, 0) * _PAGE
+        found.append(process)
         waiting += children.get(process, [])
     return found
+
+
+def _held(process: int) -> int:
+    """Bytes of a process; 0 when it is gone."""
+    try:
+        lines = (_PROC / str(process) / "status").read_bytes().splitlines()
+    except OSError:
+        return 0
+    return sum(int(line.split()[1]) << 10 for line in lines if line.startswith(_COUNTED))
+
+
+def _files(inside: Iterable[int]) -> int:
+    """Files in memory that are the sandbox's own, by the first process that shows them."""
+    for process in inside:
+        found, own = 0, False
+        for name in _IN_MEMORY:
+            # The process may be gone, or not yet inside; then another one shows them, or the next
+            # look.
+            with suppress(OSError):
+                place = _PROC / str(process) / "root" / name
+                if place.stat().st_dev != Path("/", name).stat().st_dev:
+                    state = os.statvfs(place)
+                    found, own = found + state.f_files - state.f_ffree, True
+        if own:
+            return found
+    return 0

@@ -72,7 +72,7 @@ class EfficiencyScorer(PerTrajectory):
         """Means, and what each success cost."""
         found = list(super().figures(rows))
         for name, used in _PER_SUCCESS.items():
-            found.append(ratio_figure(rows, used, "correctness", name, self.intervals))
+            found.append(ratio_figure(rows, used, "correctness", name, self.intervals, amount=True))
         return found
 
 

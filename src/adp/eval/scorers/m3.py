@@ -75,6 +75,7 @@ class M3Scorer(PerTrajectory):
         *("run_length", *ENDS, "errors", *ACTIONS),
         *("scenario_followed", *HELP, *RECOVERY),
     )
+    amounts = frozenset({"run_length", "errors", *ACTIONS, *HELP, *RECOVERY})
 
     def __init__(self, settings: M3ScorerSettings | None = None) -> None:
         self.settings = settings or M3ScorerSettings()
@@ -113,21 +114,32 @@ class M3Scorer(PerTrajectory):
             if row.score.metric == "completion" and row.score.value == 1
         }
         good = [row for row in rows if row.trajectory_id in solved]
-        found = mean_figures(rows, self.metrics, self.intervals)
+        found = list(super().figures(rows))
         for name in ACTIONS:
             found.append(_deviation(rows, name, _value))
-            found.append(_renamed(mean_figures(good, [name], self.intervals)[0], "successful"))
+            (mean,) = mean_figures(good, [name], self.intervals, self.amounts)
+            found.append(_renamed(mean, "successful"))
             found.append(_renamed(_deviation(good, name, _value), "successful"))
         (followed_by_good,) = mean_figures(good, ["scenario_followed"], self.intervals)
         found.append(_renamed(followed_by_good, "successful"))
         found.append(
             ratio_figure(
-                rows, "unaided_steps", "unaided_stretches", "unaided_stretch", self.intervals
+                rows,
+                "unaided_steps",
+                "unaided_stretches",
+                "unaided_stretch",
+                self.intervals,
+                amount=True,
             )
         )
         for some, ending in ((rows, None), (good, "successful")):
             mean = ratio_figure(
-                some, "recovery_steps", "recoveries", "steps_to_recover", self.intervals
+                some,
+                "recovery_steps",
+                "recoveries",
+                "steps_to_recover",
+                self.intervals,
+                amount=True,
             )
             spread = _deviation(some, "recoveries", _lengths, "steps_to_recover")
             found += [_renamed(mean, ending), _renamed(spread, ending)]
@@ -204,12 +216,11 @@ def _deviation(
     tasks = len({row.task_id or row.trajectory_id for row in mine})
     title = f"{name or metric}:std"
     if not found:
-        return Figure(
-            title, None, count=len(mine), tasks=tasks, reason="there is nothing to add up"
-        )
+        reason = "there is nothing to add up"
+        return Figure(title, None, count=len(mine), tasks=tasks, reason=reason, amount=True)
     mean = math.fsum(found) / len(found)
     square = math.fsum((value - mean) ** 2 for value in found) / len(found)
-    return Figure(title, math.sqrt(square), count=len(mine), tasks=tasks)
+    return Figure(title, math.sqrt(square), count=len(mine), tasks=tasks, amount=True)
 
 
 def _renamed(figure: Figure, ending: str | None) -> Figure:
@@ -227,7 +238,7 @@ def _profile(rows: Sequence[Scored]) -> list[Figure]:
             told = row.score.evidence.get(sort)
             counts.update(told if isinstance(told, dict) else {})
         found += [
-            Figure(f"errors:{sort}:{name}", float(count), count=len(mine), tasks=tasks)
+            Figure(f"errors:{sort}:{name}", float(count), count=len(mine), tasks=tasks, amount=True)
             for name, count in sorted(counts.items())
         ]
     return found

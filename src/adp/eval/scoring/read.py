@@ -57,6 +57,11 @@ class ScoreSet:
             reason = f"adding up raised {type(error).__name__}: {error}"
             return [Figure(self.scorer, None, unscored=len(self.rows), reason=reason)]
 
+    def amounts(self) -> frozenset[str]:
+        """Its metrics that are amounts, such as calls, as far as the scorer says so."""
+        scorer = rebuild(self.scorer, self.settings)
+        return frozenset(getattr(scorer, "amounts", ()))
+
     def unscored(self) -> dict[str, int]:
         """Why scores are missing: reason -> how often, the most frequent first."""
         counts = Counter(

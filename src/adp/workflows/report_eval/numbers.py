@@ -281,7 +281,8 @@ def _compare(first: _Given, second: _Given) -> Iterator[Comparison]:
                 [_of(one.rows, metric), _of(other.rows, metric)]
             ) == _values([each.episodes.scored(metric) for each in (first, second)])
             if metric in theirs and not told_already:
-                difference = paired_difference(one.rows, other.rows, metric)
+                amounts = metric in one.amounts()
+                difference = paired_difference(one.rows, other.rows, metric, amounts=amounts)
                 scorer = label(one.scorer, one.settings)
                 yield Comparison(metric, scorer, first.name, second.name, difference)
 

@@ -88,7 +88,7 @@ def _success(runs: Sequence[Run]) -> Plot | None:
 
 
 def _score_dots(runs: Sequence[Run]) -> list[_Dot]:
-    """Figures between 0 and 1; others have scales of their own."""
+    """Shares; other figures have scales of their own."""
     often = Counter(
         name
         for _, name in {
@@ -111,7 +111,7 @@ def _score_dots(runs: Sequence[Run]) -> list[_Dot]:
 
 def _unit(figure: Figure) -> bool:
     ends = (figure.value, figure.low, figure.high)
-    return all(0 <= one <= 1 for one in ends if one is not None)
+    return not figure.amount and all(0 <= one <= 1 for one in ends if one is not None)
 
 
 def _dots(title: str, dots: Sequence[_Dot], names: Sequence[str]) -> Plot | None:
@@ -176,13 +176,14 @@ def _legend(axes: Axes, names: Sequence[tuple[str, int]], **styles: str) -> None
 
 
 def _differences(found: Evaluation) -> Plot | None:
-    """Differences to the baseline around 0, of figures between 0 and 1."""
+    """Differences of shares to the baseline, around 0."""
     numbers = {run.name: place for place, run in enumerate(found.runs)}
     often = Counter(name for _, name in {(one.scorer, one.metric) for one in found.comparisons})
     dots = []
     for one in found.comparisons:
         figure = one.difference.figure
-        if figure.value is None or any(abs(end or 0) > 1 for end in (figure.low, figure.high)):
+        wide = any(abs(end or 0) > 1 for end in (figure.value, figure.low, figure.high))
+        if figure.value is None or figure.amount or wide:
             continue
         alone = one.scorer is None or often[one.metric] == 1
         line = one.metric if alone else f"{one.scorer}: {one.metric}"

@@ -73,6 +73,8 @@ def _attempts_remark(runs: Sequence[Run]) -> str:
     if not spans:
         return ""
     few, most = min(low for low, _ in spans), max(high for _, high in spans)
+    if few == most == 1:
+        return "1 attempt each"
     return f"{few} attempts each" if few == most else f"{few} to {most} attempts each"
 
 

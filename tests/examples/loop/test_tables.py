@@ -1,0 +1,58 @@
+"""The tables of the loop, and its intervals, against scipy's."""
+
+from __future__ import annotations
+
+import pytest
+
+from examples.loop.full import ARMS, T_95, interval, summary
+from examples.loop.tables import ROWS, markdown, summary_markdown
+
+ONE = {"tasks": 3, "success": 0.9, "clean": 0.5, "redundant": 0.25, "wrong": 0.0, "malformed": 0.1}
+
+
+def found(success):
+    row = ONE | {"success": success}
+    facts = {
+        name: row if part is None else {"greedy": row, "sampled": row} for name, _, part in ROWS
+    }
+    return facts | {"costs": {"a": {"cpu_s": 3.0}}, "seed": 0}
+
+
+def test_the_interval_is_that_of_student():
+    stats = pytest.importorskip("scipy.stats")
+    values = [0.91, 0.95, 0.99]
+    low, high = stats.t.interval(0.95, 2, loc=0.95, scale=stats.sem(values))
+    one = interval(values)
+    assert (one["low"], one["high"]) == (
+        pytest.approx(low, abs=1e-3),
+        pytest.approx(high, abs=1e-3),
+    )
+    for count, point in T_95.items():
+        assert point == pytest.approx(stats.t.ppf(0.975, count - 1), abs=1e-3)
+    assert interval([0.5])["low"] is None
+
+
+def test_the_tables_hold_all_rows():
+    assert "| after DPO | 3 | 90.0% | 50.0% | 0.25 | 0.00 | 0.10 |" in markdown(found(0.9))
+    part = {key: ONE for key in ("held_out", "fresh", "sampled")}
+    said = summary({0: found(0.9), 1: found(1.0)}, {"curated": {0: part, 1: part}, "no mask": {}})
+    text = summary_markdown(said)
+    assert "| untrained | 95.0 (31.5 to 100.0) |" in text
+    assert "| curated | 90.0 (90.0 to 90.0) |" in text
+    assert "no mask" not in text
+
+
+def test_arms_differ_from_the_recipe_in_one_thing():
+    recipe = {"ops": [{"decontaminate": {}}, {"mix": {"total": 7}}, {"mask": {"policy": ["sql"]}}]}
+    changed = {}
+    for name, change in ARMS.items():
+        copy = {"ops": list(recipe["ops"])}
+        if change is not None:
+            change(copy)
+        changed[name] = [next(iter(op)) for op in copy["ops"]]
+    assert changed == {
+        "curated": ["decontaminate", "mix", "mask"],
+        "random subset": ["coreset", "mask"],
+        "no mask": ["decontaminate", "mix"],
+        "no decontamination": ["mix", "mask"],
+    }

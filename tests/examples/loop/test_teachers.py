@@ -1,0 +1,123 @@
+"""Teachers with habits, the judge beside a policy, and the pairs that come of it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+
+import adp
+from adp.eval.environments.toolworld import Toolworld, ToolworldSettings, make_tasks
+from adp.eval.policies.scripted import Scripted
+from adp.eval.rollout.collect import collect_now
+from adp.eval.rollout.settings import CollectSettings
+from adp.eval.turns import Call, Turn
+from examples.loop.stages import figures, pair_mix
+from examples.loop.teachers import TEACHERS, Judged, Teacher
+from tests.examples.loop.small import played
+
+TASKS = make_tasks(ToolworldSettings(failures=0.05), "train", 60, 0)
+RECIPE = Path(__file__).parents[3] / "examples/loop/pairs.yaml"
+
+
+def labels(run):
+    return [label for step in run.steps for label in step.labels or ()]
+
+
+@pytest.mark.parametrize("name", TEACHERS)
+def test_a_teacher_has_its_habit_and_no_other(name):
+    runs = [played(task, Teacher(name)) for task in TASKS]
+    seen = {label for run in runs for label in labels(run)} - {"needed", "right_answer", "busy"}
+    wanted = {
+        "careful": set(),
+        "double_checking": {"redundant"},
+        "sloppy": {"wrong", "malformed"},
+        "hasty": {"wrong_answer"},
+    }
+    assert seen == wanted[name]
+    solved = sum(bool(run.success) for run in runs) / len(runs)
+    assert solved == 1.0 if name in ("careful", "double_checking") else solved > 0.4
+    assert runs[0].steps == played(TASKS[0], Teacher(name)).steps
+
+
+def test_who_checks_twice_repeats_the_last_call_once():
+    for task in TASKS:
+        found = labels(played(task, Teacher("double_checking")))
+        assert found.count("redundant") == 1
+        assert found[-2:] == ["redundant", "right_answer"]
+
+
+def faulty(request):
+    """Repeats its first call, then answers wrongly; every third agent writes what is no call."""
+    call = json.loads(request.task.expected_calls)[0]
+    if request.turn < 2:
+        return Turn(calls=(Call(call["name"], json.dumps(call["arguments"])),))
+    if request.turn == 2 and request.seed % 3 == 0:
+        return Turn(text="<tool_call>", malformed="the call is not closed")
+    return Turn(text="answer: nothing")
+
+
+@pytest.fixture(scope="module")
+def probes(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("judged")
+    policy = Scripted(faulty)
+    collect_now(
+        folder / "probes",
+        Toolworld,
+        lambda about: Judged(policy, early=1.0),
+        make_tasks(ToolworldSettings(failures=0.0, kinds=["c2", "c3"]), "train", 20, 1),
+        CollectSettings(dataset="probes", timed=False, seal=True),
+    )
+    return folder
+
+
+def test_what_should_have_been_done_stands_beside_each_fault(probes):
+    store = adp.open(probes / "probes")
+    found = {}
+    for run in store.trajectories(resolve=False):
+        if run.parent_id:
+            found.setdefault(run.parent_id, []).append(run)
+    faults = ("redundant", "malformed")
+    for run in store.trajectories():
+        if run.parent_id:
+            continue
+        beside = {one.parent_step: one.steps[0] for one in found[run.trajectory_id]}
+        wanted = [s.step for s in run.steps if s.labels and s.labels[0] in faults]
+        assert sorted(beside) == wanted
+        assert all(step.labels == ["needed"] for step in beside.values())
+
+
+def test_the_recipe_pairs_them(probes):
+    recipe = yaml.safe_load(RECIPE.read_text())
+    recipe["inputs"] = {"probes": str(probes / "probes")}
+    adp.curate(recipe, probes / "pairs")
+    found = pair_mix(probes / "pairs" / "pairs")
+    assert found["mix"]["call over call"] == 20
+    assert set(found["mix"]) <= {"call over call", "call over malformed"}
+    assert figures(probes / "probes")["redundant"] == 1.0
+
+
+def test_early_answers_balance_the_pairs(tmp_path):
+    """Beside good calls of an agent that knows the way, an early answer is the worse side."""
+
+    def good(request):
+        calls = json.loads(request.task.expected_calls)
+        if request.turn < len(calls):
+            call = calls[request.turn]
+            return Turn(calls=(Call(call["name"], json.dumps(call["arguments"])),))
+        return Turn(text="answer: " + json.loads(request.task.answers)[0])
+
+    policy = Scripted(good)
+    collect_now(
+        tmp_path / "probes",
+        Toolworld,
+        lambda about: Judged(policy, early=1.0),
+        make_tasks(ToolworldSettings(failures=0.0, kinds=["c3"]), "train", 10, 1),
+        CollectSettings(dataset="probes", timed=False, seal=True),
+    )
+    recipe = yaml.safe_load(RECIPE.read_text())
+    recipe["inputs"] = {"probes": str(tmp_path / "probes")}
+    adp.curate(recipe, tmp_path / "pairs")
+    assert pair_mix(tmp_path / "pairs" / "pairs")["mix"] == {"call over answer": 20}
