@@ -28,7 +28,10 @@ NAMES = (
     "reasoning_length",
     "judge",
 )
-"""Scorers of this page; those of single benchmarks have pages of their own."""
+"""Scorers of this page, in its order."""
+
+ELSEWHERE = {"bfcl": "bfcl.md", "m3": "experts.md#m3s-report-the-scorer-m3"}
+"""Scorers of single benchmarks, and the pages that they are on."""
 
 _INTRO = """
 A scorer looks at one trajectory and its task and gives numbers. It changes nothing, asks no model
@@ -94,7 +97,8 @@ def scorers_page() -> str:
     lines = ["# Scorers", "", NOTE, "", *_INTRO.splitlines(), "", "## All scorers", ""]
     lines += table(
         ["scorer", "what it measures"],
-        [[f"[{kind.name}](#{kind.name})", kind.about] for kind in kinds],
+        [[f"[{kind.name}](#{kind.name})", kind.about] for kind in kinds]
+        + [[f"[{name}]({page})", SCORERS.get(name).about] for name, page in ELSEWHERE.items()],
     )
     lines += ["", *_example(), ""]
     for kind in kinds:

@@ -136,3 +136,12 @@ def test_sessions_of_an_agent_are_listed(run, tmp_path, monkeypatch):
     assert done.code == 2
     assert "did you mean codex?" in done.err
     assert not (tmp_path / "store").exists()
+
+
+def test_a_format_that_cannot_be_read_yet_is_not_to_be_named(run, tmp_path):
+    line = {"timestamp": "2026-01-01T00:00:00Z", "type": "session_meta", "payload": {"id": "x"}}
+    (tmp_path / "rollout.jsonl").write_text(json.dumps(line) + "\n")
+    done = run("convert", tmp_path / "rollout.jsonl", "-o", tmp_path / "out")
+    said = done.out + done.err
+    assert "which this version cannot read yet" in said
+    assert "name the format with --from" not in said

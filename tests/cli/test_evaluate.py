@@ -34,6 +34,7 @@ def test_a_bound_that_does_not_hold_has_an_exit_code_of_its_own(run, words):
     assert done.code == 8
     assert "FAILS: success 0, at least 0.5" in done.out
     assert "success is 0, not at least 0.5, pass@9 is undefined (no scorer gives it" in done.err
+    assert f"see what failed with: adp report eval {words[6]}" in done.err
     assert run(*words, "--min", "success").code == 2
 
 

@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 import adp
+from adp.cli.score import folded
+from adp.eval.scorer import Figure
 from tests.eval.scoring.conftest import small_scorers  # noqa: F401
 from tests.eval.scoring.small import grown
 from tests.eval.scoring.small import run as one_run
@@ -101,3 +103,20 @@ def test_wrong_calls(run, rollouts, tmp_path):
 def test_the_view_scores_is_described(run, rollouts):
     described = rows(run, rollouts, "-c", "DESCRIBE scores")
     assert [row["column_name"] for row in described][:3] == ["trajectory_id", "task_id", "attempt"]
+
+
+def test_scorers_are_listed_without_a_store(run):
+    listed = run("score", "--list")
+    assert (listed.code, "what it measures" in listed.out) == (0, True)
+    done = run("score", "--with", "outcome")
+    assert (done.code, "name a store" in done.err) == (2, True)
+
+
+def test_what_is_missing_for_one_reason_is_one_line():
+    missing = [Figure(f"m{n}", None, unscored=3, reason="no call") for n in range(12)]
+    other = [Figure("a", 1.0, count=3), Figure("b", None, unscored=1, reason="no answer")]
+    names = [one.name for one in folded([other[0], *missing, other[1]])]
+    assert names == ["a", "m0, m1 and 10 more", "b"]
+    assert list(folded([*missing[:3], *other])) == [*missing[:3], *other]
+    counts = [Figure(f"c{n}", None, count=n, reason="no call") for n in range(1, 6)]
+    assert list(folded(counts)) == counts

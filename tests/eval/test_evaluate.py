@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 
 import pytest
 
+from adp.eval.bounds import check_bounds
 from adp.eval.environment import ENVIRONMENTS
 from adp.eval.evaluate import EvaluateOptions, evaluate, gates, read_bounds
 from adp.eval.scorer import SCORERS, Figure
-from adp.eval.scoring import ScoreReport, ScorerReport, choose_named, read_scores
+from adp.eval.scoring import ScoreReport, ScorerReport, choose, choose_named, read_scores
 from adp.eval.spec import load
 from adp.eval.suite import SUITES, Suite, read_suite, split_named
 from adp_schema.errors import InputError, OutputExistsError, UsageError
@@ -109,12 +111,14 @@ def test_files_of_suites(tmp_path):
     assert read_suite(str(file)) == SUITE
     for text, said in (
         ("name: x\n", "environment: Field required"),
-        ("name: x\nenvironment: y\ntasks: t\nspeed: 3\n", "speed: Extra inputs"),
+        ("name: x\nenvironment: y\ntasks: t\nscorer: 3\n", "'scorer'; did you mean scorers"),
         ("- a\n", "needs name, environment and tasks"),
     ):
         file.write_text(text)
         with pytest.raises(UsageError, match=said):
             read_suite(str(file))
+    with pytest.raises(InputError, match=r"no.yaml is not there"):
+        read_suite(str(tmp_path / "no.yaml"))
     file.write_text("a: [")
     with pytest.raises(InputError, match="YAML"):
         read_suite(str(file))
@@ -122,3 +126,29 @@ def test_files_of_suites(tmp_path):
         read_suite("toolwrld")
     with pytest.raises(UsageError, match="needs a name"):
         split_named({"steps": 1})
+
+
+@pytest.mark.parametrize(
+    ("bounds", "said"),
+    [
+        ({"minimum": {"sucess": 0.9}}, "no scorer gives 'sucess'; did you mean success"),
+        ({"minimum": {"outcome.sucess": 0.9}}, "did you mean success"),
+        ({"maximum": {"brokens": 0.1}}, "did you mean broken"),
+        ({"minimum": {"outcme.success": 0.9}}, "unknown scorer of this run 'outcme'"),
+        ({"minimum": {"answer.answer_em": 0.9}}, "unknown scorer of this run 'answer'"),
+        ({"minimum": {"success": 1.1}}, "success is a share, between 0 and 1; its bound is 1.1"),
+        ({"maximum": {"pass^2": -1}}, "is a share"),
+        ({"minimum": {"reward": float("nan")}}, "no number"),
+    ],
+)
+def test_a_bound_that_can_never_hold_is_refused_before_the_run(policy, tmp_path, bounds, said):
+    with pytest.raises(UsageError, match=re.escape(said)):
+        evaluate(SUITE, policy, str(tmp_path / "runs"), EvaluateOptions(**bounds))
+    assert not (tmp_path / "runs").exists()
+
+
+def test_bounds_of_all_that_scorers_give_pass():
+    scorers = choose(["outcome,efficiency,format,execution,bfcl,m3,tool_f1"])
+    check_bounds([{"reward": 7, "v4 overall": 1, "pass@9": 0.1, "broken": 0}], scorers)
+    # The figures of a judge are not known before it was asked.
+    check_bounds([{"sucess": 0.5}], [*scorers, *choose(["conciseness"])])

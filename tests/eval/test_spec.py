@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from adp.eval.spec import read_spec
+from adp.eval.environment import ENVIRONMENTS
+from adp.eval.policy import POLICIES
+from adp.eval.spec import load, read_spec
 from adp_schema.errors import InputError, UsageError
 
 
@@ -33,7 +35,23 @@ def test_a_file_with_a_name_and_settings(tmp_path, monkeypatch):
     (tmp_path / "no.yaml").write_text("world: 3\n", encoding="utf-8")
     with pytest.raises(UsageError, match="name:"):
         read_spec("no.yaml")
-    with pytest.raises(InputError, match="cannot be read"):
+    with pytest.raises(InputError, match=r"nothing.yaml is not there"):
         read_spec("nothing.yaml")
     with pytest.raises(UsageError, match="key=value"):
         read_spec("weather:world")
+
+
+@pytest.mark.parametrize(
+    ("registry", "text", "said"),
+    [
+        (ENVIRONMENTS, "calculator:step=2", "unknown setting 'step'; did you mean steps"),
+        (ENVIRONMENTS, "calculator:zzz=2", "unknown setting 'zzz'; known: .*steps"),
+        (ENVIRONMENTS, "calculator:steps=many", "steps: .*; its settings: .*steps"),
+        (POLICIES, "openai:model=m,api_key=sk-1", "api_key_env=NAME"),
+    ],
+)
+def test_what_is_wrong_with_a_setting(registry, text, said):
+    with pytest.raises(UsageError, match=said) as caught:
+        load(registry, text)
+    assert "Extra inputs" not in str(caught.value)
+    assert "sk-1" not in str(caught.value)

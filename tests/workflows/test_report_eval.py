@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 from markdown_it import MarkdownIt
@@ -152,3 +153,25 @@ def test_nothing_in_the_data_changes_the_page(tmp_path):
     made = MarkdownIt("commonmark").enable("table").render(markdown_report(found))
     written = Page(made)
     assert not {"script", "img", "a", "svg"} & set(written.elements)
+
+
+def test_runs_without_a_common_task_are_not_compared(two, tmp_path):
+    found = evaluation(two)
+    bare = replace(found, comparisons=tuple(_alone(one) for one in found.comparisons))
+    text = markdown_report(bare)
+    assert "nothing can be compared" in text
+    assert "Paired differences" not in text
+    assert "permutation" not in text
+    assert "permutation" in markdown_report(found)
+
+
+def _alone(one):
+    missing = replace(one.difference.figure, value=None)
+    return replace(one, difference=replace(one.difference, figure=missing))
+
+
+def test_a_run_that_nobody_scored_says_so(two):
+    found = evaluation([two[0]])
+    run = found.runs[0]
+    bare = replace(found, runs=(replace(run, success=replace(run.success, value=None)),))
+    assert "nothing is scored" in markdown_report(bare)

@@ -96,7 +96,7 @@ def evaluate(
     more = {"limit": limit, "scorers": scorers or [], "unsafe_python": unsafe_python}
     found = _run((suite, policy, out), changes, collect, bounds, more, as_json)
     show(found, out, as_json=as_json)
-    check(found)
+    check(found, out)
     found.collected.check()
 
 
@@ -190,7 +190,7 @@ def show(found: Evaluated, out: str, *, as_json: bool) -> None:
     screen.print(Text(visible(f"next: adp report eval {out} -o report.html")), soft_wrap=True)
 
 
-def check(found: Evaluated) -> None:
+def check(found: Evaluated, out: str) -> None:
     """End with an error when a figure is not good enough.
 
     Raises:
@@ -204,4 +204,4 @@ def check(found: Evaluated) -> None:
             else f"{gate.figure} is {gate.value:.4g}, not {gate.bound} {gate.limit:g}"
             for gate in wrong
         )
-        raise FindingsError(f"{said}; see what failed with: adp report eval STORE")
+        raise FindingsError(f"{said}; see what failed with: adp report eval {out}")

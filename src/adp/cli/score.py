@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from collections.abc import Iterator
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -20,9 +21,14 @@ if TYPE_CHECKING:
 
 EPILOG = epilog("adp score my_store --with outcome,tool_f1:arguments=ignore", 2, 3, 5)
 
+_MANY = 4
+"""As many figures that are missing for one reason are shown as one line."""
+
 
 def score(
-    path: Annotated[str, typer.Argument(metavar="STORE", help="Folder or URL of the store.")],
+    path: Annotated[
+        str | None, typer.Argument(metavar="STORE", help="Folder or URL of the store.")
+    ] = None,
     scorers: Annotated[
         list[str] | None,
         typer.Option(
@@ -62,8 +68,10 @@ def score(
     if listed:
         list_scorers(as_json=as_json)
         return
+    if path is None:
+        raise UsageError("name a store: adp score STORE --with NAME,NAME")
     if not scorers:
-        raise UsageError("name scorers: --with NAME,NAME; adp score STORE --list shows them")
+        raise UsageError("name scorers: --with NAME,NAME; adp score --list shows them")
     chosen = choose(scorers)
     store = Store.open(path)
     options = ScoreOptions(out, right(reference, tasks), branches)
@@ -179,7 +187,7 @@ def figures_table(figures: Iterable[Figure]) -> Any:
         "note",
     ]
     table = light_table(*heads, right=numbers, fold=["figure", "note"])
-    for one in figures:
+    for one in folded(figures):
         known = one.low is not None and one.high is not None
         table.add_row(
             Text(visible(one.name)),
@@ -193,6 +201,21 @@ def figures_table(figures: Iterable[Figure]) -> Any:
             Text(visible(one.reason or "")),
         )
     return table
+
+
+def folded(figures: Iterable[Figure]) -> Iterator[Figure]:
+    """Figures, with those that are missing for one reason as one line: ``a, b and 9 more``."""
+    groups: dict[object, list[Figure]] = {}
+    for number, one in enumerate(figures):
+        same = (one.reason, one.unscored, one.infrastructure)
+        missing = one.value is None and not one.count and one.reason
+        groups.setdefault(same if missing else number, []).append(one)
+    for group in groups.values():
+        if len(group) < _MANY:
+            yield from group
+            continue
+        names = ", ".join(one.name for one in group[:2])
+        yield replace(group[0], name=f"{names} and {len(group) - 2:,} more")
 
 
 def show_counts(screen: Console, what: str, counts: dict[str, int], about: str) -> None:

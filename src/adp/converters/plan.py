@@ -162,6 +162,8 @@ def _plan_file(item: InputFile, choice: _Choice) -> PlannedFile:
                 kind = "session"
                 pieces = framing.pieces_of(place, item.source_file, kind, choice.limits)
             hint = "" if "--from" in why else "; name the format with --from (see: adp formats)"
+            if chosen is None and (known := _known(item)) and why == looks_like(known):
+                hint = ""  # there is no format to name
             first = head[0].data if head and not head[0].error else None
             style = layout(place, kind, first, choice.limits)
         elif not item.fault and (known := _known(item)):

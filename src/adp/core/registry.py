@@ -34,6 +34,11 @@ class Registry(Generic[Item]):
         self._made_by = made_by
         self._targets: dict[str, str] | None = None
 
+    @property
+    def builtin(self) -> frozenset[str]:
+        """Names of those that come with this package."""
+        return frozenset(self._builtin)
+
     def _table(self) -> dict[str, str]:
         if self._targets is None:
             targets = dict(self._builtin)

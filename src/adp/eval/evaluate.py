@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from adp.core.progress import Progress
+from adp.eval.bounds import BROKEN, check_bounds
 from adp.eval.policy import POLICIES
 from adp.eval.rollout.collect import Watch, alone, collect_now
 from adp.eval.rollout.offered import closed, made
@@ -19,9 +20,6 @@ from adp.eval.spec import load, load_environment
 from adp.eval.suite import Suite, split_named
 from adp_schema.errors import UsageError
 from adp_schema.store import Store
-
-BROKEN = "broken"
-"""What a gate calls the share of the episodes that broke."""
 
 
 @dataclass(frozen=True)
@@ -111,7 +109,7 @@ def evaluate(
         progress: told how far the scoring is.
 
     Raises:
-        UsageError: a name or a setting is unknown.
+        UsageError: a name or a setting is unknown, or a bound can never hold.
         InputError: there are no tasks, or they cannot be read.
         RolloutError: one episode after the other broke for the same reason.
         StoreError: the store cannot be written to, or was begun with other settings.
@@ -120,6 +118,11 @@ def evaluate(
     environment, settings = _environment(suite, options.unsafe_python)
     policy_kind, policy_settings = load(POLICIES, policy)
     scorers = choose_named([*map(split_named, suite.scorers)], options.scorers)
+    bounds = (
+        dict(suite.minimum) | dict(options.minimum),
+        dict(suite.maximum) | dict(options.maximum),
+    )
+    check_bounds(bounds, scorers)
     found = read_tasks(suite.tasks, environment, settings, split=suite.split)
     tasks = found.tasks[: options.limit]
     closed(made(environment, settings))
@@ -144,8 +147,6 @@ def evaluate(
         policies=[actor],
     )
     scores = score_store(Store.open(out), scorers, ScoreOptions(), progress)
-    least, most = dict(suite.minimum), dict(suite.maximum)
-    bounds = (least | dict(options.minimum), most | dict(options.maximum))
     return Evaluated(
         suite.name,
         actor.name,

@@ -25,7 +25,7 @@ from pydantic import BaseModel, ValidationError
 from adp.core.own_code import OWN
 from adp.core.registry import Registry
 from adp.eval.environment import ENVIRONMENTS, Settings
-from adp_schema.errors import InputError, UsageError
+from adp_schema.errors import InputError, UsageError, unknown_name
 
 _NAMED = re.compile(r"[\w-]{2,}:[^/\\=]*=")
 _OWN = re.compile(rf"({OWN.pattern})(?:,(?P<rest>.*))?$", re.DOTALL)
@@ -116,10 +116,30 @@ def checked(kind: Kind, name: str, given: Mapping[str, Any]) -> Any:
     try:
         return kind.settings.model_validate(dict(given))
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        place = ".".join(map(str, first["loc"])) or name
-        known = ", ".join(kind.settings.model_fields) or "none"
-        raise UsageError(f"{name}: {place}: {first['msg']}; its settings: {known}") from error
+        said = wrong_setting(error, kind.settings)
+        raise UsageError(f"{name}: {said}") from error
+
+
+def wrong_setting(error: ValidationError, settings: type[BaseModel]) -> str:
+    """What is wrong with the first wrong setting, and which ones there are.
+
+    Args:
+        error: what validation says.
+        settings: the settings.
+    """
+    first = error.errors(include_url=False)[0]
+    place = ".".join(map(str, first["loc"]))
+    known = list(settings.model_fields)
+    if first["type"] != "extra_forbidden":
+        return f"{place}: {first['msg']}; its settings: {', '.join(known) or 'none'}"
+    if len(first["loc"]) > 1:
+        return f"{place}: there is no such setting"
+    if f"{place}_env" in known:
+        return (
+            f"secrets are not written into a call; put it into an environment variable, and give "
+            f"the name of that: {place}_env=NAME"
+        )
+    return unknown_name("setting", place, known)
 
 
 def _is_kind(found: Any) -> bool:
@@ -153,6 +173,8 @@ def load_environment(text: str, *, unsafe_python: bool = False, **more: Any) -> 
 
 
 def _from_file(path: Path) -> tuple[str, dict[str, Any]]:
+    if not path.exists():
+        raise InputError(f"{path} is not there")
     try:
         found = yaml.safe_load(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:

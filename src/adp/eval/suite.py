@@ -21,6 +21,7 @@ from pydantic import Field, ValidationError
 from adp.core.registry import Registry
 from adp.eval.environment import Settings
 from adp.eval.rollout.limits import Limits
+from adp.eval.spec import wrong_setting
 from adp_schema.errors import InputError, UsageError
 
 Named = str | Mapping[str, Any]
@@ -70,6 +71,8 @@ def read_suite(text: str) -> Suite:
     """
     if not text.endswith((".yaml", ".yml")):
         return SUITES.get(text)
+    if not Path(text).exists():
+        raise InputError(f"the suite {text} is not there; adp eval --list shows those with a name")
     try:
         found = yaml.safe_load(Path(text).read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
@@ -79,10 +82,7 @@ def read_suite(text: str) -> Suite:
     try:
         return Suite.model_validate(found)
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        place = ".".join(map(str, first["loc"]))
-        known = ", ".join(Suite.model_fields)
-        raise UsageError(f"{text}: {place}: {first['msg']}; a suite has {known}") from error
+        raise UsageError(f"{text}: {wrong_setting(error, Suite)}") from error
 
 
 def split_named(given: Named) -> tuple[str, dict[str, Any]]:

@@ -10,10 +10,13 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from adp.eval.bfcl.categories import SUPPORTED, group_of, language_of, of_id, select
+from adp.eval.bfcl.environment import KIND
 from adp.eval.bfcl.installed import BfclMissingError
 from adp.eval.bfcl.loader import by_id, load, questions_folder
 from adp.eval.bfcl.offers import tool_of
+from adp.eval.bfcl.scorer import BfclScorer
 from adp.eval.bfcl.tasks import entry_from, task_of
+from adp.eval.scorer import Score, Scored
 from adp_schema.errors import InputError, UsageError
 from tests.eval.bfcl.official import installed
 from tests.eval.bfcl.samples import ANSWER, FUNCTION, row, write
@@ -138,3 +141,26 @@ def test_tools_are_those_of_the_official_conversion():
             assert kinds <= {"string", "number", "integer", "boolean", "array", "object"}
             if "java" in entry_id:
                 assert kinds == {"string"}
+
+
+def test_the_first_tasks_of_several_categories_are_of_all(tmp_path):
+    for name, count in (("simple_python", 3), ("multiple", 1), ("irrelevance", 2)):
+        rows = [row(f"{name}_{number}") for number in range(count)]
+        answers = {one["id"]: ANSWER for one in rows}
+        write(tmp_path, f"BFCL_v4_{name}", rows, answers=answers)
+    settings = KIND.settings(data=tmp_path, category=("simple_python", "multiple", "irrelevance"))
+    tasks = [task.task_id for task in KIND.tasks(settings, "test", None, 0)]
+    assert sorted(tasks[:3]) == ["irrelevance_0", "multiple_0", "simple_python_0"]
+    assert sorted(tasks[3:5]) == ["irrelevance_1", "simple_python_1"]
+    assert tasks[5:] == ["simple_python_2"]
+    assert [one.task_id for one in KIND.tasks(settings, "test", 4, 0)] == tasks[:4]
+
+
+def test_what_was_not_run_is_said_once():
+    rows = [
+        Scored("a", "t", 0, Score(metric, 1.0, None, {"category": "simple_python"}))
+        for metric in ("bfcl", "bfcl_fixed")
+    ]
+    names = [one.name for one in BfclScorer().figures(rows) if one.value is None]
+    assert names
+    assert not [name for name in names if name.startswith("bfcl_fixed")]

@@ -125,7 +125,7 @@ def test_a_corpus_that_cannot_be_read_is_said(tmp_path, name, data, error, part)
     (tmp_path / name).write_bytes(data)
     with pytest.raises(error, match=part):
         read_corpus(tmp_path / name)
-    with pytest.raises(InputError, match="cannot be read"):
+    with pytest.raises(InputError, match="are not there"):
         read_corpus(tmp_path / "nothing.jsonl")
 
 
@@ -181,3 +181,10 @@ def test_a_folder_without_collections_is_refused(tmp_path):
     (tmp_path / "a" / "b.txt").write_text("x", encoding="utf-8")
     with pytest.raises(InputError, match="two collections 'a'"):
         RETRIEVE.make(RETRIEVE.settings(collections=tmp_path))
+
+
+def test_documents_that_are_not_there(tmp_path):
+    with pytest.raises(InputError, match=r"nothing.jsonl are not there"):
+        read_corpus(tmp_path / "nothing.jsonl")
+    with pytest.raises(InputError, match=r"store are not there"):
+        read_corpus(tmp_path / "store", "tasks.instruction")

@@ -8,6 +8,7 @@ when the model calls nothing that can be read, and after 21 steps the run is cut
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -241,12 +242,22 @@ class Bfcl:
 
 
 def _tasks(settings: BfclSettings, split: str, count: int | None, seed: int) -> list[Task]:
-    """The entries of the settings' categories as tasks, in BFCL's order.
+    """The entries of the settings' categories as tasks: the first of each, then the second, ...
 
-    The split does not matter: all of BFCL is for testing.
+    So the first ones of several categories are of all of them. Within a category the order is
+    BFCL's. The split does not matter: all of BFCL is for testing.
     """
     found = load(select(settings.category), settings.data)
-    return [task_of(entry) for entry in found.entries[:count]]
+    return [task_of(entry) for entry in in_turns(found.entries)[:count]]
+
+
+def in_turns(entries: Sequence[Entry]) -> list[Entry]:
+    """Entries of several categories in turns: the first of each, then the second of each, ..."""
+    by_category: dict[str, list[Entry]] = {}
+    for entry in entries:
+        by_category.setdefault(entry.category, []).append(entry)
+    rounds = zip_longest(*by_category.values())
+    return [entry for one in rounds for entry in one if entry is not None]
 
 
 KIND = EnvironmentKind(

@@ -167,6 +167,8 @@ class BfclScorer:
             )
             for name, part in found.items()
             if set(part.parts) & set(parts)
+            # What was not run is said once, of the official figures.
+            and (metric == OFFICIAL or part.value is not None)
         ]
 
 

@@ -49,6 +49,8 @@ def read_corpus(path: Path, column: str | None = None) -> Sequence[Document]:
         UsageError: the kind of file or the column is unknown.
         EmptyResultError: there is no document.
     """
+    if not path.exists():
+        raise InputError(f"the documents {path} are not there")
     found = list(_from_store(path, column) if column else _from_path(path))
     if not found:
         endings = ", ".join(ENDINGS)

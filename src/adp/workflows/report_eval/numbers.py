@@ -265,8 +265,7 @@ def _failures(found: Episodes, most: int) -> Iterator[Failure]:
 
 
 def _why(row: Row) -> str:
-    limit = " It was cut by a limit." if row["truncated"] else ""
-    return f"An episode that failed.{limit}"
+    return "This episode failed: a limit cut it." if row["truncated"] else "This episode failed."
 
 
 def _compare(first: _Given, second: _Given) -> Iterator[Comparison]:

@@ -59,11 +59,13 @@ def tiles(found: Evaluation) -> tuple[Tile, ...]:
     made.append(Tile(number(sum(run.episodes for run in runs)), "episodes"))
     if len(runs) == 1:
         figure = runs[0].success
-        made.append(Tile(percent(figure.value), "success", percent_ends(figure)))
+        ends = "nothing is scored" if figure.value is None else percent_ends(figure)
+        made.append(Tile(percent(figure.value), "success", ends))
     else:
         known = [run.success.value for run in runs if run.success.value is not None]
         ends = f"{100 * min(known):.0f}{MISSING}{100 * max(known):.0f}\u00a0%" if known else MISSING
-        made.append(Tile(ends, "success", "lowest and highest run"))
+        remark = "lowest and highest run" if known else "nothing is scored"
+        made.append(Tile(ends, "success", remark))
     for what, value in (("unscored", "unscored"), ("broken", "broken")):
         count = sum(getattr(run.outcomes, value) for run in runs)
         made.append(Tile(number(count), what, "in no figure"))
@@ -149,11 +151,11 @@ def _success(found: Evaluation) -> Section:
 def _comparisons(found: Evaluation) -> Section:
     if not found.comparisons:
         return Section("comparison", "Comparison")
-    heads = ["figure", "run", "#baseline", "#the run", "#difference", "#95 % interval",
-             "#tasks", "#higher / lower / equal", "#p (permutation)", "#p (sign)"]  # fmt: skip
+    heads = ["figure", "run", "#base", "#the run", "#change", "#95 % interval",
+             "#tasks", "#up / down / equal", "#p perm.", "#p sign"]  # fmt: skip
     shown = [one for one in found.comparisons if one.difference.figure.value is not None]
     order = {_metric(one): place for place, one in reversed(list(enumerate(shown)))}
-    rows = []
+    rows: list[tuple[str, ...]] = []
     for one in sorted(shown, key=lambda each: order[_metric(each)]):
         figure, by = one.difference.figure, one.difference
         rows.append(
@@ -165,15 +167,21 @@ def _comparisons(found: Evaluation) -> Section:
         )  # fmt: skip
     lines = (
         "Each run minus the baseline, the first run in the tables, over the tasks that both have "
-        "scores for; each task counts alike. Higher and lower count tasks. An interval without 0 "
-        "is a difference that the choice of tasks does not explain; with many figures, some lie "
-        "there by chance.",
+        "scores for; each task counts alike. Up, down and equal count tasks; p is that of a "
+        "permutation test and of a sign test. An interval without 0 is a difference that the "
+        "choice of tasks does not explain; with many figures, some lie there by chance.",
         *_with_expert(found.comparisons),
         *_not_common(found.comparisons),
     )
-    drawn = ("differences",) if rows else ()
-    made = (run_table(found, "Paired differences", heads, rows),) if rows else ()
-    return Section("comparison", "Comparison", lines, drawn, made)
+    if not rows:
+        none = "The runs have no task in common that is scored in both: nothing can be compared."
+        return Section("comparison", "Comparison", (none, *_not_common(found.comparisons)))
+    title = "Paired differences"
+    if len({row[1] for row in rows}) == 1:
+        title = f"{title}: {rows[0][1]}"
+        heads, rows = [heads[0], *heads[2:]], [(row[0], *row[2:]) for row in rows]
+    made = (run_table(found, title, heads, rows),)
+    return Section("comparison", "Comparison", lines, ("differences",), made)
 
 
 def _with_expert(comparisons: Sequence[Comparison]) -> Iterator[str]:
