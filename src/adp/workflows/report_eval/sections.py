@@ -35,17 +35,9 @@ from adp.workflows.report_eval.cells import (
     total_of,
 )
 from adp.workflows.report_eval.model import Comparison, Evaluation, Run
-
-BROKEN = (
-    "What broke is no fault of the agent's: no answer could be had from the model, or the code of "
-    "an environment or a policy raised. It counts in no figure above."
-)
+from adp.workflows.report_eval.notes import ASSISTED, BROKEN, SUPERSEDED
 
 
-SUPERSEDED = (
-    "Superseded are tries that broke and were made again. They are no episodes, and count in no "
-    "other number."
-)
 ASSISTED = "{} is a run with an expert ({}): its figures are not what the policy does by itself."
 
 
@@ -176,9 +168,9 @@ def _comparisons(found: Evaluation) -> Section:
     if not rows:
         none = "The runs have no task in common that is scored in both: nothing can be compared."
         return Section("comparison", "Comparison", (none, *_not_common(found.comparisons)))
-    title = "Paired differences"
-    if len({row[1] for row in rows}) == 1:
-        title = f"{title}: {rows[0][1]}"
+    title, compared = "Paired differences", {row[1] for row in rows}
+    if len(compared) == 1:
+        title = f"{title}: {compared.pop()}"
         heads, rows = [heads[0], *heads[2:]], [(row[0], *row[2:]) for row in rows]
     made = (run_table(found, title, heads, rows),)
     return Section("comparison", "Comparison", lines, ("differences",), made)

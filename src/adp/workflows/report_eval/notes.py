@@ -1,0 +1,13 @@
+"""Sentences that a report about evaluations says of runs."""
+
+from __future__ import annotations
+
+BROKEN = (
+    "What broke is no fault of the agent's: no answer could be had from the model, or the code of "
+    "an environment or a policy raised. It counts in no figure above."
+)
+
+SUPERSEDED = (
+    "Superseded are tries that broke and were made again. They are no episodes, and count in no "
+    "other number."
+)
