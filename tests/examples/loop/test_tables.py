@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from examples.loop.full import ARMS, T_95, interval, summary
-from examples.loop.tables import ROWS, markdown, summary_markdown
+from examples.loop.tables import BEGIN, END, ROWS, markdown, page, summary_markdown
 
 ONE = {"tasks": 3, "success": 0.9, "clean": 0.5, "redundant": 0.25, "wrong": 0.0, "malformed": 0.1}
 
@@ -56,3 +56,13 @@ def test_arms_differ_from_the_recipe_in_one_thing():
         "no mask": ["decontaminate", "mix"],
         "no decontamination": ["mix", "mask"],
     }
+
+
+def test_the_numbers_stand_between_their_marks():
+    said = {"runs": {"0": found(0.9)}, "arms": {}, "summary": summary({0: found(0.9)}, {})}
+    once = page(f"before\n{BEGIN}\nold\n{END}\nafter\n", said)
+    assert once.startswith("before\n")
+    assert once.endswith("after\n")
+    assert "old" not in once
+    assert "| after SFT | 90.0 | 50.0 | 0.25 | 0.10 |" in once
+    assert page(once, said) == once
