@@ -11,3 +11,4 @@ SUPERSEDED = (
     "Superseded are tries that broke and were made again. They are no episodes, and count in no "
     "other number."
 )
+ASSISTED = "{} is a run with an expert ({}): its figures are not what the policy does by itself."

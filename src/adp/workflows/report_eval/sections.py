@@ -38,9 +38,6 @@ from adp.workflows.report_eval.model import Comparison, Evaluation, Run
 from adp.workflows.report_eval.notes import ASSISTED, BROKEN, SUPERSEDED
 
 
-ASSISTED = "{} is a run with an expert ({}): its figures are not what the policy does by itself."
-
-
 def tiles(found: Evaluation) -> tuple[Tile, ...]:
     """The headline numbers: those of the last run, when there are several."""
     if not found.runs:
