@@ -148,7 +148,7 @@ class TestAppending:
                     assert store.holds(asked) == set(asked[: number - 1])
                     other.append(numbered(str(number)))
                     assert store.holds(asked) == set(asked[:number])
-        assert ids_of(tmp_path / "s") == ["d/1", "d/2"]
+        assert ids_of(tmp_path / "s") == ["d/1", "d/2", "d/3", "d/4"]
 
     def test_what_comes_before_a_refused_one_is_kept(self, tmp_path):
         with GrowingStore(tmp_path / "s") as store:

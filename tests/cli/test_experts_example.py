@@ -19,7 +19,7 @@ def calls(message):
 def test_from_an_expert_to_pairs_and_to_rows(run, tmp_path, monkeypatch):
     shutil.copytree("examples/experts", tmp_path / "here")
     monkeypatch.chdir(tmp_path / "here")
-    words = ("collect", "--env", "toolworld", "--policy", "scripted:file=lost.jsonl")
+    words = ("collect", "--env", "toolworld", "--policy", "scripted:file=lost.script")
     mode = ("--expert-mode", "informed:init_limit=1")
     done = run(*words, *mode, "--tasks", "train:6", "-o", "helped")
     assert "success: 1.000 (6 of 6 scored)" in done.out

@@ -12,6 +12,7 @@ from adp.cli.convert import equation, stored, top
 from adp.cli.text import console, epilog, human_size, light_table, pairs, print_json, visible
 from adp.core.verify import verify as verify_files
 from adp_schema.errors import StoreError
+from adp_schema.location import is_url
 from adp_schema.store import Store
 
 if TYPE_CHECKING:
@@ -47,11 +48,12 @@ def info(
 def contents(store: Store, wrong: dict[str, str] | None) -> dict[str, Any]:
     """The contents of a store for programs."""
     manifest = store.manifest
+    branches = branches_of(store)
     answer: dict[str, Any] = {
         "store": store.root,
         "schema_version": manifest.schema_version,
         "counts": manifest.counts.model_dump(),
-        "branches": branches_of(store),
+        **({"branches": branches} if branches else {}),
         "datasets": manifest.datasets,
         "tables": {
             table: {
@@ -77,8 +79,13 @@ def contents(store: Store, wrong: dict[str, str] | None) -> dict[str, Any]:
     return answer
 
 
-def branches_of(store: Store) -> int:
-    """Number of trajectories that are branches of others: alternates, subagents, ..."""
+def branches_of(store: Store) -> int | None:
+    """Number of trajectories that are branches of others: alternates, subagents, ...
+
+    None for a URL: counting them would fetch what nobody asked for.
+    """
+    if is_url(store.root):
+        return None
     return int(store.scan("trajectories").select("parent_id").collect()["parent_id"].count())
 
 
@@ -113,8 +120,10 @@ def report(store: Store) -> None:
     )
     screen.print(equation(manifest))
     branches = branches_of(store)
-    among = f" ({branches:,} of them {'is a branch' if branches == 1 else 'are branches'})"
-    screen.print(f"trajectories {manifest.counts.trajectories:,}{among if branches else ''}")
+    if branches:
+        are = "is a branch" if branches == 1 else "are branches"
+        total = manifest.counts.trajectories
+        screen.print(f"trajectories {total:,} ({branches:,} of them {are})")
     if store.journal is not None:
         line = f"still growing: {journal_line(store.journal)}"
         screen.print(Text(line, "yellow"), soft_wrap=True)

@@ -41,7 +41,7 @@ class TestChoose:
         [
             ("", "name a scorer; known: doubtful, plain"),
             ("plane", "did you mean plain"),
-            ("plain:colour=red", "its settings: mode, words, api_key"),
+            ("plain:colour=red", "unknown setting 'colour'; known: api_key, mode, words"),
             ("plain,plain", "twice"),
         ],
     )
