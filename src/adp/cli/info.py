@@ -120,10 +120,9 @@ def report(store: Store) -> None:
     )
     screen.print(equation(manifest))
     branches = branches_of(store)
-    if branches:
-        are = "is a branch" if branches == 1 else "are branches"
-        total = manifest.counts.trajectories
-        screen.print(f"trajectories {total:,} ({branches:,} of them {are})")
+    are = "is a branch" if branches == 1 else "are branches"
+    among = f" ({branches:,} of them {are})" if branches else ""
+    screen.print(f"trajectories {manifest.counts.trajectories:,}{among}")
     if store.journal is not None:
         line = f"still growing: {journal_line(store.journal)}"
         screen.print(Text(line, "yellow"), soft_wrap=True)
