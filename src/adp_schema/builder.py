@@ -58,7 +58,7 @@ class RowBuilder:
         self._keys: dict[str, list[tuple[int, str, int]]] = {name: [] for name in CHILD_TABLES}
         self._repeats: Counter[str] = Counter()
         self._media_seen: dict[str, str | None] = {}
-        self._tasks_seen: set[str] = set()
+        self._tasks_seen: set[tuple[str, str | None]] = set()
         self._origin = Origin(seq=0, dataset="")
         self._mark: dict[str, int] = {}
         self._open = False
@@ -110,7 +110,7 @@ class RowBuilder:
         for row in self.rows["media"][self._mark["media"] :]:
             del self._media_seen[row["media_id"]]
         for row in self.rows["tasks"][self._mark["tasks"] :]:
-            self._tasks_seen.discard(row["task_id"])
+            self._tasks_seen.discard((self._origin.dataset, row["task_id"]))
         for name, length in self._mark.items():
             del self.rows[name][length:]
         for name, keys in self._keys.items():
@@ -245,9 +245,10 @@ class RowBuilder:
         self._add("raw", columns)
 
     def task(self, columns: Columns) -> None:
-        """Add a task, once a shard; the trajectory's ``task_id`` refers to it."""
-        if columns["task_id"] not in self._tasks_seen:
-            self._tasks_seen.add(columns["task_id"])
+        """Add a task, once a shard and data set; the trajectory's ``task_id`` refers to it."""
+        key = (self._origin.dataset, columns["task_id"])
+        if key not in self._tasks_seen:
+            self._tasks_seen.add(key)
             self._add("tasks", columns)
 
     def media(self, blob: Media) -> str:

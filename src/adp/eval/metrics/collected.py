@@ -7,7 +7,11 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from adp.core.tasks import TaskKey
 from adp.eval.scorer import Figure, Scored
+
+Cluster = TaskKey | str
+"""A task, or the id of a trajectory without one."""
 
 
 @dataclass
@@ -23,7 +27,7 @@ class Collected:
     """
 
     values: list[float] = field(default_factory=list)
-    tasks: list[str] = field(default_factory=list)
+    tasks: list[Cluster] = field(default_factory=list)
     unscored: int = 0
     infrastructure: int = 0
     reasons: Counter[str] = field(default_factory=Counter)
@@ -39,8 +43,10 @@ class Collected:
         interval: tuple[float | None, float | None, str | None] = (None, None, None),
         reason: str | None = None,
     ) -> Figure:
-        """A figure over these rows."""
+        """A figure over these rows; where an interval is missing for a reason, it is the note."""
         low, high, method = interval
+        if low is None:
+            method, reason = None, reason or method
         return Figure(
             name=name,
             value=value,
@@ -90,6 +96,14 @@ def _add(found: Collected, row: Scored) -> None:
     found.tasks.append(task_of(row))
 
 
-def task_of(row: Scored) -> str:
+def task_of(row: Scored) -> Cluster:
     """What the row is clustered by: its task, or the trajectory itself where it has none."""
-    return f"trajectory {row.trajectory_id}" if row.task_id is None else f"task {row.task_id}"
+    key = key_of(row)
+    return row.trajectory_id if key is None else key.name
+
+
+def key_of(row: Scored) -> TaskKey | None:
+    """What tells the task of a row from others; None without a task."""
+    if row.task is None and row.task_id is not None:
+        return TaskKey(None, None, row.task_id)
+    return row.task

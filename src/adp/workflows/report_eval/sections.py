@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from adp.eval.metrics import folded
 from adp.eval.scorer import Figure
 from adp.workflows.report_data.layout import Code, Section, Table, Tile, table
 from adp.workflows.report_data.words import (
@@ -34,6 +35,7 @@ from adp.workflows.report_eval.cells import (
     span,
     total_of,
 )
+from adp.workflows.report_eval.folded import group_rows, pass_rows, reasons
 from adp.workflows.report_eval.model import Comparison, Evaluation, Run
 from adp.workflows.report_eval.notes import ASSISTED, BROKEN, SUPERSEDED
 
@@ -101,14 +103,17 @@ def _success(found: Evaluation) -> Section:
         kinds, figure = run.outcomes, run.success
         rates.append(
             (run_cell(run), percent(figure.value), percent_ends(figure), number(figure.count),
-             number(figure.tasks), figure.method or MISSING)
+             number(figure.tasks), figure.method or MISSING,
+             name(figure.reason, 300) if figure.reason else MISSING)
         )  # fmt: skip
         ends.append(
             (run_cell(run), number(run.episodes), number(kinds.solved), number(kinds.failed),
              number(kinds.unscored), number(kinds.broken), number(kinds.truncated),
              number(kinds.superseded))
         )  # fmt: skip
-    heads = ["run", "#success", "#95 % interval", "#scored", "#tasks", "interval by"]
+    heads = ["run", "#success", "#95 % interval", "#scored", "#tasks", "interval by", "note"]
+    if all(row[-1] == MISSING for row in rates):
+        heads, rates = heads[:-1], [row[:-1] for row in rates]
     tables = [table("Success", heads, rates)]
     heads = ["run", "#episodes", "#solved", "#failed", "#unscored", "#broken", "#cut by a limit",
              "#superseded"]  # fmt: skip
@@ -141,7 +146,7 @@ def _comparisons(found: Evaluation) -> Section:
     if not found.comparisons:
         return Section("comparison", "Comparison")
     heads = ["figure", "run", "#base", "#the run", "#change", "#95 % interval",
-             "#tasks", "#up / down / equal", "#p perm.", "#p sign"]  # fmt: skip
+             "#tasks", "#up / down / equal", "#p perm.", "#p sign", "note"]  # fmt: skip
     shown = [one for one in found.comparisons if one.difference.figure.value is not None]
     order = {_metric(one): place for place, one in reversed(list(enumerate(shown)))}
     rows: list[tuple[str, ...]] = []
@@ -152,7 +157,8 @@ def _comparisons(found: Evaluation) -> Section:
              plain_number(by.first), plain_number(by.second),
              signed(figure.value), signed_ends(figure), number(figure.tasks),
              f"{by.better:,} / {by.worse:,} / {by.equal:,}",
-             p_value(by.p_permutation), p_value(by.p_sign))
+             p_value(by.p_permutation), p_value(by.p_sign),
+             name(figure.reason, 300) if figure.reason else MISSING)
         )  # fmt: skip
     lines = (
         "Each run minus the baseline, the first run in the tables, over the tasks that both have "
@@ -197,9 +203,9 @@ def _scores(found: Evaluation) -> Section:
         for run in found.runs:
             for scorer in run.scorers:
                 if (scorer.name, scorer.settings_hash) == key:
-                    rows += [_figure_row(run, figure) for figure in scorer.figures]
+                    rows += [_figure_row(run, figure) for figure in folded(scorer.figures)]
                     missing += [
-                        (name(label), run_cell(run), name(one.name, 300), number(one.count))
+                        (name(label), run_cell(run), name(one.name, 300), one.count)
                         for one in scorer.unscored
                     ]
         order = {row[0]: place for place, row in reversed(list(enumerate(rows)))}
@@ -209,7 +215,7 @@ def _scores(found: Evaluation) -> Section:
         tables.append(run_table(found, name(label, 300), heads, rows))
     if missing:
         heads = ["scorer", "run", "reason", "#scores"]
-        tables.append(run_table(found, "Why scores are missing", heads, missing))
+        tables.append(run_table(found, "Why scores are missing", heads, reasons(missing)))
     if not tables:
         return Section("scores", "Scores")
     line = "What is unscored has a reason, and is never 0. Broken episodes are among the unscored."
@@ -235,17 +241,7 @@ def _passes(found: Evaluation) -> Section:
     if not many or all(run.success.value is None for run in many):
         return Section("passes", "Several attempts")
     heads = ["run", "#k", "#pass@k", "#95 % interval", "#pass^k", "#95 % interval", "note"]
-    rows = []
-    for run in many:
-        figures = {figure.name: figure for figure in run.passes}
-        for one in run.passes:
-            if one.name.startswith("pass@"):
-                both = (one, figures.get(one.name.replace("@", "^"), one))
-                cells = [
-                    cell for each in both for cell in (percent(each.value), percent_ends(each))
-                ]
-                note = name(one.reason, 300) if one.reason else MISSING
-                rows.append((run_cell(run), one.name.removeprefix("pass@"), *cells, note))
+    rows = [row for run in many for row in pass_rows(run)]
     line = (
         "pass@k: at least one of k attempts at a task succeeds. pass^k: all of k attempts do. Both "
         "are unbiased estimates from all scored attempts; with fewer than k they are undefined."
@@ -265,17 +261,15 @@ def _groups(found: Evaluation) -> Section:
         names = {group.name for run in found.runs for group in run.groups if group.by == by}
         if len(names) < 2:
             continue
-        rows = [
-            (name(group.name), run_cell(run), percent(group.success.value),
-             percent_ends(group.success), number(group.success.count),
-             number(group.success.tasks), number(group.success.unscored))
+        parts = [
+            (run, group)
             for label in sorted(names, key=lambda one: (one is None, one or ""))
             for run in found.runs
             for group in run.groups
             if group.by == by and group.name == label
-        ]  # fmt: skip
-        heads = [by, "run", "#success", "#95 % interval", "#scored", "#tasks", "#unscored"]
-        tables.append(run_table(found, f"By {by}", heads, rows))
+        ]
+        heads = [by, "run", "#success", "#95 % interval", "#scored", "#tasks", "#unscored", "note"]
+        tables.append(run_table(found, f"By {by}", heads, group_rows(parts)))
         drawn.append(f"by {by}")
     return Section("groups", "Parts of the tasks", (), tuple(drawn), tuple(tables))
 
