@@ -4,8 +4,8 @@ import json
 from random import Random
 
 from adp.eval.environments.toolworld import Toolworld, ToolworldSettings, make_tasks
-from adp.eval.rollout.assist import Assistance
-from adp.eval.rollout.assist_settings import AssistSettings
+from adp.eval.rollout.assist.modes import Assistance
+from adp.eval.rollout.assist.settings import AssistSettings
 from adp.eval.rollout.collect import collect_now
 from adp.eval.rollout.settings import CollectSettings
 from adp_schema.store import Store

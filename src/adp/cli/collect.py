@@ -147,7 +147,7 @@ def _collect(
     from adp.cli.collect_screen import Screen
     from adp.cli.collect_summary import remarks_of, say_branches, say_tasks, summary
     from adp.eval.policy import POLICIES
-    from adp.eval.rollout.assist_spec import cast_of
+    from adp.eval.rollout.assist.spec import cast_of
     from adp.eval.rollout.collect import collect_now
     from adp.eval.rollout.offered import closed, made
     from adp.eval.rollout.run_file import kind_facts

@@ -31,9 +31,9 @@ from adp.eval.environments import m3_scenario as scenario
 from adp.eval.environments.m3_replay import PARALLEL, in_m3_words, recorded, replaying
 from adp.eval.environments.m3_settings import M3Settings
 from adp.eval.environments.m3_tasks import Config, config_of
-from adp.eval.rollout import assist_labels as category
-from adp.eval.rollout.assist_gold import GoldStep, GoldTurn, gold_of
-from adp.eval.rollout.assist_history import call_key
+from adp.eval.rollout.assist import labels as category
+from adp.eval.rollout.assist.gold import GoldStep, GoldTurn, gold_of
+from adp.eval.rollout.assist.history import call_key
 from adp.eval.spec import load
 from adp.eval.tool_environment import by_name, unreadable
 from adp.eval.tools import FunctionTool, carry_out
