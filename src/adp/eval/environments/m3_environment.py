@@ -94,7 +94,7 @@ class M3Environment:
         """
         start = self._inner.reset(task, seed=seed) if self._inner is not None else Start(())
         self._config = config_of(task) if task is not None else Config()
-        self.task, self._seed = task, seed
+        self.task = task
         self._gold = gold_of(task)
         self._turn = self._steps = 0
         self._verdicts, self._answers, self.labels = [], [], ()
