@@ -8,15 +8,13 @@ machine's load meets all of them.
 
 from __future__ import annotations
 
-import argparse
 import shutil
 import statistics
-import tempfile
 from pathlib import Path
 from typing import Any
 
 from generate import chat_jsonl
-from measure import Goal, Run, print_goals, run_task, save, spread
+from measure import Goal, Run, command, print_goals, run_task, save, spread
 
 MEMORY_SIZES = (100, 500, 1_000)
 MEMORY_LIMIT = 500
@@ -168,18 +166,5 @@ def run(data: Path, *, small: bool, megabytes: float = 500, repeats: int = 3) ->
     return goals
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--megabytes", type=float, default=500)
-    parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--small", action="store_true")
-    parser.add_argument("--data", type=Path)
-    options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as scratch:
-        data = options.data or Path(scratch)
-        data.mkdir(parents=True, exist_ok=True)
-        run(data, small=options.small, megabytes=options.megabytes, repeats=options.repeats)
-
-
 if __name__ == "__main__":
-    main()
+    command(run, __doc__)

@@ -12,19 +12,17 @@ Name its Python with --apricot or in the variable APRICOT_PYTHON. Without it tha
 
 from __future__ import annotations
 
-import argparse
 import importlib.util
 import json
 import os
 import statistics
 import sys
-import tempfile
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from generate import ChatMaker
-from measure import HERE, Goal, Run, print_goals, run_command, run_task, save, spread
+from measure import HERE, Goal, Run, command, print_goals, run_task, save, spread
 
 from adp.curation.texts.vectors import unit
 
@@ -37,9 +35,10 @@ ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "NUMBA_NUM_THREADS": "1"}
 
 
 def _task(name: str, python: str = sys.executable, sample: bool = False, **arguments: Any) -> Run:
-    script = str(HERE / "coreset_tasks.py")
-    command = [python, script, name, json.dumps(arguments)]
-    return run_command(command, sample=sample, environment=ONE_THREAD)
+    script = HERE / "coreset_tasks.py"
+    return run_task(
+        name, arguments, sample=sample, script=script, python=python, environment=ONE_THREAD
+    )
 
 
 def _cpu(run: Run) -> float:
@@ -217,17 +216,5 @@ def run(data: Path, *, small: bool, apricot: str | None = None) -> list[Goal]:
     return goals
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--apricot", help="a Python that has apricot-select")
-    parser.add_argument("--small", action="store_true")
-    parser.add_argument("--data", type=Path)
-    options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as scratch:
-        data = options.data or Path(scratch)
-        data.mkdir(parents=True, exist_ok=True)
-        run(data, small=options.small, apricot=options.apricot)
-
-
 if __name__ == "__main__":
-    main()
+    command(run, __doc__, apricot="a Python that has apricot-select")

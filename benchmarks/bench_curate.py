@@ -5,18 +5,16 @@ python benchmarks/bench_curate.py [--count 100000] [--workers 2] [--data DIR]
 
 from __future__ import annotations
 
-import argparse
 import copy
 import json
 import random
 import shutil
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from generate import StoreMaker, Words, trajectories
-from measure import Goal, print_goals, run_task, save
+from measure import Goal, command, print_goals, run_task, save
 
 ATTEMPTS = 4
 """Attempts at each task."""
@@ -141,18 +139,5 @@ def run(data: Path, *, small: bool, count: int = 100_000, workers: int = 2) -> l
     return goals
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--count", type=int, default=100_000)
-    parser.add_argument("--workers", type=int, default=2)
-    parser.add_argument("--small", action="store_true")
-    parser.add_argument("--data", type=Path)
-    options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as scratch:
-        data = options.data or Path(scratch)
-        data.mkdir(parents=True, exist_ok=True)
-        run(data, small=options.small, count=options.count, workers=options.workers)
-
-
 if __name__ == "__main__":
-    main()
+    command(run, __doc__)

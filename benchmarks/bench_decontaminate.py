@@ -5,19 +5,17 @@ python benchmarks/bench_decontaminate.py [--documents 200000] [--data DIR]
 
 from __future__ import annotations
 
-import argparse
 import json
 import random
 import re
 import statistics
-import sys
 import tempfile
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
 from generate import StoreMaker
-from measure import Goal, Run, print_goals, run_command, save, spread
+from measure import Goal, Run, command, print_goals, run_task, save, spread
 from tasks import work
 
 ROUNDS = 3
@@ -139,8 +137,7 @@ def plain(store: str, items: str, documents: int) -> dict[str, Any]:
 
 
 def _task(name: str, arguments: dict[str, Any], *, sample: bool = False) -> Run:
-    command = [sys.executable, __file__, "--task", name, "--arguments", json.dumps(arguments)]
-    return run_command(command, sample=sample)
+    return run_task(name, arguments, sample=sample, script=__file__)
 
 
 # ---- measuring ----------------------------------------------------------------------------------
@@ -187,23 +184,5 @@ def run(data: Path, *, small: bool, documents: int = 200_000) -> list[Goal]:
     return goals
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--documents", type=int, default=200_000)
-    parser.add_argument("--small", action="store_true")
-    parser.add_argument("--data", type=Path)
-    parser.add_argument("--task", choices=("ours", "plain"), help=argparse.SUPPRESS)
-    parser.add_argument("--arguments", help=argparse.SUPPRESS)
-    options = parser.parse_args()
-    if options.task:
-        task = ours if options.task == "ours" else plain
-        print(json.dumps(task(**json.loads(options.arguments))))
-        return
-    with tempfile.TemporaryDirectory() as scratch:
-        data = options.data or Path(scratch)
-        data.mkdir(parents=True, exist_ok=True)
-        run(data, small=options.small, documents=options.documents)
-
-
 if __name__ == "__main__":
-    main()
+    command(run, __doc__, {"ours": ours, "plain": plain})

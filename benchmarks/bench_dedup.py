@@ -8,16 +8,14 @@ it the rest is measured.
 
 from __future__ import annotations
 
-import argparse
 import importlib.util
 import shutil
 import statistics
-import tempfile
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from measure import Goal, print_goals, run_task, save, spread
+from measure import Goal, command, print_goals, run_task, save, spread
 from planted import Run, runs, write_store
 
 ROUNDS = 3
@@ -177,17 +175,5 @@ def _ratios(speeds: dict[str, list[float]]) -> list[Goal]:
     return found
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--documents", type=int, default=200_000)
-    parser.add_argument("--small", action="store_true")
-    parser.add_argument("--data", type=Path)
-    options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as scratch:
-        data = options.data or Path(scratch)
-        data.mkdir(parents=True, exist_ok=True)
-        run(data, small=options.small, documents=options.documents)
-
-
 if __name__ == "__main__":
-    main()
+    command(run, __doc__)

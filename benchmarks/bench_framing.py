@@ -8,16 +8,14 @@ The plain JSON Lines file of the same records is the baseline for the time.
 
 from __future__ import annotations
 
-import argparse
 import gzip
 import shutil
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from generate import chat_jsonl
-from measure import Goal, Run, print_goals, run_task, save
+from measure import Goal, Run, command, print_goals, run_task, save
 
 MEMORY_LIMIT = 500
 KINDS = {"lines": ".jsonl", "array": ".json", "gz": ".jsonl.gz"}
@@ -99,17 +97,5 @@ def run(data: Path, *, small: bool, megabytes: float = 2000) -> list[Goal]:
     return goals
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--megabytes", type=float, default=2000)
-    parser.add_argument("--small", action="store_true")
-    parser.add_argument("--data", type=Path)
-    options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as scratch:
-        data = options.data or Path(scratch)
-        data.mkdir(parents=True, exist_ok=True)
-        run(data, small=options.small, megabytes=options.megabytes)
-
-
 if __name__ == "__main__":
-    main()
+    command(run, __doc__)

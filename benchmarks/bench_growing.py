@@ -1,11 +1,10 @@
 """Growing stores: appends a second with one writer and with eight, and reading meanwhile.
 
-python benchmarks/bench_growing.py [--rounds 3]
+python benchmarks/bench_growing.py [--rounds 3] [--data DIR]
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import random
@@ -18,7 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from measure import Goal, print_goals, save, spread
+from measure import Goal, command, print_goals, save, spread
 
 WAYS = (("1 process", 1, 1), ("8 processes", 8, 1), ("1 process of 8 threads", 1, 8))
 JOURNAL = 63 << 20
@@ -51,7 +50,7 @@ def trajectories(count: int, seed: int) -> list[Any]:
     return [trajectory(f"{seed}-{number}", words, draw) for number in range(count)]
 
 
-def worker(kind: str, folder: str, count: int, seed: int, threads: int) -> None:
+def worker(kind: str, folder: str, count: int, seed: int, threads: int) -> dict[str, float]:
     """Append; the first line of standard input is the sign to begin."""
     from adp_schema.growing import GrowingStore
     from adp_schema.journal import encode, line_of
@@ -78,20 +77,22 @@ def worker(kind: str, folder: str, count: int, seed: int, threads: int) -> None:
     with ThreadPoolExecutor(threads) as pool:
         for _ in pool.map(act, runs):
             pass
-    print(json.dumps({"start": start, "end": time.monotonic(), "cpu": time.process_time() - cpu}))
+    return {"start": start, "end": time.monotonic(), "cpu": time.process_time() - cpu}
 
 
 def appends(kind: str, folder: Path, writers: int, count: int, threads: int) -> tuple[float, float]:
     """Appends a second, and CPU seconds an append, of several processes that begin at once."""
     folder.mkdir()
+    given = {"kind": kind, "folder": str(folder), "count": count, "threads": threads}
     children = [
         subprocess.Popen(
-            [sys.executable, __file__, "--worker", kind, str(folder), str(count), str(seed),
-             str(threads)],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+            [sys.executable, __file__, "worker", json.dumps(given | {"seed": seed})],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
         )
         for seed in range(writers)
-    ]  # fmt: skip
+    ]
     for child in children:
         assert child.stdout is not None
         assert child.stdout.readline() == "ready\n"
@@ -181,18 +182,5 @@ def run(data: Path, *, small: bool, rounds: int = 3) -> list[Goal]:
     return goals
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--worker", nargs=5, help=argparse.SUPPRESS)
-    options = parser.parse_args()
-    if options.worker:
-        kind, folder, *several = options.worker
-        worker(kind, folder, *map(int, several))
-    else:
-        with tempfile.TemporaryDirectory() as data:
-            run(Path(data), small=False, rounds=options.rounds)
-
-
 if __name__ == "__main__":
-    main()
+    command(run, __doc__, {"worker": worker})

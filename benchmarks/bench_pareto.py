@@ -5,17 +5,14 @@ python benchmarks/bench_pareto.py [--questions 100000] [--data DIR]
 
 from __future__ import annotations
 
-import argparse
-import json
 import statistics
-import sys
 import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from measure import Goal, print_goals, run_command, save, spread
+from measure import Goal, command, print_goals, run_task, save, spread
 
 ROUNDS = 3
 ROLLOUTS = 8
@@ -85,7 +82,7 @@ def plain(values: Sequence[Sequence[float]]) -> list[int]:
     return found
 
 
-def task(name: str, kind: str, questions: int) -> dict[str, Any]:
+def pareto(name: str, kind: str, questions: int) -> dict[str, Any]:
     """What runs in a process of its own; ``cpu`` is without imports and made-up data."""
     from adp.curation.ops.pareto import Pareto, run
     from adp.curation.ops.pareto.fronts import choose, fronts
@@ -117,8 +114,8 @@ def task(name: str, kind: str, questions: int) -> dict[str, Any]:
 
 
 def _child(name: str, kind: str, questions: int, *, sample: bool = False) -> Any:
-    arguments = json.dumps([name, kind, questions])
-    return run_command([sys.executable, __file__, "--task", arguments], sample=sample)
+    arguments = {"name": name, "kind": kind, "questions": questions}
+    return run_task("pareto", arguments, sample=sample, script=__file__)
 
 
 def run(data: Path, *, small: bool, questions: int = 100_000) -> list[Goal]:
@@ -165,18 +162,5 @@ def run(data: Path, *, small: bool, questions: int = 100_000) -> list[Goal]:
     return goals
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--questions", type=int, default=100_000)
-    parser.add_argument("--small", action="store_true")
-    parser.add_argument("--data", type=Path, default=Path())
-    parser.add_argument("--task", help=argparse.SUPPRESS)
-    options = parser.parse_args()
-    if options.task:
-        print(json.dumps(task(*json.loads(options.task))))
-        return
-    run(options.data, small=options.small, questions=options.questions)
-
-
 if __name__ == "__main__":
-    main()
+    command(run, __doc__, {"pareto": pareto})

@@ -8,10 +8,8 @@ two threads and are warm; their runs alternate, and the best of five counts.
 
 from __future__ import annotations
 
-import argparse
 import json
 import shutil
-import tempfile
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -20,7 +18,7 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 from generate import store_and_nested
-from measure import Goal, print_goals, run_task, save
+from measure import Goal, command, print_goals, run_task, save
 
 from adp_schema.gate import QueryGate
 from adp_schema.store import Store
@@ -217,15 +215,5 @@ def run(data: Path, *, small: bool, count: int = 100_000) -> list[Goal]:
     return goals
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--count", type=int, default=100_000)
-    parser.add_argument("--small", action="store_true")
-    parser.add_argument("--data", type=Path)
-    options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as scratch:
-        run(options.data or Path(scratch), small=options.small, count=options.count)
-
-
 if __name__ == "__main__":
-    main()
+    command(run, __doc__)

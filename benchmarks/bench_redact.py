@@ -5,18 +5,16 @@ python benchmarks/bench_redact.py [--megabytes 200] [--data DIR]
 
 from __future__ import annotations
 
-import argparse
 import json
 import random
 import shutil
 import statistics
 import string
-import tempfile
 from pathlib import Path
 from typing import Any
 
 from generate import ChatMaker
-from measure import Goal, Run, print_goals, run_task, save, spread
+from measure import Goal, Run, command, print_goals, run_task, save, spread
 
 from adp_schema.store import Store
 from adp_schema.tables import TABLES
@@ -123,17 +121,5 @@ def run(data: Path, *, small: bool, megabytes: float = 200) -> list[Goal]:
     return goals
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--megabytes", type=float, default=200)
-    parser.add_argument("--small", action="store_true")
-    parser.add_argument("--data", type=Path)
-    options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as scratch:
-        data = options.data or Path(scratch)
-        data.mkdir(parents=True, exist_ok=True)
-        run(data, small=options.small, megabytes=options.megabytes)
-
-
 if __name__ == "__main__":
-    main()
+    command(run, __doc__)

@@ -5,17 +5,13 @@ python benchmarks/bench_render.py [--runs 200] [--data DIR]
 
 from __future__ import annotations
 
-import argparse
-import json
 import shutil
 import statistics
-import sys
-import tempfile
 from pathlib import Path
 from typing import Any
 
 import agent_runs
-from measure import HERE, Goal, Run, print_goals, run_command, run_task, save, spread
+from measure import HERE, Goal, Run, command, print_goals, run_task, save, spread
 
 ROUNDS = 3
 TARGET = 2.0
@@ -27,13 +23,19 @@ TEMPLATES: dict[str, dict[str, Any]] = {
 }
 MAIN = "qwen3_training"
 WINDOW = 16_384
-ONE_THREAD = {"TOKENIZERS_PARALLELISM": "false", "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"}
+QUIET = {
+    "TOKENIZERS_PARALLELISM": "false",
+    "OMP_NUM_THREADS": "1",
+    "HF_HUB_OFFLINE": "1",
+    "PYTHONWARNINGS": "ignore",
+}
+"""One thread, no network, no warnings."""
 
 
 def task(name: str, arguments: dict[str, Any], *, sample: bool = False) -> Run:
     """Run a task of ``render_tasks.py`` in a process of its own."""
-    command = [sys.executable, "-W", "ignore", str(HERE / "render_tasks.py"), name]
-    return run_command([*command, json.dumps(arguments)], sample=sample, environment=ONE_THREAD)
+    script = HERE / "render_tasks.py"
+    return run_task(name, arguments, sample=sample, script=script, environment=QUIET)
 
 
 class Bench:
@@ -175,17 +177,5 @@ def run(data: Path, *, small: bool, runs: int = 200) -> list[Goal]:
     return goals
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--runs", type=int, default=200)
-    parser.add_argument("--small", action="store_true")
-    parser.add_argument("--data", type=Path)
-    options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as scratch:
-        data = options.data or Path(scratch)
-        data.mkdir(parents=True, exist_ok=True)
-        run(data, small=options.small, runs=options.runs)
-
-
 if __name__ == "__main__":
-    main()
+    command(run, __doc__)

@@ -12,8 +12,6 @@ Name its Python with --inspect or in the variable INSPECT_PYTHON. Without it tha
 
 from __future__ import annotations
 
-import argparse
-import json
 import os
 import statistics
 import sys
@@ -21,7 +19,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from measure import HERE, Goal, Run, print_goals, run_command, save, spread
+from measure import HERE, Goal, Run, command, print_goals, run_task, save, spread
 
 ROUNDS = 3
 TURNS = 10
@@ -34,8 +32,8 @@ def _task(name: str, python: str, episodes: int, turns: int, data: Path) -> Run:
         arguments = {
             "out": out, "episodes": episodes, "turns": turns, "concurrency": CONCURRENCY
         }  # fmt: skip
-        script = str(HERE / "rollout_tasks.py")
-        done = run_command([python, script, name, json.dumps(arguments)], environment=ONE_THREAD)
+        script = HERE / "rollout_tasks.py"
+        done = run_task(name, arguments, script=script, python=python, environment=ONE_THREAD)
     if (done.answer["episodes"], done.answer["right"]) != (episodes, episodes):
         raise RuntimeError(f"{name} did {done.answer} instead of {episodes} right episodes")
     return done
@@ -94,17 +92,5 @@ def _against(
     return goals
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--inspect", help="a Python that has inspect-ai")
-    parser.add_argument("--small", action="store_true")
-    parser.add_argument("--data", type=Path)
-    options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as scratch:
-        data = options.data or Path(scratch)
-        data.mkdir(parents=True, exist_ok=True)
-        run(data, small=options.small, inspect=options.inspect)
-
-
 if __name__ == "__main__":
-    main()
+    command(run, __doc__, inspect="a Python that has inspect-ai")

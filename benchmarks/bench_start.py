@@ -5,11 +5,11 @@ python benchmarks/bench_start.py [--rounds 10]
 
 from __future__ import annotations
 
-import argparse
 import sys
+from pathlib import Path
 from typing import Any
 
-from measure import Goal, Run, print_goals, run_command, save, spread
+from measure import Goal, Run, command, print_goals, run_command, save, spread
 
 COMMANDS = {
     "adp --help": "import sys; sys.argv = ['adp', '--help']; from adp.cli.main import main; main()",
@@ -37,8 +37,8 @@ def measure(rounds: int) -> dict[str, Any]:
     }
 
 
-def run(*, small: bool, rounds: int = 10) -> list[Goal]:
-    """Measure, print and save."""
+def run(data: Path, *, small: bool, rounds: int = 10) -> list[Goal]:
+    """Measure, print and save. ``data`` is not used: there is none."""
     rounds = 3 if small else rounds
     numbers = measure(rounds)
     goals = []
@@ -51,11 +51,5 @@ def run(*, small: bool, rounds: int = 10) -> list[Goal]:
     return goals
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--rounds", type=int, default=10)
-    run(small=False, rounds=parser.parse_args().rounds)
-
-
 if __name__ == "__main__":
-    main()
+    command(run, __doc__)

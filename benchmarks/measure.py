@@ -1,21 +1,25 @@
-"""Measuring child processes, describing the machine, and the table of results."""
+"""Measuring child processes, describing the machine, the table of results, the command line."""
 
 from __future__ import annotations
 
+import argparse
+import inspect
 import json
 import os
 import platform
 import statistics
 import subprocess
 import sys
+import tempfile
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 import psutil
 
@@ -124,10 +128,61 @@ def run_command(
     return run
 
 
-def run_task(name: str, arguments: dict[str, Any], *, sample: bool = False) -> Run:
-    """Run a task of ``tasks.py`` in a process of its own."""
-    script = str(HERE / "tasks.py")
-    return run_command([sys.executable, script, name, json.dumps(arguments)], sample=sample)
+def run_task(
+    name: str,
+    arguments: dict[str, Any],
+    *,
+    sample: bool = False,
+    script: Path | str = HERE / "tasks.py",
+    python: str = sys.executable,
+    environment: dict[str, str] | None = None,
+) -> Run:
+    """Run a task of a script in a process of its own."""
+    command = [python, str(script), name, json.dumps(arguments)]
+    return run_command(command, sample=sample, environment=environment)
+
+
+@contextmanager
+def data_folder(given: Path | None) -> Iterator[Path]:
+    """The folder for generated data: the given one, which is kept, or a temporary one."""
+    with tempfile.TemporaryDirectory() as scratch:
+        data = given or Path(scratch)
+        data.mkdir(parents=True, exist_ok=True)
+        yield data
+
+
+def command(
+    run: Callable[..., Any],
+    about: str,
+    tasks: dict[str, Callable[..., Any]] | None = None,
+    **helps: str,
+) -> None:
+    """A benchmark as a command, with --small, --data, and an option for each size.
+
+    Args:
+        run: ``run(data, *, small, ...)``; what has a default there is an option.
+        about: the docstring of the module; its first line is the help.
+        tasks: what `run_task` calls in this script by name; the answer is printed as JSON.
+        **helps: help of an option, by its name.
+    """
+    if tasks and len(sys.argv) == 3 and sys.argv[1] in tasks:
+        print(json.dumps(tasks[sys.argv[1]](**json.loads(sys.argv[2]))))
+        return
+    parser = argparse.ArgumentParser(description=about.splitlines()[0])
+    kinds = get_type_hints(run)
+    sizes = {
+        size.name: size.default
+        for size in inspect.signature(run).parameters.values()
+        if size.default is not size.empty
+    }
+    for name, default in sizes.items():
+        kind = str if default is None else kinds[name]
+        parser.add_argument(f"--{name}", type=kind, default=default, help=helps.get(name))
+    parser.add_argument("--small", action="store_true", help="small sizes: a check, not a result")
+    parser.add_argument("--data", type=Path, help="folder for the generated data, which is kept")
+    options = vars(parser.parse_args())
+    with data_folder(options.pop("data")) as data:
+        run(data, **options)
 
 
 def spread(values: Sequence[float], digits: int = 3) -> dict[str, Any]:

@@ -8,11 +8,10 @@ from __future__ import annotations
 import argparse
 import importlib
 import sys
-import tempfile
 import traceback
 from pathlib import Path
 
-from measure import Goal
+from measure import Goal, data_folder
 
 NAMES = (
     "start",
@@ -35,9 +34,7 @@ def run_one(name: str, data: Path, *, small: bool) -> list[Goal]:
     """Run one benchmark."""
     print(f"{name}:", flush=True)
     module = importlib.import_module(f"bench_{name}")
-    goals: list[Goal] = (
-        module.run(small=small) if name == "start" else module.run(data, small=small)
-    )
+    goals: list[Goal] = module.run(data, small=small)
     return goals
 
 
@@ -52,9 +49,7 @@ def main() -> int:
         parser.error(f"no benchmark is called {', '.join(sorted(unknown))}")
     failed: list[str] = []
     missed: list[str] = []
-    with tempfile.TemporaryDirectory() as scratch:
-        data = options.data or Path(scratch)
-        data.mkdir(parents=True, exist_ok=True)
+    with data_folder(options.data) as data:
         for name in (name for name in NAMES if name in chosen):
             try:
                 goals = run_one(name, data, small=options.small)

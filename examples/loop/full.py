@@ -40,7 +40,6 @@ def at_random(recipe):
 
 
 ARMS = {
-    "curated": None,
     "random subset": at_random,
     "no mask": without("mask"),
     "no decontamination": without("decontaminate"),
@@ -49,26 +48,32 @@ ARMS = {
 
 def arm(work, scale, seed, name):
     """Curate, train and measure; the base and the pool are those of the main run."""
-    from examples.loop import stages
     from examples.loop.run import curate, train_sft
 
     slug = "arm-" + name.replace(" ", "-")
     found = {"curated": work.once(slug, lambda: curate(work, scale, seed, slug, ARMS[name]))}
     store, model = f"{slug}/data", f"{slug}-sft"
     found["training"] = work.once(model, lambda: train_sft(work, scale, seed, model, store))
-    for part, tasks, temperature in (
-        ("held_out", "held_out.jsonl", 0.0),
-        ("fresh", "fresh.jsonl", 0.0),
-        ("sampled", "held_out.jsonl", 1.0),
-    ):
-        mark = f"eval-{slug}-{part}"
-        found[part] = work.once(
-            mark,
-            lambda mark=mark, tasks=tasks, temperature=temperature: stages.evaluate(
-                work, mark, f"{model}/model", tasks, temperature
-            ),
-        )
-    return found
+    return found | measured(work, slug, f"{model}/model")
+
+
+def curated(work, main):
+    """The main run after SFT, with which the arms are compared, measured on the fresh tasks too."""
+    found = {"curated": main["curated"], "training": main["sft"]}
+    return found | measured(work, "sft", "sft/model")
+
+
+def measured(work, name, model):
+    """On the held-out tasks, greedy and at temperature 1, and on tasks that are in no pool."""
+    from examples.loop import stages
+    from examples.loop.run import measure
+
+    both = measure(work, name, model)
+    fresh = work.once(
+        f"eval-{name}-fresh",
+        lambda: stages.evaluate(work, f"{name}-fresh", model, "fresh.jsonl"),
+    )
+    return {"held_out": both["greedy"], "fresh": fresh, "sampled": both["sampled"]}
 
 
 def interval(values):
@@ -124,7 +129,7 @@ def machine():
 def main():
     """Run all arms of all seeds."""
     from examples.loop.run import run
-    from examples.loop.scale import ARM, DEMO
+    from examples.loop.scale import DEMO
     from examples.loop.tables import summary_markdown
     from examples.loop.work import Work
 
@@ -134,7 +139,7 @@ def main():
     parser.add_argument("--seeds", default=SEEDS, type=int, nargs="+")
     parser.add_argument("--threads", default=1, type=int)
     given = parser.parse_args()
-    runs, arms = {}, {name: {} for name in ARMS}
+    runs, arms = {}, {name: {} for name in ("curated", *ARMS)}
 
     def write():
         report = {"machine": machine(), "summary": summary(runs, arms), "runs": runs, "arms": arms}
@@ -147,9 +152,10 @@ def main():
     for seed in given.seeds:
         work = Work(given.out.resolve() / f"seed-{seed}", given.threads)
         runs[seed] = run(work, DEMO, seed)
+        arms["curated"][seed] = curated(work, runs[seed])
         write()
         for name in ARMS:
-            arms[name][seed] = arm(work, ARM, seed, name)
+            arms[name][seed] = arm(work, DEMO, seed, name)
             write()
 
 

@@ -23,7 +23,7 @@ class Scale:
     """
 
     kinds: tuple[str, ...] = ("c1", "c2", "c3", "sum", "cmp")
-    pool: int = 9000
+    pool: int = 12000
     leaked: int = 300
     informed: int = 300
     curated: int = 4000
@@ -37,7 +37,6 @@ class Scale:
 
 
 DEMO = Scale()
-ARM = Scale(sft_steps=900)
 QUICK = Scale(
     kinds=("c1",),
     pool=1500,
@@ -52,4 +51,4 @@ QUICK = Scale(
 )
 """For a minute of one core: it learns to look one value up, and DPO only shows that it runs."""
 
-SCALES = {"demo": DEMO, "arm": ARM, "quick": QUICK}
+SCALES = {"demo": DEMO, "quick": QUICK}

@@ -4,8 +4,8 @@ import json
 from random import Random
 
 from adp.eval.environments.toolworld import Toolworld, ToolworldSettings, make_tasks
-from adp.eval.rollout.assist import Assistance
-from adp.eval.rollout.assist_settings import AssistSettings
+from adp.eval.rollout.assist.modes import Assistance
+from adp.eval.rollout.assist.settings import AssistSettings
 from adp.eval.rollout.collect import collect_now
 from adp.eval.rollout.settings import CollectSettings
 from adp_schema.store import Store
@@ -14,7 +14,7 @@ from examples.loop.teachers import Judged, Teacher
 TRAIN, HELD_OUT, FRESH, PROBES, INFORMED = 0, 1, 2, 3, 4
 """Seeds of the tasks are 10 times the seed of the run, and one of these."""
 
-TEACHERS = {"careful": 3, "double_checking": 4, "sloppy": 2, "hasty": 1}
+TEACHERS = {"careful": 2, "double_checking": 6, "sloppy": 2, "hasty": 5}
 """Shares of the teachers in the pool."""
 
 MEASURES = ("clean", "redundant", "wrong", "malformed")
@@ -39,7 +39,7 @@ def write_tasks(work, scale, seed):
 
 def uneven(scale, seed):
     """Tasks for the teachers: many easy ones, few hard ones, as pools are."""
-    weights = [8, 6, 4, 4, 4][: len(scale.kinds)]
+    weights = [10, 6, 3, 3, 3][: len(scale.kinds)]
     count = scale.pool - scale.leaked
     random = Random(f"pool/{seed}")
     chosen = random.choices(scale.kinds, weights, k=count)

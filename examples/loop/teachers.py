@@ -33,7 +33,7 @@ TEACHERS = {
     "careful": Habits(),
     "double_checking": Habits(double_check=1.0),
     "sloppy": Habits(stray=0.15, garble=0.15),
-    "hasty": Habits(give_up=0.4),
+    "hasty": Habits(give_up=0.6),
 }
 
 STRAY = (("relation", "rival"), ("relation", "maker"), ("attribute", "price"), ("attribute", "age"))

@@ -6,6 +6,17 @@ from typing import Annotated, Any
 
 import typer
 
+from adp.cli.rollout_options import (
+    Again,
+    AtOnce,
+    Dataset,
+    Failures,
+    Json,
+    NoTimes,
+    Out,
+    PolicySpec,
+    Unsafe,
+)
 from adp.cli.text import epilog, print_json
 from adp_schema.errors import UsageError
 
@@ -18,9 +29,6 @@ EPILOG = epilog(
 Env = Annotated[
     str | None, typer.Option("--env", "-e", metavar="E", help="Environment: NAME[:key=value,...].")
 ]
-PolicySpec = Annotated[
-    str | None, typer.Option("--policy", "-p", metavar="P", help="Policy: NAME[:key=value,...].")
-]
 Tasks = Annotated[
     str | None,
     typer.Option(
@@ -30,7 +38,6 @@ Tasks = Annotated[
         help="File of tasks, store, or SPLIT:COUNT[:SEED]; by default 100 of the environment's.",
     ),
 ]
-Out = Annotated[str | None, typer.Option("--out", "-o", metavar="STORE", help="The store.")]
 ExpertMode = Annotated[
     str | None,
     typer.Option(
@@ -39,13 +46,9 @@ ExpertMode = Annotated[
     ),
 ]
 Number = Annotated[int, typer.Option("--n", min=1, help="Attempts at each task.")]
-AtOnce = Annotated[int, typer.Option(min=1, help="Episodes that run at once.")]
 Seed = Annotated[int, typer.Option(help="Seed of the run.")]
 Split = Annotated[
     str | None, typer.Option(help="Of a file or a store, only the tasks of this split.")
-]
-Dataset = Annotated[
-    str | None, typer.Option(help="Data set of the trajectories; by default STORE's name.")
 ]
 Turns = Annotated[int, typer.Option(min=1, help="Turns of an episode, at most.")]
 Calls = Annotated[int | None, typer.Option(min=1, help="Calls of an episode, at most.")]
@@ -60,29 +63,14 @@ AllCost = Annotated[
 AllSeconds = Annotated[
     float | None, typer.Option(min=0.001, help="Begin none after so many seconds of this call.")
 ]
-Failures = Annotated[
-    int, typer.Option(min=1, help="Stop when so many in a row broke for one reason.")
-]
-Again = Annotated[bool, typer.Option("--retry-failed", help="Try the broken episodes again.")]
 Seal = Annotated[
     bool | None,
     typer.Option("--seal/--keep-open", help="End the store; by default when it is whole."),
-]
-NoTimes = Annotated[
-    bool, typer.Option("--no-times", help="Keep no times, which differ from run to run.")
-]
-Unsafe = Annotated[
-    bool,
-    typer.Option(
-        "--unsafe-python",
-        help="Let the environment python run programs without a sandbox, with all your rights.",
-    ),
 ]
 Listed = Annotated[
     bool,
     typer.Option("--list", help="List environments and policies, or the tools of --env; and end."),
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print the report as JSON.")]
 
 
 def collect(
@@ -159,7 +147,7 @@ def _collect(
     from adp.cli.collect_screen import Screen
     from adp.cli.collect_summary import remarks_of, say_branches, say_tasks, summary
     from adp.eval.policy import POLICIES
-    from adp.eval.rollout.assist_spec import cast_of
+    from adp.eval.rollout.assist.spec import cast_of
     from adp.eval.rollout.collect import collect_now
     from adp.eval.rollout.offered import closed, made
     from adp.eval.rollout.run_file import kind_facts

@@ -6,7 +6,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from adp.cli.collect import Again, AtOnce, Dataset, Failures, Json, NoTimes, Unsafe
+from adp.cli.rollout_options import (
+    Again,
+    AtOnce,
+    Dataset,
+    Failures,
+    Json,
+    NoTimes,
+    Out,
+    PolicySpec,
+    Unsafe,
+)
 from adp.cli.text import epilog
 from adp_schema.errors import FindingsError, UsageError
 
@@ -22,10 +32,6 @@ EPILOG = epilog(
 SuiteName = Annotated[
     str | None, typer.Option("--suite", metavar="S", help="Name of a suite, or YAML file.")
 ]
-PolicySpec = Annotated[
-    str | None, typer.Option("--policy", "-p", metavar="P", help="Policy: NAME[:key=value,...].")
-]
-Out = Annotated[str | None, typer.Option("--out", "-o", metavar="STORE", help="The store.")]
 Env = Annotated[
     str | None,
     typer.Option("--env", "-e", metavar="E", help="Another environment than the suite's."),

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from adp.eval.environment import ENVIRONMENTS, EnvironmentKind, Settings
 from adp.eval.own import as_policy, environment_kind
 from adp.eval.policy import POLICIES, Policy
-from adp.eval.rollout.assist_spec import cast_of
+from adp.eval.rollout.assist.spec import cast_of
 from adp.eval.rollout.collect import collect_now
 from adp.eval.rollout.offered import closed, made
 from adp.eval.rollout.run_file import kind_facts

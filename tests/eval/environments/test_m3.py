@@ -17,8 +17,8 @@ from adp.eval.environments.m3 import KIND, M3Environment, M3Settings
 from adp.eval.policies.expert import ExpertPolicy
 from adp.eval.policies.scripted import Scripted
 from adp.eval.rollout.actor import Alone
-from adp.eval.rollout.assist import Assistance
-from adp.eval.rollout.assist_settings import AssistSettings
+from adp.eval.rollout.assist.modes import Assistance
+from adp.eval.rollout.assist.settings import AssistSettings
 from adp.eval.rollout.episode import run_episode
 from adp.eval.rollout.recorder import About
 from adp.eval.scorer import Item

@@ -15,7 +15,7 @@ torch = pytest.importorskip("torch", reason="needs the train extra")
 from adp.core.tiny import tiny_model  # noqa: E402
 from adp.eval.policies.generation import Generator, Job  # noqa: E402
 from adp.eval.policies.prefixes import BLOCK, Prefixes  # noqa: E402
-from adp.eval.policies.prompts import SamplingSettings  # noqa: E402
+from adp.eval.policies.settings import SamplingSettings  # noqa: E402
 
 pytestmark = pytest.mark.train
 

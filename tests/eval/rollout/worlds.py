@@ -9,9 +9,9 @@ from typing import Any
 
 from adp.eval.environment import CannotForkError, Start, Verdict
 from adp.eval.policies.scripted import Scripted
-from adp.eval.rollout.assist import Assistance
-from adp.eval.rollout.assist_judges import Judges
-from adp.eval.rollout.assist_settings import AssistSettings
+from adp.eval.rollout.assist.judges import Judges
+from adp.eval.rollout.assist.modes import Assistance
+from adp.eval.rollout.assist.settings import AssistSettings
 from adp.eval.rollout.episode import run_episode
 from adp.eval.rollout.limits import Limits
 from adp.eval.rollout.recorder import About

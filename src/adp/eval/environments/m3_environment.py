@@ -31,9 +31,9 @@ from adp.eval.environments import m3_scenario as scenario
 from adp.eval.environments.m3_replay import PARALLEL, in_m3_words, recorded, replaying
 from adp.eval.environments.m3_settings import M3Settings
 from adp.eval.environments.m3_tasks import Config, config_of
-from adp.eval.rollout import assist_labels as category
-from adp.eval.rollout.assist_gold import GoldStep, GoldTurn, gold_of
-from adp.eval.rollout.assist_history import call_key
+from adp.eval.rollout.assist import labels as category
+from adp.eval.rollout.assist.gold import GoldStep, GoldTurn, gold_of
+from adp.eval.rollout.assist.history import call_key
 from adp.eval.spec import load
 from adp.eval.tool_environment import by_name, unreadable
 from adp.eval.tools import FunctionTool, carry_out
@@ -94,7 +94,7 @@ class M3Environment:
         """
         start = self._inner.reset(task, seed=seed) if self._inner is not None else Start(())
         self._config = config_of(task) if task is not None else Config()
-        self.task, self._seed = task, seed
+        self.task = task
         self._gold = gold_of(task)
         self._turn = self._steps = 0
         self._verdicts, self._answers, self.labels = [], [], ()

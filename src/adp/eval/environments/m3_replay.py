@@ -9,8 +9,8 @@ from typing import Any
 
 from jsonschema import Draft202012Validator, SchemaError
 
-from adp.eval.rollout.assist_gold import GoldTurn
-from adp.eval.rollout.assist_history import call_key
+from adp.eval.rollout.assist.gold import GoldTurn
+from adp.eval.rollout.assist.history import call_key
 from adp.eval.tools import FunctionTool, ToolError
 from adp.eval.turns import Call, ErrorType, Result, Tool
 

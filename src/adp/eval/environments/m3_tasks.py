@@ -13,9 +13,6 @@ from adp_schema.model import Task
 from adp_schema.reader import to_models
 from adp_schema.store import Store
 
-TASK_KEYS = ("tool_availability_policy", "tool_usage_policy", "tools", "resp_cutoff_inst")
-"""Keys of ``environment_config`` that the tasks of this module have besides the source's own."""
-
 
 @dataclass(frozen=True)
 class Config:

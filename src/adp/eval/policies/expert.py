@@ -1,9 +1,9 @@
 """The policy ``expert``: it does what the reference run of the task does.
 
-As an actor (`ExpertPolicy.actors`) it is the mode ``ground_truth`` of `adp.eval.rollout.assist`,
-which also knows environments with ``expert_turn()``. Asked like any other policy, it knows the
-messages alone, and follows the reference run of the task: for each turn of the user its calls in
-order and its answer.
+As an actor (`ExpertPolicy.actors`) it is the mode ``ground_truth`` of
+`adp.eval.rollout.assist.modes`, which also knows environments with ``expert_turn()``. Asked like
+any other policy, it knows the messages alone, and follows the reference run of the task: for each
+turn of the user its calls in order and its answer.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from pydantic import Field
 
 from adp.eval.environment import Settings
 from adp.eval.policy import PolicyKind, Request
-from adp.eval.rollout.assist import NO_EXPERT, Assistance
-from adp.eval.rollout.assist_gold import gold_of
-from adp.eval.rollout.assist_settings import AssistSettings
+from adp.eval.rollout.assist.gold import gold_of
+from adp.eval.rollout.assist.modes import NO_EXPERT, Assistance
+from adp.eval.rollout.assist.settings import AssistSettings
 from adp.eval.turns import Turn
 from adp_schema.errors import UsageError
 

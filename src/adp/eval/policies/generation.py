@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from adp.eval.policies.prefixes import BLOCK, Known, Prefixes, growing_layer
-from adp.eval.policies.prompts import Generated, SamplingSettings
+from adp.eval.policies.prompts import Generated
+from adp.eval.policies.settings import SamplingSettings
 
 _LEAVE = 4
 """The batch is made smaller when one of so many of its rows has ended: that costs a copy."""

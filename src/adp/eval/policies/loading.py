@@ -4,41 +4,14 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any, Literal
-
-from pydantic import Field
+from typing import Any
 
 from adp.core.render.model import load_tokenizer
 from adp.core.tiny import NAME, tiny_model
-from adp.eval.environment import Settings
-from adp.eval.policies.names import FREE
+from adp.eval.policies.settings import ModelSettings
 from adp_schema.errors import MissingExtraError, UsageError
 
 _ADAPTER, _TOKENIZER = "adapter_config.json", "tokenizer_config.json"
-
-
-class ModelSettings(Settings):
-    """Which model, and how it is loaded."""
-
-    model: str = Field(
-        description="A folder, a name on the Hub, or tiny. A folder of a LoRA adapter loads the "
-        "model that it names, and the adapter."
-    )
-    adapter: str | None = Field(None, description="A LoRA adapter: a folder, or a name on the Hub.")
-    tokenizer: str | None = Field(None, description="Another tokenizer; null: the model's own.")
-    revision: str | None = Field(None, description="Revision on the Hub.")
-    dtype: Literal["auto", "float32", "bfloat16", "float16"] = Field(
-        "auto", description="Type of the weights; auto: as they are stored."
-    )
-    device: str | None = Field(
-        None,
-        description="cpu, cuda, cuda:1, ...; null: cuda when there is one.",
-        json_schema_extra=FREE,
-    )
-    attn_implementation: str | None = Field(
-        None, description="sdpa, eager, flash_attention_2, ...; null: what transformers chooses."
-    )
-    trust_remote_code: bool = Field(False, description="Run code that lies beside the model.")
 
 
 def load_for_generation(settings: ModelSettings) -> tuple[Any, Any]:

@@ -1,12 +1,8 @@
-"""What policies have in common: names of models, and settings that a run may change."""
+"""What a model is called in reports and stores."""
 
 from __future__ import annotations
 
 from pathlib import Path, PurePosixPath, PureWindowsPath
-from typing import Any
-
-FREE: dict[str, Any] = {"resume": "free"}
-"""Marks a setting that may differ when a run is gone on with: it does not change what is said."""
 
 _PARTS = frozenset({"adapter", "model", "merged"})
 

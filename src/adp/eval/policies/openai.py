@@ -19,8 +19,9 @@ from adp.core.endpoint import Endpoint, EndpointOptions, key_from
 from adp.core.endpoint_errors import ContextError, EndpointError, FormatError
 from adp.core.secret_names import secrets_in
 from adp.eval.environment import Settings
-from adp.eval.policies.names import FREE, model_name
+from adp.eval.policies.names import model_name
 from adp.eval.policies.openai_messages import message_in_text, read_turn, wire_messages
+from adp.eval.policies.settings import FREE, free
 from adp.eval.policy import AgentLimitError, InfrastructureError, PolicyKind, Request
 from adp.eval.turns import Turn
 from adp_schema.errors import UsageError
@@ -32,58 +33,33 @@ _KEY = "OPENAI_API_KEY"
 class EndpointSettings(Settings):
     """Where an endpoint is, and how patient to be with it."""
 
-    base_url: str = Field(
-        OPENAI,
-        description="URL before /chat/completions.",
-        json_schema_extra=FREE,
-    )
-    api_key_env: str | None = Field(
+    base_url: str = free(OPENAI, "URL before /chat/completions.")
+    api_key_env: str | None = free(
         _KEY,
-        description="Environment variable with the key. The default is sent to api.openai.com "
-        "alone: name it to send it elsewhere.",
-        json_schema_extra=FREE,
+        "Environment variable with the key. The default is sent to api.openai.com alone: name it "
+        "to send it elsewhere.",
     )
     headers: dict[str, str] = Field(
         default_factory=dict,
         description="Further headers; a value $NAME is read from the environment.",
         json_schema_extra=FREE,
     )
-    timeout: float = Field(
-        600.0,
+    timeout: float = free(EndpointOptions.timeout, "Seconds of one try.", gt=0)
+    retries: int = free(EndpointOptions.retries, "Tries after the first one.", ge=0)
+    retry_seconds: float = free(
+        EndpointOptions.total_seconds,
+        "Seconds for all tries of a turn and the waits between them.",
         gt=0,
-        description="Seconds of one try.",
-        json_schema_extra=FREE,
     )
-    retries: int = Field(
-        5,
+    first_wait: float = free(
+        EndpointOptions.first_wait, "Longest first wait, in seconds; it doubles.", ge=0
+    )
+    longest_wait: float = free(
+        EndpointOptions.longest_wait,
+        "Longest wait, in seconds, also when the server asks for more.",
         ge=0,
-        description="Tries after the first one.",
-        json_schema_extra=FREE,
     )
-    retry_seconds: float = Field(
-        1800.0,
-        gt=0,
-        description="Seconds for all tries of a turn and the waits between them.",
-        json_schema_extra=FREE,
-    )
-    first_wait: float = Field(
-        1.0,
-        ge=0,
-        description="Longest first wait, in seconds; it doubles.",
-        json_schema_extra=FREE,
-    )
-    longest_wait: float = Field(
-        60.0,
-        ge=0,
-        description="Longest wait, in seconds, also when the server asks for more.",
-        json_schema_extra=FREE,
-    )
-    concurrency: int = Field(
-        64,
-        ge=1,
-        description="Requests at a time.",
-        json_schema_extra=FREE,
-    )
+    concurrency: int = free(EndpointOptions.concurrency, "Requests at a time.", ge=1)
 
     def endpoint(self, body: Mapping[str, Any] | None = None) -> Endpoint:
         """The client.
@@ -143,11 +119,7 @@ class OpenAISettings(EndpointSettings):
         description="text: tools stand in the system prompt and calls in the text, in the Hermes "
         "manner, for servers that know no tools.",
     )
-    stream: bool = Field(
-        False,
-        description="Let the server stream its answers.",
-        json_schema_extra=FREE,
-    )
+    stream: bool = free(False, "Let the server stream its answers.")
     send_reasoning: bool = Field(
         False, description="Send the reasoning of earlier turns back, as reasoning_content."
     )

@@ -9,12 +9,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
-from pydantic import Field
-
-from adp.core.answers import AnswerReader, FormName
+from adp.core.answers import AnswerReader
 from adp.core.render.arguments import object_of, whole_text
 from adp.core.render.chat import Call as ChatCall
 from adp.core.render.chat import Chat, Message
@@ -22,9 +19,8 @@ from adp.core.render.options import RenderOptions
 from adp.core.render.prepare import plain_tools, prepare
 from adp.core.render.render import Renderer
 from adp.core.render.template import TemplateRefusalError
-from adp.eval.environment import Settings
-from adp.eval.policies.loading import ModelSettings
 from adp.eval.policies.names import model_name
+from adp.eval.policies.settings import InProcessSettings
 from adp.eval.policy import AgentLimitError, Request
 from adp.eval.turns import Call, Tool, Turn, Usage
 from adp.eval.turns import Message as ChatMessage
@@ -32,52 +28,6 @@ from adp_schema.errors import AdpError, InputError, UsageError
 
 _SEEN = 64
 """Characters of a prompt's end that may open the thought of the answer."""
-
-
-class SamplingSettings(Settings):
-    """How tokens are chosen."""
-
-    temperature: float = Field(0.0, ge=0, description="0 takes the likeliest token.")
-    top_p: float = Field(1.0, gt=0, le=1, description="Share of the probability that is kept.")
-    top_k: int = Field(0, ge=0, description="Tokens that are kept; 0: all.")
-    max_tokens: int = Field(1024, ge=1, description="Tokens that a turn may have.")
-
-
-class PromptSettings(ModelSettings):
-    """How the conversation is written for the model, and how its answers are read."""
-
-    call_form: FormName = Field(
-        "auto",
-        description="How the model writes calls: auto (as its template does), tags, json, mistral, "
-        "pythonic, library (the parser of transformers), none.",
-    )
-    chat_template: Path | None = Field(
-        None, description="A file with a chat template in place of the model's own."
-    )
-    template_options: dict[str, Any] = Field(
-        default_factory=dict, description="Given to the template, such as {enable_thinking: false}."
-    )
-    tools_in: Literal["template", "text"] = Field(
-        "template",
-        description="Where tools and calls stand: in the template's own form, or as text in the "
-        "Hermes manner, for templates that know no tools.",
-    )
-    reasoning: Literal["keep", "strip", "last_turn"] = Field(
-        "keep", description="Which reasoning of earlier turns the template is given."
-    )
-    parallel_calls: Literal["keep", "split"] = Field(
-        "keep", description="split: for templates that take one call a message."
-    )
-
-
-class InProcessSettings(PromptSettings, SamplingSettings):
-    """What the policies in process have in common."""
-
-    context_length: int | None = Field(
-        None, ge=1, description="Tokens of prompt and answer; null: what the model was made for."
-    )
-    logprobs: bool = Field(False, description="Keep log probabilities of the written tokens.")
-    token_ids: bool = Field(True, description="Keep token ids of prompt and answer.")
 
 
 @dataclass(frozen=True, slots=True)

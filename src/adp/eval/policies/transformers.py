@@ -16,12 +16,11 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
-from pydantic import Field
-
 from adp.eval.policies.generation import Generator, Job
 from adp.eval.policies.loading import load_for_generation
-from adp.eval.policies.names import FREE, model_name
-from adp.eval.policies.prompts import InProcessSettings, Prompt, Prompter
+from adp.eval.policies.names import model_name
+from adp.eval.policies.prompts import Prompt, Prompter
+from adp.eval.policies.settings import InProcessSettings, free
 from adp.eval.policy import PolicyKind, Request
 from adp.eval.turns import Turn
 
@@ -29,24 +28,15 @@ from adp.eval.turns import Turn
 class TransformersSettings(InProcessSettings):
     """Settings of the policy ``transformers``."""
 
-    batch_size: int = Field(
-        64,
-        ge=1,
-        description="Turns that are written together, at most.",
-        json_schema_extra=FREE,
-    )
-    prefix_cache_mb: int = Field(
+    batch_size: int = free(64, "Turns that are written together, at most.", ge=1)
+    prefix_cache_mb: int = free(
         1024,
+        "Memory for what the model has read already, on its device; 0: each prompt is read from "
+        "its beginning.",
         ge=0,
-        description="Memory for what the model has read already, on its device; 0: each prompt is "
-        "read from its beginning.",
-        json_schema_extra=FREE,
     )
-    wait_ms: float = Field(
-        5.0,
-        ge=0,
-        description="A batch waits as long as turns come within this time of each other.",
-        json_schema_extra=FREE,
+    wait_ms: float = free(
+        5.0, "A batch waits as long as turns come within this time of each other.", ge=0
     )
 
 

@@ -14,8 +14,9 @@ from pydantic import Field
 
 from adp.core.render.model import load_tokenizer
 from adp.eval.policies.loading import places
-from adp.eval.policies.names import FREE, model_name
-from adp.eval.policies.prompts import Generated, InProcessSettings, Prompter
+from adp.eval.policies.names import model_name
+from adp.eval.policies.prompts import Generated, Prompter
+from adp.eval.policies.settings import InProcessSettings, free
 from adp.eval.policy import InfrastructureError, PolicyKind, Request
 from adp.eval.turns import Turn
 from adp_schema.errors import MissingExtraError, UsageError
@@ -24,19 +25,10 @@ from adp_schema.errors import MissingExtraError, UsageError
 class VllmSettings(InProcessSettings):
     """Settings of the policy ``vllm``."""
 
-    gpu_memory_utilization: float = Field(
-        0.9,
-        gt=0,
-        le=1,
-        description="Share of the GPU's memory that vLLM takes.",
-        json_schema_extra=FREE,
+    gpu_memory_utilization: float = free(
+        0.9, "Share of the GPU's memory that vLLM takes.", gt=0, le=1
     )
-    tensor_parallel_size: int = Field(
-        1,
-        ge=1,
-        description="GPUs that share the model.",
-        json_schema_extra=FREE,
-    )
+    tensor_parallel_size: int = free(1, "GPUs that share the model.", ge=1)
     engine: dict[str, Any] = Field(
         default_factory=dict,
         description="Further arguments of vLLM's AsyncEngineArgs, such as {enforce_eager: true}.",

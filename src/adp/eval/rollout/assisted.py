@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from adp.eval.rollout.assist_history import EXPERT
+from adp.eval.rollout.assist.history import EXPERT
 from adp_schema.model import Trajectory
 
 ALONE = "none"

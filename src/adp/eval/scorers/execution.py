@@ -109,12 +109,8 @@ def _reads_failed(text: str) -> bool:
     return not text or any(sign in text for sign in signs) or "error" in text.lower()
 
 
-def failed_calls(calls: Sequence[Made]) -> list[Made]:
-    """The calls that failed, by marks or, without marks, by the text."""
-    return [call for call in calls if call.results and _failed(call, marked(call))]
-
-
 def _failed(call: Made, mark: bool | None) -> bool:
+    """Whether a call failed, by its mark or, without one, by the text."""
     return text_failed(call) if mark is None else mark
 
 

@@ -10,7 +10,7 @@ from itertools import groupby
 from typing import Any
 
 from adp.core.render.arguments import whole_text
-from adp.eval.rollout import assist_labels as category
+from adp.eval.rollout.assist import labels as category
 from adp_schema.model import Observation, Step, Trajectory
 
 KINDS = ("API", "RETRIEVE", "FINAL", "OTHER")

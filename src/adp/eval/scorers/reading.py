@@ -16,7 +16,7 @@ from pydantic import Field
 
 from adp.core.render.arguments import object_of
 from adp.eval.environment import Settings
-from adp.eval.rollout.assist_history import EXPERT
+from adp.eval.rollout.assist.history import EXPERT
 from adp_schema.model import Observation, Step, ToolCall, Trajectory
 
 Actor = Literal["all", "agent"]

@@ -11,7 +11,7 @@ from adp.core.composition.model import Count
 from adp.core.composition.questions import rows, short
 from adp.core.stats import Recorded
 from adp.core.tasks import Found, find_tasks
-from adp.eval.rollout.assist_history import EXPERT
+from adp.eval.rollout.assist.history import EXPERT
 from adp.eval.rollout.assisted import ALONE, Assisted
 from adp.eval.rollout.tries import BROKEN, superseded, tries_of
 from adp.eval.scorer import Score, Scored

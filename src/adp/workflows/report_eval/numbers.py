@@ -12,7 +12,7 @@ from adp.core.composition.questions import short
 from adp.core.progress import Progress, Silent
 from adp.eval.metrics import mean_figures, paired_difference, pass_figures
 from adp.eval.metrics.collected import task_of
-from adp.eval.rollout.assist_history import EXPERT
+from adp.eval.rollout.assist.history import EXPERT
 from adp.eval.rollout.tries import BROKEN
 from adp.eval.scorer import Figure, Scored
 from adp.eval.scoring import ScoreSet, label, read_scores

@@ -9,8 +9,8 @@ import pytest
 from adp.eval.policies.expert import ExpertPolicy
 from adp.eval.policies.scripted import Scripted
 from adp.eval.rollout.actor import Alone
-from adp.eval.rollout.assist import Assisted
-from adp.eval.rollout.assist_spec import cast_of, read_assist
+from adp.eval.rollout.assist.modes import AssistedActor
+from adp.eval.rollout.assist.spec import cast_of, read_assist
 from adp.eval.rollout.recorder import About
 from adp_schema.errors import UsageError
 from adp_schema.model import Task
@@ -25,7 +25,7 @@ def test_a_spec_names_mode_limits_and_judges(tmp_path):
     agent = Scripted([])
     cast = cast_of(agent, f"informed:init_limit=3,recent_limit=-4,overseer='scripted:file={file}'")
     actor = cast.actors(ABOUT)
-    assert isinstance(actor, Assisted)
+    assert isinstance(actor, AssistedActor)
     assert (actor.settings.init_limit, actor.settings.recent) == (3, 4)
     assert actor.judges.overseer is not None
     assert actor.judges.witness is None
@@ -52,7 +52,7 @@ def test_what_is_wrong_with_a_spec(text, said):
 def test_a_policy_alone_and_the_expert():
     assert isinstance(cast_of(Scripted([])).actors(ABOUT), Alone)
     actor = cast_of(ExpertPolicy()).actors(ABOUT)
-    assert isinstance(actor, Assisted)
+    assert isinstance(actor, AssistedActor)
     assert actor.settings.mode == "ground_truth"
     with pytest.raises(UsageError, match="acts alone"):
         cast_of(ExpertPolicy(), "informed")

@@ -10,8 +10,8 @@ from typing import Any, Protocol
 from adp.eval.environment import InThread
 from adp.eval.policy import Request
 from adp.eval.rollout.actor import View
-from adp.eval.rollout.assist_gold import GoldStep, GoldTurn, gold_of
-from adp.eval.rollout.assist_history import (
+from adp.eval.rollout.assist.gold import GoldStep, GoldTurn, gold_of
+from adp.eval.rollout.assist.history import (
     ErrorRule,
     Item,
     call_key,
@@ -20,7 +20,7 @@ from adp.eval.rollout.assist_history import (
     items,
     user_turn,
 )
-from adp.eval.rollout.assist_judges import Asked, Judges, Observed
+from adp.eval.rollout.assist.judges import Asked, Judges, Observed
 from adp.eval.turns import Turn
 from adp_schema.model import Task
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from adp.eval.policies.scripted import Scripted
 from adp.eval.policy import InfrastructureError
-from adp.eval.rollout.assist_judges import (
+from adp.eval.rollout.assist.judges import (
     Judges,
     Observed,
     Stuck,

@@ -15,9 +15,9 @@ from pydantic import Field, ValidationError
 
 from adp.eval.policy import POLICIES, Policy
 from adp.eval.rollout.actor import Actor, AllAlone
-from adp.eval.rollout.assist import Assistance
-from adp.eval.rollout.assist_judges import Judges, overseer_of, rewriter_of, witness_of
-from adp.eval.rollout.assist_settings import AssistSettings
+from adp.eval.rollout.assist.judges import Judges, overseer_of, rewriter_of, witness_of
+from adp.eval.rollout.assist.modes import Assistance
+from adp.eval.rollout.assist.settings import AssistSettings
 from adp.eval.rollout.recorder import About
 from adp.eval.spec import load, read_spec
 from adp_schema.errors import UsageError

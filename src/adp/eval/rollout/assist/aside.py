@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from adp.eval.environment import AsyncEnvironment, CannotForkError
-from adp.eval.rollout.assist_expert import inner_of
+from adp.eval.rollout.assist.expert import inner_of
 from adp.eval.tool_environment import by_name, unreadable
 from adp.eval.tools import FunctionTool, carry_out
 from adp.eval.turns import Outcome, Turn

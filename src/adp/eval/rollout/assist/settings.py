@@ -7,7 +7,7 @@ from typing import Literal
 from pydantic import Field, model_validator
 
 from adp.eval.environment import Settings
-from adp.eval.rollout.assist_history import ErrorRule
+from adp.eval.rollout.assist.history import ErrorRule
 
 Mode = Literal["none", "ground_truth", "random", "informed"]
 

@@ -4,12 +4,13 @@
 - ``ground_truth``: the expert always acts, as the reference run says, thoughts unchanged.
 - ``random``: each turn is the expert's with ``expert_probability``.
 - ``informed``: the agent acts; the expert acts after a step at which the rules of
-  `adp.eval.rollout.assist_rules` asked for it, and whenever the agent proposes an answer. So every
+  `adp.eval.rollout.assist.rules` asked for it, and whenever the agent proposes an answer. So every
   answer is the expert's.
 
 In the mode ``informed`` a turn of the other actor is kept beside some steps, as a branch: beside a
 step of the expert that is no answer, what the agent would have done; beside a bad step of the
-agent, what the expert would have done. It was really carried out, on the side (`assist_aside`).
+agent, what the expert would have done. It was really carried out, on the side
+(`adp.eval.rollout.assist.aside`).
 
 Source: m3-train-eval. What differs is told in ``docs/experts.md``.
 """
@@ -25,14 +26,14 @@ from typing import Any
 from adp.eval.environment import Environment
 from adp.eval.policy import Policy, Request
 from adp.eval.rollout.actor import Acted, Alternate, Past, Reflection, View
-from adp.eval.rollout.assist_aside import Aside, aside_of, numbered
-from adp.eval.rollout.assist_expert import Advice, Expert, expert_for, query_of
-from adp.eval.rollout.assist_gold import gold_of
-from adp.eval.rollout.assist_history import AGENT, EXPERT, current, is_final, items
-from adp.eval.rollout.assist_judges import Asked, Judges, Stuck, Thought
-from adp.eval.rollout.assist_labels import STUCK, added, erroneous
-from adp.eval.rollout.assist_rules import Why, help_needed
-from adp.eval.rollout.assist_settings import AssistSettings
+from adp.eval.rollout.assist.aside import Aside, aside_of, numbered
+from adp.eval.rollout.assist.expert import Advice, Expert, expert_for, query_of
+from adp.eval.rollout.assist.gold import gold_of
+from adp.eval.rollout.assist.history import AGENT, EXPERT, current, is_final, items
+from adp.eval.rollout.assist.judges import Asked, Judges, Stuck, Thought
+from adp.eval.rollout.assist.labels import STUCK, added, erroneous
+from adp.eval.rollout.assist.rules import Why, help_needed
+from adp.eval.rollout.assist.settings import AssistSettings
 from adp.eval.rollout.recorder import About
 from adp.eval.turns import Turn
 from adp_schema.errors import UsageError
@@ -64,11 +65,11 @@ class Assistance:
         if self.policy is None and self.settings.mode != "ground_truth":
             raise UsageError(f"the mode '{self.settings.mode}' needs a policy for the agent")
 
-    def actor(self) -> Assisted:
+    def actor(self) -> AssistedActor:
         """The actor of one episode."""
-        return Assisted(self.settings, self.policy, self.judges)
+        return AssistedActor(self.settings, self.policy, self.judges)
 
-    def __call__(self, about: About) -> Assisted:
+    def __call__(self, about: About) -> AssistedActor:
         """The same, for a rollout of many episodes."""
         return self.actor()
 
@@ -99,7 +100,7 @@ class Assistance:
 
 
 @dataclass
-class Assisted:
+class AssistedActor:
     """The actor of one episode: an agent, an expert, and the rule that says who acts.
 
     Attributes:

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Literal
 
 from adp.eval.rollout.actor import Past
-from adp.eval.rollout.assist_history import EXPERT, ErrorRule, action_key, is_error
+from adp.eval.rollout.assist.history import EXPERT, ErrorRule, action_key, is_error
 
 Why = Literal["errors", "repeats", "overseer"]
 """Which rule asks for the expert."""

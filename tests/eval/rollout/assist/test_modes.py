@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from adp.eval.policies.scripted import Scripted
-from adp.eval.rollout.assist import Assistance
-from adp.eval.rollout.assist_judges import Judges
-from adp.eval.rollout.assist_settings import AssistSettings
+from adp.eval.rollout.assist.judges import Judges
+from adp.eval.rollout.assist.modes import Assistance
+from adp.eval.rollout.assist.settings import AssistSettings
 from adp.eval.rollout.episode import turn_seed
 from adp.eval.rollout.limits import Limits
 from adp.eval.turns import Turn

@@ -11,12 +11,12 @@ r"""Comparing answers: normalisation, exact match, token F1, and equality of for
 from __future__ import annotations
 
 import re
-import string
 from collections import Counter
 from fractions import Fraction
 
+from adp.eval.answers import normalised
+
 _ARTICLES = re.compile(r"\b(?:a|an|the)\b")
-_PUNCTUATION = str.maketrans("", "", string.punctuation)
 _TAGS = ("answer", "FINAL")
 _LONGEST_FORMULA = 2_000
 
@@ -28,10 +28,9 @@ def normalize(text: str, manner: str = "squad") -> str:
         text: the text.
         manner: ``squad`` or ``et_agent``.
     """
-    small = text.lower()
     if manner == "squad":
-        small = small.translate(_PUNCTUATION)
-    return " ".join(_ARTICLES.sub(" ", small).split())
+        return normalised(text)
+    return " ".join(_ARTICLES.sub(" ", text.lower()).split())
 
 
 def exact(prediction: str, reference: str, manner: str = "squad") -> bool:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from adp.eval.policy import Policy, Request
-from adp.eval.rollout.assist_history import Item
+from adp.eval.rollout.assist.history import Item
 from adp.eval.turns import Turn
 
 

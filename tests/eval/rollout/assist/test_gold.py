@@ -6,9 +6,9 @@ import json
 
 from hypothesis import given, settings
 
-from adp.eval.rollout.assist import Assistance
-from adp.eval.rollout.assist_gold import GoldTurn, gold_of
-from adp.eval.rollout.assist_settings import AssistSettings
+from adp.eval.rollout.assist.gold import GoldTurn, gold_of
+from adp.eval.rollout.assist.modes import Assistance
+from adp.eval.rollout.assist.settings import AssistSettings
 from adp.eval.scorers.references import expected_calls
 from adp_schema.model import Task
 from tests.eval.rollout.worlds import TASK as WHERE

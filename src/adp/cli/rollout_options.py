@@ -1,0 +1,31 @@
+"""Options of rollouts that `adp collect` and `adp eval` share."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+PolicySpec = Annotated[
+    str | None, typer.Option("--policy", "-p", metavar="P", help="Policy: NAME[:key=value,...].")
+]
+Out = Annotated[str | None, typer.Option("--out", "-o", metavar="STORE", help="The store.")]
+AtOnce = Annotated[int, typer.Option(min=1, help="Episodes that run at once.")]
+Dataset = Annotated[
+    str | None, typer.Option(help="Data set of the trajectories; by default STORE's name.")
+]
+Failures = Annotated[
+    int, typer.Option(min=1, help="Stop when so many in a row broke for one reason.")
+]
+Again = Annotated[bool, typer.Option("--retry-failed", help="Try the broken episodes again.")]
+NoTimes = Annotated[
+    bool, typer.Option("--no-times", help="Keep no times, which differ from run to run.")
+]
+Unsafe = Annotated[
+    bool,
+    typer.Option(
+        "--unsafe-python",
+        help="Let the environment python run programs without a sandbox, with all your rights.",
+    ),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print the report as JSON.")]
