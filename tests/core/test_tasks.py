@@ -6,6 +6,8 @@ import json
 import random
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from adp.core.tasks import ROLLOUT, TaskIndex, TaskKey, find_tasks, same_tasks
 from adp.eval.metrics import mean_figures, paired_difference, pass_figures
@@ -13,8 +15,11 @@ from adp.eval.scorer import Score, Scored
 from adp.eval.scoring import ScoreOptions, read_scores, references, score_store
 from adp.eval.scoring.references import from_store, from_tasks
 from adp.workflows.report_eval import evaluation
+from adp_schema.builder import Origin, RowBuilder
 from adp_schema.model import Task
+from adp_schema.store import Store
 from tests.eval.scoring.small import chosen, grown, run
+from tests.stores import write_store
 
 
 def rollout(name, attempt=0, *, store="runs", environment="sums", of=None, asks=None, **columns):
@@ -89,10 +94,10 @@ def test_attempts_without_a_row_have_that_of_their_own_data_set(tmp_path):
 def test_a_reference_is_of_the_same_data_set(tmp_path):
     store = grown(tmp_path / "s", *two_sets()["data sets"])
     gold = grown(tmp_path / "gold", run("1", dataset="a", final_answer="9"))
-    for given in (from_store(gold), from_tasks(gold)):
-        (only,) = {key.dataset for key in given.tasks}
+    for known in (from_store(gold), from_tasks(gold)):
+        (only,) = {key.dataset for key in known.tasks}
         keys = [found.key for found in find_tasks(store).values()]
-        assert (only, {key.dataset for key in given.over(keys)}) == ("a", {"a"})
+        assert (only, {key.dataset for key in known.over(keys)}) == ("a", {"a"})
     # A task that names no data set is of neither, when both have its id and ask the same.
     unnamed = references("file", [Task(task_id="1", instruction="1 + 1?", answers='["2"]')])
     assert unnamed.over(keys) == {}
@@ -174,3 +179,65 @@ def test_figures_against_a_slow_oracle():
     sums = [sum(row.score.value - center for row in part) for part in parts]
     error = (sum(one * one for one in sums) * 12 / 11) ** 0.5 / len(rows)
     assert mean.high - center == pytest.approx(2.200985 * error, rel=1e-5)
+
+
+def test_nothing_is_guessed_between_stores():
+    """A task that could be two of the other side is none; words count before the id alone."""
+    unnamed = [TaskKey(None, "sums", "1", words) for words in ("x", "y")]
+    other = TaskKey("d", None, "1", "y")
+    assert same_tasks(unnamed, [other]) == {other.name: unnamed[1]}
+    assert same_tasks(unnamed, [other.name]) == {}
+    # A file that gives only ids and answers is about what is there, when that is one task.
+    bare = TaskKey(None, None, "1")
+    assert same_tasks([bare], [other]) == {other.name: bare}
+    assert same_tasks([bare], unnamed) == {}
+    assert same_tasks([TaskKey("e", None, "1")], [other]) == {}
+    twins = [TaskKey(None, "sums", "1", "y"), TaskKey(None, "more", "1", "y")]
+    assert same_tasks(twins, [other]) == {}
+
+
+KEYS = st.builds(
+    TaskKey, st.sampled_from([None, "a", "b"]), st.sampled_from([None, "e"]),
+    st.sampled_from("12"), st.sampled_from([None, "x", "y"]),
+)  # fmt: skip
+
+
+@given(st.lists(KEYS, max_size=6), st.lists(KEYS, max_size=6))
+def test_tasks_are_paired_one_to_one_and_alike_from_both_sides(first, second):
+    pairs = same_tasks(first, second)
+    assert len(set(pairs.values())) == len(pairs)
+    assert set(pairs.values()) <= {key.name for key in first}
+    assert set(pairs) <= {key.name for key in second}
+    assert {one: other for other, one in pairs.items()} == same_tasks(second, first)
+    assert all(one.task_id == other.task_id for other, one in pairs.items())
+    assert {name for name in pairs if pairs[name] == name} == {key.name for key in first} & {
+        key.name for key in second
+    }
+    for other, one in pairs.items():
+        # Two data sets that both sides have are never mixed up.
+        assert one == other or None in (one.dataset, other.dataset) or (
+            one.origin not in {key.origin for key in second}
+            and other.origin not in {key.origin for key in first}
+        )  # fmt: skip
+
+
+def test_all_tasks_of_a_store_with_several_rows_at_one_trajectory(tmp_path):
+    """Rows that an earlier command hung from another trajectory are found, and none is lost."""
+    builder = RowBuilder()
+    for seq, name in enumerate(("1", "2")):
+        builder.begin(Origin(seq=seq, dataset="d"))
+        builder.trajectory({"source_id": name, "task_id": name})
+        if not seq:
+            for task in ("1", "2", "3"):
+                builder.task({"task_id": task, "instruction": f"do {task}"})
+        builder.finish()
+    index = TaskIndex(write_store(tmp_path / "s", builder))
+    names = {key: task.instruction for key, task in index.tasks().items()}
+    assert {key.task_id: text for key, text in names.items()} == {
+        name: f"do {name}" for name in "123"
+    }
+    store = Store.open(str(tmp_path / "s"))
+    bare = [one.model_copy(update={"task": None}) for one in store.trajectories()]
+    found = [index.of(one) for one in bare]
+    assert [task and task.instruction for task in found] == ["do 1", "do 2"]
+    assert [index.key(one) for one in bare] == [TaskKey("d", None, name) for name in "12"]

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from functools import cached_property
+from typing import NamedTuple
 
 from adp_schema.ids import digest
 from adp_schema.model import Task, Trajectory
@@ -49,16 +50,24 @@ class TaskKey(NamedTuple):
         return self.dataset, self.environment
 
 
+_Named = dict[TaskKey, TaskKey]
+"""Name of a task -> its key, with what it asks where that is known."""
+
+
 class Found(NamedTuple):
     """The task of a trajectory.
 
     Attributes:
         key: what tells it from others; None for a trajectory without a task.
-        row: ``seq`` of its row among the tasks of the store; None without a row.
+        row: number of its row in the table of tasks, from 0; None without a row.
     """
 
     key: TaskKey | None
     row: int | None = None
+
+
+NONE = Found(None)
+"""Of a trajectory without a task."""
 
 
 def key_of(task: Task) -> TaskKey | None:
@@ -78,31 +87,7 @@ def find_tasks(store: Store) -> dict[str, Found]:
     Args:
         store: the store.
     """
-    homes = list(_homes(store))
-    own = _rows(store, {home.seq: home.task_id for home in homes})
-    index: dict[tuple[str | None, ...], dict[TaskKey, int]] = defaultdict(dict)
-    keys: dict[int, TaskKey] = {}
-    for home in homes:
-        row = own.get(home.seq)
-        if row is None:
-            continue
-        keys[home.seq] = key = _key(*home.place(row["dataset"], row["environment"]), row["asked"])
-        for dataset in {home.dataset, row["dataset"], None}:  # None: of any
-            for environment in {home.environment, None}:
-                known = index[dataset, environment, home.task_id]
-                known.setdefault(key.name, home.seq)
-    found = {}
-    for home in homes:
-        if home.task_id is None:
-            found[home.trajectory_id] = Found(None)
-        elif home.seq in keys:
-            found[home.trajectory_id] = Found(keys[home.seq], home.seq)
-        else:
-            fitting = index.get((home.dataset, home.environment, home.task_id), {})
-            row_of = next(iter(fitting.values())) if len(fitting) == 1 else None
-            key = _key(*home.place(None, None), None) if row_of is None else keys[row_of]
-            found[home.trajectory_id] = Found(key, row_of)
-    return found
+    return _look(store)[0]
 
 
 class TaskIndex:
@@ -114,28 +99,47 @@ class TaskIndex:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._tasks: dict[int, Task] = {}
-        self._found: dict[str, Found] | None = None
 
     def of(self, trajectory: Trajectory) -> Task | None:
         """The task of a trajectory: its own row, else that of another attempt; None without."""
         if trajectory.task is not None or trajectory.task_id is None:
             return trajectory.task
-        if self._found is None:
-            self._found = find_tasks(self._store)
-            table = self._store.scan("tasks").collect().to_arrow()
-            for seq, task in zip(table["seq"].to_pylist(), to_models(table, Task), strict=True):
-                self._tasks.setdefault(seq, task)
-        row = self._found.get(str(trajectory.trajectory_id), Found(None)).row
-        return None if row is None else self._tasks[row]
+        row = self._found.get(str(trajectory.trajectory_id), NONE).row
+        return None if row is None else self._rows[row]
+
+    def key(self, trajectory: Trajectory) -> TaskKey | None:
+        """What tells the task of a trajectory from others of the store; None without a task."""
+        key = self._found.get(str(trajectory.trajectory_id), NONE).key
+        return None if key is None else key.name
+
+    def tasks(self) -> dict[TaskKey, Task]:
+        """All tasks that have an id; of several rows for one task the first."""
+        found: dict[TaskKey, Task] = {}
+        for key, task in zip(self._looked[1], self._rows, strict=True):
+            if key is not None:
+                found.setdefault(key, task)
+        return found
+
+    @property
+    def _found(self) -> dict[str, Found]:
+        return self._looked[0]
+
+    @cached_property
+    def _looked(self) -> tuple[dict[str, Found], list[TaskKey | None]]:
+        return _look(self._store)
+
+    @cached_property
+    def _rows(self) -> list[Task]:
+        return to_models(self._store.scan("tasks").collect().to_arrow(), Task)
 
 
 def same_tasks(first: Iterable[TaskKey], second: Iterable[TaskKey]) -> dict[TaskKey, TaskKey]:
     """Which tasks of two stores, or of a store and a list of tasks, are the same.
 
-    They are the same by data set, environment and id. Stores may call one data set differently, so
-    tasks of data sets that the other side does not know at all are the same, too, when both have
-    one id and ask the same; and when one side names no data set and what it asks is not known.
+    They are the same by data set, environment and id. Where the other side does not know the data
+    set, or none is named, they are the same when they have one id and ask the same. What a task
+    asks may be unknown; then the id is enough when one of both names no data set. Nothing is
+    guessed: a task that could be two of the other side is none of them.
 
     Args:
         first: keys of tasks.
@@ -146,36 +150,79 @@ def same_tasks(first: Iterable[TaskKey], second: Iterable[TaskKey]) -> dict[Task
     """
     mine, theirs = _named(first), _named(second)
     found = {name: name for name in theirs if name in mine}
-    origins = [{name.origin for name in side} for side in (mine, theirs)]
-    rest = _by_id(key for name, key in mine.items() if name.origin not in origins[1])
-    others = _by_id(key for name, key in theirs.items() if name.origin not in origins[0])
-    for task_id, keys in others.items():
-        pairs = [(a, b) for a in rest.get(task_id, ()) for b in keys if _may_be_same(a, b)]
-        for one, other in pairs:
-            if sum(one is a or other is b for a, b in pairs) == 1:
-                found[other.name] = one.name
+    rest, others = _strangers(mine, theirs), _strangers(theirs, mine)
+    for one, other in _only_pairs(rest, others, lambda key: key.asked and (key.task_id, key.asked)):
+        found[other.name] = one.name
+        del rest[one.name], others[other.name]
+    for one, other in _only_pairs(rest, others, lambda key: key.task_id):
+        unknown = one.asked is None or other.asked is None
+        if unknown and (one.dataset is None or other.dataset is None):
+            found[other.name] = one.name
     return found
 
 
-def _may_be_same(one: TaskKey, other: TaskKey) -> bool:
-    if one.asked is not None and other.asked is not None:
-        return one.asked == other.asked
-    return one.dataset is None or other.dataset is None
+def _strangers(side: _Named, other: _Named) -> _Named:
+    """The tasks of one side that the name of a data set does not find on the other."""
+    known = {name.origin for name in other if name.dataset is not None}
+    return {
+        name: key for name, key in side.items() if name.origin not in known and name not in other
+    }
 
 
-def _named(keys: Iterable[TaskKey]) -> dict[TaskKey, TaskKey]:
-    found: dict[TaskKey, TaskKey] = {}
+def _only_pairs(
+    first: _Named, second: _Named, label: Callable[[TaskKey], Hashable]
+) -> list[tuple[TaskKey, TaskKey]]:
+    """Tasks that alone have a label on their side, with the one that alone has it on the other."""
+    sides: list[dict[Hashable, list[TaskKey]]] = []
+    for side in (first, second):
+        sides.append(defaultdict(list))
+        for key in side.values():
+            sides[-1][label(key)].append(key)
+    return [
+        (mine[0], sides[1][name][0])
+        for name, mine in sides[0].items()
+        if name is not None and len(mine) == len(sides[1].get(name, ())) == 1
+    ]
+
+
+def _named(keys: Iterable[TaskKey]) -> _Named:
+    found: _Named = {}
     for key in keys:
         if key.name not in found or found[key.name].asked is None:
             found[key.name] = key
     return found
 
 
-def _by_id(keys: Iterable[TaskKey]) -> Mapping[str, list[TaskKey]]:
-    found: dict[str, list[TaskKey]] = defaultdict(list)
-    for key in keys:
-        found[key.task_id].append(key)
-    return found
+def _look(store: Store) -> tuple[dict[str, Found], list[TaskKey | None]]:
+    """The task of each trajectory, and the key of each row of the table of tasks."""
+    homes = list(_homes(store))
+    at = {home.seq: home for home in homes}
+    rows = list(_rows(store))
+    keys = [_row_key(row, at.get(row.seq, _NOWHERE)) for row in rows]
+    own: dict[int, int] = {}
+    for number, row in enumerate(rows):
+        if row.seq in at and at[row.seq].task_id == row.task_id:
+            own.setdefault(row.seq, number)
+    lacking = {home.task_id for home in homes if home.seq not in own}
+    index: dict[tuple[str | None, ...], dict[TaskKey, int]] = defaultdict(dict)
+    for number, (row, key) in enumerate(zip(rows, keys, strict=True)):
+        if key is None or row.task_id not in lacking:
+            continue
+        home = at.get(row.seq, _NOWHERE)
+        for dataset in {row.dataset, home.dataset, None}:  # None: of any
+            for environment in {home.environment, None}:
+                index[dataset, environment, row.task_id].setdefault(key.name, number)
+    found = {}
+    for home in homes:
+        fitting = index.get((home.dataset, home.environment, home.task_id), {})
+        chosen = own.get(home.seq, next(iter(fitting.values())) if len(fitting) == 1 else None)
+        if home.task_id is None:
+            found[home.trajectory_id] = NONE
+        elif chosen is None:
+            found[home.trajectory_id] = Found(_key(*home.place(None, None), home.task_id))
+        else:
+            found[home.trajectory_id] = Found(keys[chosen], chosen)
+    return found, keys
 
 
 @dataclass(frozen=True)
@@ -189,17 +236,37 @@ class _Home:
     task_id: str | None
     rollout: bool
 
-    def place(
-        self, dataset: str | None, environment: str | None
-    ) -> tuple[str | None, str | None, str]:
-        """Data set, environment and id of the task, with what its row says of the first two."""
+    def place(self, dataset: str | None, environment: str | None) -> tuple[str | None, str | None]:
+        """Data set and environment of the task, with what a row says of them."""
         environment = environment or self.environment
         # The data set of a rollout is named after the run; it is the last resort.
         own = None if self.rollout and environment else self.dataset
-        return dataset or own, environment, str(self.task_id)
+        return dataset or own, environment
 
 
-def _key(dataset: str | None, environment: str | None, task_id: str, asked: str | None) -> TaskKey:
+_NOWHERE = _Home(-1, "", None, None, None, rollout=False)
+"""In the place of a trajectory that is not there."""
+
+
+class _Row(NamedTuple):
+    """What a row of the table of tasks says."""
+
+    seq: int
+    task_id: str | None
+    dataset: str | None
+    environment: str | None
+    asked: str | None
+
+
+def _row_key(row: _Row, home: _Home) -> TaskKey | None:
+    if row.task_id is None:
+        return None
+    return _key(*home.place(row.dataset, row.environment), row.task_id, row.asked)
+
+
+def _key(
+    dataset: str | None, environment: str | None, task_id: str, asked: str | None = None
+) -> TaskKey:
     return TaskKey(dataset, None if environment == dataset else environment, task_id, asked)
 
 
@@ -233,14 +300,10 @@ def _environment(extra: str | None) -> str | None:
     return name if isinstance(name, str) and name else None
 
 
-def _rows(store: Store, wanted: Mapping[int, str | None]) -> dict[int, dict[str, Any]]:
-    """Of the rows of tasks, those that are the task of the trajectory that they hang from."""
+def _rows(store: Store) -> Iterator[_Row]:
     names = ("seq", "task_id", "dataset", "environment", "instruction", "turns",
              "environment_config")  # fmt: skip
-    found: dict[int, dict[str, Any]] = {}
-    for row in store.scan("tasks").select(names).collect().iter_rows(named=True):
-        if row["task_id"] is not None and wanted.get(row["seq"]) == row["task_id"]:
-            asked = _asked(row["instruction"], row["turns"], row["environment_config"])
-            kept = {name: row[name] or None for name in ("dataset", "environment")}
-            found.setdefault(row["seq"], {**kept, "asked": asked})
-    return found
+    for seq, task_id, dataset, environment, *asks in (
+        store.scan("tasks").select(names).collect().iter_rows()
+    ):
+        yield _Row(seq, task_id, dataset or None, environment or None, _asked(*asks))

@@ -85,7 +85,7 @@ class Figure:
         tasks: tasks that they belong to.
         unscored: trajectories that were not scored.
         infrastructure: of these, how many because something else than the agent failed.
-        reason: why it is undefined.
+        reason: why it is undefined, or has no interval.
         amount: whether it is an amount, such as seconds or calls: no share, even where it lies
             between 0 and 1.
     """

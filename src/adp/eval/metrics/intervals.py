@@ -96,10 +96,11 @@ def student(level: float, freedom: int) -> float:
     """
     normal = NormalDist().inv_cdf(0.5 + level / 2)
     if freedom > _MANY:
-        # Abramowitz and Stegun 1964, 26.7.5, to the second power of 1 / freedom.
+        # Abramowitz and Stegun 1964, 26.7.5, to the third power of 1 / freedom.
         first = (normal**3 + normal) / 4
         second = (5 * normal**5 + 16 * normal**3 + 3 * normal) / 96
-        return normal + first / freedom + second / freedom**2
+        third = (3 * normal**7 + 19 * normal**5 + 17 * normal**3 - 15 * normal) / 384
+        return normal + first / freedom + second / freedom**2 + third / freedom**3
     low, high = normal, 2 * normal
     while _between(high, freedom) < level:
         low, high = high, 2 * high

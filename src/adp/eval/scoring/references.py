@@ -6,10 +6,9 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from adp.core.tasks import TaskKey, find_tasks, key_of, same_tasks
+from adp.core.tasks import TaskIndex, TaskKey, find_tasks, key_of, same_tasks
 from adp_schema.ids import digest
 from adp_schema.model import Task, Trajectory
-from adp_schema.reader import to_models
 from adp_schema.store import Store
 
 
@@ -68,14 +67,7 @@ def references(name: str, tasks: Iterable[Task]) -> References:
 
 def from_tasks(store: Store) -> References:
     """Take what the tasks of another store say."""
-    table = store.scan("tasks").collect().to_arrow()
-    keys = {one.row: one.key for one in find_tasks(store).values() if one.row is not None}
-    found: dict[TaskKey, Task] = {}
-    for seq, task in zip(table["seq"].to_pylist(), to_models(table, Task), strict=True):
-        key = keys.get(seq) or key_of(task)
-        if key is not None:
-            found.setdefault(key, task)
-    return References(store.name, found)
+    return References(store.name, TaskIndex(store).tasks())
 
 
 def from_store(store: Store) -> References:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -10,7 +11,7 @@ from typing import Any
 from adp.core.composition.model import Count
 from adp.core.composition.questions import rows, short
 from adp.core.stats import Recorded
-from adp.core.tasks import Found, find_tasks
+from adp.core.tasks import NONE, find_tasks
 from adp.eval.rollout.assist.history import EXPERT
 from adp.eval.rollout.assisted import ALONE, Assisted
 from adp.eval.rollout.tries import BROKEN, superseded, tries_of
@@ -46,12 +47,6 @@ _EPISODES = """
     LEFT JOIN own o USING (seq)
     LEFT JOIN made m USING (seq)
     ORDER BY t.seq
-"""
-
-_TASKS = """
-    SELECT seq, any_value(difficulty) AS difficulty, any_value(environment) AS environment,
-        any_value(TRY(json_extract_string(extra, '$.category'))) AS category
-    FROM tasks GROUP BY seq
 """
 
 Row = dict[str, Any]
@@ -140,14 +135,26 @@ def read_episodes(store: Store) -> list[Episodes]:
 def _episodes(store: Store) -> Iterator[Row]:
     """The rows of all episodes, with what the tasks of these say."""
     tasks = find_tasks(store)
-    said = {row["seq"]: row for row in rows(store, _TASKS)}
+    columns = store.scan("tasks").select("difficulty", "environment", "extra").collect()
+    said = columns.rows(named=True)
     for row in rows(store, _EPISODES):
-        task = tasks.get(row["trajectory_id"], Found(None))
-        known = said.get(task.row, {})
+        task = tasks.get(row["trajectory_id"], NONE)
+        known = {} if task.row is None else said[task.row]
         row["task"] = task.key
         row["environment"] = row["environment"] or known.get("environment")
-        row |= {name: known.get(name) for name in ("difficulty", "category")}
+        row["difficulty"] = known.get("difficulty")
+        row["category"] = _category(known.get("extra"))
         yield row
+
+
+def _category(extra: str | None) -> str | None:
+    """The key ``category`` of what a task holds besides its columns."""
+    try:
+        found = json.loads(extra or "null")
+    except (ValueError, RecursionError):
+        return None
+    category = found.get("category") if isinstance(found, dict) else None
+    return category if category is None or isinstance(category, str) else json.dumps(category)
 
 
 def _mode(row: Row) -> str | None:
