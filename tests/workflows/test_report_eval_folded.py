@@ -10,8 +10,11 @@ from hypothesis import strategies as st
 
 from adp.eval.metrics.folding import MANY, groups, together
 from adp.eval.scorer import Figure
-from adp.workflows.report_eval import EvaluationOptions, evaluation
-from adp.workflows.report_eval.folded import group_rows, pass_rows, reasons
+from adp.eval.scoring import choose, score_store
+from adp.workflows.report_data.words import MISSING
+from adp.workflows.report_eval import EvaluationOptions, evaluation, markdown_report
+from adp.workflows.report_eval.cells import plain_number, signed
+from adp.workflows.report_eval.folded import alike, group_rows, pass_rows, reasons, unchanged
 from adp.workflows.report_eval.model import Group
 from tests.workflows.eval_stores import rollouts
 
@@ -96,3 +99,41 @@ def test_passes_that_are_undefined_for_one_reason_are_one_row(run):
     assert [row[1] for row in rows] == ["1", "2, 3 and 4 more"]
     assert rows[0][2:6] == ("50.0 %", "20.0 to 80.0 %") * 2
     assert rows[1][-1] == few
+
+
+def test_what_no_task_differs_in_is_a_sentence(tmp_path):
+    stores = [rollouts(tmp_path / name, name, rate, seed=seed)
+              for name, rate, seed in (("base", 0.3, 0), ("tuned", 0.8, 1))]  # fmt: skip
+    for store in stores:
+        score_store(store, choose(["outcome"]))
+    found = evaluation(stores)
+    same = unchanged(found.comparisons)
+    for one in found.comparisons:
+        moved = any(
+            other.difference.better or other.difference.worse
+            for other in found.comparisons
+            if (other.scorer, other.metric) == (one.scorer, one.metric)
+        )
+        known = one.difference.figure.value is not None and one.scorer is not None
+        assert ((one.scorer, one.metric) in same) == (known and not moved)
+    names = [metric for _, metric in same]
+    assert names
+    text = markdown_report(found)
+    said = next(line for line in text.splitlines() if line.startswith("No run differs"))
+    table = text.split("### Paired differences")[1].split("##")[0]
+    for name in names:
+        assert name in said
+        assert f" {name} |" not in table
+    assert list(alike([])) == []
+    (many,) = alike([str(n) for n in range(14)])
+    assert many.endswith("10, 11 and 2 more.")
+    # Success stays in the table even when both runs are the same.
+    twice = markdown_report(evaluation([stores[0], stores[0]]))
+    assert "| success |" in twice.split("### Paired differences")[1]
+
+
+def test_tiny_numbers_keep_digits():
+    assert [plain_number(one) for one in (None, 0.0, 0.0008, 0.25, 2021.0)] == [
+        MISSING, "0.000", "0.0008", "0.250", "2,021.0"
+    ]  # fmt: skip
+    assert [signed(one) for one in (-1e-17, -0.0003, 0.25)] == ["+0.000", "-0.0003", "+0.250"]

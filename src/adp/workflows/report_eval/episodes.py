@@ -141,6 +141,8 @@ def _episodes(store: Store) -> Iterator[Row]:
         task = tasks.get(row["trajectory_id"], NONE)
         known = {} if task.row is None else said[task.row]
         row["task"] = task.key
+        if task.key is not None:
+            row["dataset"] = task.key.dataset  # That of a rollout is named after the run.
         row["environment"] = row["environment"] or known.get("environment")
         row["difficulty"] = known.get("difficulty")
         row["category"] = _category(known.get("extra"))

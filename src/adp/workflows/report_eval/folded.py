@@ -9,9 +9,10 @@ from adp.eval.metrics.folding import groups, together
 from adp.eval.scorer import Figure
 from adp.workflows.report_data.words import MISSING, name, number, percent
 from adp.workflows.report_eval.cells import percent_ends, run_cell
-from adp.workflows.report_eval.model import Group, Run
+from adp.workflows.report_eval.model import Comparison, Group, Run
 
 Row = tuple[str, ...]
+_LISTED = 12
 _OFTEN = re.compile(r" \(\d+ of \d+\)$")
 
 
@@ -33,6 +34,26 @@ def reasons(missing: Sequence[tuple[str, str, str, int]]) -> list[Row]:
         )
         for (run, reason), each in found.items()
     ]
+
+
+def unchanged(comparisons: Sequence[Comparison]) -> set[tuple[str | None, str]]:
+    """Scorer and metric of what is the same in every task of all runs; never success itself."""
+    known = [one for one in comparisons if one.difference.figure.value is not None]
+    kept = {
+        (one.scorer, one.metric)
+        for one in known
+        if one.scorer is None or one.difference.better or one.difference.worse
+    }
+    return {(one.scorer, one.metric) for one in known} - kept
+
+
+def alike(names: Sequence[str]) -> Iterator[str]:
+    """A sentence about figures that are unchanged, if there are any."""
+    found = list(dict.fromkeys(names))
+    more = f" and {len(found) - _LISTED:,} more" if len(found) > _LISTED else ""
+    listed = ", ".join(found[:_LISTED])
+    if found:
+        yield f"No run differs from the baseline in any task in: {listed}{more}."
 
 
 def group_rows(parts: Sequence[tuple[Run, Group]]) -> list[Row]:

@@ -35,7 +35,7 @@ from adp.workflows.report_eval.cells import (
     span,
     total_of,
 )
-from adp.workflows.report_eval.folded import group_rows, pass_rows, reasons
+from adp.workflows.report_eval.folded import alike, group_rows, pass_rows, reasons, unchanged
 from adp.workflows.report_eval.model import Comparison, Evaluation, Run
 from adp.workflows.report_eval.notes import ASSISTED, BROKEN, SUPERSEDED
 
@@ -147,7 +147,9 @@ def _comparisons(found: Evaluation) -> Section:
         return Section("comparison", "Comparison")
     heads = ["figure", "run", "#base", "#the run", "#change", "#95 % interval",
              "#tasks", "#up / down / equal", "#p perm.", "#p sign", "note"]  # fmt: skip
-    shown = [one for one in found.comparisons if one.difference.figure.value is not None]
+    known = [one for one in found.comparisons if one.difference.figure.value is not None]
+    same = unchanged(known)
+    shown = [one for one in known if (one.scorer, one.metric) not in same]
     order = {_metric(one): place for place, one in reversed(list(enumerate(shown)))}
     rows: list[tuple[str, ...]] = []
     for one in sorted(shown, key=lambda each: order[_metric(each)]):
@@ -166,6 +168,7 @@ def _comparisons(found: Evaluation) -> Section:
         "permutation test and of a sign test. An interval without 0 is a difference that the "
         "choice of tasks does not explain; with many figures, some lie there by chance.",
         *_with_expert(found.comparisons),
+        *alike([_metric(one) for one in known if (one.scorer, one.metric) in same]),
         *_not_common(found.comparisons),
     )
     if not rows:
