@@ -91,6 +91,24 @@ def test_attempts_without_a_row_have_that_of_their_own_data_set(tmp_path):
     assert tasks["c/c"] == (TaskKey("c", None, "1"), None)
 
 
+def test_a_run_without_a_row_that_may_be_of_two_tasks_has_none(tmp_path):
+    first, _, third, _ = two_sets()["tasks of data sets"]
+    stranger = rollout("1", 9, source_id="stranger", task=None)
+    store = grown(tmp_path / "s", first, third, stranger)
+    (last,) = [one for one in store.trajectories() if one.source_id == "stranger"]
+    assert TaskIndex(store).of(last) is None
+    assert find_tasks(store)[last.trajectory_id] == (TaskKey(None, "sums", "1"), None)
+    # With one such task, it is that one.
+    store = grown(tmp_path / "one", first, stranger)
+    assert TaskIndex(store).of(last).dataset == "a"
+
+
+def test_a_report_shows_the_data_sets_of_tasks_not_the_names_of_runs(tmp_path):
+    (told,) = evaluation([grown(tmp_path / "s", *two_sets()["tasks of data sets"])]).runs
+    parts = {group.name: group.success.value for group in told.groups if group.by == "dataset"}
+    assert parts == {"a": 1.0, "b": 0.0}
+
+
 def test_a_reference_is_of_the_same_data_set(tmp_path):
     store = grown(tmp_path / "s", *two_sets()["data sets"])
     gold = grown(tmp_path / "gold", run("1", dataset="a", final_answer="9"))

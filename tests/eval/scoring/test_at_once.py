@@ -17,8 +17,8 @@ RUNS = 8
 class Endpoint:
     """Grades by the words of the request; holds answers back until enough requests wait."""
 
-    def __init__(self, wait_for):
-        self.wait_for = wait_for
+    def __init__(self, wait_for, patience):
+        self.wait_for, self.patience = wait_for, patience
         self.inside = self.most = 0
         self.lock = threading.Lock()
         self.enough = threading.Event()
@@ -29,7 +29,7 @@ class Endpoint:
             self.most = max(self.most, self.inside)
             if self.inside >= self.wait_for:
                 self.enough.set()
-        self.enough.wait(20)
+        self.enough.wait(self.patience)
         with self.lock:
             self.inside -= 1
         asked = body["messages"][0]["content"]
@@ -54,10 +54,10 @@ class Bars:
         self.done += amount
 
 
-def judged(folder, concurrency, votes=1, wait_for=1):
+def judged(folder, concurrency, votes, wait_for, patience=20.0):
     """Rows of a store that a judge scored, and the most requests that it had at once."""
     store = grown(folder, *(run(f"t{n}", final_answer=f"answer {n}") for n in range(RUNS)))
-    endpoint, bars = Endpoint(wait_for), Bars()
+    endpoint, bars = Endpoint(wait_for, patience), Bars()
     with serving(endpoint) as server:
         spec = f"judge:votes={votes},policy='openai:model=m,base_url={server.url}'"
         report = score_store(
@@ -72,7 +72,8 @@ def judged(folder, concurrency, votes=1, wait_for=1):
 
 @pytest.mark.parametrize("votes", [1, 3])
 def test_the_same_rows_in_the_same_order_whatever_the_concurrency(tmp_path, votes):
-    alone, most = judged(tmp_path / "alone", 1, votes)
+    # A second request would come while the first one is held, were it let through.
+    alone, most = judged(tmp_path / "alone", 1, votes, wait_for=2, patience=0.03)
     assert most == 1
     together, most = judged(tmp_path / "together", 4, votes, wait_for=4)
     assert most == 4
