@@ -47,7 +47,12 @@ Split = Annotated[
 Dataset = Annotated[
     str | None, typer.Option(help="Data set of the trajectories; by default STORE's name.")
 ]
-Turns = Annotated[int, typer.Option(min=1, help="Turns of an episode, at most.")]
+Turns = Annotated[
+    int | None,
+    typer.Option(
+        min=1, help="Turns of an episode, at most; what the environment says else, or 30."
+    ),
+]
 Calls = Annotated[int | None, typer.Option(min=1, help="Calls of an episode, at most.")]
 Tokens = Annotated[int | None, typer.Option(min=1, help="Tokens written in an episode, at most.")]
 Seconds = Annotated[float | None, typer.Option(min=0.001, help="Seconds of an episode, at most.")]
@@ -96,7 +101,7 @@ def collect(
     seed: Seed = 0,
     split: Split = None,
     dataset: Dataset = None,
-    max_turns: Turns = 30,
+    max_turns: Turns = None,
     max_calls: Calls = None,
     max_tokens: Tokens = None,
     max_seconds: Seconds = None,
@@ -123,15 +128,16 @@ def collect(
         return
     if env is None or policy is None or out is None:
         raise UsageError("give --env, --policy and -o; adp collect --list shows what there is")
+    limits = {
+        "max_turns": max_turns,
+        "max_calls": max_calls,
+        "max_tokens": max_tokens,
+        "max_seconds": max_seconds,
+    }
     given = {
         "dataset": dataset,
         "seed": seed,
-        "limits": {
-            "max_turns": max_turns,
-            "max_calls": max_calls,
-            "max_tokens": max_tokens,
-            "max_seconds": max_seconds,
-        },
+        "limits": {name: value for name, value in limits.items() if value is not None},
         "timed": not no_times,
         "n": n,
         "concurrency": concurrency,
@@ -161,6 +167,7 @@ def _collect(
     from adp.eval.policy import POLICIES
     from adp.eval.rollout.assist_spec import cast_of
     from adp.eval.rollout.collect import collect_now
+    from adp.eval.rollout.limits import Limits, limits_in
     from adp.eval.rollout.offered import closed, made
     from adp.eval.rollout.run_file import kind_facts
     from adp.eval.rollout.settings import CollectSettings
@@ -182,13 +189,20 @@ def _collect(
     closed(first)
     if not as_json:
         say_tasks(found, tasks)
+    limits = limits_in(first, Limits.model_validate(given["limits"]))
     facts = {
         "environment": kind_facts(kind.name, about),
         "policy": kind_facts(policy_kind.name, policy_about),
         **cast.facts,
     }
     settings = CollectSettings.model_validate(
-        {**given, "environment": kind.name, "policy": policy.name, "facts": {"made_with": facts}}
+        {
+            **given,
+            "limits": limits,
+            "environment": kind.name,
+            "policy": policy.name,
+            "facts": {"made_with": facts},
+        }
     )
     with Screen(out, quiet=as_json) as screen:
         report = collect_now(
