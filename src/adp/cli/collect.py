@@ -167,7 +167,6 @@ def _collect(
     from adp.eval.policy import POLICIES
     from adp.eval.rollout.assist_spec import cast_of
     from adp.eval.rollout.collect import collect_now
-    from adp.eval.rollout.limits import Limits, limits_in
     from adp.eval.rollout.offered import closed, made
     from adp.eval.rollout.run_file import kind_facts
     from adp.eval.rollout.settings import CollectSettings
@@ -189,21 +188,13 @@ def _collect(
     closed(first)
     if not as_json:
         say_tasks(found, tasks)
-    limits = limits_in(first, Limits.model_validate(given["limits"]))
     facts = {
         "environment": kind_facts(kind.name, about),
         "policy": kind_facts(policy_kind.name, policy_about),
         **cast.facts,
     }
-    settings = CollectSettings.model_validate(
-        {
-            **given,
-            "limits": limits,
-            "environment": kind.name,
-            "policy": policy.name,
-            "facts": {"made_with": facts},
-        }
-    )
+    given |= {"environment": kind.name, "policy": policy.name, "facts": {"made_with": facts}}
+    settings = CollectSettings.model_validate(given).within(first)
     with Screen(out, quiet=as_json) as screen:
         report = collect_now(
             out,

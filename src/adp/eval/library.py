@@ -13,7 +13,6 @@ from adp.eval.own import as_policy, environment_kind
 from adp.eval.policy import POLICIES, Policy
 from adp.eval.rollout.assist_spec import cast_of
 from adp.eval.rollout.collect import collect_now
-from adp.eval.rollout.limits import limits_in
 from adp.eval.rollout.offered import closed, made
 from adp.eval.rollout.run_file import kind_facts
 from adp.eval.rollout.settings import CollectSettings
@@ -61,7 +60,7 @@ def collect_in_python(
         place = ".".join(map(str, first["loc"]))
         known = ", ".join(CollectSettings.model_fields)
         raise UsageError(f"collect: {place}: {first['msg']}; its settings: {known}") from error
-    chosen = chosen.model_copy(update={"limits": limits_in(one, chosen.limits)})
+    chosen = chosen.within(one)
     return collect_now(
         out, lambda: kind.make(about), cast.actors, found, chosen, policies=cast.policies
     )
