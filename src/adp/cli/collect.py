@@ -50,7 +50,12 @@ Seed = Annotated[int, typer.Option(help="Seed of the run.")]
 Split = Annotated[
     str | None, typer.Option(help="Of a file or a store, only the tasks of this split.")
 ]
-Turns = Annotated[int, typer.Option(min=1, help="Turns of an episode, at most.")]
+Turns = Annotated[
+    int | None,
+    typer.Option(
+        min=1, help="Turns of an episode, at most; what the environment says else, or 30."
+    ),
+]
 Calls = Annotated[int | None, typer.Option(min=1, help="Calls of an episode, at most.")]
 Tokens = Annotated[int | None, typer.Option(min=1, help="Tokens written in an episode, at most.")]
 Seconds = Annotated[float | None, typer.Option(min=0.001, help="Seconds of an episode, at most.")]
@@ -84,7 +89,7 @@ def collect(
     seed: Seed = 0,
     split: Split = None,
     dataset: Dataset = None,
-    max_turns: Turns = 30,
+    max_turns: Turns = None,
     max_calls: Calls = None,
     max_tokens: Tokens = None,
     max_seconds: Seconds = None,
@@ -111,15 +116,16 @@ def collect(
         return
     if env is None or policy is None or out is None:
         raise UsageError("give --env, --policy and -o; adp collect --list shows what there is")
+    limits = {
+        "max_turns": max_turns,
+        "max_calls": max_calls,
+        "max_tokens": max_tokens,
+        "max_seconds": max_seconds,
+    }
     given = {
         "dataset": dataset,
         "seed": seed,
-        "limits": {
-            "max_turns": max_turns,
-            "max_calls": max_calls,
-            "max_tokens": max_tokens,
-            "max_seconds": max_seconds,
-        },
+        "limits": {name: value for name, value in limits.items() if value is not None},
         "timed": not no_times,
         "n": n,
         "concurrency": concurrency,
@@ -175,9 +181,8 @@ def _collect(
         "policy": kind_facts(policy_kind.name, policy_about),
         **cast.facts,
     }
-    settings = CollectSettings.model_validate(
-        {**given, "environment": kind.name, "policy": policy.name, "facts": {"made_with": facts}}
-    )
+    given |= {"environment": kind.name, "policy": policy.name, "facts": {"made_with": facts}}
+    settings = CollectSettings.model_validate(given).within(first)
     with Screen(out, quiet=as_json) as screen:
         report = collect_now(
             out,

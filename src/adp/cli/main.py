@@ -50,6 +50,7 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         ),
         "eval": ("adp.cli.evaluate:evaluate", "Run a suite: collect, score, print the figures."),
         "score": ("adp.cli.score:score", "Score the trajectories of a store."),
+        "bfcl": ("adp.cli.bfcl:app", "Write, judge and read BFCL's files of results."),
     },
     "Look": {
         "info": ("adp.cli.info:info", "Say what a store holds, and check its files."),

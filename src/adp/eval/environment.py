@@ -68,7 +68,11 @@ class Verdict:
 
 @runtime_checkable
 class Environment(Protocol):
-    """A world with tools that an agent acts in, one episode at a time."""
+    """A world with tools that an agent acts in, one episode at a time.
+
+    It may have an attribute ``max_turns``: turns of the agent after which an episode is cut, unless
+    the user says another number; without it that is 30.
+    """
 
     def tools(self) -> Sequence[Tool]:
         """The tools on offer now. They may change between turns."""

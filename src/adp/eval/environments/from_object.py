@@ -71,6 +71,7 @@ class ObjectEnvironment(ToolEnvironment):
 
     Attributes:
         subject: the object.
+        max_turns: turns of an episode, unless the user says others; None: the usual number.
     """
 
     def __init__(
@@ -87,6 +88,7 @@ class ObjectEnvironment(ToolEnvironment):
         self.subject = subject
         found = signatures_of(subject, self._reserved)
         self._tools = {name: each.bound(getattr(subject, name)) for name, each in found.items()}
+        self.max_turns = None if "max_turns" in found else getattr(subject, "max_turns", None)
 
     def offered(self) -> Sequence[FunctionTool]:
         """The public methods."""
@@ -181,6 +183,11 @@ class AsyncObjectEnvironment:
     def subject(self) -> Any:
         """The object."""
         return self._inner.subject
+
+    @property
+    def max_turns(self) -> Any:
+        """Turns of an episode, unless the user says others; None: the usual number."""
+        return self._inner.max_turns
 
     def tools(self) -> Sequence[Tool]:
         """The public methods."""

@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import Field
 
 from adp.eval.environment import Settings
-from adp.eval.rollout.limits import Limits
+from adp.eval.rollout.limits import Limits, limits_in
 
 
 class Totals(Settings):
@@ -59,3 +59,7 @@ class CollectSettings(Settings):
     seal: bool | None = Field(
         default=None, description="End the store; None: when all is done and nothing broke."
     )
+
+    def within(self, environment: Any) -> CollectSettings:
+        """The settings with the limits that an environment has of its own; see `limits_in`."""
+        return self.model_copy(update={"limits": limits_in(environment, self.limits)})
