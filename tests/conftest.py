@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
+
+from tests.effort import ON_SERVER
 
 if TYPE_CHECKING:
     from tests.hub.server import LocalHub
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 # them; at home each run tries others.
 settings.register_profile("server", derandomize=True, deadline=None, max_examples=40)
 settings.register_profile("home", deadline=None)
-settings.load_profile("server" if os.environ.get("CI") else "home")
+settings.load_profile("server" if ON_SERVER else "home")
 
 
 @pytest.fixture
