@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,6 +14,10 @@ from tests.effort import ON_SERVER
 
 if TYPE_CHECKING:
     from tests.hub.server import LocalHub
+
+if "PYTEST_XDIST_WORKER" in os.environ:
+    # There is a worker a core: threads of one would wait for those of the others, and burn time.
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 # Every run tries the same examples on a server, so that a red run can be repeated, and fewer of
 # them; at home each run tries others.
