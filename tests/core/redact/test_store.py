@@ -125,6 +125,12 @@ def clean(store: Store, tmp_path_factory) -> Store:
     return Store.open(str(out))
 
 
+@pytest.fixture(scope="module")
+def found(store: Store) -> Findings:
+    """What a search finds in it."""
+    return scan(store, OPTIONS)
+
+
 def test_no_byte_of_a_key_is_left(store, clean):
     before, after = everything(store), everything(clean)
     for _, value in KEYS:
@@ -162,8 +168,7 @@ ONCE = [
 ]
 
 
-def test_every_place_is_searched(store):
-    found = scan(store, OPTIONS)
+def test_every_place_is_searched(found):
     assert found.total == found.by_kind.total() == found.by_column.total()
     assert found.trajectories == len(KEYS)
     missing = {name for name in (*PLACES, *IDS, *ONCE) if not found.by_column[name]}
@@ -176,8 +181,7 @@ def test_every_place_is_searched(store):
             assert any(k == kind and path == column for k, _, path in by_place), (kind, name)
 
 
-def test_places_name_what_it_is_and_where_but_never_the_value(store):
-    found = scan(store, OPTIONS)
+def test_places_name_what_it_is_and_where_but_never_the_value(store, found):
     assert sum(place.count for place in found.places) == found.total
     assert Findings.parse(found.plain()) == found
     said = "\n".join([found.text(), json.dumps(found.plain())])
@@ -266,8 +270,7 @@ def test_a_name_that_is_everywhere_goes_and_all_else_stays(tmp_path_factory, des
         assert len(mine.media) == len(theirs.media)
 
 
-def test_lineage_counts_and_names_nobody(store, clean):
-    found = scan(store, OPTIONS)
+def test_lineage_counts_and_names_nobody(store, clean, found):
     act = clean.manifest.lineage[-1]
     assert act.act == "redact"
     assert act.options["found"] == dict(sorted(found.by_kind.items()))

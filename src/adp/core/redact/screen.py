@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 Column: TypeAlias = pa.ChunkedArray | pa.Array | list[str]
 
+SMALL = 1 << 16
+"""Bytes of a column up to which preparing all patterns takes longer than the search."""
+
 
 class Screen:
     """Finds the cells that may hold something, and the rules that may find it.
@@ -38,6 +41,7 @@ class Screen:
             if rule.gate:
                 self._gates.setdefault(rule.gate, []).append(rule)
         self._words = list(self._by_word)
+        self._any: str | None = None
 
     def rows(self, column: Column) -> dict[int, list[Rule]]:
         """The rows of a text column to look at, in order, with the rules to try.
@@ -51,13 +55,16 @@ class Screen:
             return {}
         import polars as pl
 
+        series = pl.Series(column)
+        if column.nbytes <= SMALL and self._is_clean(series):
+            return {}
         cells = pl.col("cells").str
         masks = {str(number): cells.contains(gate) for number, gate in enumerate(self._gates)}
         masks["escaped"] = cells.contains(HIDES)
         if self._words:
             # Faster than `contains_any`, whose automaton is not built for so many literals.
             masks["words"] = cells.contains("|".join(map(re.escape, self._words)))
-        frame = pl.DataFrame({"cells": pl.Series(column)})
+        frame = pl.DataFrame({"cells": series})
         # One at a time: together they would take the threads of the other workers.
         found = frame.select(**{name: mask.fill_null(value=False) for name, mask in masks.items()})
         out: dict[int, list[Rule]] = {row: [] for row in _true(found["escaped"])}
@@ -67,6 +74,23 @@ class Screen:
             for row in _true(found[str(number)]):
                 out.setdefault(row, []).extend(own)
         return dict(sorted(out.items()))
+
+    def _is_clean(self, cells: pl.Series) -> bool:
+        """Whether no cell holds anything, by one pattern that is prepared only once.
+
+        The engine keeps too few prepared patterns for all of them. On large columns the single
+        one is no faster.
+        """
+        import polars as pl
+
+        if self._any is None:
+            parts = [*self._gates, HIDES, *map(re.escape, self._words)]
+            self._any = "|".join(f"(?:{part})" for part in parts)
+            try:
+                pl.Series([""]).str.contains(self._any)
+            except pl.exceptions.ComputeError:
+                self._any = ""  # two patterns of the caller may not fit together; it is in any text
+        return not cells.str.contains(self._any).any()
 
     def _add_words(self, cells: pl.Series, rows: list[int], out: dict[int, list[Rule]]) -> None:
         """Add the rules whose literals some rows hold."""
