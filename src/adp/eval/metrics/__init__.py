@@ -9,6 +9,7 @@ Attempts at one task are not independent, so intervals are clustered by task. Wh
 counts for nothing, and is counted.
 """
 
+from adp.eval.metrics.collected import is_number
 from adp.eval.metrics.intervals import Intervals, wilson
 from adp.eval.metrics.means import (
     evidence_figure,
@@ -23,6 +24,7 @@ __all__ = [
     "Difference",
     "Intervals",
     "evidence_figure",
+    "is_number",
     "is_success",
     "mean_figures",
     "paired_difference",

@@ -67,7 +67,7 @@ def section_lines(section: Section, level: int) -> Iterator[str]:
         yield ""
         yield f"{'#' * (level + 1)} {escape(code.title, CELL)}"
         yield ""
-        yield f"{code.note}:"
+        yield f"{code.note.removesuffix('.')}:"
         yield ""
         yield fenced(code.text)
 

@@ -53,9 +53,14 @@ def span(attempts: tuple[int, int] | None) -> str:
 
 
 def plain_number(value: float | None) -> str:
-    """A number with three digits after the point, with fewer when it is large."""
+    """A number with three digits after the point, with fewer when it is large.
+
+    One that would come out as 0 has two digits that are not 0.
+    """
     if value is None:
         return MISSING
+    if 0 < abs(value) < 0.0005:
+        return f"{value:.1e}"
     return f"{value:.3f}" if abs(value) < 100 else f"{value:,.1f}"
 
 
@@ -75,7 +80,9 @@ def percent_ends(figure: Figure) -> str:
 
 def signed(value: float | None) -> str:
     """A difference."""
-    return MISSING if value is None else f"{value:+.3f}" if abs(value) < 100 else f"{value:+,.1f}"
+    if value is None:
+        return MISSING
+    return ("-" if value < 0 else "+") + plain_number(abs(value))
 
 
 def signed_ends(figure: Figure) -> str:

@@ -5,6 +5,7 @@ Cells are plain text; names in them come from data, and each writer escapes them
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from adp.eval.scorer import Figure
@@ -35,7 +36,7 @@ from adp.workflows.report_eval.cells import (
     total_of,
 )
 from adp.workflows.report_eval.model import Comparison, Evaluation, Run
-from adp.workflows.report_eval.notes import ASSISTED, BROKEN, SUPERSEDED
+from adp.workflows.report_eval.notes import ASSISTED, BROKEN, BY_REWARD, SUPERSEDED
 
 
 def tiles(found: Evaluation) -> tuple[Tile, ...]:
@@ -130,6 +131,8 @@ def _success(found: Evaluation) -> Section:
     ]
     lines += [ASSISTED.format(name(run.name), run.assisted.words)
               for run in found.runs if run.assisted]  # fmt: skip
+    if judged := sum(run.outcomes.by_reward for run in found.runs):
+        lines.append(BY_REWARD.format(number(judged)))
     if any(run.outcomes.superseded for run in found.runs):
         lines.append(SUPERSEDED)
     if found.left_out:
@@ -263,8 +266,9 @@ def _groups(found: Evaluation) -> Section:
     tables, drawn = [], []
     for by in dict.fromkeys(group.by for run in found.runs for group in run.groups):
         names = {group.name for run in found.runs for group in run.groups if group.by == by}
-        if len(names) < 2:
-            continue
+        parts_of = Counter(run.name for run in found.runs for group in run.groups if group.by == by)
+        if max(parts_of.values()) < 2 and (len(names) < 2 or by == "dataset"):
+            continue  # each run is named after its store, and so is its data set
         rows = [
             (name(group.name), run_cell(run), percent(group.success.value),
              percent_ends(group.success), number(group.success.count),
