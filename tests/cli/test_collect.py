@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from adp.cli.main import main
 from adp_schema.store import Store
 
 GOLD = Path(__file__).parents[2].parent / "shared" / "data" / "m3" / "bird-latest"
@@ -47,6 +48,30 @@ def test_a_run_is_summed_up(run, here):
     rows = Store.open("sums").query("SELECT agent_name, extra FROM trajectories").to_pylist()
     assert {row["agent_name"] for row in rows} == {"scripted:script.jsonl"}
     assert {json.loads(row["extra"])["environment"] for row in rows} == {"calculator"}
+
+
+LOUD = '''
+import subprocess
+print("imported")
+
+class Loud:
+    def act(self) -> str:
+        """Prints."""
+        print("called")
+        subprocess.run(["echo", "child"])
+        return "done"
+'''
+
+
+def test_what_the_code_of_users_prints_is_not_in_the_json(here, capfd):
+    (here / "loud.py").write_text(LOUD)
+    (here / "loud.script").write_text('{"turns": [{"calls": [{"name": "act"}]}, {"text": "x"}]}')
+    (here / "tasks.jsonl").write_text('{"question": "Go on."}')
+    words = ["--env", "loud.py:Loud", "--policy", "scripted:file=loud.script"]
+    assert main(["collect", *words, "--tasks", "tasks.jsonl", "-o", "out", "--json"]) == 0
+    said = capfd.readouterr()
+    assert json.loads(said.out)["done_now"] == 1
+    assert said.err.split() == ["imported", "called", "child"]
 
 
 def test_as_json_nothing_else_is_printed(run, here):

@@ -17,7 +17,7 @@ from adp.cli.rollout_options import (
     PolicySpec,
     Unsafe,
 )
-from adp.cli.text import epilog, print_json
+from adp.cli.text import aside, epilog, print_json
 from adp_schema.errors import UsageError
 
 EPILOG = epilog(
@@ -161,43 +161,42 @@ def _collect(
     from adp.eval.rollout.tasks import own_tasks, read_tasks
     from adp.eval.spec import load, load_environment
 
-    kind, about = load_environment(what["env"], unsafe_python=unsafe_python)
-    policy_kind, policy_about = load(POLICIES, what["policy"])
-    tasks = what["tasks"] or own_tasks(kind)
-    found = read_tasks(tasks, kind, about, split=what["split"])
-    if not what["tasks"]:
-        found.notes.append("made by the environment; choose others with --tasks")
-    policy = policy_kind.make(policy_about)
-    cast = cast_of(policy, what["expert"])
-    first = made(kind, about)
-    if cast.assistance is not None:
-        kept, reasons = cast.able(found.tasks, first)
-        found.leave(kept, reasons)
-    closed(first)
-    if not as_json:
-        say_tasks(found, tasks)
-    facts = {
-        "environment": kind_facts(kind.name, about),
-        "policy": kind_facts(policy_kind.name, policy_about),
-        **cast.facts,
-    }
-    given |= {"environment": kind.name, "policy": policy.name, "facts": {"made_with": facts}}
-    settings = CollectSettings.model_validate(given).within(first)
-    with Screen(out, quiet=as_json) as screen:
-        report = collect_now(
-            out,
-            lambda: kind.make(about),
-            cast.actors,
-            found.tasks,
-            settings,
-            watch=screen.show,
-            policies=cast.policies,
-        )
+    with aside(wanted=as_json):
+        kind, about = load_environment(what["env"], unsafe_python=unsafe_python)
+        policy_kind, policy_about = load(POLICIES, what["policy"])
+        tasks = what["tasks"] or own_tasks(kind)
+        found = read_tasks(tasks, kind, about, split=what["split"])
+        if not what["tasks"]:
+            found.notes.append("made by the environment; choose others with --tasks")
+        cast = cast_of(policy := policy_kind.make(policy_about), what["expert"])
+        first = made(kind, about)
+        if cast.assistance is not None:
+            found.leave(*cast.able(found.tasks, first))
+        closed(first)
+        if not as_json:
+            say_tasks(found, tasks)
+        facts = {
+            "environment": kind_facts(kind.name, about),
+            "policy": kind_facts(policy_kind.name, policy_about),
+            **cast.facts,
+        }
+        given |= {"environment": kind.name, "policy": policy.name, "facts": {"made_with": facts}}
+        settings = CollectSettings.model_validate(given).within(first)
+        with Screen(out, quiet=as_json) as screen:
+            report = collect_now(
+                out,
+                lambda: kind.make(about),
+                cast.actors,
+                found.tasks,
+                settings,
+                watch=screen.show,
+                policies=cast.policies,
+            )
     remarks = remarks_of(policy, found, report, given["totals"]["cost"])
     if as_json:
         refused = {"records": found.records, "refused": found.refused, "reasons": found.reasons}
-        notes = {"notes": [*found.notes, *remarks]}
-        print_json({"store": out, "tasks": refused, **notes, **report.plain()})
+        head = {"store": out, "tasks": refused, "notes": [*found.notes, *remarks]}
+        print_json({**head, **report.plain()})
     else:
         if cast.assistance is not None:
             say_branches(out)

@@ -193,6 +193,11 @@ def as_async(environment: Environment | AsyncEnvironment) -> AsyncEnvironment:
     return InThread(environment)  # type: ignore[arg-type]
 
 
+CONTENT: dict[str, Any] = {"resume": "content"}
+"""``json_schema_extra`` of a setting that may be a folder of data: a run notes what it holds, and
+is not gone on with when that has changed."""
+
+
 class Settings(BaseModel):
     """Settings of an environment, a policy or a scorer; unknown names are refused."""
 

@@ -29,7 +29,7 @@ from adp.eval.bfcl.simulators import Services, clean_numbers
 from adp.eval.bfcl.syntax_tree import check_installed
 from adp.eval.bfcl.tasks import entry_from, task_of
 from adp.eval.bfcl.verdict import Rules
-from adp.eval.environment import CannotForkError, EnvironmentKind, Settings, Start, Verdict
+from adp.eval.environment import CONTENT, CannotForkError, EnvironmentKind, Settings, Start, Verdict
 from adp.eval.turns import ErrorType, Message, Outcome, Result, Tool, Turn
 from adp_schema.errors import UsageError
 from adp_schema.model import Task, Trajectory
@@ -49,7 +49,9 @@ class BfclSettings(Settings):
         description="A category or group, or a list of them: simple_python, live, multi_turn, all.",
     )
     data: Path | None = Field(
-        default=None, description="Folder of questions; without it, those of installed bfcl-eval."
+        default=None,
+        description="Folder of questions; without it, those of installed bfcl-eval.",
+        json_schema_extra=CONTENT,
     )
     mode: Mode = Field(
         default="fc",

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from adp.eval.environment import AsyncEnvironment, Environment
+from adp.eval.foreign import said, stops
 from adp.eval.policy import Policy
 from adp.eval.rollout.actor import Actor, AllAlone
 from adp.eval.rollout.claims import Claims
@@ -319,7 +320,9 @@ class _Run:
             return broken(about, error)
         except MissingExtraError:
             raise
-        except Exception as error:
+        except BaseException as error:
+            if stops(error):
+                raise
             return broken(about, error)
         self._through = True
         return trajectory
@@ -349,12 +352,12 @@ class _Run:
         return None
 
 
-def broken(about: About, error: Exception) -> Trajectory:
+def broken(about: About, error: BaseException) -> Trajectory:
     """The trajectory of an episode that could not begin."""
     refused = isinstance(error, UsageError)
     return Recorder(about).end(
         terminated=False,
         error_type=ENVIRONMENT,
-        error_message=str(error) if refused else f"{type(error).__name__}: {error}",
+        error_message=str(error) if refused else said(error),
         stop_reason="refused" if refused else ENVIRONMENT,
     )

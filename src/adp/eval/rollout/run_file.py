@@ -16,11 +16,12 @@ from urllib.parse import urlsplit, urlunsplit
 from pydantic import BaseModel
 
 from adp.core.secret_names import is_secret
+from adp.eval.environment import CONTENT
 from adp.version import __version__
 from adp_schema.errors import OutputExistsError, StoreError
 from adp_schema.ids import digest, digest_file
 from adp_schema.journal import locked
-from adp_schema.manifest import write_atomic
+from adp_schema.manifest import MANIFEST, write_atomic
 
 RUN_FILE = "collect.json"
 
@@ -124,16 +125,21 @@ def kind_facts(name: str, settings: BaseModel) -> dict[str, Any]:
     """A named environment or policy with its settings, without secrets.
 
     A setting that is a file, and a file with code of the user's, is noted by its name and the hash
-    of its bytes. The address of a
-    server, and a setting whose field has ``json_schema_extra={"resume": "free"}``, are left out:
-    they may differ when a run is gone on with.
+    of its bytes; so is a folder whose field has ``json_schema_extra=CONTENT``, such as one of
+    documents. The address of a server, and a setting whose field has
+    ``json_schema_extra={"resume": "free"}``, are left out: they may differ when a run is gone on
+    with.
     """
     values = {}
     for key, field in type(settings).model_fields.items():
         extra = field.json_schema_extra
         if key in _FREE or (isinstance(extra, Mapping) and extra.get("resume") == "free"):
             continue
-        values[key] = bare(getattr(settings, key), key)
+        value = getattr(settings, key)
+        if extra == CONTENT and isinstance(value, Path) and value.is_dir():
+            values[key] = {"folder": value.resolve().name, "hash": digest_folder(value)}
+            continue
+        values[key] = bare(value, key)
     file = getattr(settings, "made_in", None)
     return {"name": name, "settings": values, **({"code": _file(file)} if file else {})}
 
@@ -162,6 +168,30 @@ def _file(path: Path) -> Any:
     if path.is_file():
         return {"file": path.name, "hash": digest_file(str(path))}
     return _place(str(path))
+
+
+def digest_folder(folder: Path) -> str:
+    """Hash of the names and bytes of all files of a folder, and of folders in it.
+
+    Hidden files are left out. Of a finished store it is the hash of its manifest, which holds the
+    hashes of the other files. A file that cannot be read counts by its name.
+    """
+    manifest = folder / MANIFEST
+    if manifest.is_file():
+        return digest_file(str(manifest))
+    found = []
+    for file in folder.rglob("*"):
+        name = file.relative_to(folder)
+        if file.is_file() and not any(part.startswith(".") for part in name.parts):
+            found.append([name.as_posix(), _readable(file)])
+    return digest(json.dumps(sorted(found)).encode())
+
+
+def _readable(file: Path) -> str:
+    try:
+        return digest_file(str(file))
+    except OSError:
+        return ""
 
 
 def _place(text: str) -> str:

@@ -48,7 +48,7 @@ class Episode(NamedTuple):
         return cls(*(getattr(trajectory, name) for name in COLUMNS))
 
 
-_LONGEST_MESSAGE = 200
+_LONGEST_MESSAGE = 400
 _MESSAGES = 100
 
 
