@@ -49,7 +49,7 @@ def test_a_killed_merge_ends_the_same(stores, tmp_path):
 
 
 def test_a_killed_drop_ends_the_same(stores, tmp_path):
-    merge_stores([str(store) for store in stores], str(tmp_path / "all"), workers=1)
+    merge_stores([str(store) for store in stores[:2]], str(tmp_path / "all"), workers=1)
     series = kill.check(drop(tmp_path / "all"), tmp_path, kills=2)
     assert series.killed
     left = Store.open(str(tmp_path / "whole")).manifest.counts
