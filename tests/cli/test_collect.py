@@ -82,6 +82,7 @@ def test_the_script_that_a_store_was_begun_with_is_known_by_its_bytes(run, here)
         (("--policy", "scripted:file=none.jsonl"), 3, "none.jsonl cannot be read"),
         (("--tasks", "none.jsonl"), 3, "none.jsonl cannot be read"),
         (("--tasks", "no such"), 3, "there is no file or store 'no such'"),
+        (("--tasks", "https://user:pw@x.org/a/t.jsonl?k=s"), 3, "error: t.jsonl is not read over"),
         (("--expert-mode", "wild"), 2, "assistance 'wild'"),
         (("-o", "tasks.jsonl"), 5, "tasks.jsonl"),
     ],
@@ -131,7 +132,7 @@ def test_an_expert_helps(run, here):
 def test_a_budget_says_how_to_go_on(run, here):
     done = run(*WORDS, "--n", 50, "--concurrency", 1, "--total-seconds", 0.01)
     assert done.code == 0
-    assert "stopped: total_seconds is used up" in done.out
+    assert "stopped: --total-seconds is used up" in done.out
     assert done.out.splitlines()[-1] == "next: the same call goes on"
     report = json.loads(run(*WORDS, "--n", 50, "--json").out)
     assert (report["left"], report["sealed"]) == (0, True)
@@ -231,6 +232,28 @@ def test_the_options_of_another_call_are_named(run, here):
         done = run(*WORDS[:-1], store, *words)
         assert (done.code, done.out) == (5, "")
         assert f"{store} was begun {begun}, and this call {now}; go on with" in done.err
+
+
+def test_a_budget_that_the_store_has_used_up_must_be_larger(run, here):
+    usage = "from adp.eval.turns import Turn, Usage\n"
+    usage += 'def dear(request):\n    return Turn(text="51", usage=Usage(10, 5))\n'
+    (here / "dear.py").write_text(usage)
+    words = ["collect", "--env", "calculator", "--policy", "dear.py:dear", "--tasks", "tasks.jsonl",
+             "-o", "dear", "--n", 3, "--concurrency", 1]  # fmt: skip
+    done = run(*words, "--total-tokens", 30)
+    assert done.out.splitlines()[-2:] == [
+        "stopped: --total-tokens is used up",
+        "next: the same call with a larger --total-tokens goes on",
+    ]
+    assert run(*words, "--total-tokens", 300).out.splitlines()[-1][:6] == "sealed"
+
+
+def test_tasks_come_from_a_store_at_a_url(run, here):
+    assert run(*WORDS).code == 0
+    words = [*WORDS[:6], (here / "sums").as_uri(), "-o", "again"]
+    assert run(*words).out.splitlines()[0].startswith("asked: 2 (2 tasks x 1)")
+    words[6] = (here / "nowhere").as_uri()
+    assert (run(*words).code, Path("nowhere").exists()) == (5, False)
 
 
 def test_a_call_for_less_says_why_it_ends_nothing(run, here):

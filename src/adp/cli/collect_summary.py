@@ -99,7 +99,7 @@ def summary(
     for remark in remarks:
         say(f"note: {remark}")
     if report.stopped:
-        say(f"stopped: {report.stopped} is used up; the same call with more of it goes on")
+        say(f"stopped: {_option(report.stopped)} is used up")
     if report.hanging:
         said = counted(report.hanging, "call")
         say(f"hanging: {said} of tools did not return; what they do ends with this command")
@@ -119,7 +119,10 @@ def _next(report: CollectReport, out: str, n: int, since: Sequence[str]) -> list
         again = f"the same call with --retry-failed tries the {report.failed:,} broken again"
         return [f"next: {again}; or adp seal {place}"]
     if report.left:
-        return ["next: the same call goes on"]
+        # Seconds count from the beginning of each call.
+        larger = report.stopped not in (None, "total_seconds")
+        more = f" with a larger {_option(report.stopped)}" if larger else ""
+        return [f"next: the same call{more} goes on"]
     if report.beyond or report.most_asked > n:
         held = counted(report.beyond, "episode")
         most = f", and a call asked for --n {report.most_asked}" if report.most_asked > n else ""
@@ -128,6 +131,10 @@ def _next(report: CollectReport, out: str, n: int, since: Sequence[str]) -> list
             f"next: a larger --n goes on; adp seal {place} ends it as it is",
         ]
     return [f"next: adp stats {place}; adp seal {place} ends it"]
+
+
+def _option(name: str | None) -> str:
+    return f"--{name or ''}".replace("_", "-")
 
 
 def _lines(whole: Tally) -> list[str]:
