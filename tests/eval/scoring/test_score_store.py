@@ -181,6 +181,20 @@ def test_a_branch_without_its_parent_is_unscored_and_stops_nothing(tmp_path):
     assert "unknown trajectory 'sums/nowhere'" in reason
 
 
+def test_branches_of_each_other_are_unscored_and_stop_nothing(tmp_path):
+    one, other = (
+        Trajectory(dataset="sums", source_id=name, parent_id=f"sums/{parent}", parent_step=1,
+                   branch_kind="alternate", steps=run("a").steps[1:])
+        for name, parent in (("x", "y"), ("y", "x"))
+    )  # fmt: skip
+    store = grown(tmp_path / "s", run("a"), one, other)
+    report = score_store(store, [chosen()], ScoreOptions(branches=True))
+    found = figures(report)["success"]
+    assert (found.value, found.count, found.unscored, found.infrastructure) == (1, 1, 2, 0)
+    (reason,) = report.scorers[0].unscored
+    assert "the branches 'sums/x', 'sums/y' are each other's parents" in reason
+
+
 def test_a_run_of_another_store_is_the_reference(tmp_path, store):
     gold = grown(tmp_path / "gold", run("a", success=False), run("a", 1, final_answer="9"),
                  run("b", success=None))  # fmt: skip

@@ -205,7 +205,7 @@ class _Run:
             elif self.options.branches:
                 try:
                     whole = self.store.resolve(trajectory)
-                except (StoreError, RecursionError) as error:
+                except StoreError as error:
                     self._alone(trajectory, error)
                     continue
                 yield whole
@@ -234,15 +234,14 @@ class _Run:
                 reason = broke(trajectory) or given.raised or RAISED
                 self._late.append((one, bare, reason, broke(trajectory) is not None))
 
-    def _alone(self, trajectory: Trajectory, error: Exception) -> None:
+    def _alone(self, trajectory: Trajectory, error: StoreError) -> None:
         """Leave a branch unscored whose parent is not there, or is its own branch."""
         self.seen += 1
         self.looked_at.add(str(trajectory.trajectory_id))
         bare = trajectory.model_copy(update={"steps": [], "media": {}, "raw": []})
-        told = error if isinstance(error, StoreError) else "its parents lead back to it"
         for one in self.chosen:
             self._late.append(
-                (one, bare, f"the steps before the branch are missing: {told}", False)
+                (one, bare, f"the steps before the branch are missing: {error}", False)
             )
 
     def _keep(self, one: Chosen, trajectory: Trajectory, rows: Rows) -> None:
