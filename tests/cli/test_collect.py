@@ -95,7 +95,7 @@ def test_the_script_that_a_store_was_begun_with_is_known_by_its_bytes(run, here)
     path.write_text(path.read_text().replace("17", "18"))
     done = run(*WORDS)
     assert done.code == 5
-    assert "sums was begun with other contents of a file of --policy file than" in done.err
+    assert "sums was begun with other bytes in the files of --policy (file) than" in done.err
     assert run(*WORDS, "--n", 0).code == 2
 
 

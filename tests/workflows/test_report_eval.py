@@ -208,8 +208,8 @@ def test_numbers_that_are_none_or_too_large_are_left_out_of_costs(tmp_path):
 
 def test_small_numbers_do_not_come_out_as_zero():
     shown = [plain_number(one) for one in (0.0, 0.00022, -0.00022, 0.0005, 0.25, 150.0)]
-    assert shown == ["0.000", "2.2e-04", "-2.2e-04", "0.001", "0.250", "150.0"]
-    assert [signed(one) for one in (-0.0, 0.00022, -0.5)] == ["+0.000", "+2.2e-04", "-0.500"]
+    assert shown == ["0.000", "0.00022", "-0.00022", "0.0005", "0.250", "150.0"]
+    assert [signed(one) for one in (-0.0, 0.00022, -0.5)] == ["+0.000", "+0.00022", "-0.500"]
 
 
 def test_runs_that_are_a_data_set_each_are_not_broken_down_by_it(tmp_path):

@@ -591,7 +591,7 @@ def test_what_broke_is_told_once_for_each_kind(tmp_path):
     said = report.plain()["whole"]["error_messages"]
     assert list(said) == ["infrastructure: http_500"]
     assert said["infrastructure: http_500"].startswith("the server is xxx")
-    assert len(said["infrastructure: http_500"]) == 200
+    assert len(said["infrastructure: http_500"]) == 400
     with pytest.raises(RolloutError, match="not one episode is whole, 20 broke"):
         report.check()
     gather(tmp_path / "other").check()

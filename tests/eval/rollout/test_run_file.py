@@ -80,5 +80,5 @@ def test_a_run_with_other_documents_is_refused(folder, tmp_path):
     before = {"made_with": {"environment": kind_facts("search", settings)}}
     (folder / "new.txt").write_text("three")
     now = {"made_with": {"environment": kind_facts("search", settings)}}
-    with pytest.raises(OutputExistsError, match=r"settings\.corpus\.hash .* choose another -o"):
+    with pytest.raises(OutputExistsError, match=r"files of --env \(corpus\) .* choose another -o"):
         check_same(tmp_path, before, now)

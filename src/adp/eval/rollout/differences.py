@@ -116,7 +116,9 @@ def _told(path: tuple[str, ...], one: Any, other: Any) -> str:
         one, other = (None if value else "" for value in (one, other))
     option, rest = _option(path)
     if path[-1] == "hash" or "code" in path:
-        return f"with other contents of a file of {_said(option, rest[:-1], '')} than this call has"
+        of = ".".join(part for part in rest if part != "hash")
+        files = f"the files of {option} ({of})" if of else f"the files of {option}"
+        return f"with other bytes in {files} than this call has"
     if one is None and not rest:
         return f"without {option}, and this call has {_said(option, rest, other)}"
     second = f"has {_said(option, rest, other)}"
