@@ -71,11 +71,19 @@ are about the whole corpus: `execution_success:calls` is the share of all calls,
 ten calls counts ten times as much as a run with one.
 
 - **Intervals** (95 %): attempts at one task are not independent. With one attempt a task and values
-  of 0 and 1 it is Wilson's. Otherwise it is the normal interval with a standard error that is
+  of 0 and 1 it is Wilson's. Otherwise it is an interval with a standard error that is
   clustered by task, as Inspect AI and Miller 2024 compute it: `sqrt(C/(C-1) * sum_c (sum_i (x_i -
-  mean))^2) / N` for C tasks and N runs. It takes the normal quantile, not Student's, and is too
-  narrow with fewer than about ten tasks. When all runs agree (0 of 200), Wilson's interval over the
-  number of tasks stands in for an empty one. In Python there is a bootstrap over tasks as well.
+  mean))^2) / N` for C tasks and N runs, times Student's quantile with C-1 degrees of freedom
+  (Cameron and Miller 2015). Measured over 2,000 made-up data sets with four attempts at each task,
+  tasks of unlike difficulty and a mean of 0.5, it holds the true mean in 93.7 % of them with 5
+  tasks, 94.4 % with 10 and 94.7 % with 30; the normal quantile would in 85.9, 91.2 and 93.4 %. When
+  all tasks agree (0 of 200), Wilson's interval over the number of tasks stands in for an empty one;
+  an amount, or a difference, then has none, and the note says so. In Python
+  there is a bootstrap over tasks as well.
+- **A task** is its data set and its id: "1" of one data set is not "1" of another. For rollouts the
+  data set is what the task says, not the name of the run; where the task says none, environment and
+  words of the task tell it from others. Between stores that name one data set differently, tasks
+  with the same id and the same words are the same.
 - **pass@k** is the chance that one of k attempts succeeds, `1 - C(n-c,k)/C(n,k)` (Chen et al.
   2021); **pass^k** that all of k do, `C(c,k)/C(n,k)` (Yao et al. 2024). With fewer than k attempts
   at a task they are undefined and say so.

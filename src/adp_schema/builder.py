@@ -58,7 +58,7 @@ class RowBuilder:
         self._keys: dict[str, list[tuple[int, str, int]]] = {name: [] for name in CHILD_TABLES}
         self._repeats: Counter[str] = Counter()
         self._media_seen: dict[str, str | None] = {}
-        self._tasks_seen: set[str] = set()
+        self._tasks_seen: dict[tuple[str, str | None], str] = {}
         self._origin = Origin(seq=0, dataset="")
         self._mark: dict[str, int] = {}
         self._open = False
@@ -110,7 +110,9 @@ class RowBuilder:
         for row in self.rows["media"][self._mark["media"] :]:
             del self._media_seen[row["media_id"]]
         for row in self.rows["tasks"][self._mark["tasks"] :]:
-            self._tasks_seen.discard(row["task_id"])
+            key = (self._origin.dataset, row["task_id"])
+            if self._tasks_seen.get(key) == _content(row):
+                del self._tasks_seen[key]
         for name, length in self._mark.items():
             del self.rows[name][length:]
         for name, keys in self._keys.items():
@@ -245,9 +247,13 @@ class RowBuilder:
         self._add("raw", columns)
 
     def task(self, columns: Columns) -> None:
-        """Add a task, once a shard; the trajectory's ``task_id`` refers to it."""
-        if columns["task_id"] not in self._tasks_seen:
-            self._tasks_seen.add(columns["task_id"])
+        """Add a task, once a shard and data set; the trajectory's ``task_id`` refers to it.
+
+        One that says something else than the first with its id is kept beside the trajectory.
+        """
+        key, content = (self._origin.dataset, columns["task_id"]), _content(columns)
+        if self._tasks_seen.get(key) != content:
+            self._tasks_seen.setdefault(key, content)
             self._add("tasks", columns)
 
     def media(self, blob: Media) -> str:
@@ -356,3 +362,9 @@ class RowBuilder:
     def _table(self, name: str) -> pa.Table:
         runs = self._keys.get(name)
         return make_table(name, self.rows[name], runs)
+
+
+def _content(task: Columns) -> str:
+    """Hash of what a task says, wherever it hangs."""
+    own = {name: value for name, value in task.items() if name not in ("seq", "trajectory_id")}
+    return ids.digest(repr(sorted(own.items())).encode())

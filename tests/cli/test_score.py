@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import adp
-from adp.cli.score import folded
+from adp.eval.metrics import folded
 from adp.eval.scorer import Figure
 from tests.eval.scoring.conftest import small_scorers  # noqa: F401
 from tests.eval.scoring.small import grown

@@ -23,7 +23,9 @@ from adp.trainers.config_methods import GrpoSection
 from adp.trainers.reward_scores import answer_score, calls_score, references, wanted_calls
 from adp.trainers.rewards import check_python, make_rewards
 from adp.trainers.rows import read_arrow
+from adp_schema.builder import Origin, RowBuilder
 from adp_schema.errors import EmptyResultError, UsageError
+from tests.stores import write_store
 from tests.trainers.pair_stores import call, run, say, write_pairs
 
 TEMPLATES = (
@@ -307,6 +309,23 @@ def test_first_prompts_are_what_the_model_sees(tmp_path):
     # A step that is not learnt from is no example of what to call.
     assert by_source["d/free"]["expected_calls"] is None
     assert by_source["t9"]["prompt"].endswith("nobody tried<|im_end|>\n<|im_start|>assistant\n")
+
+
+def test_two_data_sets_may_number_their_tasks_alike(tmp_path):
+    builder = RowBuilder()
+    for seq, dataset in enumerate("ab"):
+        builder.begin(Origin(seq=seq * 10, dataset=dataset))
+        builder.trajectory({"source_id": "one", "task_id": "1", "success": True})
+        builder.task({"task_id": "1", "instruction": dataset, "answers": f'["{dataset}"]'})
+        builder.step({"source": "user", "kind": "message", "text": dataset})
+        builder.step({"source": "agent", "kind": "llm_turn", "text": "done"})
+        builder.finish()
+    write_store(tmp_path / "s", builder)
+    for prompts in ("first", "steps"):
+        _, rows = prepared(tmp_path, prompts=prompts)
+        assert {row["source_id"]: row["answers"] for row in rows} == {
+            "a/one": '["a"]', "b/one": '["b"]'
+        }  # fmt: skip
 
 
 def test_a_prompt_for_each_step(tmp_path):

@@ -24,8 +24,10 @@ START = datetime(2026, 1, 1, tzinfo=UTC)
 def test_only_shares_are_drawn_on_a_percent_axis(tmp_path):
     """Seconds and calls between 0 and 1 are no percents."""
     columns = {"started_at": START, "ended_at": START + timedelta(seconds=0.5)}
-    runs = [run(f"t{n}", success=n > 0, **columns) for n in range(3)]
-    stores = [grown(tmp_path / name, *runs) for name in "ab"]
+    stores = [
+        grown(tmp_path / name, *(run(f"t{n}", success=n > least, **columns) for n in range(3)))
+        for least, name in enumerate("ab")
+    ]
     for store in stores:
         score_store(store, choose(["efficiency"]))
     found = evaluation(stores)

@@ -17,8 +17,8 @@ from adp.cli.rollout_options import (
     PolicySpec,
     Unsafe,
 )
-from adp.cli.text import aside, epilog, print_json
-from adp_schema.errors import UsageError
+from adp.cli.text import aside, console, epilog, print_json
+from adp_schema.errors import NothingNewError, UsageError
 
 EPILOG = epilog(
     "adp collect --env toolworld --policy openai:model=m --tasks test:300 --n 8 -o rollouts",
@@ -68,6 +68,14 @@ AllCost = Annotated[
 AllSeconds = Annotated[
     float | None, typer.Option(min=0.001, help="Begin none after so many seconds of this call.")
 ]
+Since = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="OLD",
+        help="Leave out what this finished store of the same run holds; then put both into one "
+        "with adp merge. May be repeated.",
+    ),
+]
 Seal = Annotated[
     bool | None,
     typer.Option("--seal/--keep-open", help="End the store; by default when it is whole."),
@@ -98,6 +106,7 @@ def collect(
     total_seconds: AllSeconds = None,
     max_failures: Failures = 20,
     retry_failed: Again = False,
+    since: Since = None,
     seal: Seal = None,
     no_times: NoTimes = False,
     unsafe_python: Unsafe = False,
@@ -132,10 +141,17 @@ def collect(
         "totals": {"tokens": total_tokens, "cost": total_cost, "seconds": total_seconds},
         "max_failures": max_failures,
         "retry_failed": retry_failed,
+        "since": since or (),
         "seal": seal,
     }
     what = {"env": env, "policy": policy, "tasks": tasks, "split": split, "expert": expert_mode}
-    _collect(what, out, given, unsafe_python=unsafe_python, as_json=as_json)
+    try:
+        _collect(what, out, given, unsafe_python=unsafe_python, as_json=as_json)
+    except NothingNewError as nothing:
+        if as_json:
+            print_json({"store": None, "message": str(nothing)})
+        else:
+            console().print(str(nothing), soft_wrap=True)
 
 
 def _list(env: str | None, tasks: str | None, *, as_json: bool) -> None:
@@ -200,5 +216,5 @@ def _collect(
     else:
         if cast.assistance is not None:
             say_branches(out)
-        summary(report, out, len(found.tasks), settings.n, remarks)
+        summary(report, out, (len(found.tasks), settings.n), remarks, settings.since)
     report.check()

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -20,9 +19,6 @@ if TYPE_CHECKING:
     from adp.eval.scoring import References, ScoreReport, ScorerReport
 
 EPILOG = epilog("adp score my_store --with outcome,tool_f1:arguments=ignore", 2, 3, 5)
-
-_MANY = 4
-"""As many figures that are missing for one reason are shown as one line."""
 
 
 def score(
@@ -51,6 +47,9 @@ def score(
     branches: Annotated[
         bool, typer.Option("--branches", help="Score branches too, not only main lines.")
     ] = False,
+    concurrency: Annotated[
+        int, typer.Option(min=1, help="Requests of a judge that run at once.")
+    ] = 64,
     listed: Annotated[bool, typer.Option("--list", help="List the scorers, and end.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
 ) -> None:
@@ -74,7 +73,7 @@ def score(
         raise UsageError("name scorers: --with NAME,NAME; adp score --list shows them")
     chosen = choose(scorers)
     store = Store.open(path)
-    options = ScoreOptions(out, right(reference, tasks), branches)
+    options = ScoreOptions(out, right(reference, tasks), branches, concurrency)
     with Console("scoring", "trajectories") as progress:
         report = score_store(store, chosen, options, progress)
     if as_json:
@@ -173,6 +172,7 @@ def figures_table(figures: Iterable[Figure]) -> Any:
     from rich.text import Text
 
     from adp.cli.text import light_table, visible
+    from adp.eval.metrics import folded
 
     numbers = ["value", "n", "tasks", "unscored", "broken"]
     heads = [
@@ -187,7 +187,7 @@ def figures_table(figures: Iterable[Figure]) -> Any:
         "note",
     ]
     table = light_table(*heads, right=numbers, fold=["figure", "note"])
-    for one in folded(figures):
+    for one in folded(list(figures)):
         known = one.low is not None and one.high is not None
         table.add_row(
             Text(visible(one.name)),
@@ -201,21 +201,6 @@ def figures_table(figures: Iterable[Figure]) -> Any:
             Text(visible(one.reason or "")),
         )
     return table
-
-
-def folded(figures: Iterable[Figure]) -> Iterator[Figure]:
-    """Figures, with those that are missing for one reason as one line: ``a, b and 9 more``."""
-    groups: dict[object, list[Figure]] = {}
-    for number, one in enumerate(figures):
-        same = (one.reason, one.unscored, one.infrastructure)
-        missing = one.value is None and not one.count and one.reason
-        groups.setdefault(same if missing else number, []).append(one)
-    for group in groups.values():
-        if len(group) < _MANY:
-            yield from group
-            continue
-        names = ", ".join(one.name for one in group[:2])
-        yield replace(group[0], name=f"{names} and {len(group) - 2:,} more")
 
 
 def show_counts(screen: Console, what: str, counts: dict[str, int], about: str) -> None:

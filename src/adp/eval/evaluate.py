@@ -148,7 +148,8 @@ def evaluate(
         watch=watch,
         policies=[actor],
     )
-    scores = score_store(Store.open(out), scorers, ScoreOptions(), progress)
+    scoring = ScoreOptions(concurrency=collecting.concurrency)
+    scores = score_store(Store.open(out), scorers, scoring, progress)
     return Evaluated(
         suite.name,
         actor.name,

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from adp.core.registry import Registry
+from adp.core.tasks import TaskKey
 from adp.eval.environment import Settings
 from adp_schema.model import Task, Trajectory
 
@@ -57,15 +58,17 @@ class Scored:
 
     Attributes:
         trajectory_id: the trajectory.
-        task_id: its task; trajectories of one task are not independent.
+        task_id: id of its task; trajectories of one task are not independent.
         attempt: number of the attempt at the task.
         score: the score.
+        task: what tells its task from others, which may have its id; None: the id alone does.
     """
 
     trajectory_id: str
     task_id: str | None
     attempt: int | None
     score: Score
+    task: TaskKey | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +85,7 @@ class Figure:
         tasks: tasks that they belong to.
         unscored: trajectories that were not scored.
         infrastructure: of these, how many because something else than the agent failed.
-        reason: why it is undefined.
+        reason: why it is undefined, or has no interval.
         amount: whether it is an amount, such as seconds or calls: no share, even where it lies
             between 0 and 1.
     """
@@ -102,6 +105,10 @@ class Figure:
 
 class Scorer(Protocol):
     """Scores trajectories.
+
+    One that asks an endpoint may have an attribute ``asks`` that is true: it then scores several
+    trajectories at once, in threads, between calls of
+    ``limit(requests)`` and ``close()``, where it has these methods.
 
     Attributes:
         name: its name in the registry.

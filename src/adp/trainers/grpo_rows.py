@@ -13,11 +13,11 @@ from adp.core.render.chat import Chat, Message, chats_of
 from adp.core.render.prepare import plain_tools, prepare
 from adp.core.render.render import Renderer
 from adp.core.render.template import TemplateRefusalError
+from adp.core.tasks import TaskIndex, TaskKey
 from adp.trainers.config_methods import GrpoSection
 from adp.trainers.parts import Part, Parts
 from adp.trainers.preference_rows import Tally
 from adp_schema.model import Task, Trajectory
-from adp_schema.reader import to_models
 from adp_schema.store import Store
 
 
@@ -56,15 +56,11 @@ def prompts(
         tally: counts what gives no prompt.
         options: which prompts are made.
     """
-    tasks = {
-        task.task_id: task
-        for task in to_models(store.scan("tasks").collect().to_arrow(), Task)
-        if task.task_id is not None
-    }
+    tasks = TaskIndex(store)
     maker = _Maker(renderer, options, tally)
     if options.prompts == "steps":
         for part, trajectory in _main_lines(store, parts):
-            for prompt in maker.steps(trajectory, tasks.get(trajectory.task_id or "")):
+            for prompt in maker.steps(trajectory, tasks.of(trajectory)):
                 yield part, prompt
         return
     yield from _first(store, parts, maker, tasks)
@@ -78,15 +74,15 @@ def _main_lines(store: Store, parts: Parts) -> Iterator[tuple[Part, Trajectory]]
 
 
 def _first(
-    store: Store, parts: Parts, maker: _Maker, tasks: dict[str, Task]
+    store: Store, parts: Parts, maker: _Maker, tasks: TaskIndex
 ) -> Iterator[tuple[Part, Prompt]]:
     """One prompt a task: that of its best run, which also says which call comes first."""
-    best: dict[str, tuple[tuple[bool, float], Part, Prompt]] = {}
+    best: dict[TaskKey | str, tuple[tuple[bool, float], Part, Prompt]] = {}
     for part, trajectory in _main_lines(store, parts):
-        prompt = maker.first(trajectory, tasks.get(trajectory.task_id or ""))
+        prompt = maker.first(trajectory, tasks.of(trajectory))
         if prompt is None:
             continue
-        key = trajectory.task_id or f"\0{trajectory.trajectory_id}"
+        key = tasks.key(trajectory) or str(trajectory.trajectory_id)
         reward = trajectory.reward
         known = reward is not None and not np.isnan(reward)
         score = (bool(trajectory.success), float(reward) if known and reward else 0.0)
@@ -94,8 +90,8 @@ def _first(
             best[key] = (score, part, prompt)
     for _, part, prompt in best.values():
         yield part, prompt
-    for name, task in tasks.items():
-        if name not in best and task.instruction:
+    for own, task in tasks.tasks().items():
+        if own.name not in best and task.instruction:
             alone = maker.of_task(task)
             if alone is not None:
                 yield "train", alone

@@ -10,7 +10,9 @@ def held_out(store: Store, share: float) -> frozenset[str]:
     """Trajectories that are measured and not trained on.
 
     The hash of the task decides, so all attempts at one task are on the same side, and a store
-    that grows keeps what it held out. Without a task it is the trajectory that a branch began from.
+    that grows keeps what it held out. It is the id alone: stores may name one data set differently,
+    and what one holds out another must not train on; two tasks with one id are on the same side.
+    Without a task it is the trajectory that a branch began from.
 
     Args:
         store: the store.

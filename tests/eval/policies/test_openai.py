@@ -169,12 +169,12 @@ def test_a_server_that_never_answered_is_broken(dead):
 @pytest.mark.parametrize("dead", [answer(b"worker died", 500), INSIDE])
 def test_a_server_that_says_the_same_in_every_conversation_is_broken(dead):
     with serving(say("5"), dead) as server:
-        first, second, third, fourth = play_all(
-            server, "one", "two", "three", "four", limits=Limits(max_turns=2)
+        first, second, third, fourth, again = play_all(
+            server, "one", "two", "three", "four", "two", limits=Limits(max_turns=2)
         )
     assert first.success is True
     assert second.steps[1].observations[0].error_type == "parsing"  # nothing else is known yet
-    for found in (third, fourth):
+    for found in (third, fourth, again):
         assert (found.error_type, found.stop_reason) == ("infrastructure", "http_500")
 
 

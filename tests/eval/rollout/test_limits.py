@@ -73,7 +73,7 @@ def test_on_the_command_line_and_in_python(tmp_path, word, capsys):
     # The same number, said or not, is the same run; another one is another run.
     assert main([*words, str(out), "--max-calls", "99", "--max-turns", "4"]) == 0
     assert main([*words, str(out), "--max-calls", "99", "--max-turns", "5"]) == 5
-    assert "begun with limits.max_turns 4, and this call has 5" in capsys.readouterr().err
+    assert "begun with --max-turns 4, and this call has --max-turns 5" in capsys.readouterr().err
     said = tmp_path / "said"
     assert main([*words, str(said), "--max-turns", "2"]) == 0
     assert settings(said)["max_turns"] == 2
@@ -86,7 +86,7 @@ def test_on_the_command_line_and_in_python(tmp_path, word, capsys):
     assert settings(tmp_path / "python")["max_turns"] == 4
     adp.collect(env, policy, str(tasks), tmp_path / "given", limits={"max_turns": 3})
     assert settings(tmp_path / "given")["max_turns"] == 3
-    with pytest.raises(OutputExistsError, match=r"limits.max_turns 3, and this call has 4"):
+    with pytest.raises(OutputExistsError, match=r"--max-turns 3, and this call has --max-turns 4"):
         adp.collect(env, policy, str(tasks), tmp_path / "given")
     suite = Suite(name="s", environment=env, tasks=str(tasks))
     options = EvaluateOptions()

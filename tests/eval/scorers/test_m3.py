@@ -265,7 +265,8 @@ def test_counts_that_happen_to_be_0_or_1_are_no_shares():
     runs = [one.model_copy(update=name | {"success": True}) for name in names]
     _, figures = scored(runs)
     final = figures["actions_final"]
-    assert (final.value, final.low, final.high) == (1.0, 1.0, 1.0)
+    assert (final.value, final.low, final.high) == (1.0, None, None)
+    assert final.reason == "no interval: the tasks do not differ"
     for name in ("actions_final", "errors", "run_length", "actions_final:successful", "helps"):
         assert figures[name].method != "wilson", name
     shares = {name for name, figure in figures.items() if not figure.amount}

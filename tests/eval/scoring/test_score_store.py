@@ -11,7 +11,7 @@ from filelock import FileLock
 
 import adp
 from adp.eval.scoring import ScoreOptions, read_scores, references, score_store
-from adp.eval.scoring.references import from_store
+from adp.eval.scoring.references import from_store, put_over
 from adp_schema.errors import StoreError, UsageError
 from adp_schema.model import Task, Trajectory
 from adp_schema.scores import score_files
@@ -181,12 +181,27 @@ def test_a_branch_without_its_parent_is_unscored_and_stops_nothing(tmp_path):
     assert "unknown trajectory 'sums/nowhere'" in reason
 
 
+def test_branches_of_each_other_are_unscored_and_stop_nothing(tmp_path):
+    one, other = (
+        Trajectory(dataset="sums", source_id=name, parent_id=f"sums/{parent}", parent_step=1,
+                   branch_kind="alternate", steps=run("a").steps[1:])
+        for name, parent in (("x", "y"), ("y", "x"))
+    )  # fmt: skip
+    store = grown(tmp_path / "s", run("a"), one, other)
+    report = score_store(store, [chosen()], ScoreOptions(branches=True))
+    found = figures(report)["success"]
+    assert (found.value, found.count, found.unscored, found.infrastructure) == (1, 1, 2, 0)
+    (reason,) = report.scorers[0].unscored
+    assert "the branches 'sums/x', 'sums/y' are each other's parents" in reason
+
+
 def test_a_run_of_another_store_is_the_reference(tmp_path, store):
     gold = grown(tmp_path / "gold", run("a", success=False), run("a", 1, final_answer="9"),
                  run("b", success=None))  # fmt: skip
     found = from_store(gold)
-    assert sorted(found.tasks) == ["a", "b"]
-    task = found.of("a", Task(task_id="a", instruction="own"))
+    assert sorted(key.task_id for key in found.tasks) == ["a", "b"]
+    (gold_of_a,) = (task for key, task in found.tasks.items() if key.task_id == "a")
+    task = put_over(Task(task_id="a", instruction="own"), gold_of_a)
     assert (task.instruction, task.answers) == ("own", '["9"]')
     assert json.loads(task.expected_calls) == [{"name": "add", "arguments": {"a": 1}}]
     roles = [message["role"] for message in json.loads(task.gold_trajectory)]

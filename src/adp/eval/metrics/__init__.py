@@ -10,6 +10,7 @@ counts for nothing, and is counted.
 """
 
 from adp.eval.metrics.collected import is_number
+from adp.eval.metrics.folding import folded
 from adp.eval.metrics.intervals import Intervals, wilson
 from adp.eval.metrics.means import (
     evidence_figure,
@@ -24,6 +25,7 @@ __all__ = [
     "Difference",
     "Intervals",
     "evidence_figure",
+    "folded",
     "is_number",
     "is_success",
     "mean_figures",

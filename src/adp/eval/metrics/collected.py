@@ -8,9 +8,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TypeGuard
 
+from adp.core.tasks import TaskKey
 from adp.eval.scorer import Figure, Scored
 
 _MOST = 1e100
+
+Cluster = TaskKey | str
+"""A task, or the id of a trajectory without one."""
 
 
 @dataclass
@@ -26,7 +30,7 @@ class Collected:
     """
 
     values: list[float] = field(default_factory=list)
-    tasks: list[str] = field(default_factory=list)
+    tasks: list[Cluster] = field(default_factory=list)
     unscored: int = 0
     infrastructure: int = 0
     reasons: Counter[str] = field(default_factory=Counter)
@@ -42,8 +46,10 @@ class Collected:
         interval: tuple[float | None, float | None, str | None] = (None, None, None),
         reason: str | None = None,
     ) -> Figure:
-        """A figure over these rows."""
+        """A figure over these rows; where an interval is missing for a reason, it is the note."""
         low, high, method = interval
+        if low is None:
+            method, reason = None, reason or method
         return Figure(
             name=name,
             value=value,
@@ -104,6 +110,14 @@ def is_number(value: float | None) -> TypeGuard[float]:
     return value is not None and math.isfinite(value) and abs(value) <= _MOST
 
 
-def task_of(row: Scored) -> str:
+def task_of(row: Scored) -> Cluster:
     """What the row is clustered by: its task, or the trajectory itself where it has none."""
-    return f"trajectory {row.trajectory_id}" if row.task_id is None else f"task {row.task_id}"
+    key = key_of(row)
+    return row.trajectory_id if key is None else key.name
+
+
+def key_of(row: Scored) -> TaskKey | None:
+    """What tells the task of a row from others; None without a task."""
+    if row.task is None and row.task_id is not None:
+        return TaskKey(None, None, row.task_id)
+    return row.task

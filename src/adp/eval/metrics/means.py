@@ -10,6 +10,7 @@ from adp.eval.metrics.collected import Collected, collect, collect_all, is_numbe
 from adp.eval.metrics.intervals import (
     DEFAULT,
     Intervals,
+    around,
     clustered_error,
     mean_ends,
     ratio_ends,
@@ -167,11 +168,10 @@ def _productivity(
     error = clustered_error(residuals, found.tasks)
     if error is None:
         return found.figure(name, value)
-    half = intervals.quantile * error / number
-    low, high = value - half, value + half
-    if all(0 <= one <= 1 for one in rights):
+    low, high, method = around(value, error / number, len(set(found.tasks)), intervals)
+    if low is not None and high is not None and all(0 <= one <= 1 for one in rights):
         low, high = max(0.0, low), min(100.0, high)
-    return found.figure(name, value, (low, high, "cluster"))
+    return found.figure(name, value, (low, high, method))
 
 
 def joined(

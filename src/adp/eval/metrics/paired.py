@@ -7,11 +7,12 @@ each task is what tells them apart (Miller 2024, "Adding Error Bars to Evals", s
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from adp.eval.metrics.collected import collect
+from adp.core.tasks import TaskKey, same_tasks
+from adp.eval.metrics.collected import Cluster, collect, key_of
 from adp.eval.metrics.intervals import DEFAULT, Intervals, ratio_ends
 from adp.eval.scorer import Figure, Scored
 
@@ -72,6 +73,7 @@ def paired_difference(
     """
     rows = {"first": collect(first, metric), "second": collect(second, metric)}
     means = {name: _by_task(found.values, found.tasks) for name, found in rows.items()}
+    means["second"] = _renamed(means["second"], *(_keys(run, metric) for run in (first, second)))
     both = [task for task in means["first"] if task in means["second"]]
     counts: dict[str, Any] = {
         "count": len(rows["first"].values) + len(rows["second"].values),
@@ -90,9 +92,8 @@ def paired_difference(
     if low is not None and high is not None and not amounts and all(0 <= x <= 1 for x in scores):
         low, high = max(-1.0, low), min(1.0, high)
     mean = math.fsum(differences) / len(both)
-    figure = Figure(
-        name=metric, value=mean, low=low, high=high, method=method, amount=amounts, **counts
-    )
+    how = (None, method) if low is None else (method, None)
+    figure = Figure(metric, mean, low, high, method=how[0], reason=how[1], amount=amounts, **counts)
     better = sum(one > _CLOSE for one in differences)
     worse = sum(one < -_CLOSE for one in differences)
     return Difference(
@@ -109,8 +110,21 @@ def paired_difference(
     )
 
 
-def _by_task(values: Sequence[float], tasks: Sequence[str]) -> dict[str, float]:
-    found: dict[str, list[float]] = {}
+def _keys(rows: Sequence[Scored], metric: str) -> list[TaskKey]:
+    found = (key_of(row) for row in rows if row.score.metric == metric)
+    return [key for key in found if key is not None]
+
+
+def _renamed(
+    means: Mapping[Cluster, float], first: Sequence[TaskKey], second: Sequence[TaskKey]
+) -> dict[Cluster, float]:
+    """The means of the second run under the names that the first one has for the tasks."""
+    same: dict[Any, TaskKey] = dict(same_tasks(first, second))
+    return {same.get(task, task): mean for task, mean in means.items()}
+
+
+def _by_task(values: Sequence[float], tasks: Sequence[Cluster]) -> dict[Cluster, float]:
+    found: dict[Cluster, list[float]] = {}
     for value, task in zip(values, tasks, strict=True):
         found.setdefault(task, []).append(value)
     return {task: math.fsum(inner) / len(inner) for task, inner in found.items()}

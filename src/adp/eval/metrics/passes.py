@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from adp.eval.metrics.collected import Collected, collect
+from adp.eval.metrics.collected import Cluster, Collected, collect
 from adp.eval.metrics.intervals import DEFAULT, Intervals, mean_ends
 from adp.eval.scorer import Figure, Scored
 
@@ -70,7 +70,7 @@ def pass_figures(
         pass@k for each k, then pass^k for each k.
     """
     found = collect(rows, metric)
-    counts: dict[str, list[int]] = {}
+    counts: dict[Cluster, list[int]] = {}
     for value, task in zip(found.values, found.tasks, strict=True):
         tally = counts.setdefault(task, [0, 0])
         tally[0] += 1

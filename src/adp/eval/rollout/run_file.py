@@ -17,6 +17,7 @@ from pydantic import BaseModel
 
 from adp.core.secret_names import is_secret
 from adp.eval.environment import CONTENT
+from adp.eval.rollout.differences import check_same
 from adp.version import __version__
 from adp_schema.errors import OutputExistsError, StoreError
 from adp_schema.ids import digest, digest_file
@@ -43,21 +44,38 @@ def begun_with(root: Path) -> dict[str, Any] | None:
     Raises:
         StoreError: the file is damaged.
     """
+    content = _content(root)
+    return None if content is None else content["settings"]
+
+
+def most_asked(root: Path) -> int:
+    """Attempts at each task that calls for a store asked for, at most; 0 when that is unknown.
+
+    Raises:
+        StoreError: the file is damaged.
+    """
+    number = (_content(root) or {}).get("n")
+    return number if isinstance(number, int) else 0
+
+
+def _content(root: Path) -> dict[str, Any] | None:
     path = root / RUN_FILE
     if not path.exists():
         return None
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))["settings"]
+        found = json.loads(path.read_text(encoding="utf-8"))
+        settings = found["settings"]
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise StoreError(f"{path} is damaged: {error}; restore it from a copy") from error
-    if not isinstance(found, dict):
+    if not isinstance(settings, dict):
         raise StoreError(f"{path} is damaged: its settings are no object; restore it from a copy")
-    return found
+    return dict(found)
 
 
 def settle(
     root: Path,
     settings: Mapping[str, Any],
+    n: int,
     *,
     empty: Callable[[], bool],
     alone: Callable[[], bool],
@@ -69,6 +87,7 @@ def settle(
     Args:
         root: folder of the growing store.
         settings: what must not change; plain JSON.
+        n: attempts at each task that this call asks for; the most of all calls are noted.
         empty: whether the store holds nothing yet.
         alone: whether no other process works on it.
 
@@ -76,49 +95,22 @@ def settle(
         OutputExistsError: the store was begun with other settings, or by something else.
     """
     with locked(root, "collect"):
-        before, free = begun_with(root), alone() and empty()
+        before, free = _content(root), alone() and empty()
         if before is not None and not free:
-            check_same(root, before, settings)
+            check_same(root, before["settings"], settings)
+            if n > most_asked(root):
+                _write(root, {**before, "n": n})
             return
         if before is None and not empty():
             raise OutputExistsError(
                 f"{root} holds trajectories that adp collect did not make; choose another -o"
             )
         began = datetime.now(UTC).isoformat(timespec="seconds")
-        content = {"adp": __version__, "began": began, "settings": settings}
-        write_atomic(root / RUN_FILE, json.dumps(content, indent=2, ensure_ascii=True) + "\n")
+        _write(root, {"adp": __version__, "began": began, "n": n, "settings": settings})
 
 
-def check_same(root: Path, before: Mapping[str, Any], now: Mapping[str, Any]) -> None:
-    """Check that two calls make the same episodes.
-
-    Raises:
-        OutputExistsError: they do not; the sentence names the first difference.
-    """
-    now = json.loads(json.dumps(now))
-    found = _difference(before, now)
-    if found is not None:
-        name, one, other = found
-        raise OutputExistsError(
-            f"{root} was begun with {name} {one}, and this call has {other}; "
-            "go on with the same settings, or choose another -o"
-        )
-
-
-def _difference(one: Any, other: Any, path: str = "") -> tuple[str, str, str] | None:
-    if isinstance(one, Mapping) and isinstance(other, Mapping):
-        for key in [*one, *(key for key in other if key not in one)]:
-            name = f"{path}.{key}" if path else str(key)
-            found = _difference(one.get(key), other.get(key), name)
-            if found is not None:
-                return found
-        return None
-    return None if one == other else (path, _short(one), _short(other))
-
-
-def _short(value: Any) -> str:
-    text = "none" if value is None else json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= 80 else f"{text[:77]}..."
+def _write(root: Path, content: Mapping[str, Any]) -> None:
+    write_atomic(root / RUN_FILE, json.dumps(content, indent=2, ensure_ascii=True) + "\n")
 
 
 def kind_facts(name: str, settings: BaseModel) -> dict[str, Any]:

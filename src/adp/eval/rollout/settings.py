@@ -48,6 +48,9 @@ class CollectSettings(Settings):
     facts: Mapping[str, Any] = Field(
         default_factory=dict, description="What else must not change: JSON, without secrets."
     )
+    since: tuple[str, ...] = Field(
+        default=(), description="Finished stores of the same run; what they hold is left out."
+    )
 
     n: int = Field(default=1, ge=1, description="Attempts at each task.")
     concurrency: int = Field(default=64, ge=1, description="Episodes that run at once.")

@@ -23,8 +23,8 @@ from dataclasses import dataclass
 
 from adp.eval.metrics import evidence_figure
 from adp.eval.scorer import Figure, Item, Score, Scored, ScorerKind
-from adp.eval.scorers.base import PerTrajectory, share, unscored
-from adp.eval.scorers.judging import Judge, Judged, Vote, judge_of, model_of, transcript
+from adp.eval.scorers.base import share, unscored
+from adp.eval.scorers.judging import Judge, Judged, Judging, Vote, judge_of, model_of, transcript
 from adp.eval.scorers.reading import SHOWN, Made, agent_calls, brief, key_of
 from adp_schema.model import Trajectory
 
@@ -51,7 +51,7 @@ class ConcisenessSettings(Judged):
     """Settings of the scorer ``conciseness``."""
 
 
-class ConcisenessScorer(PerTrajectory):
+class ConcisenessScorer(Judging):
     """Scores whether calls were for something.
 
     Args:

@@ -19,9 +19,17 @@ from collections.abc import Sequence
 from pydantic import Field
 
 from adp.eval.scorer import Item, Score, ScorerKind
-from adp.eval.scorers.base import PerTrajectory, unscored
+from adp.eval.scorers.base import unscored
 from adp.eval.scorers.format import playground_fault
-from adp.eval.scorers.judging import Judge, Judged, judge_of, last_line, model_of, transcript
+from adp.eval.scorers.judging import (
+    Judge,
+    Judged,
+    Judging,
+    judge_of,
+    last_line,
+    model_of,
+    transcript,
+)
 from adp.eval.scorers.reading import agent_calls, agent_steps, cut
 from adp.eval.scorers.references import expected_calls
 
@@ -54,7 +62,7 @@ class QualitySettings(Judged):
     criterion: str = Field(CRITERION, description="What the grades C, P and I mean.")
 
 
-class QualityScorer(PerTrajectory):
+class QualityScorer(Judging):
     """Scores the quality of responses.
 
     Args:

@@ -10,6 +10,7 @@ import asyncio
 import re
 import threading
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -20,6 +21,7 @@ from adp.core.render.arguments import whole_text
 from adp.eval.environment import Settings
 from adp.eval.policy import POLICIES, Policy, Request
 from adp.eval.scorer import Item
+from adp.eval.scorers.base import PerTrajectory
 from adp.eval.scorers.reading import agent_steps, cut
 from adp.eval.scorers.references import reference_answers
 from adp.eval.spec import load, read_spec
@@ -76,6 +78,16 @@ class Judge:
         self.policy = policy
         self.votes = votes
 
+        self._free: asyncio.Semaphore | None = None
+
+    def limit(self, requests: int) -> None:
+        """Let no more than so many requests run at once."""
+        self._free = asyncio.Semaphore(requests)
+
+    def close(self) -> None:
+        """Close the connections; a later question opens them again."""
+        asyncio.run_coroutine_threadsafe(self.policy.close(), _loop()).result()
+
     def ask(self, prompt: str, key: str) -> list[Vote]:
         """Ask for judgements, all at once; whatever goes wrong is a vote without a text.
 
@@ -94,12 +106,34 @@ class Judge:
         seed = int(digest(f"{key}\n{number}".encode("utf-8", "replace"))[:8], 16) >> 1
         messages = [{"role": "user", "content": prompt}]
         try:
-            turn = await self.policy.act(Request(messages, (), attempt=number, seed=seed))
+            async with self._free or nullcontext():
+                turn = await self.policy.act(Request(messages, (), attempt=number, seed=seed))
         except Exception as error:
             return Vote(None, cut(f"{type(error).__name__}: {error}"))
         if turn.malformed is not None:
             return Vote(None, cut(f"the answer cannot be read: {turn.malformed}"))
         return Vote(turn.text, None, turn.model or self.policy.name)
+
+
+class Judging(PerTrajectory):
+    """Base of scorers that may ask a judge; they score in several threads at once."""
+
+    _judge: Judge | None = None
+
+    @property
+    def asks(self) -> bool:
+        """Whether it asks a judge, so that scoring one trajectory after the other is slow."""
+        return self._judge is not None
+
+    def limit(self, requests: int) -> None:
+        """Let no more than so many requests run at once."""
+        if self._judge is not None:
+            self._judge.limit(requests)
+
+    def close(self) -> None:
+        """Close the connections of the judge."""
+        if self._judge is not None:
+            self._judge.close()
 
 
 @lru_cache(maxsize=1)

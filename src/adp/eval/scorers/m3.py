@@ -30,6 +30,7 @@ from pydantic import Field
 from adp.eval.environment import Settings
 from adp.eval.environments.m3_scenario import RETRIEVE, followed
 from adp.eval.metrics import mean_figures, ratio_figure
+from adp.eval.metrics.collected import task_of
 from adp.eval.scorer import Figure, Item, Score, Scored, ScorerKind
 from adp.eval.scorers.base import PerTrajectory, scored, unscored
 from adp.eval.scorers.m3_reading import (
@@ -213,7 +214,7 @@ def _deviation(
     """The standard deviation of the population, as M3 gives it."""
     mine = [row for row in rows if row.score.metric == metric and row.score.value is not None]
     found = [value for row in mine for value in values(row)]
-    tasks = len({row.task_id or row.trajectory_id for row in mine})
+    tasks = len({task_of(row) for row in mine})
     title = f"{name or metric}:std"
     if not found:
         reason = "there is nothing to add up"
@@ -230,7 +231,7 @@ def _renamed(figure: Figure, ending: str | None) -> Figure:
 def _profile(rows: Sequence[Scored]) -> list[Figure]:
     """How often each error occurs in all runs, by the name before it and by its type."""
     mine = [row for row in rows if row.score.metric == "errors" and row.score.value is not None]
-    tasks = len({row.task_id or row.trajectory_id for row in mine})
+    tasks = len({task_of(row) for row in mine})
     found = []
     for sort in ("prefix", "type"):
         counts: Counter[str] = Counter()

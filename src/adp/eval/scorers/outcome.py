@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Literal
 
 from pydantic import Field
@@ -122,11 +123,8 @@ def _by_type(rows: Sequence[Scored]) -> list[Scored]:
     )
     ordered = sorted(types, key=lambda name: (-types[name], name))[:_TYPES]
     return [
-        Scored(
-            row.trajectory_id,
-            row.task_id,
-            row.attempt,
-            Score(f"error:{kind}", float(row.score.evidence.get("error_type") == kind)),
+        replace(
+            row, score=Score(f"error:{kind}", float(row.score.evidence.get("error_type") == kind))
         )
         for kind in ordered
         for row in errors

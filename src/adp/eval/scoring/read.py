@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from adp.core.tasks import TaskKey, find_tasks
 from adp.eval.metrics import mean_figures
 from adp.eval.rollout.tries import superseded, tries_of
 from adp.eval.scorer import Figure, Score, Scored, Scorer
@@ -99,7 +100,8 @@ def read_scores(
         if first["trajectory_id"] in order:
             found = last.setdefault((first["scorer"], first["settings_hash"]), {})
             found[first["trajectory_id"]] = (number, rows)
-    return [_score_set(found, order) for _, found in sorted(last.items())]
+    tasks = {name: found.key for name, found in find_tasks(store).items()} if last else {}
+    return [_score_set(found, order, tasks) for _, found in sorted(last.items())]
 
 
 def digests(files: Sequence[str], only: Collection[Key]) -> dict[tuple[str, str, str], str]:
@@ -159,11 +161,17 @@ def _rows(path: str, only: Collection[Key] | None) -> Iterator[dict[str, Any]]:
 
 
 def _score_set(
-    found: Mapping[str, tuple[int, list[dict[str, Any]]]], order: Mapping[str, int]
+    found: Mapping[str, tuple[int, list[dict[str, Any]]]],
+    order: Mapping[str, int],
+    tasks: Mapping[str, TaskKey | None],
 ) -> ScoreSet:
     _, newest = max(found.values(), key=lambda one: one[0])
     first = newest[0]
-    rows = [_scored(row) for name in sorted(found, key=order.__getitem__) for row in found[name][1]]
+    rows = [
+        _scored(row, tasks.get(name))
+        for name in sorted(found, key=order.__getitem__)
+        for row in found[name][1]
+    ]
     return ScoreSet(
         first["scorer"],
         first["version"],
@@ -173,7 +181,7 @@ def _score_set(
     )
 
 
-def _scored(row: Mapping[str, Any]) -> Scored:
+def _scored(row: Mapping[str, Any], task: TaskKey | None) -> Scored:
     score = Score(
         metric=row["metric"],
         value=row["value"],
@@ -181,4 +189,4 @@ def _scored(row: Mapping[str, Any]) -> Scored:
         evidence=json.loads(row["evidence"]) if row["evidence"] else {},
         infrastructure=bool(row["infrastructure"]),
     )
-    return Scored(row["trajectory_id"], row["task_id"], row["attempt"], score)
+    return Scored(row["trajectory_id"], row["task_id"], row["attempt"], score, task)

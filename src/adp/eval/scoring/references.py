@@ -6,9 +6,9 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from adp.core.tasks import TaskIndex, TaskKey, find_tasks, key_of, same_tasks
 from adp_schema.ids import digest
 from adp_schema.model import Task, Trajectory
-from adp_schema.reader import to_models
 from adp_schema.store import Store
 
 
@@ -18,42 +18,56 @@ class References:
 
     Attributes:
         name: what to call them; it is kept with the scores, together with their hash.
-        tasks: id of the task -> the task.
+        tasks: what tells the task from others -> the task.
     """
 
     name: str
-    tasks: Mapping[str, Task]
+    tasks: Mapping[TaskKey, Task]
 
     @property
     def label(self) -> str:
         """The name with a hash of the tasks."""
-        texts = [self.tasks[key].model_dump_json(exclude_none=True) for key in sorted(self.tasks)]
+        keys = sorted(self.tasks, key=lambda key: (key.task_id, *map(str, key)))
+        texts = [self.tasks[key].model_dump_json(exclude_none=True) for key in keys]
         return f"{self.name} {digest(chr(10).join(texts).encode())}"
 
-    def of(self, task_id: str | None, own: Task | None) -> Task | None:
-        """A task with what is known here put over what the store says."""
-        more = self.tasks.get(task_id) if task_id is not None else None
-        if more is None or own is None:
-            return more or own
-        known = {
-            name: value for name in Task.model_fields if (value := getattr(more, name)) is not None
-        }
-        return own.model_copy(update=known)
+    def over(self, keys: Iterable[TaskKey]) -> Mapping[TaskKey, Task]:
+        """The references of tasks, by the names of these.
+
+        Args:
+            keys: the tasks that are scored, all of them: which one a reference is of may depend on
+                what else there is.
+        """
+        same = same_tasks(self.tasks, keys)
+        names: dict[TaskKey, Task] = {}
+        for key, task in self.tasks.items():
+            names.setdefault(key.name, task)
+        return {other: names[own] for other, own in same.items()}
+
+
+def put_over(own: Task | None, more: Task | None) -> Task | None:
+    """A task with what a reference knows put over what the store says."""
+    if more is None or own is None:
+        return more or own
+    known = {
+        name: value for name in Task.model_fields if (value := getattr(more, name)) is not None
+    }
+    return own.model_copy(update=known)
 
 
 def references(name: str, tasks: Iterable[Task]) -> References:
-    """References from tasks; of several with one id the first counts."""
-    found: dict[str, Task] = {}
+    """References from tasks; of several that cannot be told apart the first counts."""
+    found: dict[TaskKey, Task] = {}
     for task in tasks:
-        if task.task_id is not None:
-            found.setdefault(task.task_id, task)
+        key = key_of(task)
+        if key is not None:
+            found.setdefault(key, task)
     return References(name, found)
 
 
 def from_tasks(store: Store) -> References:
     """Take what the tasks of another store say."""
-    rows = store.scan("tasks").collect().to_arrow()
-    return references(store.name, to_models(rows, Task))
+    return References(store.name, TaskIndex(store).tasks())
 
 
 def from_store(store: Store) -> References:
@@ -62,16 +76,17 @@ def from_store(store: Store) -> References:
     Its calls are the expected calls, its messages the gold trajectory, its final answer the answer
     where the task has none.
     """
-    best: dict[str, tuple[bool, Trajectory]] = {}
+    tasks = find_tasks(store)
+    best: dict[TaskKey, tuple[bool, Trajectory]] = {}
     for trajectory in store.trajectories():
-        task_id = trajectory.task_id
-        if task_id is None or trajectory.parent_id is not None or trajectory.success is False:
+        key = tasks[str(trajectory.trajectory_id)].key
+        if key is None or trajectory.parent_id is not None or trajectory.success is False:
             continue
         good = trajectory.success is True
-        if task_id not in best or (good and not best[task_id][0]):
-            best[task_id] = (good, trajectory)
+        if key not in best or (good and not best[key][0]):
+            best[key] = (good, trajectory)
     return References(
-        store.name, {name: as_reference(trajectory) for name, (_, trajectory) in best.items()}
+        store.name, {key: as_reference(trajectory) for key, (_, trajectory) in best.items()}
     )
 
 

@@ -1,4 +1,4 @@
-"""Running scorers over a store, one trajectory after the other."""
+"""Running scorers over a store. Those that ask an endpoint score several trajectories at once."""
 
 from __future__ import annotations
 
@@ -9,17 +9,18 @@ from pathlib import Path
 from typing import Any
 
 from adp.core.progress import Progress, Silent
-from adp.core.tasks import TaskIndex
+from adp.core.tasks import TaskIndex, find_tasks
 from adp.eval.rollout.assisted import Assisted, assisted
 from adp.eval.rollout.tries import BROKEN, superseded, tries_of
 from adp.eval.scorer import Figure, Item
+from adp.eval.scoring.at_once import scored_in_order
 from adp.eval.scoring.choose import Chosen
 from adp.eval.scoring.read import Key, digests, read_scores, rows_digest
-from adp.eval.scoring.references import References
-from adp.eval.scoring.rows import RAISED, broke, score_one, to_rows, unscored
+from adp.eval.scoring.references import References, put_over
+from adp.eval.scoring.rows import RAISED, Given, broke, to_rows, unscored
 from adp_schema.errors import StoreError, UsageError
 from adp_schema.location import is_url
-from adp_schema.model import Trajectory
+from adp_schema.model import Task, Trajectory
 from adp_schema.scores import ScoreFile, score_files, score_folder, writing
 from adp_schema.store import Store
 
@@ -37,11 +38,14 @@ class ScoreOptions:
         out: folder for the scores; None: the folder ``scores`` in the store.
         references: what is right, besides what the tasks of the store say.
         branches: score branches too, with the steps of their parents.
+        concurrency: requests at once of a scorer that asks an endpoint, such as a judge; the
+            scores and their order do not depend on it.
     """
 
     out: str | None = None
     references: References | None = None
     branches: bool = False
+    concurrency: int = 64
 
 
 @dataclass(frozen=True)
@@ -186,15 +190,25 @@ class _Run:
         self._metrics = {one.key: {} for one in self.chosen}
         self.superseded = superseded(tries_of(self.store))
         tasks = TaskIndex(self.store)
-        references = self.options.references
+        right = self._right()
         progress.total(self.store.manifest.counts.trajectories)
-        for trajectory in self._trajectories():
-            task = tasks.of(trajectory)
-            if references is not None:
-                task = references.of(trajectory.task_id, task)
-            self._score(Item(trajectory, task))
+        items = (
+            Item(one, put_over(tasks.of(one), right.get(str(one.trajectory_id))))
+            for one in self._trajectories()
+        )
+        for item, given in scored_in_order(items, self.chosen, self.options.concurrency):
+            self._take(item, given)
             progress.advance(1)
         self._end()
+
+    def _right(self) -> dict[str, Task]:
+        """What trajectories are compared with besides their own tasks, by their ids."""
+        references = self.options.references
+        if references is None:
+            return {}
+        keys = {name: found.key for name, found in find_tasks(self.store).items() if found.key}
+        known = references.over(keys.values())
+        return {name: known[key.name] for name, key in keys.items() if key.name in known}
 
     def _trajectories(self) -> Iterator[Trajectory]:
         for trajectory in self.store.trajectories():
@@ -205,12 +219,12 @@ class _Run:
             elif self.options.branches:
                 try:
                     whole = self.store.resolve(trajectory)
-                except (StoreError, RecursionError) as error:
+                except StoreError as error:
                     self._alone(trajectory, error)
                     continue
                 yield whole
 
-    def _score(self, item: Item) -> None:
+    def _take(self, item: Item, scored: Sequence[Given]) -> None:
         self.seen += 1
         trajectory = item.trajectory
         self.looked_at.add(str(trajectory.trajectory_id))
@@ -220,8 +234,7 @@ class _Run:
         if helped is not None:
             known = self.assisted.get(helped.mode)
             self.assisted[helped.mode] = helped if known is None else known + helped
-        for one in self.chosen:
-            given = score_one(one, item)
+        for one, given in zip(self.chosen, scored, strict=True):
             if given.raised is not None:
                 self.raised[one.key][given.raised] += 1
             if given.scores:
@@ -234,15 +247,14 @@ class _Run:
                 reason = broke(trajectory) or given.raised or RAISED
                 self._late.append((one, bare, reason, broke(trajectory) is not None))
 
-    def _alone(self, trajectory: Trajectory, error: Exception) -> None:
+    def _alone(self, trajectory: Trajectory, error: StoreError) -> None:
         """Leave a branch unscored whose parent is not there, or is its own branch."""
         self.seen += 1
         self.looked_at.add(str(trajectory.trajectory_id))
         bare = trajectory.model_copy(update={"steps": [], "media": {}, "raw": []})
-        told = error if isinstance(error, StoreError) else "its parents lead back to it"
         for one in self.chosen:
             self._late.append(
-                (one, bare, f"the steps before the branch are missing: {told}", False)
+                (one, bare, f"the steps before the branch are missing: {error}", False)
             )
 
     def _keep(self, one: Chosen, trajectory: Trajectory, rows: Rows) -> None:
@@ -255,7 +267,9 @@ class _Run:
             self._flush()
 
     def _end(self) -> None:
-        for one, trajectory, reason, broken in self._late:
+        # Branches that stand alone were met ahead of what was then being scored.
+        late = sorted(self._late, key=lambda each: (str(each[1].trajectory_id), each[0].key))
+        for one, trajectory, reason, broken in late:
             metrics = self._metrics[one.key] or {one.scorer.name: None}
             scores = unscored(metrics, reason, broken=broken)
             self._keep(one, trajectory, to_rows(one, trajectory, scores))

@@ -14,6 +14,8 @@ from adp.workflows.report_eval.model import Evaluation, Run
 RUN = 28
 """Characters of the name of a run in a cell."""
 
+_NOTHING, _TINY = 1e-9, 0.005
+
 
 def run_cell(run: Run) -> str:
     """The name of a run in a cell."""
@@ -53,14 +55,11 @@ def span(attempts: tuple[int, int] | None) -> str:
 
 
 def plain_number(value: float | None) -> str:
-    """A number with three digits after the point, with fewer when it is large.
-
-    One that would come out as 0 has two digits that are not 0.
-    """
+    """A number with three digits after the point; fewer when it is large, more when it is tiny."""
     if value is None:
         return MISSING
-    if 0 < abs(value) < 0.0005:
-        return f"{value:.1e}"
+    if _NOTHING < abs(value) < _TINY:
+        return f"{value:.2g}"
     return f"{value:.3f}" if abs(value) < 100 else f"{value:,.1f}"
 
 
@@ -82,7 +81,11 @@ def signed(value: float | None) -> str:
     """A difference."""
     if value is None:
         return MISSING
-    return ("-" if value < 0 else "+") + plain_number(abs(value))
+    if _NOTHING < abs(value) < _TINY:
+        return f"{value:+.2g}"
+    # What is 0 but for rounding is +0.000.
+    value = value if abs(value) > _NOTHING else 0.0
+    return f"{value:+.3f}" if abs(value) < 100 else f"{value:+,.1f}"
 
 
 def signed_ends(figure: Figure) -> str:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from adp.core.composition.model import Count
 from adp.core.composition.questions import rows, short
 from adp.core.stats import Recorded
+from adp.core.tasks import NONE, find_tasks
 from adp.eval.metrics import is_number
 from adp.eval.rollout.assist.history import EXPERT
 from adp.eval.rollout.assisted import ALONE, Assisted
@@ -34,11 +36,7 @@ _EPISODES = f"""
             count(*) FILTER (source = 'agent' AND actor = 'expert'
             AND is_copied_context IS DISTINCT FROM true) AS expert_steps
         FROM steps GROUP BY seq),
-    made AS (SELECT seq, count(*) AS calls FROM tool_calls GROUP BY seq),
-    known AS (
-        SELECT dataset, task_id, min(difficulty) AS difficulty, min(environment) AS environment,
-            min(TRY(json_extract_string(extra, '$.category'))) AS category
-        FROM tasks GROUP BY ALL)
+    made AS (SELECT seq, count(*) AS calls FROM tool_calls GROUP BY seq)
     SELECT t.seq, t.trajectory_id, t.dataset, t.split, t.task_id, t.attempt,
         coalesce(t.agent_name, t.agent_model) AS agent, t.agent_model AS model,
         {_SOLVED} AS success, t.success IS NULL AS by_reward, t.reward,
@@ -46,15 +44,14 @@ _EPISODES = f"""
         t.total_tokens_in AS tokens_in, t.total_tokens_out AS tokens_out,
         t.total_tokens_cached AS tokens_cached, t.total_cost_usd AS cost,
         epoch(t.ended_at) - epoch(t.started_at) AS seconds,
-        coalesce(TRY(json_extract_string(t.extra, '$.environment')), k.environment) AS environment,
+        TRY(json_extract_string(t.extra, '$.environment')) AS environment,
         TRY(json_extract_string(t.extra, '$.seed')) AS seed,
         TRY(json_extract_string(t.extra, '$.run_metadata.expert_assistance.mode')) AS mode,
         coalesce(o.steps, 0) AS steps, coalesce(o.expert_steps, 0) AS expert_steps,
-        k.difficulty, k.category, coalesce(o.turns, 0) AS turns, coalesce(m.calls, 0) AS calls
+        coalesce(o.turns, 0) AS turns, coalesce(m.calls, 0) AS calls
     FROM trajectories t
     LEFT JOIN own o USING (seq)
     LEFT JOIN made m USING (seq)
-    LEFT JOIN known k ON k.task_id = t.task_id AND k.dataset IS NOT DISTINCT FROM t.dataset
     ORDER BY t.seq
 """
 
@@ -104,9 +101,10 @@ class Episodes:
     def scored(self, metric: str) -> list[Scored]:
         """A column as scores: ``success`` or ``reward``."""
         return [
-            Scored(row["trajectory_id"], row["task_id"], row["attempt"], _score(row, metric))
+            Scored(row["trajectory_id"], row["task_id"], row["attempt"], _score(row, metric),
+                   row["task"])
             for row in self.rows
-        ]
+        ]  # fmt: skip
 
 
 def _score(row: Row, metric: str) -> Score:
@@ -125,7 +123,7 @@ def read_episodes(store: Store) -> list[Episodes]:
     left_out = superseded(tries_of(store))
     found: dict[tuple[str | None, str | None], list[Row]] = {}
     again: Counter[tuple[str | None, str | None]] = Counter()
-    for row in rows(store, _EPISODES):
+    for row in _episodes(store):
         key = (row["agent"], _mode(row))
         own = found.setdefault(key, [])
         if row["trajectory_id"] in left_out:
@@ -138,6 +136,33 @@ def read_episodes(store: Store) -> list[Episodes]:
         for (agent, mode), own in found.items()
         if own
     ]
+
+
+def _episodes(store: Store) -> Iterator[Row]:
+    """The rows of all episodes, with what the tasks of these say."""
+    tasks = find_tasks(store)
+    columns = store.scan("tasks").select("difficulty", "environment", "extra").collect()
+    said = columns.rows(named=True)
+    for row in rows(store, _EPISODES):
+        task = tasks.get(row["trajectory_id"], NONE)
+        known = {} if task.row is None else said[task.row]
+        row["task"] = task.key
+        if task.key is not None:
+            row["dataset"] = task.key.dataset  # That of a rollout is named after the run.
+        row["environment"] = row["environment"] or known.get("environment")
+        row["difficulty"] = known.get("difficulty")
+        row["category"] = _category(known.get("extra"))
+        yield row
+
+
+def _category(extra: str | None) -> str | None:
+    """The key ``category`` of what a task holds besides its columns."""
+    try:
+        found = json.loads(extra or "null")
+    except (ValueError, RecursionError):
+        return None
+    category = found.get("category") if isinstance(found, dict) else None
+    return category if category is None or isinstance(category, str) else json.dumps(category)
 
 
 def _mode(row: Row) -> str | None:
@@ -201,5 +226,5 @@ def errors(episodes: Episodes) -> tuple[tuple[Count, ...], int, int]:
 
 def attempts(rows_of: Sequence[Row]) -> tuple[int, tuple[int, int] | None]:
     """Number of tasks, and the fewest and most episodes of one."""
-    counts = Counter(row["task_id"] for row in rows_of if row["task_id"] is not None)
+    counts = Counter(row["task"].name for row in rows_of if row["task"] is not None)
     return len(counts), (min(counts.values()), max(counts.values())) if counts else None

@@ -11,6 +11,7 @@ from adp.core.composition.model import Count
 from adp.core.composition.questions import short
 from adp.core.progress import Progress, Silent
 from adp.eval.metrics import mean_figures, paired_difference, pass_figures
+from adp.eval.metrics.collected import task_of
 from adp.eval.rollout.assist.history import EXPERT
 from adp.eval.rollout.tries import BROKEN
 from adp.eval.scorer import Figure, Scored
@@ -180,7 +181,7 @@ def _run(given: _Given, examples: int) -> Run:
 
 def _passes(success: Sequence[Scored]) -> Iterator[Figure]:
     """pass@k and pass^k; where most tasks have k scored attempts, without those that do not."""
-    attempts = Counter(row.task_id for row in success if row.score.value is not None)
+    attempts = Counter(task_of(row) for row in success if row.score.value is not None)
     strict = pass_figures(success, "success")
     partial = pass_figures(success, "success", partial=True)
     for one, other in zip(strict, partial, strict=True):

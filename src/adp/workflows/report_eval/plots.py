@@ -23,6 +23,7 @@ from adp.workflows.report_data.drawing import (
     short_label,
 )
 from adp.workflows.report_data.words import percent, short_number
+from adp.workflows.report_eval.folded import unchanged
 from adp.workflows.report_eval.model import Evaluation, Run
 
 if TYPE_CHECKING:
@@ -179,11 +180,11 @@ def _differences(found: Evaluation) -> Plot | None:
     """Differences of shares to the baseline, around 0."""
     numbers = {run.name: place for place, run in enumerate(found.runs)}
     often = Counter(name for _, name in {(one.scorer, one.metric) for one in found.comparisons})
-    dots = []
+    dots, same = [], unchanged(found.comparisons)
     for one in found.comparisons:
         figure = one.difference.figure
         wide = any(abs(end or 0) > 1 for end in (figure.value, figure.low, figure.high))
-        if figure.value is None or figure.amount or wide:
+        if figure.value is None or figure.amount or wide or (one.scorer, one.metric) in same:
             continue
         alone = one.scorer is None or often[one.metric] == 1
         line = one.metric if alone else f"{one.scorer}: {one.metric}"

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
+from adp.eval.metrics import folded
 from adp.eval.scorer import Figure
 from adp.workflows.report_data.layout import Code, Section, Table, Tile, table
 from adp.workflows.report_data.words import (
@@ -35,6 +36,7 @@ from adp.workflows.report_eval.cells import (
     span,
     total_of,
 )
+from adp.workflows.report_eval.folded import alike, group_rows, pass_rows, reasons, unchanged
 from adp.workflows.report_eval.model import Comparison, Evaluation, Run
 from adp.workflows.report_eval.notes import ASSISTED, BROKEN, BY_REWARD, SUPERSEDED
 
@@ -102,14 +104,17 @@ def _success(found: Evaluation) -> Section:
         kinds, figure = run.outcomes, run.success
         rates.append(
             (run_cell(run), percent(figure.value), percent_ends(figure), number(figure.count),
-             number(figure.tasks), figure.method or MISSING)
+             number(figure.tasks), figure.method or MISSING,
+             name(figure.reason, 300) if figure.reason else MISSING)
         )  # fmt: skip
         ends.append(
             (run_cell(run), number(run.episodes), number(kinds.solved), number(kinds.failed),
              number(kinds.unscored), number(kinds.broken), number(kinds.truncated),
              number(kinds.superseded))
         )  # fmt: skip
-    heads = ["run", "#success", "#95 % interval", "#scored", "#tasks", "interval by"]
+    heads = ["run", "#success", "#95 % interval", "#scored", "#tasks", "interval by", "note"]
+    if all(row[-1] == MISSING for row in rates):
+        heads, rates = heads[:-1], [row[:-1] for row in rates]
     tables = [table("Success", heads, rates)]
     heads = ["run", "#episodes", "#solved", "#failed", "#unscored", "#broken", "#cut by a limit",
              "#superseded"]  # fmt: skip
@@ -144,8 +149,10 @@ def _comparisons(found: Evaluation) -> Section:
     if not found.comparisons:
         return Section("comparison", "Comparison")
     heads = ["figure", "run", "#base", "#the run", "#change", "#95 % interval",
-             "#tasks", "#up / down / equal", "#p perm.", "#p sign"]  # fmt: skip
-    shown = [one for one in found.comparisons if one.difference.figure.value is not None]
+             "#tasks", "#up / down / equal", "#p perm.", "#p sign", "note"]  # fmt: skip
+    known = [one for one in found.comparisons if one.difference.figure.value is not None]
+    same = unchanged(known)
+    shown = [one for one in known if (one.scorer, one.metric) not in same]
     order = {_metric(one): place for place, one in reversed(list(enumerate(shown)))}
     rows: list[tuple[str, ...]] = []
     for one in sorted(shown, key=lambda each: order[_metric(each)]):
@@ -155,7 +162,8 @@ def _comparisons(found: Evaluation) -> Section:
              plain_number(by.first), plain_number(by.second),
              signed(figure.value), signed_ends(figure), number(figure.tasks),
              f"{by.better:,} / {by.worse:,} / {by.equal:,}",
-             p_value(by.p_permutation), p_value(by.p_sign))
+             p_value(by.p_permutation), p_value(by.p_sign),
+             name(figure.reason, 300) if figure.reason else MISSING)
         )  # fmt: skip
     lines = (
         "Each run minus the baseline, the first run in the tables, over the tasks that both have "
@@ -163,6 +171,7 @@ def _comparisons(found: Evaluation) -> Section:
         "permutation test and of a sign test. An interval without 0 is a difference that the "
         "choice of tasks does not explain; with many figures, some lie there by chance.",
         *_with_expert(found.comparisons),
+        *alike([_metric(one) for one in known if (one.scorer, one.metric) in same]),
         *_not_common(found.comparisons),
     )
     if not rows:
@@ -200,9 +209,9 @@ def _scores(found: Evaluation) -> Section:
         for run in found.runs:
             for scorer in run.scorers:
                 if (scorer.name, scorer.settings_hash) == key:
-                    rows += [_figure_row(run, figure) for figure in scorer.figures]
+                    rows += [_figure_row(run, figure) for figure in folded(scorer.figures)]
                     missing += [
-                        (name(label), run_cell(run), name(one.name, 300), number(one.count))
+                        (name(label), run_cell(run), name(one.name, 300), one.count)
                         for one in scorer.unscored
                     ]
         order = {row[0]: place for place, row in reversed(list(enumerate(rows)))}
@@ -212,7 +221,7 @@ def _scores(found: Evaluation) -> Section:
         tables.append(run_table(found, name(label, 300), heads, rows))
     if missing:
         heads = ["scorer", "run", "reason", "#scores"]
-        tables.append(run_table(found, "Why scores are missing", heads, missing))
+        tables.append(run_table(found, "Why scores are missing", heads, reasons(missing)))
     if not tables:
         return Section("scores", "Scores")
     line = "What is unscored has a reason, and is never 0. Broken episodes are among the unscored."
@@ -238,17 +247,7 @@ def _passes(found: Evaluation) -> Section:
     if not many or all(run.success.value is None for run in many):
         return Section("passes", "Several attempts")
     heads = ["run", "#k", "#pass@k", "#95 % interval", "#pass^k", "#95 % interval", "note"]
-    rows = []
-    for run in many:
-        figures = {figure.name: figure for figure in run.passes}
-        for one in run.passes:
-            if one.name.startswith("pass@"):
-                both = (one, figures.get(one.name.replace("@", "^"), one))
-                cells = [
-                    cell for each in both for cell in (percent(each.value), percent_ends(each))
-                ]
-                note = name(one.reason, 300) if one.reason else MISSING
-                rows.append((run_cell(run), one.name.removeprefix("pass@"), *cells, note))
+    rows = [row for run in many for row in pass_rows(run)]
     line = (
         "pass@k: at least one of k attempts at a task succeeds. pass^k: all of k attempts do. Both "
         "are unbiased estimates from all scored attempts; with fewer than k they are undefined."
@@ -269,17 +268,15 @@ def _groups(found: Evaluation) -> Section:
         parts_of = Counter(run.name for run in found.runs for group in run.groups if group.by == by)
         if max(parts_of.values()) < 2 and (len(names) < 2 or by == "dataset"):
             continue  # each run is named after its store, and so is its data set
-        rows = [
-            (name(group.name), run_cell(run), percent(group.success.value),
-             percent_ends(group.success), number(group.success.count),
-             number(group.success.tasks), number(group.success.unscored))
+        parts = [
+            (run, group)
             for label in sorted(names, key=lambda one: (one is None, one or ""))
             for run in found.runs
             for group in run.groups
             if group.by == by and group.name == label
-        ]  # fmt: skip
-        heads = [by, "run", "#success", "#95 % interval", "#scored", "#tasks", "#unscored"]
-        tables.append(run_table(found, f"By {by}", heads, rows))
+        ]
+        heads = [by, "run", "#success", "#95 % interval", "#scored", "#tasks", "#unscored", "note"]
+        tables.append(run_table(found, f"By {by}", heads, group_rows(parts)))
         drawn.append(f"by {by}")
     return Section("groups", "Parts of the tasks", (), tuple(drawn), tuple(tables))
 

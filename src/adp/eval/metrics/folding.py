@@ -1,0 +1,50 @@
+"""Figures that are missing for one reason, as one line."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import replace
+from typing import TypeVar
+
+from adp.eval.scorer import Figure
+
+MANY = 4
+"""As many of a kind are shown as one line."""
+
+T = TypeVar("T")
+
+
+def groups(rows: Sequence[T], kinds: Sequence[Hashable]) -> Iterator[list[T]]:
+    """Rows of one kind together, where the first of them stands.
+
+    Args:
+        rows: the rows.
+        kinds: the kind of each; None: it stands alone. Fewer than `MANY` stand alone, too.
+    """
+    found: dict[Hashable, list[T]] = {}
+    for number, (row, kind) in enumerate(zip(rows, kinds, strict=True)):
+        found.setdefault(("alone", number) if kind is None else ("kind", kind), []).append(row)
+    for group in found.values():
+        if len(group) < MANY:
+            yield from ([row] for row in group)
+        else:
+            yield group
+
+
+def together(names: Sequence[str]) -> str:
+    """``a, b and 9 more``; up to three names in full."""
+    if len(names) < MANY:
+        return ", ".join(names)
+    return f"{', '.join(names[:2])} and {len(names) - 2:,} more"
+
+
+def folded(figures: Sequence[Figure]) -> Iterator[Figure]:
+    """Figures, with those that are missing for one reason as one: ``a, b and 9 more``."""
+    kinds = [
+        (one.reason, one.unscored, one.infrastructure)
+        if one.value is None and not one.count and one.reason
+        else None
+        for one in figures
+    ]
+    for group in groups(figures, kinds):
+        yield replace(group[0], name=together([one.name for one in group]))
