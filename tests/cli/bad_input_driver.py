@@ -68,7 +68,8 @@ def main() -> int:
         become_ordinary(plan["nobody"])
     if "file_bytes" in plan:
         resource.setrlimit(resource.RLIMIT_FSIZE, (plan["file_bytes"], resource.RLIM_INFINITY))
-    code = cli.main(plan["words"])
+    sys.argv[1:] = plan["words"]
+    code = cli.main()
     print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024, flush=True)
     return code
 
