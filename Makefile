@@ -23,12 +23,12 @@ help: ## List the targets
 
 venv: $(INSTALLED) ## Make the environment; the other targets do it by themselves
 
+# Not compiled: Python compiles what it imports, and all 300 MB of source would take a minute. bfcl-eval
+# has the questions, checkers and services of BFCL, which the tests compare ours with; of its 153
+# dependencies with old pins only mpmath is needed, and torch brings it.
 $(INSTALLED): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
-	# Python compiles what is imported; compiling all 300 MB of source here takes a minute.
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -c constraints.txt -e '.[dev,train,deepspeed]'
-	# The questions, checkers and services of BFCL, which the tests compare ours with. Without its
-	# dependencies: they are 153 packages with old pins, of which only mpmath is needed (torch brings it).
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --no-deps -c constraints.txt bfcl-eval
 	@touch $@
 
