@@ -23,12 +23,13 @@ help: ## List the targets
 
 venv: $(INSTALLED) ## Make the environment; the other targets do it by themselves
 
+# Not compiled: Python compiles what it imports, and all 300 MB of source would take a minute. bfcl-eval
+# has the questions, checkers and services of BFCL, which the tests compare ours with; of its 153
+# dependencies with old pins only mpmath is needed, and torch brings it.
 $(INSTALLED): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,train,deepspeed]'
-	# The questions, checkers and services of BFCL, which the tests compare ours with. Without its
-	# dependencies: they are 153 packages with old pins, of which only mpmath is needed (torch brings it).
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -c constraints.txt bfcl-eval
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -c constraints.txt -e '.[dev,train,deepspeed]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --no-deps -c constraints.txt bfcl-eval
 	@touch $@
 
 demo: $(INSTALLED) ## Show what the tool does, on a small example
@@ -41,7 +42,7 @@ loop-full: $(INSTALLED) ## The same with three seeds and ablations, in hours; it
 	$(BIN)/python -m examples.loop.full -o runs/loop-full --results benchmarks/results/loop.json $(ARGS)
 
 test: $(INSTALLED) ## Run the tests, one process a core
-	$(BIN)/python -m pytest -n auto $(ARGS)
+	$(BIN)/python -m pytest -n auto --dist worksteal $(ARGS)
 
 test-slow: $(INSTALLED) ## Run the tests that take minutes
 	$(BIN)/python -m pytest -m slow $(ARGS)

@@ -10,14 +10,20 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import settings
 
+from tests.effort import ON_SERVER
+
 if TYPE_CHECKING:
     from tests.hub.server import LocalHub
+
+if "PYTEST_XDIST_WORKER" in os.environ:
+    # There is a worker a core: threads of one would wait for those of the others, and burn time.
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 # Every run tries the same examples on a server, so that a red run can be repeated, and fewer of
 # them; at home each run tries others.
 settings.register_profile("server", derandomize=True, deadline=None, max_examples=40)
 settings.register_profile("home", deadline=None)
-settings.load_profile("server" if os.environ.get("CI") else "home")
+settings.load_profile("server" if ON_SERVER else "home")
 
 
 @pytest.fixture

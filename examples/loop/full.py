@@ -78,7 +78,7 @@ def measured(work, name, model):
 
 def interval(values):
     """Mean of the seeds with a 95 % interval by Student's t; the interval is None for one seed."""
-    values = [float(value) for value in values]
+    values = [round(float(value), 6) for value in values]
     mean = statistics.fmean(values)
     if len(values) < 2:
         return {"mean": round(mean, 4), "low": None, "high": None, "values": values}
@@ -98,21 +98,43 @@ def summary(main, arms):
         main: seed -> what a main run measured.
         arms: name -> seed -> what an arm measured.
     """
-    from examples.loop.tables import ROWS
+    from examples.loop.tables import CHANGES, ROWS
 
     measures = ("success", "clean", "redundant", "wrong", "malformed")
     found = {"main": {}, "arms": {}}
     for name, title, part in ROWS if main else ():
         rows = [one[name] if part is None else one[name][part] for one in main.values()]
         found["main"][title] = {key: interval([row[key] for row in rows]) for key in measures}
+    found["change"] = {
+        title: {
+            key: interval(
+                [one["after_dpo"][part][key] - one["after_sft"][part][key] for one in main.values()]
+            )
+            for key in measures
+        }
+        for title, part in CHANGES
+        if main
+    }
     for name, seeds in arms.items():
         found["arms"][name] = {
             f"{part} {key}": interval([one[part][key] for one in seeds.values()])
             for part in ("held_out", "fresh", "sampled")
             for key in ("success", "clean", "malformed")
             if seeds
-        }
+        } | differences(seeds, arms.get("curated", {}))
     return found
+
+
+def differences(seeds, curated):
+    """How much better an arm is than the curated one at temperature 1; each seed is compared."""
+    both = [seed for seed in seeds if seed in curated and seeds is not curated]
+    return {
+        f"{key} difference": interval(
+            [seeds[seed]["sampled"][key] - curated[seed]["sampled"][key] for seed in both]
+        )
+        for key in ("success", "malformed")
+        if both
+    }
 
 
 def machine():

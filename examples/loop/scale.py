@@ -39,14 +39,14 @@ class Scale:
 DEMO = Scale()
 QUICK = Scale(
     kinds=("c1",),
-    pool=1500,
-    leaked=60,
-    informed=40,
-    curated=800,
-    sft_steps=320,
+    pool=1000,
+    leaked=40,
+    informed=20,
+    curated=600,
+    sft_steps=240,
     packs=1,
-    held_out=100,
-    probes=40,
+    held_out=60,
+    probes=30,
     dpo_steps=4,
 )
 """For a minute of one core: it learns to look one value up, and DPO only shows that it runs."""

@@ -22,6 +22,9 @@ ROWS = (
 )
 
 
+CHANGES = (("change by DPO", "greedy"), ("change by DPO, temperature 1", "sampled"))
+
+
 def markdown(found):
     """Success and faults per task, as a table."""
     lines = [
@@ -49,15 +52,23 @@ def summary_markdown(summary):
         cells = [_share(one["success"]), _share(one["clean"])]
         cells += [_amount(one["redundant"]), _amount(one["malformed"])]
         lines.append(f"| {title} | " + " | ".join(cells) + " |")
+    for title, one in summary["change"].items():
+        cells = [_points(one["success"]), _points(one["clean"])]
+        cells += [_change(one["redundant"], 1, 2), _change(one["malformed"], 1, 2)]
+        lines.append(f"| {title} | " + " | ".join(cells) + " |")
     lines += [
         "",
-        "| trained on | success | on fresh tasks | clean | success, temperature 1 |",
-        "|---|---|---|---|---|",
+        "| trained on | success | on fresh tasks | success, temperature 1 | against curated "
+        "| malformed, temperature 1 | against curated |",
+        "|---|---|---|---|---|---|---|",
     ]
     for name, one in summary["arms"].items():
         if one:
-            parts = ("held_out success", "fresh success", "held_out clean", "sampled success")
-            lines.append(f"| {name} | " + " | ".join(_share(one[part]) for part in parts) + " |")
+            cells = [_share(one[part]) for part in ("held_out success", "fresh success")]
+            cells += [_share(one["sampled success"]), _points(one.get("success difference"))]
+            cells += [_amount(one["sampled malformed"])]
+            cells += [_change(one.get("malformed difference"), 1, 2)]
+            lines.append(f"| {name} | " + " | ".join(cells) + " |")
     return "\n".join(lines) + "\n"
 
 
@@ -74,6 +85,20 @@ def _amount(one):
     if one["low"] is None:
         return text
     return f"{text} ({max(0, one['low']):.2f} to {one['high']:.2f})"
+
+
+def _points(one):
+    """A difference of shares in points."""
+    return _change(one, 100, 1)
+
+
+def _change(one, factor, digits):
+    if one is None:
+        return ""
+    text = f"{factor * one['mean']:+.{digits}f}"
+    if one["low"] is None:
+        return text
+    return f"{text} ({factor * one['low']:+.{digits}f} to {factor * one['high']:+.{digits}f})"
 
 
 def page(text, results):

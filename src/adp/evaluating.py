@@ -48,7 +48,10 @@ def collect(
         Counts of episodes, successes and what broke; ``plain()`` is JSON.
 
     Raises:
-        UsageError: a name, a setting or a task is wrong, or the store was begun with others.
+        UsageError: a name, a setting or a task is wrong.
+        OutputExistsError: the store was begun with other settings or tasks, or it is finished and
+            lacks some of what is asked for; ``since=[STORE]`` collects that beside it.
+        NothingNewError: the stores of ``since`` hold all of it.
         InputError: a file cannot be read.
         RolloutError: episode after episode broke for the same reason.
         StoreError: the store cannot be written to.

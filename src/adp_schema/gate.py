@@ -41,8 +41,11 @@ if TYPE_CHECKING:
 MEMORY_LIMIT = "4GB"
 """How much memory the engine may use unless the caller says otherwise."""
 
-CHECKED_LIMIT = 256
-"""How many statements a gate remembers as checked."""
+CHECKED_LIMIT = 512
+"""How many statements are remembered as checked."""
+
+CHECKED_LENGTH = 32_768
+"""Longer statements, in characters, are checked each time: what is remembered stays small."""
 
 BATCH_ROWS = 4096
 """Rows a batch. A column of a batch holds 2 GiB of text at most, so long texts need few rows."""
@@ -99,7 +102,6 @@ class QueryGate:
         )
         self._memory_limit = memory_limit
         self._lock = threading.Lock()
-        self._checked: dict[str, Checked] = {}
         self._con: duckdb.DuckDBPyConnection | None = None
         self.held: object = [store.held for store in stores]
         self._columns: dict[str, Collection[str]] = {}
@@ -152,7 +154,7 @@ class QueryGate:
         engine = _Engine(cursor, seconds)
         tables: frozenset[str] = frozenset()
         try:
-            text, tables, analyzes = self._check(cursor, sql)
+            text, tables, analyzes = _check(cursor, sql)
             if analyzes and not analyze:
                 raise QueryError("EXPLAIN ANALYZE is not allowed here; write EXPLAIN")
             relation = cursor.sql(text, params=parameters)
@@ -172,16 +174,6 @@ class QueryGate:
                 engine.close()
 
         return pa.RecordBatchReader.from_batches(reader.schema, rows())
-
-    def _check(self, cursor: duckdb.DuckDBPyConnection, sql: str) -> Checked:
-        """Check a statement; what was found of a text stays true, so it is remembered."""
-        found = self._checked.get(sql)
-        if found is None:
-            found = check(cursor, sql)
-            if len(self._checked) >= CHECKED_LIMIT:
-                self._checked.clear()
-            self._checked[sql] = found
-        return found
 
     def close(self) -> None:
         """Close the gate and remove its temporary files. Closing it twice does nothing."""
@@ -227,6 +219,22 @@ class QueryGate:
             if isinstance(error, kinds)
             else error
         )
+
+
+_CHECKED: dict[str, Checked] = {}
+"""What was found of statements by the gates of this process."""
+
+
+def _check(cursor: duckdb.DuckDBPyConnection, sql: str) -> Checked:
+    """Check a statement; what was found of a text is true in every gate, so it is remembered."""
+    found = _CHECKED.get(sql)
+    if found is None:
+        found = check(cursor, sql)
+        if len(sql) <= CHECKED_LENGTH:
+            if len(_CHECKED) >= CHECKED_LIMIT:
+                _CHECKED.clear()
+            _CHECKED[sql] = found
+    return found
 
 
 class _Engine:

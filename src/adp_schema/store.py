@@ -19,6 +19,7 @@ import pyarrow as pa
 from pydantic import ValidationError
 
 from adp_schema import location
+from adp_schema.branches import Parents, after
 from adp_schema.errors import StoreError, UsageError, unknown_name
 from adp_schema.manifest import MANIFEST, Manifest
 from adp_schema.migrate import column_names
@@ -55,6 +56,7 @@ class Store:
         self._scored: Sequence[str] = ()
         self._places: dict[str, tuple[int, int]] | None = None
         self._readers: dict[int, ShardReader] = {}
+        self._parents: Parents | None = None
         self._near: int | None = None
         self._every_shard: list[ShardReader] | None = None
 
@@ -303,20 +305,17 @@ class Store:
         ``parent_step``, such as a subagent, shares no steps and stays as it is.
 
         Raises:
-            StoreError: the parent is not in the store.
+            StoreError: a parent is not in the store, or the parents lead in a circle.
         """
         if trajectory.parent_id is None or trajectory.parent_step is None:
             return trajectory
-        parent = self.get(trajectory.parent_id, resolve=True)
-        kept = trajectory.parent_step
-        before = [step for step in parent.steps if (step.step or 0) < kept]
-        update: dict[str, Any] = {
-            "steps": before + trajectory.steps,
-            "early_observations": parent.early_observations + trajectory.early_observations,
-        }
-        if trajectory.tools is None:
-            update |= {"tools": parent.tools, "tools_origin": parent.tools_origin}
-        return trajectory.model_copy(update=update)
+        if self._parents is None:
+            self._parents = Parents(self.files("trajectories"))
+        above = [self.get(name) for name in self._parents.above(trajectory)]
+        whole = above.pop()
+        for branch in (*reversed(above), trajectory):
+            whole = after(whole, branch)
+        return whole
 
     def _index(self) -> dict[str, tuple[int, int]]:
         """trajectory_id -> shard and seq; read once, ids only."""

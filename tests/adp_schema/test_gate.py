@@ -433,3 +433,26 @@ def test_views_of_stores_and_analysis_can_be_left_out(tmp_path: Path) -> None:
         with pytest.raises(QueryError, match="not allowed here"):
             gate.batches("explain /* x */ analyze FROM mine", analyze=False)
         assert gate.batches("EXPLAIN FROM mine", analyze=False).read_all().num_rows
+
+
+def test_gates_share_what_was_checked_and_nothing_else(
+    files: dict[str, list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("adp_schema.gate.CHECKED_LIMIT", 2)
+    statements = [
+        "SELECT count(*) FROM steps",
+        "EXPLAIN ANALYZE SELECT 1",
+        "SELECT 1",
+        "FROM tasks",
+    ]
+    for opened in (QueryGate(files), QueryGate({})):
+        with opened as gate:
+            assert [gate.query(sql).num_rows for sql in statements] == [1, 1, 1, 0]
+            for _ in range(2):
+                assert "not DELETE" in refusal(gate, "DELETE FROM steps")
+                with pytest.raises(QueryError, match="EXPLAIN ANALYZE is not allowed here"):
+                    gate.batches(statements[1], analyze=False)
+    with QueryGate(files) as gate:
+        assert one(gate, statements[0]) == 12
+    with QueryGate({}) as gate:
+        assert one(gate, statements[0]) == 0

@@ -1,10 +1,14 @@
 """The doors of a store, older versions, branches, URLs."""
 
 import json
+import re
+from collections import Counter
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from adp_schema.builder import Origin, RowBuilder
 from adp_schema.errors import StoreError, StoreVersionError, UsageError
@@ -180,3 +184,70 @@ def test_schema_of_empty_tables(tmp_path):
     store = write_store(tmp_path / "s", builder_of("x"))
     assert store.scan("pairs").collect().height == 0
     assert isinstance(TABLES["pairs"].schema, pa.Schema)
+
+
+def branches_of(parents, step=1):
+    """A store's rows: main lines and branches, name -> name of the parent or None."""
+    builder = RowBuilder()
+    for seq, (name, parent) in enumerate(parents.items()):
+        builder.begin(Origin(seq=seq, dataset="d"))
+        branch = {"parent_id": f"d/{parent}", "parent_step": step} if parent else {}
+        builder.trajectory({"source_id": name, **branch})
+        builder.step({"source": "user" if parent is None else "agent", "text": name})
+        builder.step({"source": "agent", "text": f"{name} later"})
+        builder.finish()
+    return builder
+
+
+def test_branches_that_are_each_others_parents_are_an_error_at_once(tmp_path):
+    long = {f"n{k}": f"n{(k + 1) % 60}" for k in range(60)}
+    parents = {"m": None, "a": "b", "b": "a", "self": "self", "below": "a", **long, "fine": "m"}
+    store = write_store(tmp_path / "s", branches_of(parents))
+    opened = Counter()
+    get = store.get
+    store.get = lambda name, **more: opened.update([name]) or get(name, **more)
+    for name, said in [
+        ("a", "the branches 'd/a', 'd/b' are each other's parents, in a circle"),
+        ("b", "the branches 'd/a', 'd/b' are each other's parents"),
+        ("below", "the branches 'd/a', 'd/b' are each other's parents"),
+        ("self", "the branch 'd/self' is its own parent"),
+        *((name, "'d/n0', 'd/n1', 'd/n10', 'd/n11', 'd/n12' and 55 more") for name in long),
+    ]:
+        with pytest.raises(StoreError, match=re.escape(said)):
+            get(f"d/{name}", resolve=True)
+    assert not opened  # of a circle nothing is read
+    assert [step.text for step in store.get("d/fine", resolve=True).steps] == [
+        "m", "fine", "fine later"
+    ]  # fmt: skip
+
+
+def test_a_long_chain_of_branches_is_resolved(tmp_path):
+    count = 600  # with two calls each deeper than Python's stack
+    parents = {str(k): str(k - 1) if k else None for k in range(count)}
+    store = write_store(tmp_path / "s", branches_of(parents))
+    whole = store.get(f"d/{count - 1}", resolve=True)
+    assert [step.text for step in whole.steps] == ["0", f"{count - 1}", f"{count - 1} later"]
+
+
+@settings(max_examples=20)
+@given(st.lists(st.none() | st.integers(0, 9), min_size=1, max_size=8))
+def test_branches_are_resolved_as_by_walking_up(tmp_path_factory, parents):
+    names = {str(k): None if above is None else str(above) for k, above in enumerate(parents)}
+    store = write_store(tmp_path_factory.mktemp("s"), branches_of(names))
+
+    def walk(name, seen=()):
+        if name in seen or name not in names:
+            return None
+        own = store.get(f"d/{name}").steps
+        if names[name] is None:
+            return own
+        before = walk(names[name], (*seen, name))
+        return None if before is None else before[:1] + own
+
+    for name in names:
+        expected = walk(name)
+        if expected is None:
+            with pytest.raises(StoreError):
+                store.get(f"d/{name}", resolve=True)
+        else:
+            assert store.get(f"d/{name}", resolve=True).steps == expected

@@ -20,7 +20,10 @@ from adp.converters import run, shard
 
 
 def warm(good: str) -> None:
-    """Import all that a conversion needs: an ordinary user may not see where Python lies."""
+    """Import all that a conversion needs, before the surroundings break.
+
+    An ordinary user may not see where Python lies.
+    """
     with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(io.StringIO()):
         path = Path(folder, "a.jsonl")
         path.write_text(good, encoding="utf-8")
@@ -56,15 +59,17 @@ def meddle(path: str, append: str = "", remove: bool = False) -> None:
 def main() -> int:
     """Follow the plan and return the exit code of the command."""
     plan = json.loads(sys.argv[1])
-    with contextlib.redirect_stderr(io.StringIO()):
-        warm(plan["good"])
+    if plan.keys() & {"meddle", "ordinary", "file_bytes"}:
+        with contextlib.redirect_stderr(io.StringIO()):
+            warm(plan["good"])
     if "meddle" in plan:
         meddle(**plan["meddle"])
     if plan.get("ordinary"):
         become_ordinary(plan["nobody"])
     if "file_bytes" in plan:
         resource.setrlimit(resource.RLIMIT_FSIZE, (plan["file_bytes"], resource.RLIM_INFINITY))
-    code = cli.main(plan["words"])
+    sys.argv[1:] = plan["words"]
+    code = cli.main()
     print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024, flush=True)
     return code
 

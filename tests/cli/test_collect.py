@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
 
+from adp.cli.main import main
 from adp_schema.store import Store
 
 GOLD = Path(__file__).parents[2].parent / "shared" / "data" / "m3" / "bird-latest"
@@ -28,6 +30,7 @@ def here(tmp_path, monkeypatch):
     return tmp_path
 
 
+OPENAI = "openai:model=m,base_url=http://localhost:9/v1"
 WORDS = ("collect", "--env", "calculator", "--policy", "scripted:file=script.jsonl",
          "--tasks", "tasks.jsonl", "-o", "sums")  # fmt: skip
 
@@ -49,6 +52,30 @@ def test_a_run_is_summed_up(run, here):
     assert {json.loads(row["extra"])["environment"] for row in rows} == {"calculator"}
 
 
+LOUD = '''
+import subprocess
+print("imported")
+
+class Loud:
+    def act(self) -> str:
+        """Prints."""
+        print("called")
+        subprocess.run(["echo", "child"])
+        return "done"
+'''
+
+
+def test_what_the_code_of_users_prints_is_not_in_the_json(here, capfd):
+    (here / "loud.py").write_text(LOUD)
+    (here / "loud.script").write_text('{"turns": [{"calls": [{"name": "act"}]}, {"text": "x"}]}')
+    (here / "tasks.jsonl").write_text('{"question": "Go on."}')
+    words = ["--env", "loud.py:Loud", "--policy", "scripted:file=loud.script"]
+    assert main(["collect", *words, "--tasks", "tasks.jsonl", "-o", "out", "--json"]) == 0
+    said = capfd.readouterr()
+    assert json.loads(said.out)["done_now"] == 1
+    assert said.err.split() == ["imported", "called", "child"]
+
+
 def test_as_json_nothing_else_is_printed(run, here):
     (here / "tasks.jsonl").write_text('{"question": "What is 17 * 3?", "answer": "51"}')
     done = run(*WORDS, "--json")
@@ -68,7 +95,7 @@ def test_the_script_that_a_store_was_begun_with_is_known_by_its_bytes(run, here)
     path.write_text(path.read_text().replace("17", "18"))
     done = run(*WORDS)
     assert done.code == 5
-    assert "sums was begun with made_with.policy.settings.file.hash" in done.err
+    assert "sums was begun with other bytes in the files of --policy (file) than" in done.err
     assert run(*WORDS, "--n", 0).code == 2
 
 
@@ -80,6 +107,7 @@ def test_the_script_that_a_store_was_begun_with_is_known_by_its_bytes(run, here)
         (("--policy", "scripted:file=none.jsonl"), 3, "none.jsonl cannot be read"),
         (("--tasks", "none.jsonl"), 3, "none.jsonl cannot be read"),
         (("--tasks", "no such"), 3, "there is no file or store 'no such'"),
+        (("--tasks", "https://user:pw@x.org/a/t.jsonl?k=s"), 3, "error: t.jsonl is not read over"),
         (("--expert-mode", "wild"), 2, "assistance 'wild'"),
         (("-o", "tasks.jsonl"), 5, "tasks.jsonl"),
     ],
@@ -106,7 +134,19 @@ def test_an_expert_helps(run, here):
     assert rows.to_pylist() == [{"success": True, "n": 4}]
     done = run(*words)
     assert done.code == 5
-    assert "made_with.assistance" in done.err
+    said = "helped was begun with --expert-mode informed, and this call is without --expert-mode;"
+    assert said in done.err
+    for mode, said in [
+        (
+            "informed",
+            "with --expert-mode init_limit=1, and this call has --expert-mode init_limit=",
+        ),
+        (
+            "random:expert_probability=1",
+            "with --expert-mode informed, and this call has --expert-mode random;",
+        ),
+    ]:
+        assert f"helped was begun {said}" in run(*words, "--expert-mode", mode).err
     done = run("collect", "--env", "calculator", "--policy", "expert", "--tasks", "tasks.jsonl",
                "-o", "other")  # fmt: skip
     assert done.code == 3
@@ -117,7 +157,7 @@ def test_an_expert_helps(run, here):
 def test_a_budget_says_how_to_go_on(run, here):
     done = run(*WORDS, "--n", 50, "--concurrency", 1, "--total-seconds", 0.01)
     assert done.code == 0
-    assert "stopped: total_seconds is used up" in done.out
+    assert "stopped: --total-seconds is used up" in done.out
     assert done.out.splitlines()[-1] == "next: the same call goes on"
     report = json.loads(run(*WORDS, "--n", 50, "--json").out)
     assert (report["left"], report["sealed"]) == (0, True)
@@ -198,6 +238,80 @@ def test_rewards_alone_count_as_in_the_scorer(run, here):
     assert run("score", "sums", "--with", "outcome").code == 0
     rows = Store.open("sums").query("SELECT value FROM scores WHERE metric = 'success'")
     assert rows.to_pylist() == [{"value": 1.0}]
+
+
+def test_the_options_of_another_call_are_named(run, here):
+    assert run(*WORDS[:-1], "timed", "--keep-open").code == 0
+    assert run(*WORDS[:-1], "bare", "--keep-open", "--no-times").code == 0
+    for store, words, begun, now in [
+        ("timed", ("--no-times",), "without --no-times", "has --no-times"),
+        ("bare", (), "with --no-times", "is without --no-times"),
+        ("timed", ("--seed", 3), "with --seed 0", "has --seed 3"),
+        ("timed", ("--max-turns", 3), "with --max-turns 30", "has --max-turns 3"),
+        ("timed", ("--max-calls", 3), "without --max-calls", "has --max-calls 3"),
+        ("timed", ("--max-seconds", 2), "without --max-seconds", "has --max-seconds 2.0"),
+        ("timed", ("--dataset", "a b"), "with --dataset timed", 'has --dataset "a b"'),
+        ("timed", ("--env", "python"), "with --env calculator", "has --env python"),
+        ("timed", ("--policy", OPENAI), "with --policy scripted", "has --policy openai"),
+    ]:
+        done = run(*WORDS[:-1], store, *words)
+        assert (done.code, done.out) == (5, "")
+        assert f"{store} was begun {begun}, and this call {now}; go on with" in done.err
+
+
+def test_a_budget_that_the_store_has_used_up_must_be_larger(run, here):
+    usage = "from adp.eval.turns import Turn, Usage\n"
+    usage += 'def dear(request):\n    return Turn(text="51", usage=Usage(10, 5))\n'
+    (here / "dear.py").write_text(usage)
+    words = ["collect", "--env", "calculator", "--policy", "dear.py:dear", "--tasks", "tasks.jsonl",
+             "-o", "dear", "--n", 3, "--concurrency", 1]  # fmt: skip
+    done = run(*words, "--total-tokens", 30)
+    assert done.out.splitlines()[-2:] == [
+        "stopped: --total-tokens is used up",
+        "next: the same call with a larger --total-tokens goes on",
+    ]
+    assert run(*words, "--total-tokens", 300).out.splitlines()[-1][:6] == "sealed"
+
+
+def test_tasks_come_from_a_store_at_a_url(run, here):
+    assert run(*WORDS).code == 0
+    words = [*WORDS[:6], (here / "sums").as_uri(), "-o", "again"]
+    assert run(*words).out.splitlines()[0].startswith("asked: 2 (2 tasks x 1)")
+    words[6] = (here / "nowhere").as_uri()
+    assert (run(*words).code, Path("nowhere").exists()) == (5, False)
+
+
+def test_a_call_for_less_says_why_it_ends_nothing(run, here):
+    assert run(*WORDS, "--n", 4, "--keep-open").code == 0
+    done = run(*WORDS, "--n", 2)
+    assert done.out.splitlines()[-2:] == [
+        "not sealed: it holds 4 episodes that this call does not ask for, and a call asked for "
+        "--n 4",
+        "next: a larger --n goes on; adp seal sums ends it as it is",
+    ]
+    report = json.loads(run(*WORDS, "--n", 2, "--json").out)
+    assert (report["sealed"], report["beyond"], report["most_asked"]) == (False, 4, 4)
+    assert run(*WORDS, "--n", 4).out.splitlines()[-1] == "sealed; next: adp stats sums"
+
+
+def test_a_refusal_names_calls_that_work(run, here):
+    assert run(*WORDS, "--n", 2).code == 0
+    refused = run(*WORDS, "--n", 4)
+    assert refused.code == 5
+    since, more, merge = re.search(
+        r"the same call with --since (\S+) -o (\S+); then adp (merge .*)$", refused.err.strip()
+    ).groups()
+    done = run(*WORDS[:-1], more, "--n", 4, "--since", since)
+    assert done.out.splitlines()[-1] == f"sealed; next: adp {merge}"
+    assert run(*merge.split()).code == 0
+    assert Store.open("sums-whole").manifest.counts.trajectories == 8
+    nothing = run(*WORDS[:-1], "x", "--n", 4, "--since", "sums-whole")
+    assert (nothing.code, nothing.err.splitlines()[-1][:6]) == (0, "  task")
+    assert "nothing is left to do: sums-whole holds all 8 episodes" in nothing.out
+    (here / "tasks.jsonl").write_text('{"id": "other", "question": "?"}')
+    refused = run(*WORDS)
+    assert "with 2 tasks (--tasks, --split), and this call has 1; go on with the" in refused.err
+    assert "--since sums -o sums-more; then adp merge sums sums-more -o sums-whole" in refused.err
 
 
 def test_what_there_is_is_listed(run, here):

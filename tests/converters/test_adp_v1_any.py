@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from adp.converters.adp_v1 import CONVERTER
 from adp_schema.protocols import Losses
 from tests.converters.adp_v1_records import PNG, assert_same, dump, read
+from tests.effort import examples
 from tests.roundtrip import read_one, write_one
 
 TEXT = st.text(st.characters(codec="utf-8", max_codepoint=0x10F7FE), max_size=6) | st.sampled_from(
@@ -96,13 +97,13 @@ RECORDS = objects(
 )
 
 
-@settings(max_examples=400, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(400), deadline=None, suppress_health_check=list(HealthCheck))
 @given(RECORDS)
 def test_any_record_comes_back(text):
     assert_same(text.encode())
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(100), deadline=None, suppress_health_check=list(HealthCheck))
 @given(RECORDS)
 def test_any_record_can_be_written_as_1_5(text):
     run = read(text.encode())

@@ -12,9 +12,10 @@ from adp_schema import jsontext
 from adp_schema.protocols import Losses
 from tests.converters.atif_records import atif_records, read, write
 from tests.converters.test_openai_chat_any import tokens
+from tests.effort import examples
 
 MANY = settings(
-    max_examples=80,
+    max_examples=examples(80),
     deadline=None,
     phases=[Phase.explicit, Phase.generate, Phase.shrink],
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],

@@ -16,6 +16,7 @@ from adp_schema.model import Trajectory
 from adp_schema.protocols import Losses
 from tests.conservation import missing
 from tests.converters.strategies import adp_v1_records, openai_records
+from tests.effort import examples
 from tests.roundtrip import read_one, write_one
 
 DATA = Path(__file__).parents[2].parent / "shared" / "data"
@@ -34,7 +35,7 @@ CHAT_FILES = [
     ),
 ]
 MANY = settings(
-    max_examples=150,
+    max_examples=examples(150),
     deadline=None,
     phases=[Phase.explicit, Phase.generate, Phase.shrink],
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],

@@ -14,6 +14,7 @@ from adp.converters.files.limits import Limits
 from adp.converters.files.streams import Place
 from adp.converters.framing import frames, pieces_of
 from tests.converters.containers import chat, converted, lines, reasons, told, write_all, zst
+from tests.effort import examples
 
 LIMITS = Limits()
 
@@ -129,7 +130,7 @@ PLAIN = {
 }
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(st.sampled_from(sorted(PLAIN)), st.sampled_from(["", ".gz", ".zst"]), st.floats(0, 1))
 @example("x.json", "", 1.0)
 @example("x.jsonl", ".gz", 0.999)

@@ -13,10 +13,11 @@ from adp_schema import jsontext
 from adp_schema.builder import Origin, RowBuilder
 from adp_schema.protocols import Losses, RawRecord
 from tests.converters.strategies import openai_records
+from tests.effort import examples
 from tests.roundtrip import read_one, write_one
 
 MANY = settings(
-    max_examples=250,
+    max_examples=examples(250),
     deadline=None,
     phases=[Phase.explicit, Phase.generate, Phase.shrink],
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],

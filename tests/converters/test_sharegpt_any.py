@@ -11,10 +11,11 @@ from adp_schema.builder import Origin, RowBuilder
 from adp_schema.protocols import Losses, RawRecord
 from tests.converters.sharegpt_records import sharegpt_records
 from tests.converters.test_openai_chat_any import tokens
+from tests.effort import examples
 from tests.roundtrip import read_one, write_one
 
 MANY = settings(
-    max_examples=200,
+    max_examples=examples(200),
     deadline=None,
     phases=[Phase.explicit, Phase.generate, Phase.shrink],
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],

@@ -11,10 +11,11 @@ from adp_schema.protocols import Losses
 from tests.conservation import missing
 from tests.converters.strategies import openai_records, sts_records
 from tests.converters.test_openai_chat_any import tokens
+from tests.effort import examples
 from tests.roundtrip import read_one, write_one
 
 MANY = settings(
-    max_examples=120,
+    max_examples=examples(120),
     deadline=None,
     phases=[Phase.explicit, Phase.generate, Phase.shrink],
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
@@ -33,13 +34,13 @@ def test_any_session_comes_back(data):
     assert losses.items == []
 
 
-@settings(MANY, max_examples=60)
+@settings(MANY, max_examples=examples(60))
 @given(sts_records())
 def test_any_session_arrives_as_chat(data):
     arrives(data, "sts", "openai_chat")
 
 
-@settings(MANY, max_examples=60)
+@settings(MANY, max_examples=examples(60))
 @given(openai_records())
 def test_any_chat_arrives_as_a_session(data):
     arrives(data, "openai_chat", "sts")

@@ -27,9 +27,10 @@ from adp.converters.text_calls import (
     write_call,
 )
 from tests.converters.sharegpt_records import bare_calls, json_calls, python_calls, tagged_calls
+from tests.effort import examples
 
 MANY = settings(
-    max_examples=200,
+    max_examples=examples(200),
     deadline=None,
     phases=[Phase.explicit, Phase.generate, Phase.shrink],
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],

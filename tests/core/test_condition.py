@@ -13,6 +13,7 @@ from adp.core.condition import check_condition, select_where
 from adp.core.drop import select
 from adp_schema.errors import QueryError
 from tests.converters.test_run import chat, write_lines
+from tests.effort import examples
 
 GOOD = [
     "license = 'x)'",
@@ -110,7 +111,7 @@ WORDS = [
 ]
 
 
-@settings(max_examples=400)
+@settings(max_examples=examples(400))
 @given(st.lists(st.sampled_from(WORDS), max_size=9).map("".join))
 def test_what_passes_stays_inside(engine, sql):
     """Whatever passes cannot let a row through that a condition beside it keeps out."""

@@ -49,7 +49,7 @@ def test_a_killed_merge_ends_the_same(stores, tmp_path):
 
 
 def test_a_killed_drop_ends_the_same(stores, tmp_path):
-    merge_stores([str(store) for store in stores], str(tmp_path / "all"), workers=1)
+    merge_stores([str(store) for store in stores[:2]], str(tmp_path / "all"), workers=1)
     series = kill.check(drop(tmp_path / "all"), tmp_path, kills=2)
     assert series.killed
     left = Store.open(str(tmp_path / "whole")).manifest.counts
@@ -75,8 +75,10 @@ def redact(store: Path, rules: Path):
     return lambda out: kill.command("redact", store, "-o", out, "--rules", rules, "--workers", "2")
 
 
-def test_a_killed_redaction_ends_the_same(stores, tmp_path):
-    merge_stores([str(store) for store in stores], str(tmp_path / "all"), workers=1)
+def test_a_killed_redaction_ends_the_same(tmp_path):
+    # A file is a shard here, so both workers have something to do.
+    sources = [kill.write_chats(tmp_path / f"{name}.jsonl", 5, name) for name in range(2)]
+    convert([str(source) for source in sources], str(tmp_path / "all"))
     rules = tmp_path / "rules.json"
     rules.write_text(
         '[{"name": "word", "regex": "\\\\b[a-c]{5,}\\\\b"}, {"name": "id", "regex": "r7[0-9]"}]'
@@ -85,4 +87,4 @@ def test_a_killed_redaction_ends_the_same(stores, tmp_path):
     assert series.killed
     (act,) = Store.open(str(tmp_path / "whole")).manifest.lineage[-1:]
     assert act.act == "redact"
-    assert act.options["found"]["id"] > 30
+    assert act.options["found"]["id"] > 10

@@ -135,7 +135,10 @@ def test_a_store_knows_the_bytes_of_the_code(here, capsys):
     assert main(call) == 0
     (here / "mine.py").write_text(CODE + "# changed\n")
     assert main(call) == 5
-    assert "made_with.environment.code.hash" in capsys.readouterr().err
+    assert (
+        "with other bytes in the files of --env (code) than this call has"
+        in capsys.readouterr().err
+    )
 
 
 @pytest.mark.parametrize(

@@ -10,13 +10,16 @@ from markdown_it import MarkdownIt
 
 import adp
 from adp.eval.metrics import wilson
+from adp.eval.scorers.outcome import OutcomeScorer, OutcomeSettings
+from adp.eval.scoring import score_store
 from adp.workflows.report_eval import EvaluationOptions, evaluation, html_report, markdown_report
+from adp.workflows.report_eval.cells import plain_number, signed
 from adp_schema.builder import RowBuilder
 from adp_schema.errors import UsageError
 from adp_schema.store import Store
 from tests.core.test_composition import EXAMPLES
 from tests.eval.scoring.conftest import small_scorers  # noqa: F401
-from tests.eval.scoring.small import grown, run
+from tests.eval.scoring.small import chosen, grown, run
 from tests.stores import write_store
 from tests.workflows.eval_stores import hostile_rollouts, hostile_scores, rollouts
 from tests.workflows.test_report_data import ALLOWED, Page
@@ -55,8 +58,6 @@ def test_scores_are_added_up_for_each_policy_of_a_store(tmp_path):
     first = [run("a", agent_name="one"), run("b", agent_name="one", success=False)]
     second = [run("a", 1, agent_name="two", final_answer="9"), run("c", agent_name=None)]
     store = grown(tmp_path / "mixed", *first, *second)
-    from adp.eval.scoring import score_store
-    from tests.eval.scoring.small import chosen
 
     score_store(store, [chosen()])
     runs = {each.name: each for each in evaluation([Store.open(store.root)]).runs}
@@ -175,3 +176,49 @@ def test_a_run_that_nobody_scored_says_so(two):
     run = found.runs[0]
     bare = replace(found, runs=(replace(run, success=replace(run.success, value=None)),))
     assert "nothing is scored" in markdown_report(bare)
+
+
+def test_a_reward_of_one_is_a_success_where_nothing_else_is_known(tmp_path):
+    rewards = [1.0, 1 - 1e-7, 0.5, 0.0, None, float("nan"), float("inf")]
+    runs = [run(f"t{at}", success=None, reward=one) for at, one in enumerate(rewards)]
+    store = grown(tmp_path / "rewards", *runs, run("known", success=False, reward=1.0))
+    found = evaluation([store])
+    (one,) = found.runs
+    outcomes = one.outcomes
+    assert (outcomes.solved, outcomes.failed, outcomes.unscored) == (2, 3, 3)
+    assert (outcomes.by_reward, one.success.value, one.success.count) == (4, 0.4, 5)
+    assert one.tools[0].solved_calls == 2
+    assert next(each for each in one.passes if each.name == "pass@1").value == 0.4
+    assert "Of 4 episodes only the reward is known" in markdown_report(found)
+    assert one.reward.count == 5
+    scorer = chosen(OutcomeScorer(OutcomeSettings()))
+    outcome = score_store(store, [scorer]).scorers[0].figures[0]
+    assert (outcome.value, outcome.count, outcome.unscored) == (0.4, 5, 3)
+
+
+def test_numbers_that_are_none_or_too_large_are_left_out_of_costs(tmp_path):
+    costs = [float("nan"), float("inf"), 1e308, 1e308, 0.5, None]
+    runs = [run(f"t{at}", reward=one, total_cost_usd=one) for at, one in enumerate(costs)]
+    found = evaluation([grown(tmp_path / "odd", *runs)])
+    cost = found.runs[0].costs.cost
+    assert (cost.total, cost.recorded, cost.of) == (0.5, 1, 6)
+    json.dumps(found.plain(), allow_nan=False)
+    assert "nan" not in markdown_report(found)
+
+
+def test_small_numbers_do_not_come_out_as_zero():
+    shown = [plain_number(one) for one in (0.0, 0.00022, -0.00022, 0.0005, 0.25, 150.0)]
+    assert shown == ["0.000", "0.00022", "-0.00022", "0.0005", "0.250", "150.0"]
+    assert [signed(one) for one in (-0.0, 0.00022, -0.5)] == ["+0.000", "+0.00022", "-0.500"]
+
+
+def test_runs_that_are_a_data_set_each_are_not_broken_down_by_it(tmp_path):
+    stores = [
+        grown(tmp_path / name, *(run(f"t{at}", dataset=name, success=at > 1) for at in range(4)))
+        for name in ("one", "two")
+    ]
+    assert "By dataset" not in markdown_report(evaluation(stores))
+    mixed = grown(tmp_path / "mixed", run("a", dataset="x"), run("b", dataset="y"))
+    text = markdown_report(evaluation([*stores, mixed]))
+    assert "By dataset" in text
+    assert "This episode failed:\n" in text

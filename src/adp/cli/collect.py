@@ -17,8 +17,8 @@ from adp.cli.rollout_options import (
     PolicySpec,
     Unsafe,
 )
-from adp.cli.text import epilog, print_json
-from adp_schema.errors import UsageError
+from adp.cli.text import aside, console, epilog, print_json
+from adp_schema.errors import NothingNewError, UsageError
 
 EPILOG = epilog(
     "adp collect --env toolworld --policy openai:model=m --tasks test:300 --n 8 -o rollouts",
@@ -50,7 +50,12 @@ Seed = Annotated[int, typer.Option(help="Seed of the run.")]
 Split = Annotated[
     str | None, typer.Option(help="Of a file or a store, only the tasks of this split.")
 ]
-Turns = Annotated[int, typer.Option(min=1, help="Turns of an episode, at most.")]
+Turns = Annotated[
+    int | None,
+    typer.Option(
+        min=1, help="Turns of an episode, at most; what the environment says else, or 30."
+    ),
+]
 Calls = Annotated[int | None, typer.Option(min=1, help="Calls of an episode, at most.")]
 Tokens = Annotated[int | None, typer.Option(min=1, help="Tokens written in an episode, at most.")]
 Seconds = Annotated[float | None, typer.Option(min=0.001, help="Seconds of an episode, at most.")]
@@ -62,6 +67,14 @@ AllCost = Annotated[
 ]
 AllSeconds = Annotated[
     float | None, typer.Option(min=0.001, help="Begin none after so many seconds of this call.")
+]
+Since = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="OLD",
+        help="Leave out what this finished store of the same run holds; then put both into one "
+        "with adp merge. May be repeated.",
+    ),
 ]
 Seal = Annotated[
     bool | None,
@@ -84,7 +97,7 @@ def collect(
     seed: Seed = 0,
     split: Split = None,
     dataset: Dataset = None,
-    max_turns: Turns = 30,
+    max_turns: Turns = None,
     max_calls: Calls = None,
     max_tokens: Tokens = None,
     max_seconds: Seconds = None,
@@ -93,6 +106,7 @@ def collect(
     total_seconds: AllSeconds = None,
     max_failures: Failures = 20,
     retry_failed: Again = False,
+    since: Since = None,
     seal: Seal = None,
     no_times: NoTimes = False,
     unsafe_python: Unsafe = False,
@@ -111,25 +125,33 @@ def collect(
         return
     if env is None or policy is None or out is None:
         raise UsageError("give --env, --policy and -o; adp collect --list shows what there is")
+    limits = {
+        "max_turns": max_turns,
+        "max_calls": max_calls,
+        "max_tokens": max_tokens,
+        "max_seconds": max_seconds,
+    }
     given = {
         "dataset": dataset,
         "seed": seed,
-        "limits": {
-            "max_turns": max_turns,
-            "max_calls": max_calls,
-            "max_tokens": max_tokens,
-            "max_seconds": max_seconds,
-        },
+        "limits": {name: value for name, value in limits.items() if value is not None},
         "timed": not no_times,
         "n": n,
         "concurrency": concurrency,
         "totals": {"tokens": total_tokens, "cost": total_cost, "seconds": total_seconds},
         "max_failures": max_failures,
         "retry_failed": retry_failed,
+        "since": since or (),
         "seal": seal,
     }
     what = {"env": env, "policy": policy, "tasks": tasks, "split": split, "expert": expert_mode}
-    _collect(what, out, given, unsafe_python=unsafe_python, as_json=as_json)
+    try:
+        _collect(what, out, given, unsafe_python=unsafe_python, as_json=as_json)
+    except NothingNewError as nothing:
+        if as_json:
+            print_json({"store": None, "message": str(nothing)})
+        else:
+            console().print(str(nothing), soft_wrap=True)
 
 
 def _list(env: str | None, tasks: str | None, *, as_json: bool) -> None:
@@ -155,46 +177,44 @@ def _collect(
     from adp.eval.rollout.tasks import own_tasks, read_tasks
     from adp.eval.spec import load, load_environment
 
-    kind, about = load_environment(what["env"], unsafe_python=unsafe_python)
-    policy_kind, policy_about = load(POLICIES, what["policy"])
-    tasks = what["tasks"] or own_tasks(kind)
-    found = read_tasks(tasks, kind, about, split=what["split"])
-    if not what["tasks"]:
-        found.notes.append("made by the environment; choose others with --tasks")
-    policy = policy_kind.make(policy_about)
-    cast = cast_of(policy, what["expert"])
-    first = made(kind, about)
-    if cast.assistance is not None:
-        kept, reasons = cast.able(found.tasks, first)
-        found.leave(kept, reasons)
-    closed(first)
-    if not as_json:
-        say_tasks(found, tasks)
-    facts = {
-        "environment": kind_facts(kind.name, about),
-        "policy": kind_facts(policy_kind.name, policy_about),
-        **cast.facts,
-    }
-    settings = CollectSettings.model_validate(
-        {**given, "environment": kind.name, "policy": policy.name, "facts": {"made_with": facts}}
-    )
-    with Screen(out, quiet=as_json) as screen:
-        report = collect_now(
-            out,
-            lambda: kind.make(about),
-            cast.actors,
-            found.tasks,
-            settings,
-            watch=screen.show,
-            policies=cast.policies,
-        )
+    with aside(wanted=as_json):
+        kind, about = load_environment(what["env"], unsafe_python=unsafe_python)
+        policy_kind, policy_about = load(POLICIES, what["policy"])
+        tasks = what["tasks"] or own_tasks(kind)
+        found = read_tasks(tasks, kind, about, split=what["split"])
+        if not what["tasks"]:
+            found.notes.append("made by the environment; choose others with --tasks")
+        cast = cast_of(policy := policy_kind.make(policy_about), what["expert"])
+        first = made(kind, about)
+        if cast.assistance is not None:
+            found.leave(*cast.able(found.tasks, first))
+        closed(first)
+        if not as_json:
+            say_tasks(found, tasks)
+        facts = {
+            "environment": kind_facts(kind.name, about),
+            "policy": kind_facts(policy_kind.name, policy_about),
+            **cast.facts,
+        }
+        given |= {"environment": kind.name, "policy": policy.name, "facts": {"made_with": facts}}
+        settings = CollectSettings.model_validate(given).within(first)
+        with Screen(out, quiet=as_json) as screen:
+            report = collect_now(
+                out,
+                lambda: kind.make(about),
+                cast.actors,
+                found.tasks,
+                settings,
+                watch=screen.show,
+                policies=cast.policies,
+            )
     remarks = remarks_of(policy, found, report, given["totals"]["cost"])
     if as_json:
         refused = {"records": found.records, "refused": found.refused, "reasons": found.reasons}
-        notes = {"notes": [*found.notes, *remarks]}
-        print_json({"store": out, "tasks": refused, **notes, **report.plain()})
+        head = {"store": out, "tasks": refused, "notes": [*found.notes, *remarks]}
+        print_json({**head, **report.plain()})
     else:
         if cast.assistance is not None:
             say_branches(out)
-        summary(report, out, len(found.tasks), settings.n, remarks)
+        summary(report, out, (len(found.tasks), settings.n), remarks, settings.since)
     report.check()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -52,16 +53,29 @@ def remarks_of(policy: Any, found: TaskSet, report: CollectReport, cost: float |
         cost: the budget of the run in US dollars.
     """
     method = getattr(policy, "remarks", None)
-    remarks = list(method(found.tasks)) if callable(method) else []
+    remarks = [*report.notes, *(method(found.tasks) if callable(method) else [])]
     if cost is not None and report.whole.episodes and not report.whole.priced:
         remarks.append("no episode has a known cost, so --total-cost could not stop the run")
     return remarks
 
 
 def summary(
-    report: CollectReport, out: str, tasks: int, n: int, remarks: Sequence[str] = ()
+    report: CollectReport,
+    out: str,
+    asked: tuple[int, int],
+    remarks: Sequence[str] = (),
+    since: Sequence[str] = (),
 ) -> None:
-    """Print the counts of a run, and what to do next."""
+    """Print the counts of a run, and what to do next.
+
+    Args:
+        report: the counts.
+        out: the store.
+        asked: number of tasks, and attempts at each.
+        remarks: what else to say.
+        since: earlier stores, which hold a part of the episodes.
+    """
+    tasks, n = asked
     screen = console()
 
     def say(text: str) -> None:
@@ -85,21 +99,42 @@ def summary(
     for remark in remarks:
         say(f"note: {remark}")
     if report.stopped:
-        say(f"stopped: {report.stopped} is used up; the same call with more of it goes on")
+        say(f"stopped: {_option(report.stopped)} is used up")
     if report.hanging:
         said = counted(report.hanging, "call")
         say(f"hanging: {said} of tools did not return; what they do ends with this command")
+    for line in _next(report, out, n, since):
+        say(line)
+
+
+def _next(report: CollectReport, out: str, n: int, since: Sequence[str]) -> list[str]:
+    """Whether the store was ended, and what to do next."""
+    place = shlex.quote(out)
+    if report.sealed and since:
+        places = " ".join(shlex.quote(one) for one in since)
+        return [f"sealed; next: adp merge {places} {place} -o {shlex.quote(f'{since[0]}-whole')}"]
     if report.sealed:
-        say(f"sealed; next: adp stats {out}")
-    elif report.failed and not report.left:
-        say(
-            f"next: the same call with --retry-failed tries the {report.failed:,} broken again; "
-            f"or adp seal {out}"
-        )
-    elif report.left:
-        say("next: the same call goes on")
-    else:
-        say(f"next: adp stats {out}; adp seal {out} ends it")
+        return [f"sealed; next: adp stats {place}"]
+    if report.failed and not report.left:
+        again = f"the same call with --retry-failed tries the {report.failed:,} broken again"
+        return [f"next: {again}; or adp seal {place}"]
+    if report.left:
+        # Seconds count from the beginning of each call.
+        larger = report.stopped not in (None, "total_seconds")
+        more = f" with a larger {_option(report.stopped)}" if larger else ""
+        return [f"next: the same call{more} goes on"]
+    if report.beyond or report.most_asked > n:
+        held = counted(report.beyond, "episode")
+        most = f", and a call asked for --n {report.most_asked}" if report.most_asked > n else ""
+        return [
+            f"not sealed: it holds {held} that this call does not ask for{most}",
+            f"next: a larger --n goes on; adp seal {place} ends it as it is",
+        ]
+    return [f"next: adp stats {place}; adp seal {place} ends it"]
+
+
+def _option(name: str | None) -> str:
+    return f"--{name or ''}".replace("_", "-")
 
 
 def _lines(whole: Tally) -> list[str]:

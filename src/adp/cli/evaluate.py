@@ -115,24 +115,26 @@ def _run(
     quiet: bool,
 ) -> Evaluated:
     from adp.cli.collect_screen import Screen
+    from adp.cli.text import aside
     from adp.core.progress import Console, Silent
     from adp.eval.evaluate import EvaluateOptions, read_bounds
     from adp.eval.evaluate import evaluate as run
     from adp.eval.suite import read_suite
 
-    suite, policy, out = what
-    options = EvaluateOptions(
-        collect=collect,
-        minimum=read_bounds(bounds[0]),
-        maximum=read_bounds(bounds[1]),
-        **more,
-    )
-    chosen = read_suite(suite).model_copy(update=changes)
-    with (
-        Screen(out, quiet=quiet) as screen,
-        Silent() if quiet else Console("scoring", "trajectories") as progress,
-    ):
-        return run(chosen, policy, out, options, watch=screen.show, progress=progress)
+    with aside(wanted=quiet):
+        suite, policy, out = what
+        options = EvaluateOptions(
+            collect=collect,
+            minimum=read_bounds(bounds[0]),
+            maximum=read_bounds(bounds[1]),
+            **more,
+        )
+        chosen = read_suite(suite).model_copy(update=changes)
+        with (
+            Screen(out, quiet=quiet) as screen,
+            Silent() if quiet else Console("scoring", "trajectories") as progress,
+        ):
+            return run(chosen, policy, out, options, watch=screen.show, progress=progress)
 
 
 def list_suites(*, as_json: bool) -> None:

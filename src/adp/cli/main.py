@@ -50,6 +50,7 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         ),
         "eval": ("adp.cli.evaluate:evaluate", "Run a suite: collect, score, print the figures."),
         "score": ("adp.cli.score:score", "Score the trajectories of a store."),
+        "bfcl": ("adp.cli.bfcl:app", "Write, judge and read BFCL's files of results."),
     },
     "Look": {
         "info": ("adp.cli.info:info", "Say what a store holds, and check its files."),
@@ -66,6 +67,9 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
 
 STOPPED = 130
 UNEXPECTED = 70
+
+_WITHOUT_PANDAS = {"convert", "merge", "drop", "redact", "validate", "show", "export"}
+"""Commands that build arrays, for which pyarrow would import pandas."""
 
 HELP_OPTIONS = {"help_option_names": ["-h", "--help"]}
 
@@ -182,7 +186,7 @@ def _call(arguments: Sequence[str] | None) -> int:
 
         typer.echo(f"adp {__version__}")
         return 0
-    if arguments is None and words[:1] in (["convert"], ["merge"], ["drop"], ["redact"]):
+    if arguments is None and words[:1] and words[0] in _WITHOUT_PANDAS:
         from adp.core.start import skip_pandas
 
         skip_pandas()

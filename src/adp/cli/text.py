@@ -6,7 +6,7 @@ import json
 import os
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, redirect_stdout, suppress
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +17,8 @@ from rich.text import Text
 from adp.core.transcript import human_size, visible
 from adp_schema.errors import OutputExistsError
 
-__all__ = ["bars", "console", "counted", "epilog", "human_size", "light_table", "one_line", "pairs",
-           "print_json", "share", "visible", "whole_file"]  # fmt: skip
+__all__ = ["aside", "bars", "console", "counted", "epilog", "human_size", "light_table", "one_line",
+           "pairs", "print_json", "share", "visible", "whole_file"]  # fmt: skip
 
 _EXITS = {
     2: "the call is wrong",
@@ -160,6 +160,31 @@ def whole_file(out: Path) -> Iterator[Path]:
     finally:
         with suppress(OSError):
             part.unlink()
+
+
+@contextmanager
+def aside(*, wanted: bool = True) -> Iterator[None]:
+    """Send what code of the user's and its processes print to standard error.
+
+    Standard output is then the report's alone, and stays JSON.
+
+    Args:
+        wanted: whether to do it at all.
+    """
+    if not wanted:
+        yield
+        return
+    sys.stdout.flush()
+    with ExitStack() as undone, redirect_stdout(sys.stderr):
+        try:
+            kept = os.dup(1)
+        except OSError:  # it is closed
+            pass
+        else:
+            undone.callback(os.close, kept)
+            undone.callback(os.dup2, kept, 1)
+            os.dup2(2, 1)
+        yield
 
 
 def print_json(data: Any) -> None:

@@ -16,8 +16,11 @@ import copy
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from importlib import resources
 from typing import Any
+
+import pyarrow as pa
 
 from adp.converters.branches import report_parent, with_branches
 from adp.converters.registry import formats
@@ -69,11 +72,16 @@ class FieldRow:
 
 @dataclass
 class _Reading:
-    """Records as the store has them."""
+    """Records as the store has them; models are made only of those that are written again."""
 
-    trajectories: list[Trajectory]
+    tables: dict[str, pa.Table]
     rows: Rows
     losses: list[dict[str, str]]
+
+    @cached_property
+    def trajectories(self) -> list[Trajectory]:
+        blobs = {blob.media_id or "": blob for blob in to_models(self.tables["media"], Media)}
+        return list(assemble(self.tables["trajectories"], self.tables, blobs))
 
 
 @dataclass
@@ -280,10 +288,8 @@ class _Trial:
             items += losses.items
             builder.close_record(losses)
         tables = builder.tables()
-        blobs = {blob.media_id or "": blob for blob in to_models(tables["media"], Media)}
-        trajectories = list(assemble(tables["trajectories"], tables, blobs))
         rows = {table: content.to_pylist() for table, content in tables.items()}
-        return _Reading(trajectories, rows, items)
+        return _Reading(tables, rows, items)
 
     def _write(self, name: str, reading: _Reading, losses: Losses) -> list[bytes]:
         """Write the trajectories of a record as an export does."""

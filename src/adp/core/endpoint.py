@@ -46,6 +46,8 @@ if TYPE_CHECKING:
 _REFUSED_WORDS = 40
 _MOST_ERRORS = 1_000
 """Errors that are remembered, with the conversation that met them."""
+_SEVERAL = ""
+"""Stands for the conversation of an error that more than one met."""
 
 
 @dataclass(frozen=True)
@@ -171,6 +173,8 @@ class Endpoint:
             del self._errors[next(iter(self._errors))]
         where = _conversation(request)
         alone = self._errors.setdefault(failure.reason, where) == where
+        if not alone:  # from now on for the first conversation as well
+            self._errors[failure.reason] = _SEVERAL
         return alone and self._answered and failure.equals(before)
 
     async def close(self) -> None:

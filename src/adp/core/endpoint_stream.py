@@ -25,6 +25,7 @@ class Pieces:
         self._message: dict[str, Any] = {"role": "assistant", "content": None}
         self._choice: dict[str, Any] = {"index": 0, "finish_reason": None}
         self._calls: dict[int, dict[str, Any]] = {}
+        self._moved: dict[int, int] = {}
         self._begun = False
 
     def line(self, line: str) -> None:
@@ -99,8 +100,7 @@ class Pieces:
                 self._call(call, place)
 
     def _call(self, piece: Mapping[str, Any], place: int) -> None:
-        index = piece.get("index")
-        index = index if isinstance(index, int) else place
+        index = self._place_of(piece, place)
         empty = {"id": None, "type": "function", "function": {"name": None, "arguments": None}}
         call = self._calls.setdefault(index, empty)
         call["id"] = piece.get("id") or call["id"]
@@ -115,3 +115,18 @@ class Pieces:
             given = json.dumps(given, ensure_ascii=False)
         if isinstance(given, str):
             known["arguments"] = (known["arguments"] or "") + given
+
+    def _place_of(self, piece: Mapping[str, Any], place: int) -> int:
+        """Which call a piece belongs to.
+
+        Some servers leave the index out, or send several calls with the same one. There a piece
+        with another id and a name begins a call, and one with neither goes on with the last.
+        """
+        given = piece.get("index")
+        index = given if isinstance(given, int) else place
+        function = piece.get("function")
+        named = isinstance(function, dict) and bool(function.get("name"))
+        known = self._calls.get(self._moved.get(index, index), {}).get("id")
+        if named and known and piece.get("id") and piece["id"] != known:
+            self._moved[index] = max(self._calls) + 1
+        return self._moved.get(index, index)

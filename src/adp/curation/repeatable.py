@@ -9,6 +9,7 @@ from adp_schema.errors import QueryError
 from adp_schema.statement import syntax_tree
 
 
+@functools.lru_cache(maxsize=256)
 def check_repeatable(sql: str) -> None:
     """Refuse a statement whose result is another one in the next run.
 

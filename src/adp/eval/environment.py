@@ -68,7 +68,11 @@ class Verdict:
 
 @runtime_checkable
 class Environment(Protocol):
-    """A world with tools that an agent acts in, one episode at a time."""
+    """A world with tools that an agent acts in, one episode at a time.
+
+    It may have an attribute ``max_turns``: turns of the agent after which an episode is cut, unless
+    the user says another number; without it that is 30.
+    """
 
     def tools(self) -> Sequence[Tool]:
         """The tools on offer now. They may change between turns."""
@@ -187,6 +191,11 @@ def as_async(environment: Environment | AsyncEnvironment) -> AsyncEnvironment:
     if inspect.iscoroutinefunction(environment.step):
         return environment  # type: ignore[return-value]
     return InThread(environment)  # type: ignore[arg-type]
+
+
+CONTENT: dict[str, Any] = {"resume": "content"}
+"""``json_schema_extra`` of a setting that may be a folder of data: a run notes what it holds, and
+is not gone on with when that has changed."""
 
 
 class Settings(BaseModel):

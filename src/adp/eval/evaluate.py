@@ -10,6 +10,7 @@ from adp.core.progress import Progress
 from adp.eval.bounds import BROKEN, check_bounds
 from adp.eval.policy import POLICIES
 from adp.eval.rollout.collect import Watch, alone, collect_now
+from adp.eval.rollout.limits import limits_in
 from adp.eval.rollout.offered import closed, made
 from adp.eval.rollout.run_file import kind_facts
 from adp.eval.rollout.settings import CollectSettings
@@ -125,13 +126,14 @@ def evaluate(
     check_bounds(bounds, scorers)
     found = read_tasks(suite.tasks, environment, settings, split=suite.split)
     tasks = found.tasks[: options.limit]
-    closed(made(environment, settings))
+    first = made(environment, settings)
+    closed(first)
     actor = policy_kind.make(policy_settings)
     facts = {
         "environment": kind_facts(environment.name, settings),
         "policy": kind_facts(policy_kind.name, policy_settings),
     }
-    own = {"seed": suite.seed, "n": suite.n, "limits": suite.limits}
+    own = {"seed": suite.seed, "n": suite.n, "limits": limits_in(first, suite.limits)}
     collecting = CollectSettings.model_validate(
         own
         | dict(options.collect)

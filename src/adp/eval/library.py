@@ -60,6 +60,7 @@ def collect_in_python(
         place = ".".join(map(str, first["loc"]))
         known = ", ".join(CollectSettings.model_fields)
         raise UsageError(f"collect: {place}: {first['msg']}; its settings: {known}") from error
+    chosen = chosen.within(one)
     return collect_now(
         out, lambda: kind.make(about), cast.actors, found, chosen, policies=cast.policies
     )

@@ -131,7 +131,9 @@ def wrong_setting(error: ValidationError, settings: type[BaseModel]) -> str:
     place = ".".join(map(str, first["loc"]))
     known = list(settings.model_fields)
     if first["type"] != "extra_forbidden":
-        return f"{place}: {first['msg']}; its settings: {', '.join(known) or 'none'}"
+        said = first["msg"].removeprefix("Value error, ")
+        said = f"{place}: {said}" if place else said  # a fault of several settings has no place
+        return f"{said}; its settings: {', '.join(known) or 'none'}"
     if len(first["loc"]) > 1:
         return f"{place}: there is no such setting"
     if f"{place}_env" in known:

@@ -17,6 +17,7 @@ from referencing import Registry
 from referencing.exceptions import Unresolvable
 
 from adp.core.render.arguments import object_of
+from adp.eval.foreign import said, stops
 from adp.eval.policy import InfrastructureError
 from adp.eval.turns import Call, ErrorType, Result, Tool
 from adp_schema.errors import UsageError
@@ -136,7 +137,9 @@ def _carry_out(call: Call, tools: Mapping[str, FunctionTool]) -> Result:
         return _result(tool.run(**arguments))
     except InfrastructureError:
         raise
-    except Exception as error:
+    except BaseException as error:
+        if stops(error):
+            raise
         return _raised(error)
 
 
@@ -150,7 +153,9 @@ async def _carry_out_async(call: Call, tools: Mapping[str, FunctionTool]) -> Res
         return _result(await value if inspect.isawaitable(value) else value)
     except InfrastructureError:
         raise
-    except Exception as error:
+    except BaseException as error:
+        if stops(error):
+            raise
         return _raised(error)
 
 
@@ -181,12 +186,12 @@ def _result(value: Any) -> Result:
     return Result(text=told(value), structured=None if isinstance(value, str) else plain(value))
 
 
-def _raised(error: Exception) -> Result:
+def _raised(error: BaseException) -> Result:
     if isinstance(error, ToolError):
         return failed(error.kind, str(error))
     if isinstance(error, TimeoutError):
         return failed(ErrorType.TIMEOUT, str(error) or "the tool took too long")
-    return failed(ErrorType.EXECUTION, f"{type(error).__name__}: {error}"[:LONGEST_REASON])
+    return failed(ErrorType.EXECUTION, said(error)[:LONGEST_REASON])
 
 
 def failed(kind: ErrorType, reason: str) -> Result:

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from adp.core.checks.run import run_checks
 from adp.core.redact import Findings, RedactOptions, redact, scan
 from adp.core.redact.rules import placeholder
+from adp.core.redact.run import findings_of
 from adp_schema.builder import Origin, RowBuilder
 from adp_schema.ids import digest
 from adp_schema.manifest import Lineage
@@ -22,6 +23,7 @@ from tests.converters.test_run import hashes
 from tests.core import any_store
 from tests.core.redact import planted
 from tests.core.test_drop import everything
+from tests.effort import examples
 from tests.stores import reject_row, write_store
 
 OWN = (("/home/testerina",), ("testerina",))
@@ -93,28 +95,38 @@ def escaped(value: str) -> str:
     return "".join(f"\\u{ord(char):04x}" for char in value)
 
 
-@pytest.fixture(scope="module")
-def store(tmp_path_factory) -> Store:
+def planted_store(folder: Path, keys: list[tuple[str, str]]) -> Store:
     """A store with every key in every place, a key a trajectory; two shards."""
     builders = [RowBuilder(), RowBuilder()]
-    for number, (kind, value) in enumerate(KEYS, 1):
+    for number, (kind, value) in enumerate(keys, 1):
         fill(builders[number % 2], kind, value, number)
-    kind, value = KEYS[4]
+    kind, value = keys[4]
     reject = reject_row(f'{{"k": "{value}'.encode(), f"odd {value}", record=7)
     builders[0].reject({**reject, "seq": 10_001, "path": f"$.{value}"})
     binary = reject_row(b"\xff\xfe " + value.encode() + b" \xff", "binary", record=8)
     builders[0].reject({**binary, "seq": 10_002})
-    builders[0].pair({"pair_id": f"p {value}", "chosen_id": f"d/run-{KEYS[0][1]}",
+    builders[0].pair({"pair_id": f"p {value}", "chosen_id": f"d/run-{keys[0][1]}",
                       "rejected_id": f"d/run-{value}"})  # fmt: skip
     sources = [
         {"source_file": f"logs/{number}.jsonl", "style": json.dumps({"x": value}), "dataset": "d"}
         for number in range(1, 3)
     ]
-    folder = tmp_path_factory.mktemp("planted") / "store"
     made = write_store(folder, *builders, sources=sources, losses={f"$.{value}: no place": 2})
     made.manifest.lineage.append(Lineage(act="drop", options={"note": f"since {value}"}))
     made.manifest.write(folder)
     return Store.open(str(folder))
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory) -> Store:
+    """A store of all keys."""
+    return planted_store(tmp_path_factory.mktemp("planted") / "store", KEYS)
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory) -> Store:
+    """A store of a few keys, for what does not depend on the kind of a key."""
+    return planted_store(tmp_path_factory.mktemp("planted") / "small", KEYS[:6])
 
 
 @pytest.fixture(scope="module")
@@ -123,6 +135,12 @@ def clean(store: Store, tmp_path_factory) -> Store:
     out = tmp_path_factory.mktemp("planted") / "clean"
     redact(store, str(out), OPTIONS)
     return Store.open(str(out))
+
+
+@pytest.fixture(scope="module")
+def found(store: Store) -> Findings:
+    """What a search finds in it."""
+    return scan(store, OPTIONS)
 
 
 def test_no_byte_of_a_key_is_left(store, clean):
@@ -135,8 +153,8 @@ def test_no_byte_of_a_key_is_left(store, clean):
 
 
 def test_a_second_time_finds_nothing_and_changes_nothing(clean, tmp_path):
-    assert scan(clean, OPTIONS).total == 0
-    redact(clean, str(tmp_path / "again"), OPTIONS)
+    again = redact(clean, str(tmp_path / "again"), OPTIONS)
+    assert findings_of(again).by_kind.total() == 0
     mine, theirs = hashes(Path(clean.root)), hashes(tmp_path / "again")
     assert {k: v for k, v in mine.items() if k.endswith("parquet")} == {
         k: v for k, v in theirs.items() if k.endswith("parquet")
@@ -162,8 +180,7 @@ ONCE = [
 ]
 
 
-def test_every_place_is_searched(store):
-    found = scan(store, OPTIONS)
+def test_every_place_is_searched(found):
     assert found.total == found.by_kind.total() == found.by_column.total()
     assert found.trajectories == len(KEYS)
     missing = {name for name in (*PLACES, *IDS, *ONCE) if not found.by_column[name]}
@@ -176,8 +193,7 @@ def test_every_place_is_searched(store):
             assert any(k == kind and path == column for k, _, path in by_place), (kind, name)
 
 
-def test_places_name_what_it_is_and_where_but_never_the_value(store):
-    found = scan(store, OPTIONS)
+def test_places_name_what_it_is_and_where_but_never_the_value(found):
     assert sum(place.count for place in found.places) == found.total
     assert Findings.parse(found.plain()) == found
     said = "\n".join([found.text(), json.dumps(found.plain())])
@@ -187,8 +203,6 @@ def test_places_name_what_it_is_and_where_but_never_the_value(store):
     assert place.trajectory_id is not None
     assert place.trajectory_id.startswith("d/run-[redacted:")
     assert (place.kind, len(place.preview)) == (KEYS[1][0], 4) or place.length > 10
-    few = scan(store, RedactOptions(own=OWN, places=3, workers=1))
-    assert (few.total, len(few.places)) == (found.total, 3)
 
 
 def test_ids_stay_apart_and_join(store, clean):
@@ -248,7 +262,7 @@ def test_checks_find_nothing_new(store, clean):
     assert new <= {"repeated-source-id"}  # which a conversion of clean records would have too
 
 
-@settings(max_examples=4)
+@settings(max_examples=examples(12))
 @given(described=any_store.shards)
 def test_a_name_that_is_everywhere_goes_and_all_else_stays(tmp_path_factory, described):
     root = tmp_path_factory.mktemp("any")
@@ -266,8 +280,7 @@ def test_a_name_that_is_everywhere_goes_and_all_else_stays(tmp_path_factory, des
         assert len(mine.media) == len(theirs.media)
 
 
-def test_lineage_counts_and_names_nobody(store, clean):
-    found = scan(store, OPTIONS)
+def test_lineage_counts_and_names_nobody(store, clean, found):
     act = clean.manifest.lineage[-1]
     assert act.act == "redact"
     assert act.options["found"] == dict(sorted(found.by_kind.items()))
@@ -278,12 +291,16 @@ def test_lineage_counts_and_names_nobody(store, clean):
     assert clean.manifest.counts == store.manifest.counts
 
 
-def test_the_same_bytes_whatever_the_number_of_workers(store, clean, tmp_path, monkeypatch):
+def test_the_same_bytes_whatever_the_number_of_workers(small, tmp_path, monkeypatch):
     monkeypatch.setattr("adp.core.staged._SMALL", 0)
-    redact(store, str(tmp_path / "two"), RedactOptions(own=OWN, workers=2))
-    mine, theirs = hashes(Path(clean.root)), hashes(tmp_path / "two")
-    mine.pop("run.json", None)
-    theirs.pop("run.json", None)
-    assert mine == theirs
-    many = scan(store, RedactOptions(own=OWN, places=50, workers=2))
-    assert many == scan(store, RedactOptions(own=OWN, places=50, workers=1))
+    for workers in (1, 2):
+        redact(small, str(tmp_path / str(workers)), RedactOptions(own=OWN, workers=workers))
+    one, two = hashes(tmp_path / "1"), hashes(tmp_path / "2")
+    one.pop("run.json", None)
+    two.pop("run.json", None)
+    assert one == two
+    many = scan(small, RedactOptions(own=OWN, places=50, workers=2))
+    assert len(many.places) == 50
+    assert many == scan(small, RedactOptions(own=OWN, places=50, workers=1))
+    few = scan(small, RedactOptions(own=OWN, places=3, workers=1))
+    assert (few.total, len(few.places)) == (many.total, 3)

@@ -17,6 +17,7 @@ from adp.core.render.render import IGNORED, Rendered, Renderer
 from tests.core.render.families import ENDS, KINDS, Ends, ends, more_names, renderer
 from tests.core.render.oracle import check_row, ready
 from tests.core.render.talks import TALKS, talks
+from tests.effort import examples
 
 TEXT_ONLY = ["cohere", "cohere2", "gemma", "gemma3", "llama3", "phi3", "phi3_5"]
 ALL = [
@@ -157,7 +158,7 @@ def test_many_generated_conversations(name: str, kind: str) -> None:
         "words": forms.text_with_calls,
     }
 
-    @settings(max_examples=60, suppress_health_check=list(HealthCheck), database=None)
+    @settings(max_examples=examples(60), suppress_health_check=list(HealthCheck), database=None)
     @given(talks(**ability))
     def holds(talk: Chat) -> None:
         check(made, talk, ends(name))

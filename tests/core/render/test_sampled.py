@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from adp.core.render.chat import Call, Chat, Message
 from adp.core.render.options import RenderOptions
 from adp.core.render.render import Rendered, Renderer
+from tests.effort import examples
 
 _TRL = importlib.util.find_spec("trl")
 assert _TRL is not None
@@ -126,7 +127,7 @@ def test_sampled_finds_what_all_finds(name: str, chat: Chat) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 @given(chat=chats())
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 def test_sampled_finds_what_all_finds_in_every_template(name: str, chat: Chat) -> None:
     quick, sure = renderer(name, "sampled").chat(chat), renderer(name, "all").chat(chat)
     # How many prompts are other ones may be told by what came long before, as in DeepSeek's.

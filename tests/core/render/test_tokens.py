@@ -15,6 +15,7 @@ from adp.core.render import tokens as under_test
 from adp.core.render.tokens import Encoder, Tokens
 from adp.core.render.words import ascii_pattern
 from adp.core.tiny import tiny_tokenizer
+from tests.effort import examples
 
 _TEXTS = ["hello world, this is a text with words", "the quick\n\nbrown fox  jumps"] * 20
 _RAW = ("<|a|>", "<|a|>b", "</t>")
@@ -83,7 +84,7 @@ def whole(name: str, text: str) -> Tokens:
 
 @pytest.mark.parametrize("name", NAMES)
 @given(parts=st.lists(PARTS, max_size=14), data=st.data())
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 def test_pieces_are_the_whole(name: str, parts: list[str], data: st.DataObject) -> None:
     text = "".join(parts)
     expected = whole(name, text)
@@ -150,7 +151,7 @@ WRITTEN = st.one_of(
 
 @pytest.mark.parametrize("name", SPLITS)
 @given(text=WRITTEN)
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 def test_words_are_cut_as_the_tokenizer_cuts_them(name: str, text: str) -> None:
     encoder = splitting(name)
     assert encoder._pieces._words is not None
@@ -191,7 +192,7 @@ def odd(name: str) -> Encoder:
 
 @pytest.mark.parametrize("name", ODD)
 @given(text=WRITTEN)
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 def test_odd_models_are_left_to_the_library(name: str, text: str) -> None:
     encoder = odd(name)
     for one in (text, f"<|a|>{text} the quick {{brown}} fox @ 12# zebra</t>"):

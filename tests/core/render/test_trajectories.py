@@ -19,6 +19,7 @@ from adp.core.render.options import RenderOptions
 from adp.core.render.render import IGNORED, Rendered, Renderer
 from adp_schema.model import Observation, Step, ToolCall, Trajectory
 from tests.core.render.families import renderer
+from tests.effort import examples
 
 TOOLS = json.dumps([{"name": "look", "parameters": {"type": "object", "properties": {}}}])
 
@@ -117,7 +118,7 @@ def weighed(step: Step) -> bool:
     )
 
 
-@settings(max_examples=60, suppress_health_check=list(HealthCheck), database=None)
+@settings(max_examples=examples(60), suppress_health_check=list(HealthCheck), database=None)
 @given(
     steps=st.lists(step_columns | edits, max_size=9),
     options=optioned,
@@ -253,7 +254,7 @@ def test_a_branch_trains_its_own_steps() -> None:
 
 
 @given(steps=st.lists(step_columns, max_size=9))
-@settings(max_examples=50, suppress_health_check=list(HealthCheck), database=None)
+@settings(max_examples=examples(50), suppress_health_check=list(HealthCheck), database=None)
 def test_expanded_chats_train_their_last_message(steps: list[dict[str, Any]]) -> None:
     for chat in chats_of(trajectory(*steps)).chats:
         parts = list(expand(chat))

@@ -17,6 +17,7 @@ from adp.core.render.render import Rendered, Renderer
 from tests.core.render.families import ends, renderer
 from tests.core.render.oracle import check_row, ready, write
 from tests.core.render.talks import TALKS, talks
+from tests.effort import examples
 
 WINDOWS = ("drop", "keep_start", "keep_ends", "sliding")
 NAMES = ("qwen2_5", "qwen3", "mistral_tekken", "gptoss", "granite")
@@ -91,7 +92,7 @@ def cases(draw: st.DrawFn, name: str) -> tuple[Chat, float, float]:
 @pytest.mark.parametrize("window", WINDOWS)
 @pytest.mark.parametrize("name", NAMES)
 def test_laws(name: str, window: str) -> None:
-    @settings(max_examples=10, suppress_health_check=list(HealthCheck), database=None)
+    @settings(max_examples=examples(16), suppress_health_check=list(HealthCheck), database=None)
     @given(cases(name))
     def holds(case: tuple[Chat, float, float]) -> None:
         talk, share, overlap = case

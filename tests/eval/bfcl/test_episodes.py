@@ -11,8 +11,9 @@ from adp.eval.bfcl.environment import KIND, MORE_FUNCTIONS, Bfcl, BfclSettings
 from adp.eval.bfcl.figures import aggregate
 from adp.eval.bfcl.imported import trajectories_of
 from adp.eval.bfcl.loader import by_id, load
-from adp.eval.bfcl.results import judge_results, write_results, write_scores
+from adp.eval.bfcl.results import write_results
 from adp.eval.bfcl.scorer import BfclScorer
+from adp.eval.bfcl.scores import judge_results, write_scores
 from adp.eval.bfcl.tasks import entry_from, task_of
 from adp.eval.environment import ENVIRONMENTS
 from adp.eval.policies.scripted import Scripted
@@ -137,7 +138,7 @@ def test_aggregation_of_version_4():
 
 def test_files_of_results_and_back(tasks, tmp_path):
     episodes = [play(task, [add(a=2, b=3)], attempt) for task in tasks for attempt in (1, 0)]
-    files = write_results(episodes, tmp_path / "result")
+    files = write_results(episodes, tmp_path / "result").files
     names = {str(file.relative_to(tmp_path)): count for file, count in files.items()}
     assert names == {
         "result/some_model/non_live/BFCL_v4_simple_python_result.json": 4,
@@ -178,15 +179,19 @@ def test_files_that_others_wrote(tasks, tmp_path):
 
 def gold(request):
     """Makes the expected calls, one turn of the user after the other."""
-    calls = json.loads(request.task.expected_calls)
+    return _gold_turns(request.task)[request.turn]
+
+
+def _gold_turns(task):
+    calls = json.loads(task.expected_calls)
     turns = []
-    for number in range(len(json.loads(request.task.turns))):
+    for number in range(len(json.loads(task.turns))):
         of_turn = [call for call in calls if call["turn"] == number]
         if of_turn:
             made = (Call(call["name"], json.dumps(call["arguments"])) for call in of_turn)
             turns.append(Turn(calls=tuple(made)))
         turns.append(Turn(text="Done."))
-    return turns[request.turn]
+    return turns
 
 
 @installed
@@ -212,7 +217,7 @@ def test_several_turns(kind, tmp_path):
             assert not set(entry.held_back[turn]) & offered
         lazy = play(task_of(entry), [])
         assert json.loads(lazy.judge)["error_type"] == "multi_turn:empty_turn_model_response"
-    assert list(write_results([found], tmp_path).values()) == [1]
+    assert list(write_results([found], tmp_path).files.values()) == [1]
     report = judge_results(tmp_path, by_id(), mode="fc")
     assert report.judged[0].verdict.valid
 
@@ -252,3 +257,31 @@ def test_prompt_mode():
     found = play(task_of(turns), script, settings=settings)
     # The expected calls of this entry have arguments without a name, which prompt mode drops.
     assert json.loads(found.judge)["error_type"] == "multi_turn:execution_response_mismatch"
+
+
+@installed
+@pytest.mark.parametrize("name", ["base_0", "base_103", "long_context_61", "miss_func_150"])
+def test_a_copy_goes_on_as_if_alone(name):
+    """A copy midway ends like an episode from the start; what it does changes nothing else."""
+    pytest.importorskip("mpmath")
+    task = task_of(by_id()[f"multi_turn_{name}"])
+    steps = _gold_turns(task)
+    for cut in (1, len(steps) // 2, len(steps) - 1):
+        plain, first = Bfcl(), Bfcl()
+        plain.reset(task)
+        first.reset(task)
+        wanted = [plain.step(step) for step in steps]
+        assert [first.step(step) for step in steps[:cut]] == wanted[:cut]
+        copied, spoiled = first.fork(), first.fork()
+        for tool in spoiled.tools()[:5]:
+            spoiled.step(Turn(calls=(Call(tool["function"]["name"], "{}"),)))
+        spoiled.step(Turn(calls=(Call("mkdir", '{"dir_name": "z"}'), Call("cd", "{}"))))
+        assert [copied.step(step) for step in steps[cut:]] == wanted[cut:]
+        assert [first.step(step) for step in steps[cut:]] == wanted[cut:]
+        verdicts = [one.score(Trajectory()) for one in (plain, first, copied)]
+        assert verdicts == [verdicts[0]] * 3
+        assert verdicts[0].success is True
+        assert copied._services.state().keys() == plain._services.state().keys()
+        own = {id(one) for one in copied._services.instances.values()}
+        assert not own & {id(one) for one in first._services.instances.values()}
+        assert {id(method.__self__) for method in copied._services._methods.values()} == own

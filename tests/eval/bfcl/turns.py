@@ -54,9 +54,13 @@ def gold_steps(truth: list[list[str]], rng: random.Random) -> list[list[list[str
 
 
 def changed_steps(
-    steps: list[list[list[str]]], others: list[str], rng: random.Random
+    steps: list[list[list[str]]],
+    others: list[str],
+    rng: random.Random,
+    odd: list[str] | None = None,
 ) -> list[list[list[str]]]:
     """The sequence with one to three changes."""
+    others, odd = others or odd or ODD, odd or ODD
     steps = copy.deepcopy(steps)
     for _ in range(rng.choice((1, 1, 2, 3))):
         turn = rng.choice(steps)
@@ -65,7 +69,7 @@ def changed_steps(
         if kind < 0.15 and calls:
             calls.pop(rng.randrange(len(calls)))
         elif kind < 0.3:
-            calls.insert(rng.randrange(len(calls) + 1), rng.choice(ODD))
+            calls.insert(rng.randrange(len(calls) + 1), rng.choice(odd))
         elif kind < 0.45:
             calls.insert(rng.randrange(len(calls) + 1), rng.choice(others))
         elif kind < 0.55:

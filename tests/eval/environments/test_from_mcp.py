@@ -97,8 +97,12 @@ def test_a_server_that_does_not_begin(tmp_path):
     broken = play(made(command=(sys.executable, "-c", "import sys; sys.exit('no config')")), [])
     assert broken.error_type == "infrastructure"
     assert "it wrote: no config" in broken.error_message
+    long = "import sys; sys.exit('Traceback ' * 100 + 'and why')"
+    broken = play(made(command=(sys.executable, "-c", long)), [])
+    assert "it wrote: ... " in broken.error_message
+    assert broken.error_message.endswith("and why")
     silent = (sys.executable, "-c", "import time; time.sleep(30)")
-    assert "in time" in play(made(command=silent, timeout=0.5), []).error_message
+    assert "in time" in play(made(command=silent, start_timeout=0.5), []).error_message
 
 
 @pytest.fixture(scope="module")

@@ -33,9 +33,9 @@ def test_output_errors_and_limits_are_results():
     assert step("x = 1").text == "(no output)"
     failed = step("1 / 0")
     assert (failed.error, failed.exit_code) == ("execution", 1)
-    late = step("print('begun', flush=True)\nwhile True: pass", seconds=0.5)
+    late = step("print('begun', flush=True)\nwhile True: pass", seconds=2.0)
     assert late.error == "timeout"
-    assert late.text.startswith("begun\nError: the program ran longer than 0.5 s")
+    assert late.text.startswith("begun\nError: the program ran longer than 2 s")
     assert step("while True: print('x' * 100)", output_bytes=1000).error == "limit"
     assert step("x = [bytearray(50 << 20) for _ in range(50)]", memory_mb=128).error == "execution"
 

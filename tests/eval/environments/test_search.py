@@ -98,6 +98,18 @@ def test_documents_come_from_files_folders_and_tables(tmp_path):
     ]
 
 
+def test_marks_of_windows_are_read_and_hidden_files_are_not(tmp_path):
+    (tmp_path / "a.jsonl").write_bytes(
+        b'\xef\xbb\xbf{"id": "x", "text": "one"}\r\n{"text": "two"}\r\n'
+    )
+    (tmp_path / "b.txt").write_bytes(b"\xef\xbb\xbfthree")
+    (tmp_path / ".git").mkdir()
+    (tmp_path / ".git" / "c.txt").write_text("four")
+    (tmp_path / ".d.md").write_text("five")
+    assert [each.text for each in read_corpus(tmp_path)] == ["one", "two", "three"]
+    assert len(read_corpus(tmp_path / ".git")) == 1  # who names it means it
+
+
 def test_documents_come_from_a_column_of_a_store(tmp_path):
     with Store.grow(tmp_path / "store") as store:
         for number, text in enumerate(["red fox", None, "blue fox", "red fox"]):

@@ -169,12 +169,12 @@ def test_a_server_that_never_answered_is_broken(dead):
 @pytest.mark.parametrize("dead", [answer(b"worker died", 500), INSIDE])
 def test_a_server_that_says_the_same_in_every_conversation_is_broken(dead):
     with serving(say("5"), dead) as server:
-        first, second, third, fourth = play_all(
-            server, "one", "two", "three", "four", limits=Limits(max_turns=2)
+        first, second, third, fourth, again = play_all(
+            server, "one", "two", "three", "four", "two", limits=Limits(max_turns=2)
         )
     assert first.success is True
     assert second.steps[1].observations[0].error_type == "parsing"  # nothing else is known yet
-    for found in (third, fourth):
+    for found in (third, fourth, again):
         assert (found.error_type, found.stop_reason) == ("infrastructure", "http_500")
 
 
@@ -452,6 +452,23 @@ def test_arguments_may_be_an_object_or_missing_and_ids_too():
     assert sent[0]["function"]["arguments"] == '{"a": 2, "b": 3}'
 
 
+@pytest.mark.parametrize(
+    ("content", "reasoning", "text"),
+    [
+        ("<think>\nI add.\n</think>\n\n5", "I add.", "5"),
+        ("I add.\n</think>\n\n5", "I add.", "5"),  # the prompt opened it
+        ("<think>\n\n</think>\n\n5", None, "5"),
+        ("<think>I add, and then", "I add, and then", ""),
+        (" 5 <b>", None, " 5 <b>"),
+    ],
+)
+def test_reasoning_that_a_server_left_in_the_text_is_taken_out(content, reasoning, text):
+    _, step, _ = turn_of(message(content=content))
+    assert (step.reasoning, step.text or "") == (reasoning, text)
+    _, step, _ = turn_of(message(content=content, reasoning_content="said apart"))
+    assert (step.reasoning, step.text) == ("said apart", content)
+
+
 def test_reasoning_usage_tokens_and_refusals_are_kept():
     body = message(content="5", reasoning="I add.")
     body["usage"] = {
@@ -565,6 +582,25 @@ def test_a_stream_is_put_together():
     assert (step.calls[0].arguments, step.reasoning) == ('{"a": 2, "b": 3}', "I add.")
     assert (step.tokens_in, step.tokens_out, step.stop_reason) == (7, 2, "tool_calls")
     assert server.seen[0].body["stream"] is True
+
+
+@pytest.mark.parametrize("index", [0, None])
+def test_calls_of_a_stream_that_share_an_index_or_have_none(index):
+    def piece(**more):
+        return delta(tool_calls=[{**more} if index is None else {"index": index, **more}])
+
+    stream = [
+        piece(id="c1", function={"name": "add", "arguments": '{"a": 2'}),
+        piece(function={"arguments": ', "b": 3}'}),
+        piece(id="c2", function={"name": "add", "arguments": ""}),
+        piece(function={"arguments": '{"a": 1, '}),
+        piece(id="c2", function={"name": "add", "arguments": '"b": 1}'}),
+        delta(finish_reason="tool_calls"),
+    ]
+    with serving(events(*stream), events(delta(content="5"), delta("stop"))) as server:
+        found = play(server, stream=True)
+    calls = [(call.call_id, call.arguments) for call in found.steps[1].calls]
+    assert calls == [("c1", '{"a": 2, "b": 3}'), ("c2", '{"a": 1, "b": 1}')]
 
 
 def test_a_stream_and_one_piece_give_the_same_turn():

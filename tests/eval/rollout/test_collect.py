@@ -158,11 +158,20 @@ def test_other_settings_are_refused_by_name(tmp_path):
     out = tmp_path / "sums"
     gather(out, seal=False, facts={"made_with": {"policy": {"model": "one"}}})
     for change, message in [
-        ({"seed": 1}, "begun with seed 0, and this call has 1"),
-        ({"limits": Limits(max_turns=4)}, "limits.max_turns 30, and this call has 4"),
-        ({"facts": {"made_with": {"policy": {"model": "two"}}}}, 'made_with.policy.model "one"'),
-        ({"tasks": TASKS[1:]}, "tasks.count 20, and this call has 19"),
-        ({"dataset": "other"}, 'dataset "sums", and this call has "other"'),
+        ({"seed": 1}, "begun with --seed 0, and this call has --seed 1"),
+        (
+            {"limits": Limits(max_turns=4)},
+            "begun with --max-turns 30, and this call has --max-turns 4",
+        ),
+        (
+            {"facts": {"made_with": {"policy": {"model": "two"}}}},
+            "with --policy model=one, and this call has --policy model=two",
+        ),
+        (
+            {"tasks": TASKS[1:]},
+            r"with 20 tasks \(--tasks, --split\), and this call has 19.*adp seal .*--since",
+        ),
+        ({"dataset": "other"}, "--dataset sums, and this call has --dataset other"),
     ]:
         given = {"facts": {"made_with": {"policy": {"model": "one"}}}, **change}
         with pytest.raises(OutputExistsError, match=message):
@@ -172,7 +181,7 @@ def test_other_settings_are_refused_by_name(tmp_path):
     assert adds_up(report) == (20, 20, 0, 0, 0)
     assert report.sealed
     with pytest.raises(
-        OutputExistsError, match=r"sealed with 20 episodes left and 0 broken.*--keep-open"
+        OutputExistsError, match=r"is sealed, with 20 episodes left and 0 broken.*--since"
     ):
         gather(out, n=3, **same)
 
@@ -478,11 +487,57 @@ def test_tasks_need_ids_of_their_own(tmp_path):
     assert not (tmp_path / "sums").exists()
 
 
+def test_a_call_for_less_does_not_end_a_store(tmp_path):
+    out = tmp_path / "sums"
+    gather(out, n=4, seal=False)
+    less = gather(out, n=2)
+    assert adds_up(less) == (40, 0, 0, 0, 0)
+    assert (less.sealed, less.beyond, less.most_asked) == (False, 40, 4)
+    assert adds_up(gather(out, n=6)) == (80, 40, 0, 0, 0)
+    assert adds_up(gather(out, n=1)) == (20, 0, 0, 0, 0)  # a sealed one says what it holds
+    assert held(out) == wanted(out, n=6)
+
+
+def test_a_call_for_less_does_not_end_a_run_that_was_stopped(tmp_path):
+    """Also when nothing of the rest was begun, and when the run file says no number."""
+    out = tmp_path / "sums"
+    gather(out, Waiting(0.02), n=4, concurrency=1, totals=Totals(tokens=20 * 75))
+    less = gather(out, n=1)
+    assert adds_up(less) == (20, 0, 0, 0, 0)
+    assert (less.sealed, less.beyond, less.most_asked) == (False, 0, 4)
+    assert gather(out, n=1, seal=True).sealed
+    old = tmp_path / "old"
+    gather(old, n=2, seal=False)
+    content = json.loads((old / RUN_FILE).read_text())
+    del content["n"]
+    (old / RUN_FILE).write_text(json.dumps(content))
+    less = gather(old, n=1)
+    assert (less.sealed, less.beyond, less.most_asked) == (False, 20, 1)
+    assert gather(old, n=2).sealed
+
+
+def test_a_process_that_asks_for_less_does_not_end_what_another_is_at(tmp_path):
+    out = tmp_path / "sums"
+
+    async def both():
+        many = asyncio.create_task(
+            collect(out, Adder, alone(Waiting(0.02)), TASKS, CollectSettings(n=6, concurrency=5))
+        )
+        while not (out / RUN_FILE).exists() or not held(out):
+            await asyncio.sleep(0.01)
+        few = await collect(out, Adder, alone(Waiting()), TASKS, CollectSettings(n=1))
+        return few, await many
+
+    few, many = asyncio.run(both())
+    assert (few.sealed, many.sealed) == (False, True)
+    assert held(out) == wanted(out, n=6)
+
+
 def test_open_and_sealed_by_choice(tmp_path):
     assert not gather(tmp_path / "open", seal=False).sealed
     report = gather(tmp_path / "shut", Failing({"test-1"}), seal=True)
     assert (report.failed, report.sealed) == (1, True)
-    with pytest.raises(OutputExistsError, match="0 episodes left and 1 broken"):
+    with pytest.raises(OutputExistsError, match=r"0 episodes left and 1 broken.*--since"):
         gather(tmp_path / "shut", retry_failed=True)
 
 
@@ -536,7 +591,7 @@ def test_what_broke_is_told_once_for_each_kind(tmp_path):
     said = report.plain()["whole"]["error_messages"]
     assert list(said) == ["infrastructure: http_500"]
     assert said["infrastructure: http_500"].startswith("the server is xxx")
-    assert len(said["infrastructure: http_500"]) == 200
+    assert len(said["infrastructure: http_500"]) == 400
     with pytest.raises(RolloutError, match="not one episode is whole, 20 broke"):
         report.check()
     gather(tmp_path / "other").check()

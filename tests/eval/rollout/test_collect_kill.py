@@ -199,6 +199,6 @@ def test_other_settings_are_refused_and_no_secret_is_kept(tmp_path):
     )
     assert (done.returncode, done.stdout) == (5, "")
     assert done.stderr == (
-        f'error: {runs.out} was begun with made_with.policy.settings.style "plain", and this call '
-        'has "loud"; go on with the same settings, or choose another -o\n'
+        f"error: {runs.out} was begun with --policy style=plain, and this call has --policy "
+        "style=loud; go on with the same settings, or choose another -o\n"
     )

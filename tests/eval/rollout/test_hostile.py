@@ -12,17 +12,31 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adp.eval.environment import Start, Verdict
+from adp.eval.environments.from_object import from_object
 from adp.eval.rollout.actor import Alone
+from adp.eval.rollout.collect import alone, collect_now
 from adp.eval.rollout.episode import run_episode
 from adp.eval.rollout.limits import Limits
+from adp.eval.rollout.settings import CollectSettings
 from adp.eval.rollout.threads import DaemonThreads
 from adp.eval.turns import Call, Outcome, Result, Turn, Usage
 from adp_schema.errors import UsageError
 from adp_schema.journal import encode
-from adp_schema.model import Step
+from adp_schema.model import Step, Task
 from tests.eval.rollout.test_episode import ABOUT, Adder, Scripted, call, play
 
 HALF = "\ud83d"
+
+
+class Panic(BaseException):
+    """What a library in Rust raises; polars and tokenizers do."""
+
+
+class Wordless(Exception):
+    def __str__(self):
+        raise ValueError
+
+
 ANSWER = Turn(text="5")
 
 
@@ -168,6 +182,9 @@ NO_OUTCOMES = {
     "half": lambda turn: (_ for _ in ()).throw(ValueError(HALF)),
     "usage": lambda turn: (_ for _ in ()).throw(UsageError("step wants more")),
     "exit": lambda turn: (_ for _ in ()).throw(SystemExit(3)),
+    "a panic": lambda turn: (_ for _ in ()).throw(Panic("at src/lib.rs")),
+    "a group": lambda turn: (_ for _ in ()).throw(BaseExceptionGroup("of", [SystemExit()])),
+    "no words": lambda turn: (_ for _ in ()).throw(Wordless()),
 }
 
 
@@ -277,3 +294,86 @@ def test_threads_are_used_again_and_errors_come_back():
     gate.set()
     assert all(future.result(5) for future in waiting)
     threads.shutdown()
+
+
+class Raises:
+    def work(self, how: int) -> str:
+        """Fails.
+
+        Args:
+            how: in which way.
+        """
+        raise RAISED[how]
+
+
+class RaisesAsync:
+    async def work(self, how: int) -> str:
+        """Fails.
+
+        Args:
+            how: in which way.
+        """
+        raise RAISED[how]
+
+
+RAISED = [Panic("lib.rs"), BaseExceptionGroup("of", [Panic()]), SystemExit(3), Wordless()]
+
+
+@pytest.mark.parametrize("blocking", [False, True])
+@pytest.mark.parametrize("kind", [Raises, RaisesAsync])
+def test_whatever_a_tool_raises_is_told_to_the_agent(kind, blocking):
+    script = [call(json.dumps({"how": number}), "work") for number in range(len(RAISED))]
+    world = from_object(kind, blocking=blocking)
+    found = stored(play([*script, ANSWER], environment=world))
+    assert (found.error_type, found.final_answer) == (None, "5")
+    told = [step.observations[0] for step in found.steps[1:-1]]
+    assert {each.error_type for each in told} == {"execution"}
+    kinds = [each.text.removeprefix("Error: ").partition(":")[0] for each in told]
+    assert kinds == ["Panic", "BaseExceptionGroup", "SystemExit", "Wordless"]
+
+
+def test_a_tool_in_a_thread_cannot_press_ctrl_c(monkeypatch):
+    monkeypatch.setattr(f"{__name__}.RAISED", [KeyboardInterrupt()])
+    script = [call('{"how": 0}', "work"), ANSWER]
+    found = play(script, environment=from_object(Raises, blocking=True))
+    assert found.steps[1].observations[0].error_type == "execution"
+    with pytest.raises(KeyboardInterrupt):  # in the main thread it is the user
+        play(script, environment=from_object(Raises))
+
+
+@pytest.mark.parametrize("number", [0, 1, 3])
+def test_whatever_a_policy_raises_breaks_its_episode_alone(number):
+    def act(request):
+        raise RAISED[number]
+
+    found = stored(play(act))
+    assert (found.error_type, found.success) == ("policy", None)
+    assert found.error_message.startswith(type(RAISED[number]).__name__)
+
+
+def test_an_environment_that_cannot_be_made_breaks_its_episode_alone(tmp_path):
+    made = iter([Panic("lib.rs"), None])
+
+    def environment():
+        fault = next(made)
+        if fault is not None:
+            raise fault
+        return Adder()
+
+    tasks = [Task(task_id=name, instruction="2 + 3?", answers='["5"]') for name in "ab"]
+    settings = CollectSettings(concurrency=1)
+    report = collect_now(tmp_path / "s", environment, alone(Scripted([ANSWER])), tasks, settings)
+    assert (report.done_now, report.failed) == (1, 1)
+
+
+class Waits:
+    blocking = True
+
+    def thread(self) -> str:
+        """Says where it runs."""
+        return threading.current_thread().name
+
+
+def test_a_class_may_say_that_its_methods_wait():
+    found = play([call("{}", "thread"), ANSWER], environment=from_object(Waits))
+    assert found.steps[1].observations[0].text != threading.main_thread().name

@@ -159,6 +159,42 @@ def test_branches_are_scored_on_request_with_the_steps_of_their_parent(tmp_path)
     assert [len(item.trajectory.steps) for item in scorer.items] == [3, 3]
 
 
+def test_figures_are_about_what_was_looked_at(tmp_path):
+    other = Trajectory(dataset="sums", source_id="sub", parent_id="sums/a/attempt-0", task_id="a",
+                       branch_kind="subagent", success=False, steps=run("a").steps)  # fmt: skip
+    store = grown(tmp_path / "s", run("a"), other)
+    alone = figures(score_store(store, [chosen()]))["success"]
+    both = figures(score_store(store, [chosen()], ScoreOptions(branches=True)))["success"]
+    again = figures(score_store(store, [chosen()]))["success"]
+    assert (alone.value, both.value, again) == (1, 0.5, alone)
+
+
+def test_a_branch_without_its_parent_is_unscored_and_stops_nothing(tmp_path):
+    lost = Trajectory(dataset="sums", source_id="lost", parent_id="sums/nowhere", parent_step=1,
+                      branch_kind="alternate", steps=run("a").steps[1:])  # fmt: skip
+    store = grown(tmp_path / "s", run("a"), lost)
+    report = score_store(store, [chosen()], ScoreOptions(branches=True))
+    assert (report.trajectories, report.scorers[0].raised) == (2, {})
+    found = figures(report)["success"]
+    assert (found.value, found.count, found.unscored, found.infrastructure) == (1, 1, 1, 0)
+    (reason,) = report.scorers[0].unscored
+    assert "unknown trajectory 'sums/nowhere'" in reason
+
+
+def test_branches_of_each_other_are_unscored_and_stop_nothing(tmp_path):
+    one, other = (
+        Trajectory(dataset="sums", source_id=name, parent_id=f"sums/{parent}", parent_step=1,
+                   branch_kind="alternate", steps=run("a").steps[1:])
+        for name, parent in (("x", "y"), ("y", "x"))
+    )  # fmt: skip
+    store = grown(tmp_path / "s", run("a"), one, other)
+    report = score_store(store, [chosen()], ScoreOptions(branches=True))
+    found = figures(report)["success"]
+    assert (found.value, found.count, found.unscored, found.infrastructure) == (1, 1, 2, 0)
+    (reason,) = report.scorers[0].unscored
+    assert "the branches 'sums/x', 'sums/y' are each other's parents" in reason
+
+
 def test_a_run_of_another_store_is_the_reference(tmp_path, store):
     gold = grown(tmp_path / "gold", run("a", success=False), run("a", 1, final_answer="9"),
                  run("b", success=None))  # fmt: skip

@@ -40,6 +40,20 @@ def test_the_tables_hold_all_rows():
     assert "| untrained | 95.0 (31.5 to 100.0) |" in text
     assert "| curated | 90.0 (90.0 to 90.0) |" in text
     assert "no mask" not in text
+    assert "| change by DPO | +0.0 (+0.0 to +0.0) |" in text
+
+
+def test_arms_are_compared_seed_by_seed():
+    def seeds(*values):
+        parts = ("held_out", "fresh", "sampled")
+        return {at: {part: ONE | {"success": each} for part in parts} for at, each in values}
+
+    curated, other = seeds((0, 0.9), (1, 0.7), (2, 0.8)), seeds((0, 0.7), (1, 0.5))
+    arms = summary({}, {"curated": curated, "no mask": other})["arms"]
+    assert arms["no mask"]["success difference"] == interval([-0.2, -0.2])
+    assert "success difference" not in arms["curated"]
+    text = summary_markdown({"main": {}, "change": {}, "arms": arms})
+    assert "| 60.0 (0.0 to 100.0) | -20.0 (-20.0 to -20.0) |" in text
 
 
 def test_arms_differ_from_the_recipe_in_one_thing():
@@ -47,11 +61,9 @@ def test_arms_differ_from_the_recipe_in_one_thing():
     changed = {}
     for name, change in ARMS.items():
         copy = {"ops": list(recipe["ops"])}
-        if change is not None:
-            change(copy)
+        change(copy)
         changed[name] = [next(iter(op)) for op in copy["ops"]]
     assert changed == {
-        "curated": ["decontaminate", "mix", "mask"],
         "random subset": ["coreset", "mask"],
         "no mask": ["decontaminate", "mix"],
         "no decontamination": ["mix", "mask"],

@@ -38,7 +38,9 @@ def test_a_teacher_has_its_habit_and_no_other(name):
     }
     assert seen == wanted[name]
     solved = sum(bool(run.success) for run in runs) / len(runs)
-    assert solved == 1.0 if name in ("careful", "double_checking") else solved > 0.4
+    least = {"careful": 1.0, "double_checking": 1.0, "sloppy": 0.4, "hasty": 0.2}
+    assert solved >= least[name]
+    assert solved < 0.7 or name != "hasty"
     assert runs[0].steps == played(TASKS[0], Teacher(name)).steps
 
 

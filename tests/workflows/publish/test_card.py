@@ -64,6 +64,13 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Prepared:
         return publish(folder, HOSTILE, title=TITLE, license="mit")
 
 
+@pytest.fixture(scope="module")
+def tagged(tmp_path_factory: pytest.TempPathFactory) -> Prepared:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(findings, "scan", lambda *_: FOUND)
+        return publish(tmp_path_factory.mktemp("tagged"), Words(), title="Trips: 'a'", tag="v1")
+
+
 def test_hostile_words_change_nothing_but_the_words(hostile: Prepared, tmp_path: Path):
     words = Words(license="as the source says", split="train")
     harmless = publish(tmp_path, words, title="Runs", license="mit")
@@ -111,12 +118,11 @@ def test_hostile_metadata_validate(hostile: Prepared):
     assert described.metadata.ctx.issues.errors == set()
 
 
-def test_the_hub_reads_the_head(tmp_path: Path):
+def test_the_hub_reads_the_head(tagged: Prepared):
     """With the library that the Hub itself is read with."""
     from huggingface_hub import DatasetCard
 
-    made = publish(tmp_path, Words(), title="Trips: 'a'")
-    card = DatasetCard.load(made.folder / "README.md", ignore_metadata_errors=False)
+    card = DatasetCard.load(tagged.folder / "README.md", ignore_metadata_errors=False)
     assert card.data.pretty_name == "Trips: 'a'"
     assert card.data.license == "mit"
     assert card.data.size_categories == ["n<1K"]
@@ -124,13 +130,12 @@ def test_the_hub_reads_the_head(tmp_path: Path):
     assert default == ["messages"]
 
 
-def test_the_features_are_those_of_the_files(tmp_path: Path):
+def test_the_features_are_those_of_the_files(tagged: Prepared):
     from datasets import Features
 
-    made = publish(tmp_path, Words())
-    head, _ = parts(made)
+    head, _ = parts(tagged)
     infos = {info["config_name"]: info for info in head["dataset_info"]}
-    for config in made.configs:
+    for config in tagged.configs:
         info = infos[config.name]
         assert Features._from_yaml_list(info["features"]).arrow_schema.types == config.schema.types
         rows = {split["name"]: split["num_examples"] for split in info["splits"]}
@@ -149,16 +154,15 @@ def test_the_license_of_the_head(license_, expected, tmp_path: Path):
     assert ("license_link" in head) == (expected == "other")
 
 
-def test_numbers_are_those_of_the_composition(tmp_path: Path):
-    made = publish(tmp_path, Words(), tag="v1")
-    _, text = parts(made)
-    numbers = composition(Store.open(str(made.folder / "store")))
+def test_numbers_are_those_of_the_composition(tagged: Prepared):
+    _, text = parts(tagged)
+    numbers = composition(Store.open(str(tagged.folder / "store")))
     assert f"{numbers.trajectories} trajectories of agents, of which {numbers.branches}" in text
     assert f"{numbers.steps} steps and {numbers.calls} tool calls in {numbers.main_lines}" in text
     row = next(line for line in text.splitlines() if line.startswith("| trips | 5 |"))
     data = numbers.datasets[0]
     assert f"| 100.0 % | {data.steps} | {data.calls} | 50.0 % of 2 | mit | not said |" in row
-    assert "note = {Revision v1, store " + made.manifest_hash in text
+    assert "note = {Revision v1, store " + tagged.manifest_hash in text
     assert "1. **convert** with adp" in text
     assert "2. **publish**" in text
     assert "| 2 | github" not in text

@@ -7,6 +7,7 @@ import hashlib
 import json
 import os
 import re
+import shutil
 import socket
 import subprocess
 import sys
@@ -55,6 +56,12 @@ def prepared(store: Store, tmp_path_factory: pytest.TempPathFactory) -> Prepared
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(findings, "scan", nothing)
         return prepare(store.root, REPO, tmp_path_factory.mktemp("out") / "folder", OPTIONS)
+
+
+@pytest.fixture
+def copied(prepared: Prepared, tmp_path: Path) -> Path:
+    """A copy of that folder, to be changed."""
+    return shutil.copytree(prepared.folder, tmp_path / "copied")
 
 
 def sums(out: Path) -> str:
@@ -263,16 +270,17 @@ def test_a_stopped_call_goes_on(
     }  # fmt: skip
 
 
-def test_a_complete_folder_is_taken_as_it_is(store: Store, tmp_path, monkeypatch):
-    first = prepare(store.root, REPO, tmp_path / "out", OPTIONS)
-    files = [first.folder / file.path for file in first.files]
+def test_a_complete_folder_is_taken_as_it_is(
+    prepared: Prepared, store: Store, copied: Path, monkeypatch
+):
+    files = [copied / file.path for file in prepared.files]
     times = [path.stat().st_mtime_ns for path in files]
     for name in ("write_messages", "write_card", "write_croissant"):
         monkeypatch.setattr(folder, name, None)
-    again = prepare(store.root, REPO, tmp_path / "out", OPTIONS)
+    again = prepare(store.root, REPO, copied, OPTIONS)
     assert again.reused
-    assert not first.reused
-    assert again.files == first.files
+    assert not prepared.reused
+    assert again.files == prepared.files
     assert times == [path.stat().st_mtime_ns for path in files]
 
 
@@ -291,19 +299,18 @@ def test_other_words_write_the_card_anew_and_nothing_else(store: Store, tmp_path
     assert fresh.files == again.files
 
 
-def test_what_the_folder_may_hold(store: Store, tmp_path: Path):
+def test_what_the_folder_may_hold(store: Store, copied: Path, tmp_path: Path):
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "mine.txt").write_text("x")
     with pytest.raises(OutputExistsError, match="not empty"):
         prepare(store.root, REPO, tmp_path / "full", OPTIONS)
     with pytest.raises(OutputExistsError, match="is a file"):
         prepare(store.root, REPO, tmp_path / "full" / "mine.txt", OPTIONS)
-    made = prepare(store.root, REPO, tmp_path / "out", OPTIONS)
     with pytest.raises(OutputExistsError, match="another store"):
-        prepare(store.root, REPO, tmp_path / "out", PublishOptions(all_tables=True))
-    (made.folder / "README.md").write_text("changed")
+        prepare(store.root, REPO, copied, PublishOptions(all_tables=True))
+    (copied / "README.md").write_text("changed")
     with pytest.raises(OutputExistsError, match="changed since"):
-        prepare(store.root, REPO, tmp_path / "out", OPTIONS)
+        prepare(store.root, REPO, copied, OPTIONS)
 
 
 # ---- what stops it -----------------------------------------------------------------------------

@@ -17,6 +17,12 @@ if TYPE_CHECKING:
 
 Column: TypeAlias = pa.ChunkedArray | pa.Array | list[str]
 
+SMALL = 1 << 16
+"""Bytes of a column up to which preparing all patterns takes longer than the search."""
+
+GROUP = 6
+"""Gates that a small column is asked for together: few enough patterns to stay prepared."""
+
 
 class Screen:
     """Finds the cells that may hold something, and the rules that may find it.
@@ -38,6 +44,8 @@ class Screen:
             if rule.gate:
                 self._gates.setdefault(rule.gate, []).append(rule)
         self._words = list(self._by_word)
+        self._any: str | None = None
+        self._groups: list[str] | None = None
 
     def rows(self, column: Column) -> dict[int, list[Rule]]:
         """The rows of a text column to look at, in order, with the rules to try.
@@ -51,22 +59,47 @@ class Screen:
             return {}
         import polars as pl
 
+        series = pl.Series(column)
+        gates = list(enumerate(self._gates))
+        if column.nbytes <= SMALL:
+            if self._is_clean(series):
+                return {}
+            gates = self._likely(series)
         cells = pl.col("cells").str
-        masks = {str(number): cells.contains(gate) for number, gate in enumerate(self._gates)}
+        masks = {str(number): cells.contains(gate) for number, gate in gates}
         masks["escaped"] = cells.contains(HIDES)
         if self._words:
             # Faster than `contains_any`, whose automaton is not built for so many literals.
             masks["words"] = cells.contains("|".join(map(re.escape, self._words)))
-        frame = pl.DataFrame({"cells": pl.Series(column)})
+        frame = pl.DataFrame({"cells": series})
         # One at a time: together they would take the threads of the other workers.
         found = frame.select(**{name: mask.fill_null(value=False) for name, mask in masks.items()})
         out: dict[int, list[Rule]] = {row: [] for row in _true(found["escaped"])}
         if self._words:
             self._add_words(frame["cells"], _true(found["words"]), out)
-        for number, own in enumerate(self._gates.values()):
+        for number, gate in gates:
             for row in _true(found[str(number)]):
-                out.setdefault(row, []).extend(own)
+                out.setdefault(row, []).extend(self._gates[gate])
         return dict(sorted(out.items()))
+
+    def _is_clean(self, cells: pl.Series) -> bool:
+        """Whether no cell holds anything, by one pattern that is prepared only once.
+
+        The engine keeps too few prepared patterns for all of them. On large columns the single
+        one is no faster.
+        """
+        if self._any is None:
+            self._any = _either([*self._gates, HIDES, *map(re.escape, self._words)])
+        return not cells.str.contains(self._any).any()
+
+    def _likely(self, cells: pl.Series) -> list[tuple[int, str]]:
+        """The gates, with their numbers, that may open for a cell: those of groups that do."""
+        gates = list(enumerate(self._gates))
+        groups = [gates[start : start + GROUP] for start in range(0, len(gates), GROUP)]
+        if self._groups is None:
+            self._groups = [_either([gate for _, gate in group]) for group in groups]
+        opened = zip(groups, self._groups, strict=True)
+        return [gate for group, any_ in opened if cells.str.contains(any_).any() for gate in group]
 
     def _add_words(self, cells: pl.Series, rows: list[int], out: dict[int, list[Rule]]) -> None:
         """Add the rules whose literals some rows hold."""
@@ -83,6 +116,18 @@ class Screen:
             rules = out.setdefault(row, [])
             for word in own:
                 rules += [rule for rule in self._by_word[word] if rule not in rules]
+
+
+def _either(patterns: list[str]) -> str:
+    """One pattern for any of several."""
+    import polars as pl
+
+    either = "|".join(f"(?:{pattern})" for pattern in patterns)
+    try:
+        pl.Series([""]).str.contains(either)
+    except pl.exceptions.ComputeError:
+        return ""  # two patterns of the caller may not fit together; it is in any text
+    return either
 
 
 def _array(texts: list[str]) -> pa.Array:

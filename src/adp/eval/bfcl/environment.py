@@ -7,6 +7,7 @@ when the model calls nothing that can be read, and after 21 steps the run is cut
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from itertools import zip_longest
 from pathlib import Path
@@ -28,7 +29,7 @@ from adp.eval.bfcl.simulators import Services, clean_numbers
 from adp.eval.bfcl.syntax_tree import check_installed
 from adp.eval.bfcl.tasks import entry_from, task_of
 from adp.eval.bfcl.verdict import Rules
-from adp.eval.environment import CannotForkError, EnvironmentKind, Settings, Start, Verdict
+from adp.eval.environment import CONTENT, CannotForkError, EnvironmentKind, Settings, Start, Verdict
 from adp.eval.turns import ErrorType, Message, Outcome, Result, Tool, Turn
 from adp_schema.errors import UsageError
 from adp_schema.model import Task, Trajectory
@@ -48,7 +49,9 @@ class BfclSettings(Settings):
         description="A category or group, or a list of them: simple_python, live, multi_turn, all.",
     )
     data: Path | None = Field(
-        default=None, description="Folder of questions; without it, those of installed bfcl-eval."
+        default=None,
+        description="Folder of questions; without it, those of installed bfcl-eval.",
+        json_schema_extra=CONTENT,
     )
     mode: Mode = Field(
         default="fc",
@@ -63,7 +66,13 @@ class Bfcl:
 
     Args:
         settings: its settings.
+
+    Attributes:
+        max_turns: turns of an episode unless the user says others; enough for several turns of the
+            user with 21 steps each.
     """
+
+    max_turns = 200
 
     def __init__(self, settings: BfclSettings | None = None) -> None:
         self._settings = settings or BfclSettings()
@@ -128,7 +137,7 @@ class Bfcl:
             )
         if self._settings.mode == "prompt":
             told = told_in_prompt(calls, texts)
-            return Outcome(messages=(told,), info=self._info())
+            return Outcome(results=results, messages=(told,), info=self._info())
         return Outcome(results=results, info=self._info())
 
     def score(self, trajectory: Trajectory) -> Verdict:
@@ -151,14 +160,16 @@ class Bfcl:
         return Verdict(found.valid, float(found.valid), judge=judge)
 
     def fork(self) -> Bfcl:
-        """Not possible: the services hold what cannot be copied without their code.
+        """An independent copy, its services in the same state.
 
         Raises:
-            CannotForkError: always for entries with several turns.
+            CannotForkError: a service cannot be copied.
         """
-        if self._services is not None:
-            raise CannotForkError("entries of BFCL with several turns cannot be copied midway")
         found = Bfcl(self._settings)
+        try:
+            found._services = copy.deepcopy(self._services)
+        except Exception as error:
+            raise CannotForkError(f"a service of BFCL cannot be copied: {error}") from error
         found._entry, found._result = self._entry, [list(turn) for turn in self._result]
         found._hidden, found._malformed = set(self._hidden), self._malformed
         return found
@@ -178,7 +189,7 @@ class Bfcl:
     def _given(self) -> Any:
         """What was answered, in the form of BFCL's result files."""
         if self._begun().multi_turn:
-            return self._result
+            return [list(turn) for turn in self._result]
         return self._result[0][0] if self._result[0] else ""
 
     def _info(self) -> dict[str, Any]:
@@ -201,7 +212,10 @@ class Bfcl:
         self, turn: Turn, calls: Sequence[str], texts: Sequence[str]
     ) -> tuple[Result, ...]:
         if self._settings.mode == "prompt":
-            return ()
+            told = "Error: no tools are offered; write calls as text"
+            return tuple(
+                Result(told, call.call_id, call.name, ErrorType.UNKNOWN_TOOL) for call in turn.calls
+            )
         found = []
         for call, source, text in zip(turn.calls, calls, texts, strict=False):
             error = None

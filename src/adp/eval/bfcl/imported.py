@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -11,32 +14,115 @@ from adp.core.render.arguments import object_of, whole_text
 from adp.eval.bfcl.answers import flat
 from adp.eval.bfcl.decoding import Mode
 from adp.eval.bfcl.entries import Entry
-from adp.eval.bfcl.results import Answered, modes_of, question_of, read_results
+from adp.eval.bfcl.loader import Rejected
+from adp.eval.bfcl.results import Answered, modes_of, question_of, read_results, unknown
 from adp.eval.bfcl.tasks import task_of
+from adp_schema.ending import seal
+from adp_schema.errors import EmptyResultError, OutputExistsError
 from adp_schema.model import Step, Task, ToolCall, Trajectory
+from adp_schema.store import Store
+
+
+@dataclass
+class Imported:
+    """What became of the rows of result files.
+
+    Attributes:
+        trajectories: number of trajectories in the store.
+        unknown: rows without a question, by reason.
+        rejected: rows that could not be read.
+        models: names of the models.
+    """
+
+    trajectories: int = 0
+    unknown: Counter[str] = field(default_factory=Counter)
+    rejected: list[Rejected] = field(default_factory=list)
+    models: list[str] = field(default_factory=list)
+
+    @property
+    def rows(self) -> int:
+        """Number of rows in the files."""
+        return self.trajectories + sum(self.left_out.values())
+
+    @property
+    def left_out(self) -> dict[str, int]:
+        """Why rows are not in the store, and how many."""
+        return {**self.unknown, **({"rejected": len(self.rejected)} if self.rejected else {})}
+
+    def plain(self) -> dict[str, Any]:
+        """All of it as JSON."""
+        return {
+            "rows": self.rows,
+            "trajectories": self.trajectories,
+            "left_out": self.left_out,
+            "models": self.models,
+            "rejected": [str(one) for one in self.rejected],
+        }
+
+
+def store_results(
+    folder: Path, out: str, entries: Mapping[str, Entry], *, mode: Mode | None = None
+) -> Imported:
+    """Read a folder of results into a new store.
+
+    Args:
+        folder: ``result``, or the folder of one model in it.
+        out: folder of the store.
+        entries: the entries by id; see `adp.eval.bfcl.loader.by_id`.
+        mode: form of the answers; None: see `adp.eval.bfcl.scores.judge_results`.
+
+    Raises:
+        InputError: there is no result file.
+        EmptyResultError: no row answers a known question; nothing is written.
+        OutputExistsError: the store is there already.
+        StoreError: it cannot be written.
+    """
+    if Path(out).exists():
+        raise OutputExistsError(f"{out} is there already; choose another name")
+    done = Imported()
+    found = trajectories_of(folder, entries, mode=mode, done=done)
+    first = next(found, None)
+    if first is None:
+        why = "; ".join(f"{count:,}: {reason}" for reason, count in done.left_out.items())
+        raise EmptyResultError(f"no row of {folder} answers a known question ({why})")
+    with Store.grow(out) as store:
+        for trajectory in chain([first], found):
+            store.append(trajectory)
+            done.trajectories += 1
+    seal(Path(out))
+    return done
 
 
 def trajectories_of(
-    folder: Path, entries: Mapping[str, Entry], *, mode: Mode | None = None
+    folder: Path,
+    entries: Mapping[str, Entry],
+    *,
+    mode: Mode | None = None,
+    done: Imported | None = None,
 ) -> Iterator[Trajectory]:
     """Read a folder of results as trajectories with their tasks.
 
     Messages of the tools are not in result files, so the steps are those of user and agent. Rows
-    without a question are left out; `adp.eval.bfcl.results.judge_results` names them.
+    without a question are left out; `adp.eval.bfcl.scores.judge_results` names them.
 
     Args:
         folder: ``result``, or the folder of one model in it.
         entries: the entries by id; see `adp.eval.bfcl.loader.by_id`.
-        mode: form of the answers; None: see `adp.eval.bfcl.results.judge_results`.
+        mode: form of the answers; None: see `adp.eval.bfcl.scores.judge_results`.
+        done: told which rows were left out.
 
     Raises:
         InputError: there is no result file.
     """
-    answered = list(read_results(folder))
+    done = done or Imported()
+    answered = list(read_results(folder, done.rejected))
     modes = modes_of(answered, mode)
+    done.models = sorted(modes)
     for one in answered:
         entry = question_of(one, entries)
-        if entry is not None:
+        if entry is None:
+            done.unknown[unknown(one)] += 1
+        else:
             yield _trajectory(one, entry, task_of(entry), modes[one.model])
 
 

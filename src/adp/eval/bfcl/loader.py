@@ -80,7 +80,8 @@ def questions_folder(data: Path | str | None = None) -> Path:
     found = installed_folder()
     if found is None:
         raise BfclMissingError(
-            "BFCL's questions are not here", "name a folder that holds them with data=FOLDER"
+            "BFCL's questions are not here",
+            "name a folder that holds them: data=FOLDER, or --data FOLDER of adp bfcl",
         )
     return found
 

@@ -44,7 +44,12 @@ def judge_multi_turn(
     if strange is not entry:
         found = f"a turn is {strange!r}, which is no list of steps"
         return Verdict(False, CHECKER_ERROR, found)
-    return check_multi_turn(entry, [_decoded(turn, mode) for turn in result], rules=rules)
+    return check_multi_turn(entry, decoded_turns(result, mode), rules=rules)
+
+
+def decoded_turns(result: Iterable[Iterable[Any]], mode: Mode) -> list[list[list[str]]]:
+    """Source of the calls by turn and step; steps without calls that can be read are left out."""
+    return [_decoded(turn, mode) for turn in result]
 
 
 def _decoded(turn: Iterable[Any], mode: Mode) -> list[list[str]]:

@@ -1,33 +1,31 @@
-"""BFCL's folders of results and scores: written from trajectories, and read into scores.
+"""BFCL's folders of results: written from trajectories, and read.
 
     result/<model>/<group>/BFCL_v4_<category>_result.json
-    score/<model>/<group>/BFCL_v4_<category>_score.json
 
-Both are JSON lines. ``bfcl evaluate`` reads the first, the leaderboard's tools read the second.
+The files are JSON lines; ``bfcl evaluate`` reads them. `adp.eval.bfcl.scores` judges them.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections import defaultdict
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from adp.core.render.arguments import whole_text
 from adp.eval.bfcl.answers import given
-from adp.eval.bfcl.categories import canonical, group_of, of_id, order_of
+from adp.eval.bfcl.categories import AGENTIC, canonical, group_of, of_id, order_of
 from adp.eval.bfcl.decoding import Mode
 from adp.eval.bfcl.entries import Entry
-from adp.eval.bfcl.figures import Part, aggregate
-from adp.eval.bfcl.judge import judge_entry
 from adp.eval.bfcl.loader import Rejected, rows
 from adp.eval.bfcl.tasks import entry_from
-from adp.eval.bfcl.verdict import Rules, Verdict
-from adp_schema.errors import InputError, UsageError
+from adp_schema.errors import EmptyResultError, InputError, OutputExistsError, UsageError
 from adp_schema.model import Step, Trajectory
 
+_GROUPS = ("non_live", "live", "multi_turn", "agentic", "format_sensitivity")
 _RESULT = re.compile(r"^BFCL_v\d+_(?P<category>\w+)_result\.json$")
 
 
@@ -50,67 +48,48 @@ class Answered:
     row: Mapping[str, Any] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
-class Judged:
-    """A row of a result file and its verdict; None where it could not be judged.
-
-    Attributes:
-        answered: the row.
-        verdict: the verdict.
-        reason: why there is none.
-    """
-
-    answered: Answered
-    verdict: Verdict | None
-    reason: str | None = None
-
-
-@dataclass
-class Report:
-    """Verdicts of a folder of results.
-
-    Attributes:
-        judged: a row and its verdict, in BFCL's order.
-        rejected: rows that could not be read.
-    """
-
-    judged: list[Judged] = field(default_factory=list)
-    rejected: list[Rejected] = field(default_factory=list)
-
-    def accuracy(self, model: str) -> dict[str, float]:
-        """Share of right answers by category."""
-        found: dict[str, list[bool]] = defaultdict(list)
-        for one in self.judged:
-            if one.answered.model == model and one.verdict is not None:
-                found[one.answered.category].append(one.verdict.valid)
-        return {name: sum(values) / len(values) for name, values in found.items()}
-
-    def counts(self, model: str) -> dict[str, int]:
-        """Number of judged answers by category."""
-        found: dict[str, int] = defaultdict(int)
-        for one in self.judged:
-            if one.answered.model == model and one.verdict is not None:
-                found[one.answered.category] += 1
-        return dict(found)
-
-    def models(self) -> list[str]:
-        """Names of the models."""
-        return sorted({one.answered.model for one in self.judged})
-
-    def overall(self, model: str, *, missing_as_zero: bool = False) -> dict[str, Part]:
-        """The figures of BFCL v4. See `adp.eval.bfcl.figures.aggregate`."""
-        return aggregate(self.accuracy(model), self.counts(model), missing_as_zero=missing_as_zero)
-
-
 def model_folder(model: str) -> str:
     """The name of a model as a folder: no slashes, and nothing that leads elsewhere."""
     name = model.replace("/", "_").replace("\\", "_").replace("\0", "_").strip()
     return name if name.strip(".") else "unknown"
 
 
+@dataclass
+class Written:
+    """What was written as result files, and what was not. All of it together is what was read.
+
+    Attributes:
+        files: the files and their numbers of rows.
+        left_out: why trajectories were left out, and how many.
+        modes: form of the answers by name of the model's folder.
+    """
+
+    files: dict[Path, int] = field(default_factory=dict)
+    left_out: dict[str, int] = field(default_factory=dict)
+    modes: dict[str, Mode] = field(default_factory=dict)
+
+    @property
+    def rows(self) -> int:
+        """Number of rows that were written."""
+        return sum(self.files.values())
+
+    @property
+    def trajectories(self) -> int:
+        """Number of trajectories that were read."""
+        return self.rows + sum(self.left_out.values())
+
+
+NO_QUESTION = "no question of BFCL"
+BRANCH = "a branch"
+BROKE = "broke, not by the agent's fault"
+SILENT = "the agent did not answer"
+ATTEMPT = "another attempt at the same question"
+"""Why a trajectory is not among the results."""
+
+
 def write_results(
     trajectories: Iterable[Trajectory], folder: Path, *, model: str | None = None
-) -> dict[Path, int]:
+) -> Written:
     """Write answers as BFCL's result files.
 
     Of several attempts at an entry the first is written, for a result file has one row an entry.
@@ -119,35 +98,94 @@ def write_results(
 
     Args:
         trajectories: trajectories with tasks of BFCL; others are left out.
-        folder: the folder ``result``.
+        folder: the folder ``result``; each model gets a folder in it.
         model: name of the model; None: that of the trajectory.
 
     Returns:
-        The files and their numbers of rows.
+        The files, and what was left out.
 
     Raises:
-        UsageError: no trajectory is an answer to BFCL.
+        EmptyResultError: no trajectory is an answer to BFCL.
+        UsageError: one folder would get the answers of two models, or of both modes.
+        OutputExistsError: the folder has results of the model already.
         InputError: a file cannot be written.
     """
-    found: dict[Path, dict[str, tuple[int, dict[str, Any]]]] = defaultdict(dict)
+    gathered = _Gathered(model)
     for trajectory in trajectories:
+        gathered.add(trajectory)
+    if not gathered.rows:
+        why = "; ".join(f"{count:,}: {reason}" for reason, count in gathered.left_out.items())
+        raise EmptyResultError(
+            f"no trajectory is an answer to a question of BFCL ({why or 'there is none'}); "
+            "make some with: adp collect --env bfcl"
+        )
+    for place in sorted({place for place, _ in gathered.rows}):
+        if (folder / place).exists():
+            raise OutputExistsError(
+                f"{folder / place} is there already; remove it, or choose another folder or model"
+            )
+    modes = {place: mode for place, (_, mode) in gathered.told.items()}
+    written = Written(left_out=dict(gathered.left_out), modes=modes)
+    for (place, category), by_id in gathered.rows.items():
+        file = folder / place / group_of(category) / f"BFCL_v4_{category}_result.json"
+        write_lines(file, [by_id[name][1] for name in sorted(by_id, key=order_of)])
+        written.files[file] = len(by_id)
+    return written
+
+
+class _Gathered:
+    """The rows of result files, by folder of the model and category.
+
+    Args:
+        model: name of the model; None: that of the trajectory.
+    """
+
+    def __init__(self, model: str | None) -> None:
+        self._model = model
+        self.rows: dict[tuple[str, str], dict[str, tuple[int, dict[str, Any]]]] = {}
+        self.told: dict[str, tuple[str, Mode]] = {}
+        self.left_out: Counter[str] = Counter()
+
+    def add(self, trajectory: Trajectory) -> None:
+        """Take the answer of a trajectory.
+
+        Raises:
+            UsageError: see `write_results`.
+        """
         entry = entry_from(trajectory.task)
-        if entry is None or trajectory.error_type or trajectory.parent_id:
-            continue
-        row = result_row(entry, trajectory)
-        if row is None:
-            continue
-        name = model or trajectory.agent_model or trajectory.agent_name or "unknown"
-        place = folder / model_folder(name) / group_of(entry.category)
-        file = place / f"BFCL_v4_{entry.category}_result.json"
+        reason = NO_QUESTION if entry is None else None
+        if reason is None and trajectory.parent_id:
+            reason = BRANCH
+        elif reason is None and trajectory.error_type:
+            reason = BROKE
+        row = None if entry is None or reason else result_row(entry, trajectory)
+        if entry is None or row is None:
+            self.left_out[reason or SILENT] += 1
+            return
+        by_id = self.rows.setdefault((self._place(entry, trajectory), entry.category), {})
         attempt = trajectory.attempt or 0
-        if entry.entry_id not in found[file] or attempt < found[file][entry.entry_id][0]:
-            found[file][entry.entry_id] = (attempt, row)
-    if not found:
-        raise UsageError("no trajectory is an answer to a question of BFCL")
-    for file, by_id in found.items():
-        _write(file, [by_id[name][1] for name in sorted(by_id, key=order_of)])
-    return {file: len(by_id) for file, by_id in found.items()}
+        if entry.entry_id in by_id:
+            self.left_out[ATTEMPT] += 1
+        if entry.entry_id not in by_id or attempt < by_id[entry.entry_id][0]:
+            by_id[entry.entry_id] = (attempt, row)
+
+    def _place(self, entry: Entry, trajectory: Trajectory) -> str:
+        """The folder of the model, of which there is one mode alone."""
+        name = trajectory.agent_model or trajectory.agent_name or "unknown"
+        place = model_folder(self._model or name)
+        mode = given(trajectory, multi_turn=entry.multi_turn)[1] or "fc"
+        other, before = self.told.setdefault(place, (name, mode))
+        if other != name:
+            raise UsageError(
+                f"the folder {place} would get answers of two models, {other} and {name}; "
+                "give --model with the runs of one model alone, or not at all"
+            )
+        if before != mode:
+            raise UsageError(
+                f"the runs of {name} are of both modes, fc and prompt, which one folder cannot "
+                "hold; give the runs of one mode, and name each with --model"
+            )
+        return place
 
 
 def result_row(entry: Entry, trajectory: Trajectory) -> dict[str, Any] | None:
@@ -160,7 +198,7 @@ def result_row(entry: Entry, trajectory: Trajectory) -> dict[str, Any] | None:
         for step in trajectory.steps
         if step.source == "agent" and step.kind in (None, "llm_turn") and not step.is_copied_context
     ]
-    row: dict[str, Any] = {"id": entry.entry_id, "result": answer}
+    row: dict[str, Any] = {"id": entry.entry_id, "result": whole(answer)}
     if not entry.multi_turn:
         steps = steps[:1]
         first = steps[0] if steps else Step()
@@ -168,15 +206,39 @@ def result_row(entry: Entry, trajectory: Trajectory) -> dict[str, Any] | None:
         row["output_token_count"] = first.tokens_out or 0
         row["latency"] = _seconds(first)
         if first.reasoning:
-            row["reasoning_content"] = first.reasoning
+            row["reasoning_content"] = whole(first.reasoning)
         return row
     nested = _by_turn(steps, [len(turn) if isinstance(turn, list) else 0 for turn in answer])
     row["input_token_count"] = [[step.tokens_in or 0 for step in turn] for turn in nested]
     row["output_token_count"] = [[step.tokens_out or 0 for step in turn] for turn in nested]
     row["latency"] = [[_seconds(step) for step in turn] for turn in nested]
     if any(step.reasoning for step in steps):
-        row["reasoning_content"] = [[step.reasoning or "" for step in turn] for turn in nested]
+        row["reasoning_content"] = whole(
+            [[step.reasoning or "" for step in turn] for turn in nested]
+        )
     return row
+
+
+def whole(value: Any) -> Any:
+    """A value without half characters, on which ``bfcl evaluate`` stops when it writes its scores.
+
+    Half a character in JSON inside a text is mended, too.
+    """
+    if isinstance(value, list):
+        return [whole(item) for item in value]
+    if isinstance(value, Mapping):
+        return {whole(key): whole(item) for key, item in value.items()}
+    if not isinstance(value, str):
+        return value
+    if "\\u" in value:
+        try:
+            inner = json.loads(value)
+            mended = whole(inner)
+            if mended != inner:
+                return json.dumps(mended)
+        except (ValueError, RecursionError):
+            pass
+    return whole_text(value)
 
 
 def _by_turn(steps: list[Step], sizes: list[int]) -> list[list[Step]]:
@@ -208,69 +270,57 @@ def read_results(folder: Path, rejected: list[Rejected] | None = None) -> Iterat
     files = sorted(path for path in folder.rglob("BFCL_v*_result.json") if path.is_file())
     if not files:
         raise InputError(f"{folder} has no file like BFCL_v4_simple_python_result.json")
-    groups = ("non_live", "live", "multi_turn", "agentic", "format_sensitivity")
+    seen: set[tuple[str, str]] = set()
     for file in files:
-        name = _RESULT.match(file.name)
-        parts = [part for part in file.relative_to(folder).parts[:-1] if part not in groups]
-        model = parts[0] if parts else (folder if folder.name not in groups else folder.parent).name
-        seen: set[str] = set()
+        name, model = _RESULT.match(file.name), _model_of(file, folder)
         for number, row, reason in rows(file):
             entry_id = row.get("id") if isinstance(row, Mapping) else None
-            if reason is None and entry_id in seen:
-                reason = "another row has this id"
+            if reason is None and (model, since_v4(str(entry_id))) in seen:
+                reason = f"another row has the id {entry_id}"
             if reason is not None or not isinstance(entry_id, str) or "result" not in row:
                 if rejected is not None:
                     told = reason or "it has no id or no result"
-                    rejected.append(Rejected(str(file), number, told, None))
+                    rejected.append(Rejected(str(file), number, told, _text(entry_id)))
                 continue
-            seen.add(entry_id)
+            seen.add((model, since_v4(entry_id)))
             category = canonical(name["category"]) if name else of_id(entry_id)
             yield Answered(entry_id, category, row["result"], model, row)
 
 
-def judge_results(
-    folder: Path,
-    entries: Mapping[str, Entry],
-    *,
-    mode: Mode | None = None,
-    rules: Rules = "official",
-) -> Report:
-    """Judge a folder of results.
+def _model_of(file: Path, folder: Path) -> str:
+    """The name of the model whose folder a file lies in."""
+    parts = file.relative_to(folder).parts[:-1]
+    group = next((number for number, part in enumerate(parts) if part in _GROUPS), len(parts))
+    if parts[:group]:
+        return parts[0]
+    place = folder.resolve()
+    return (place.parent if place.name in _GROUPS else place).name
 
-    Args:
-        folder: see `read_results`.
-        entries: the entries by id; see `adp.eval.bfcl.loader.by_id`.
-        mode: form of the answers; None: ``fc`` for a model in whose answers there is a list of
-            calls or whose name ends in ``-FC``, else ``prompt``.
-        rules: whose verdicts.
 
-    Raises:
-        InputError: there is no result file.
-        BfclMissingError: there are several turns, and bfcl-eval is not installed.
-        MissingExtraError: there are calls in Java's or JavaScript's syntax, and tree-sitter is not
-            installed.
-    """
-    report = Report()
-    answered = list(read_results(folder, report.rejected))
-    modes = modes_of(answered, mode)
-    for one in sorted(answered, key=lambda one: (one.model, order_of(one.entry_id))):
-        entry = question_of(one, entries)
-        if entry is None:
-            report.judged.append(Judged(one, None, "there is no question with this id"))
-            continue
-        verdict = judge_entry(entry, one.result, mode=modes[one.model], rules=rules)
-        report.judged.append(Judged(one, verdict))
-    return report
+def since_v4(entry_id: str) -> str:
+    """An id with the name of its category since v4."""
+    category, _, number = entry_id.rpartition("_")
+    return f"{canonical(category)}_{number}"
+
+
+def _text(value: Any) -> str | None:
+    return value if isinstance(value, str) else None
 
 
 def question_of(one: Answered, entries: Mapping[str, Entry]) -> Entry | None:
     """The entry that a row answers; ids of older versions are found by their name since v4."""
-    category, _, number = one.entry_id.rpartition("_")
-    return entries.get(one.entry_id) or entries.get(f"{canonical(category)}_{number}")
+    return entries.get(one.entry_id) or entries.get(since_v4(one.entry_id))
+
+
+def unknown(one: Answered) -> str:
+    """Why there is no entry for a row."""
+    if one.category in AGENTIC:
+        return f"{one.category} is not evaluated here"
+    return "there is no question with this id"
 
 
 def modes_of(answered: Collection[Answered], mode: Mode | None = None) -> dict[str, Mode]:
-    """The form of each model's answers; see `judge_results`."""
+    """The form of each model's answers; see `adp.eval.bfcl.scores.judge_results`."""
     return {name: mode or _mode(name, answered) for name in {one.model for one in answered}}
 
 
@@ -289,56 +339,12 @@ def _has_calls(result: Any) -> bool:
     return isinstance(result, list) and any(map(_has_calls, result))
 
 
-def write_scores(report: Report, folder: Path) -> dict[Path, int]:
-    """Write verdicts as BFCL's score files: a line with the accuracy, then the wrong answers.
-
-    Args:
-        report: the verdicts.
-        folder: the folder ``score``.
-
-    Returns:
-        The files and their numbers of judged answers.
+def write_lines(file: Path, values: Iterable[Mapping[str, Any]]) -> None:
+    """Write JSON lines; the folders are made.
 
     Raises:
-        InputError: a file cannot be written.
+        InputError: the file cannot be written.
     """
-    found: dict[Path, list[Judged]] = defaultdict(list)
-    for one in report.judged:
-        if one.verdict is not None:
-            place = folder / model_folder(one.answered.model) / group_of(one.answered.category)
-            found[place / f"BFCL_v4_{one.answered.category}_score.json"].append(one)
-    for file, judged in found.items():
-        right = sum(one.verdict is not None and one.verdict.valid for one in judged)
-        head = {
-            "accuracy": right / len(judged),
-            "correct_count": right,
-            "total_count": len(judged),
-        }
-        _write(file, [head, *(_failure(one) for one in judged if not _valid(one))])
-    return {file: len(judged) for file, judged in found.items()}
-
-
-def _valid(one: Judged) -> bool:
-    return one.verdict is not None and one.verdict.valid
-
-
-def _failure(one: Judged) -> dict[str, Any]:
-    verdict, answered = one.verdict or Verdict(False), one.answered
-    row: dict[str, Any] = {
-        "id": answered.entry_id,
-        "model_name": answered.model,
-        "test_category": answered.category,
-        "valid": False,
-    }
-    if "multi_turn" in answered.category:
-        row["error"] = {"error_message": verdict.detail, "error_type": verdict.error_type}
-    else:
-        row["error"], row["error_type"] = [verdict.detail], verdict.error_type
-    row["model_result_raw"] = answered.result
-    return row
-
-
-def _write(file: Path, values: Iterable[Mapping[str, Any]]) -> None:
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         text = "".join(json.dumps(value, ensure_ascii=True) + "\n" for value in values)

@@ -212,7 +212,7 @@ _OPERATIONS: Mapping[str, Callable[[Number, Number], Number]] = {
 
 def _power(base: Number, exponent: Number) -> Number:
     # What would be too large is refused before it is computed.
-    if isinstance(base, int) and isinstance(exponent, int) and exponent > 0:
+    if isinstance(base, int) and isinstance(exponent, int) and exponent >= 0:
         if (abs(base).bit_length() - 1) * exponent > MOST_BITS:
             raise OverflowError
         return int(base**exponent)

@@ -3,7 +3,7 @@
 - ``.jsonl``: an object a line; ``.parquet``: a row each. The text is the first of `TEXT_NAMES`
   that is there, the id the first of `ID_NAMES`; without an id it is the number of the row.
 - ``.txt`` and ``.md``: one document; its id is the path, its title the name of the file.
-- a folder: all of these in it and below, in the order of their paths.
+- a folder: all of these in it and below, in the order of their paths; not what is hidden.
 - a store with ``table.column``: every different text of that column, in order.
 """
 
@@ -20,6 +20,9 @@ from adp_schema.errors import EmptyResultError, InputError, UsageError
 TEXT_NAMES = ("text", "contents", "content", "passage", "body")
 ID_NAMES = ("id", "_id", "doc_id", "docid")
 ENDINGS = (".jsonl", ".parquet", ".txt", ".md")
+
+_UTF8 = "utf-8-sig"
+"""UTF-8, with or without the mark that Windows puts at the beginning of files."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +71,10 @@ def _from_path(path: Path) -> Iterator[Document]:
         yield from _from_file(path, path.name)
         return
     for file in sorted(path.rglob("*")):
-        if file.suffix in ENDINGS and file.is_file():
-            yield from _from_file(file, file.relative_to(path).as_posix())
+        name = file.relative_to(path)
+        hidden = any(part.startswith(".") for part in name.parts)
+        if file.suffix in ENDINGS and not hidden and file.is_file():
+            yield from _from_file(file, name.as_posix())
 
 
 def _from_file(path: Path, name: str) -> Iterator[Document]:
@@ -82,13 +87,13 @@ def _from_file(path: Path, name: str) -> Iterator[Document]:
         elif path.suffix == ".parquet":
             yield from _from_table(path, name)
         else:
-            yield Document(name, path.stem, path.read_text(encoding="utf-8"))
+            yield Document(name, path.stem, path.read_text(encoding=_UTF8))
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{path} cannot be read: {error}") from error
 
 
 def _from_lines(path: Path, name: str) -> Iterator[Document]:
-    with path.open(encoding="utf-8") as lines:
+    with path.open(encoding=_UTF8) as lines:
         for number, line in enumerate(lines):
             if not line.strip():
                 continue

@@ -40,7 +40,7 @@ _CLOSED, _TIMEOUT = -32000, -32001
 _BY_CODE = {-32601: ErrorType.UNKNOWN_TOOL, -32602: ErrorType.INVALID_ARGS}
 _GRACE = 10.0
 """Seconds that ending a server may take."""
-_TAIL = 500
+_TAIL = 300
 """Characters of what a server wrote before it failed that are shown."""
 
 
@@ -64,6 +64,9 @@ class McpSettings(Settings):
         default=None, description="Names of the tools on offer; without it, all."
     )
     timeout: float = Field(default=30.0, gt=0, description="Seconds that a call may take.")
+    start_timeout: float = Field(
+        default=60.0, gt=0, description="Seconds that the server may take to begin."
+    )
     longest: int = Field(
         default=100_000, ge=1, description="Characters of a result that the agent reads."
     )
@@ -109,7 +112,11 @@ class McpEnvironment:
         start = self._inner.reset(task, seed=seed)
         await self.close()
         self._client = await self._connected()
-        self._inner.found = await self._listed()
+        try:
+            async with asyncio.timeout(self._settings.start_timeout):
+                self._inner.found = await self._listed()
+        except TimeoutError:
+            raise _late(self._settings) from None
         return start
 
     async def step(self, turn: Turn) -> Outcome:
@@ -158,13 +165,11 @@ class McpEnvironment:
         ready: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         self._server = asyncio.create_task(self._serve(ready))
         try:
-            async with asyncio.timeout(self._settings.timeout):
+            async with asyncio.timeout(self._settings.start_timeout):
                 return await asyncio.shield(ready)
         except TimeoutError:
             self._server.cancel()
-            raise InfrastructureError(
-                "mcp_timeout", f"{_named(self._settings)} did not answer in time"
-            ) from None
+            raise _late(self._settings) from None
 
     async def _serve(self, ready: asyncio.Future[Any]) -> None:
         with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as log:
@@ -307,9 +312,16 @@ def _first(error: BaseException) -> BaseException:
 def _unreachable(settings: McpSettings, error: BaseException, log: TextIO) -> Exception:
     named = _named(settings)
     log.seek(0)
-    wrote = log.read()[-_TAIL:].strip()
+    wrote = log.read().strip()
+    wrote = wrote if len(wrote) <= _TAIL else f"... {wrote[-_TAIL:]}"
     reason = f"{named} does not answer: {error}" + (f"; it wrote: {wrote}" if wrote else "")
     return InfrastructureError("mcp_connection", reason)
+
+
+def _late(settings: McpSettings) -> InfrastructureError:
+    seconds = settings.start_timeout
+    reason = f"{_named(settings)} did not answer in time: {seconds:g} s (start_timeout)"
+    return InfrastructureError("mcp_timeout", reason)
 
 
 def _named(settings: McpSettings) -> str:

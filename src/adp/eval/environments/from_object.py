@@ -28,7 +28,8 @@ This is the contract of ``environment_factory`` of TRL's GRPOTrainer (TRL 1.16):
 - ``get_reward()`` gives the reward, or None.
 
 and a little more: an attribute ``done`` that is True ends the episode; ``fork()`` makes a copy,
-where a deep copy will not do; ``close()`` frees what the object holds.
+where a deep copy will not do; ``close()`` frees what the object holds; an attribute ``blocking``
+that is True lets its methods run in threads, since they wait.
 """  # noqa: D214
 
 from __future__ import annotations
@@ -71,6 +72,7 @@ class ObjectEnvironment(ToolEnvironment):
 
     Attributes:
         subject: the object.
+        max_turns: turns of an episode, unless the user says others; None: the usual number.
     """
 
     def __init__(
@@ -87,6 +89,7 @@ class ObjectEnvironment(ToolEnvironment):
         self.subject = subject
         found = signatures_of(subject, self._reserved)
         self._tools = {name: each.bound(getattr(subject, name)) for name, each in found.items()}
+        self.max_turns = None if "max_turns" in found else getattr(subject, "max_turns", None)
 
     def offered(self) -> Sequence[FunctionTool]:
         """The public methods."""
@@ -182,6 +185,11 @@ class AsyncObjectEnvironment:
         """The object."""
         return self._inner.subject
 
+    @property
+    def max_turns(self) -> Any:
+        """Turns of an episode, unless the user says others; None: the usual number."""
+        return self._inner.max_turns
+
     def tools(self) -> Sequence[Tool]:
         """The public methods."""
         return self._inner.tools()
@@ -234,7 +242,7 @@ def from_object(
         solved_at: reward from which on the task counts as solved; None: the task's ``answers``
             decide.
         blocking: whether methods wait for a disk, a process or a network; they then run in a
-            thread.
+            thread. A class may say so itself, by an attribute ``blocking = True``.
         reserved: names of methods that are no tools.
 
     Returns:
@@ -248,7 +256,7 @@ def from_object(
         kind = type(factory).__name__
         raise UsageError(f"give the class, or a function that makes the object, not a {kind}")
     inner = ObjectEnvironment(factory(), solved_at, reserved)
-    inner.blocking = blocking
+    inner.blocking = blocking or getattr(inner.subject, "blocking", False) is True
     waits = [getattr(inner.subject, name, None) for name in ("reset", "get_reward", "close")]
     found = signatures_of(inner.subject, reserved).values()
     if any(each.is_async for each in found) or any(map(inspect.iscoroutinefunction, waits)):

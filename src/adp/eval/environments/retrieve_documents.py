@@ -12,7 +12,7 @@ from pathlib import Path
 
 from pydantic import Field
 
-from adp.eval.environment import EnvironmentKind, Settings
+from adp.eval.environment import CONTENT, EnvironmentKind, Settings
 from adp.eval.environments.corpus import ENDINGS
 from adp.eval.environments.search import Library, library, query_parameters
 from adp.eval.tool_environment import ToolEnvironment
@@ -81,7 +81,8 @@ class RetrieveSettings(Settings):
     """Settings of the environment ``retrieve_documents``."""
 
     collections: Path = Field(
-        description="Folder of the collections: each folder or file of documents in it is one."
+        description="Folder of the collections: each folder or file of documents in it is one.",
+        json_schema_extra=CONTENT,
     )
     limit: int = Field(default=3, ge=1, le=100, description="Documents that a call gives.")
     k1: float = Field(default=1.2, ge=0, description="How much repeating a word counts.")

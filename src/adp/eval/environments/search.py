@@ -14,7 +14,7 @@ from typing import Any
 
 from pydantic import Field
 
-from adp.eval.environment import EnvironmentKind, Settings
+from adp.eval.environment import CONTENT, EnvironmentKind, Settings
 from adp.eval.environments.bm25 import Bm25
 from adp.eval.environments.corpus import Document, read_corpus
 from adp.eval.tool_environment import ToolEnvironment
@@ -185,6 +185,7 @@ class SearchSettings(Settings):
     corpus: Path | None = Field(
         default=None,
         description="File or folder of documents, or a store; without it, a few to try.",
+        json_schema_extra=CONTENT,
     )
     column: str | None = Field(
         default=None,

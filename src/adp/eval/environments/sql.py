@@ -20,7 +20,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from adp.eval.environment import EnvironmentKind, Settings
+from adp.eval.environment import CONTENT, EnvironmentKind, Settings
 from adp.eval.environments.sql_steps import SqlSteps
 from adp.eval.environments.sql_tables import Tables
 from adp.eval.tool_environment import ToolEnvironment
@@ -34,7 +34,8 @@ class SqlSettings(Settings):
     """Settings of the environment ``sql``."""
 
     tables: Path = Field(
-        description="Folder of tables, or one file: Parquet, CSV, JSON, JSON lines, SQLite."
+        description="Folder of tables, or one file: Parquet, CSV, JSON, JSON lines, SQLite.",
+        json_schema_extra=CONTENT,
     )
     style: Literal["sql", "slot_filling", "selection"] = Field(
         default="sql", description="Which tools there are."

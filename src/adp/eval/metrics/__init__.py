@@ -9,6 +9,7 @@ Attempts at one task are not independent, so intervals are clustered by task. Wh
 counts for nothing, and is counted.
 """
 
+from adp.eval.metrics.collected import is_number
 from adp.eval.metrics.folding import folded
 from adp.eval.metrics.intervals import Intervals, wilson
 from adp.eval.metrics.means import (
@@ -25,6 +26,7 @@ __all__ = [
     "Intervals",
     "evidence_figure",
     "folded",
+    "is_number",
     "is_success",
     "mean_figures",
     "paired_difference",

@@ -6,9 +6,12 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import TypeGuard
 
 from adp.core.tasks import TaskKey
 from adp.eval.scorer import Figure, Scored
+
+_MOST = 1e100
 
 Cluster = TaskKey | str
 """A task, or the id of a trajectory without one."""
@@ -69,7 +72,7 @@ class Collected:
 
 
 def collect(rows: Sequence[Scored], metric: str) -> Collected:
-    """The scores of one metric. A number that is not finite is unscored."""
+    """The scores of one metric. A number that cannot be added up is unscored."""
     found = Collected()
     for row in rows:
         if row.score.metric == metric:
@@ -87,13 +90,24 @@ def collect_all(rows: Sequence[Scored]) -> dict[str, Collected]:
 
 def _add(found: Collected, row: Scored) -> None:
     score = row.score
-    if score.value is None or not math.isfinite(score.value):
+    if not is_number(score.value):
         found.unscored += 1
         found.infrastructure += score.infrastructure
-        found.reasons[score.reason or "no reason is given"] += 1
+        none = "no reason is given" if score.value is None else "the number is no usual one"
+        found.reasons[score.reason or none] += 1
         return
     found.values.append(float(score.value))
     found.tasks.append(task_of(row))
+
+
+def is_number(value: float | None) -> TypeGuard[float]:
+    """Whether a value can be added up: it is finite, and its square is.
+
+    Args:
+        value: the value. Beyond 1e100 it says nothing about an agent, and sums of squares of such
+            numbers overflow.
+    """
+    return value is not None and math.isfinite(value) and abs(value) <= _MOST
 
 
 def task_of(row: Scored) -> Cluster:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
-from adp.eval.metrics.collected import Collected, collect, collect_all, task_of
+from adp.eval.metrics.collected import Collected, collect, collect_all, is_number, task_of
 from adp.eval.metrics.intervals import (
     DEFAULT,
     Intervals,
@@ -86,6 +86,8 @@ def _ratio(
     total = math.fsum(bottoms)
     if total == 0:
         return found.undefined(name, f"{bottom} is 0 in all trajectories")
+    if not is_number(math.fsum(tops) / total):
+        return found.undefined(name, f"{bottom} is next to 0 in all trajectories")
     ends = (ratio_ends if amount else share_ends)(tops, bottoms, found.tasks, intervals)
     return found.figure(name, math.fsum(tops) / total, ends)
 
@@ -112,7 +114,7 @@ def evidence_figure(
             continue
         for part in parts:
             value = row.score.evidence.get(part)
-            known = isinstance(value, int | float) and _is_number(value)
+            known = isinstance(value, int | float) and is_number(value)
             reason = row.score.reason or f"the evidence has no {part}"
             score = replace(
                 row.score,
@@ -184,10 +186,10 @@ def joined(
     others = {
         row.trajectory_id: row.score.value
         for row in rows
-        if row.score.metric == second and _is_number(row.score.value)
+        if row.score.metric == second and is_number(row.score.value)
     }
     mine = [row for row in rows if row.score.metric == first]
-    both = [row for row in mine if row.trajectory_id in others and _is_number(row.score.value)]
+    both = [row for row in mine if row.trajectory_id in others and is_number(row.score.value)]
     found = collect(mine, first)
     found.unscored += len(found.values) - len(both)
     if len(both) < len(found.values):
@@ -195,7 +197,3 @@ def joined(
     found.values = [float(row.score.value or 0.0) for row in both]
     found.tasks = [task_of(row) for row in both]
     return found, found.values, [float(others[row.trajectory_id] or 0.0) for row in both]
-
-
-def _is_number(value: float | None) -> bool:
-    return value is not None and math.isfinite(value)

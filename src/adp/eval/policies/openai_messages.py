@@ -82,6 +82,8 @@ def read_turn(
     calls, malformed = _calls(message)
     if in_text and malformed is None:
         text, reasoning, calls, malformed = _from_text(text, reasoning)
+    elif reasoning is None:
+        reasoning, text = _thought(text)
     extra: dict[str, Any] = {"tries": tries} if tries > 1 else {}
     refusal = message.get("refusal")
     if isinstance(refusal, str) and refusal:
@@ -117,6 +119,16 @@ def _from_text(
         said = said[: call.start] + said[call.end :]
     calls = tuple(Call(call.name, call.text) for call in found)
     return said.strip(), known or thought, calls, None
+
+
+def _thought(text: str) -> tuple[str | None, str]:
+    """Reasoning that a server left in the text, and the rest.
+
+    Servers without a parser for it hand on what the model wrote, some without the mark at its
+    beginning, since that is part of the prompt.
+    """
+    thought, said = split_thought(text)
+    return (None, text) if said == text else (thought, said.lstrip())
 
 
 def _text(content: Any) -> str:

@@ -16,13 +16,15 @@ from pathlib import Path
 from typing import Any
 
 from adp.eval.environment import AsyncEnvironment, Environment
+from adp.eval.foreign import said, stops
 from adp.eval.policy import Policy
 from adp.eval.rollout.actor import Actor, AllAlone
 from adp.eval.rollout.claims import Claims
 from adp.eval.rollout.episode import run_episode
 from adp.eval.rollout.plan import Job, Plan
+from adp.eval.rollout.prepare import look_up, plan_of
 from adp.eval.rollout.recorder import ENVIRONMENT, About, Recorder
-from adp.eval.rollout.run_file import begun_with, check_same, settle
+from adp.eval.rollout.run_file import most_asked, settle
 from adp.eval.rollout.settings import CollectSettings
 from adp.eval.rollout.streak import Streak
 from adp.eval.rollout.tally import CollectReport, Episode
@@ -31,7 +33,6 @@ from adp.eval.rollout.threads import DaemonThreads
 from adp_schema.ending import seal
 from adp_schema.errors import (
     MissingExtraError,
-    OutputExistsError,
     RolloutError,
     StoreError,
     UsageError,
@@ -81,7 +82,9 @@ async def collect(
     Raises:
         UsageError: a task has no id or that of another one; the environment or the policy cannot
             be used like this.
-        OutputExistsError: the store was begun with other settings, or by something else.
+        OutputExistsError: the store was begun with other settings, or by something else; or it is
+            finished, and not all of what is asked for was done.
+        NothingNewError: earlier stores hold all that is asked for; nothing was written.
         RolloutError: one episode after the other broke for the same reason.
         StoreError: the store cannot be written to.
     """
@@ -89,9 +92,7 @@ async def collect(
     if settings.policy is None:
         settings = settings.model_copy(update={"policy": getattr(actors, "name", None)})
     root = Path(out)
-    before = begun_with(root) or {}
-    dataset = settings.dataset or before.get("dataset") or root.resolve().name or "rollouts"
-    plan = Plan(str(dataset), tasks, settings)
+    plan = plan_of(root, tasks, settings)
     if not is_sealed(root):
         run = _Run(root, environments, actors, plan, settings, watch)
         try:
@@ -101,7 +102,7 @@ async def collect(
                 raise
         else:
             return await run.run()
-    return look_up(root, plan, retry_failed=settings.retry_failed)
+    return look_up(root, plan, settings)
 
 
 def collect_now(
@@ -141,31 +142,6 @@ def collect_now(
     return asyncio.run(call())
 
 
-def look_up(root: Path, plan: Plan, *, retry_failed: bool) -> CollectReport:
-    """The report of a run whose store was sealed.
-
-    Raises:
-        OutputExistsError: it was begun with other settings or by something else, or not all of
-            what is asked for was done.
-    """
-    before = begun_with(root)
-    if before is None:
-        raise OutputExistsError(
-            f"{root} holds a store already; choose another -o or remove it first"
-        )
-    check_same(root, before, plan.settings())
-    plan.jobs(episodes_of(root, plan.dataset))
-    report = plan.close([])
-    if report.left or (retry_failed and report.failed):
-        raise OutputExistsError(
-            f"{root} was sealed with {report.left:,} episodes left and {report.failed:,} broken, "
-            "and takes no more; choose another -o for all of them, and give --keep-open "
-            "(seal=False) where more attempts may follow"
-        )
-    report.sealed = True
-    return report
-
-
 class _Run:
     """One call of `collect`."""
 
@@ -200,7 +176,8 @@ class _Run:
             self._claims = Claims(self._root)
             opened.callback(self._claims.close)
             empty, alone = self._target.is_empty, self._claims.join
-            await asyncio.to_thread(settle, self._root, plan.settings(), empty=empty, alone=alone)
+            now, n = plan.settings(), self._settings.n
+            await asyncio.to_thread(settle, self._root, now, n, empty=empty, alone=alone)
             self._work = plan.jobs(() if empty() else episodes_of(self._root, plan.dataset))
             self._through = bool(plan.report.done_before)
             self._opened = opened.pop_all()
@@ -214,7 +191,9 @@ class _Run:
         there = episodes_of(self._root, plan.dataset) if plan.has_elsewhere else ()
         report = plan.close(there)
         report.stopped = report.stopped if report.left else None
-        whole = not report.left and not report.failed
+        report.most_asked = most_asked(self._root)
+        fewer = report.beyond or report.most_asked > self._settings.n
+        whole = not report.left and not report.failed and not fewer
         if self._settings.seal or (self._settings.seal is None and whole):
             await asyncio.to_thread(seal, self._root)
             report.sealed = True
@@ -319,7 +298,9 @@ class _Run:
             return broken(about, error)
         except MissingExtraError:
             raise
-        except Exception as error:
+        except BaseException as error:
+            if stops(error):
+                raise
             return broken(about, error)
         self._through = True
         return trajectory
@@ -349,12 +330,12 @@ class _Run:
         return None
 
 
-def broken(about: About, error: Exception) -> Trajectory:
+def broken(about: About, error: BaseException) -> Trajectory:
     """The trajectory of an episode that could not begin."""
     refused = isinstance(error, UsageError)
     return Recorder(about).end(
         terminated=False,
         error_type=ENVIRONMENT,
-        error_message=str(error) if refused else f"{type(error).__name__}: {error}",
+        error_message=str(error) if refused else said(error),
         stop_reason="refused" if refused else ENVIRONMENT,
     )

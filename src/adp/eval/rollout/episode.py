@@ -22,6 +22,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from adp.eval.environment import AsyncEnvironment, Environment, as_async
+from adp.eval.foreign import said, stops
 from adp.eval.policy import AgentLimitError, InfrastructureError, Request
 from adp.eval.rollout.actor import Acted, Actor, Past, View
 from adp.eval.rollout.checks import (
@@ -266,8 +267,10 @@ class _Episode:
         try:
             tools = list(self._environment.tools())
             self._recorder.offer(tools)
-        except Exception as error:
-            raise _Broken(ENVIRONMENT, f"tools: {type(error).__name__}: {error}") from error
+        except BaseException as error:
+            if stops(error):
+                raise
+            raise _Broken(ENVIRONMENT, f"tools: {said(error)}") from error
         return tools
 
     def _count(self, acted: Acted) -> None:
@@ -300,12 +303,13 @@ async def _guarded(
         raise
     except InfrastructureError as error:
         raise _Broken(INFRASTRUCTURE, str(error), error.kind) from error
-    except (Exception, SystemExit, asyncio.CancelledError) as error:
-        if isinstance(error, asyncio.CancelledError) and _is_cancelled():
+    except BaseException as error:
+        inside = isinstance(error, asyncio.CancelledError) and not _is_cancelled()
+        if stops(error) and not inside:
             raise
         if quiet:
             return None
-        raise _Broken(kind, _said(error)) from error
+        raise _Broken(kind, said(error)) from error
 
 
 def _checked(kind: str, function: Callable[..., Any], *args: Any) -> Any:
@@ -315,14 +319,10 @@ def _checked(kind: str, function: Callable[..., Any], *args: Any) -> Any:
     except WrongAnswerError as error:
         raise _Broken(kind, str(error)) from error
     except Exception as error:
-        raise _Broken(kind, _said(error)) from error
+        raise _Broken(kind, said(error)) from error
 
 
 def _is_cancelled() -> bool:
     """Whether the episode is being stopped, and not just something inside it."""
     task = asyncio.current_task()
     return task is None or task.cancelling() > 0
-
-
-def _said(error: BaseException) -> str:
-    return f"{type(error).__name__}: {error}"

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from pydantic import Field
+from typing import Any
+
+from pydantic import Field, ValidationError
 
 from adp.eval.environment import Settings
+from adp_schema.errors import UsageError
 
 
 class Limits(Settings):
@@ -27,3 +30,24 @@ class Limits(Settings):
             if limit is not None and value >= limit:
                 return name
         return None
+
+
+def limits_in(environment: Any, given: Limits) -> Limits:
+    """The limits of episodes in an environment: those that are given, else its own.
+
+    Args:
+        environment: its attribute ``max_turns``, where it has one, is the default of that limit.
+        given: limits; what was not set is free for the environment to say.
+
+    Raises:
+        UsageError: the attribute is no number of turns.
+    """
+    own = getattr(environment, "max_turns", None)
+    if own is None or callable(own) or "max_turns" in given.model_fields_set:
+        return given
+    try:
+        return Limits.model_validate({**given.model_dump(exclude_unset=True), "max_turns": own})
+    except ValidationError as error:
+        raise UsageError(
+            f"max_turns of {type(environment).__name__} is {own!r}; it must be a number from 1"
+        ) from error

@@ -13,6 +13,7 @@ from adp.eval.environment import (
     EnvironmentKind,
     as_async,
 )
+from adp.eval.foreign import said, stops
 from adp.eval.rollout.tasks import read_tasks
 from adp.eval.turns import Tool
 from adp_schema.errors import AdpError, UsageError
@@ -29,10 +30,10 @@ def made(kind: EnvironmentKind, settings: Any) -> Environment | AsyncEnvironment
         return kind.make(settings)
     except AdpError:
         raise
-    except Exception as error:
-        raise UsageError(
-            f"the environment '{kind.name}' cannot be made: {type(error).__name__}: {error}"
-        ) from error
+    except BaseException as error:
+        if stops(error):
+            raise
+        raise UsageError(f"the environment '{kind.name}' cannot be made: {said(error)}") from error
 
 
 def closed(environment: Environment | AsyncEnvironment) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from adp.core.render.arguments import whole_text
+from adp.eval.rollout.earlier import Earlier
 from adp.eval.rollout.recorder import About
 from adp.eval.rollout.settings import CollectSettings
 from adp.eval.rollout.tally import CollectReport, Episode, Tally
@@ -35,6 +36,7 @@ class Plan:
         dataset: data set of the trajectories.
         tasks: the tasks.
         settings: settings of the run.
+        earlier: what finished stores hold; it is done.
 
     Attributes:
         report: the counts, kept up to date.
@@ -44,8 +46,15 @@ class Plan:
         UsageError: there are no tasks, or one has no id or that of another one.
     """
 
-    def __init__(self, dataset: str, tasks: Sequence[Task], settings: CollectSettings) -> None:
+    def __init__(
+        self,
+        dataset: str,
+        tasks: Sequence[Task],
+        settings: CollectSettings,
+        earlier: Earlier | None = None,
+    ) -> None:
         check_tasks(tasks)
+        self._earlier = earlier or Earlier()
         self.dataset = dataset
         self.report = CollectReport(asked=len(tasks) * settings.n)
         self.report.left = self.report.asked
@@ -56,8 +65,9 @@ class Plan:
 
     def settings(self) -> dict[str, Any]:
         """What must not change while a store grows; plain JSON."""
-        settings = self._settings
+        settings, earlier = self._settings, self._earlier
         return {
+            **({"since": list(earlier.hashes)} if earlier.hashes else {}),
             "dataset": self.dataset,
             "environment": settings.environment,
             "policy": settings.policy,
@@ -89,8 +99,10 @@ class Plan:
         Args:
             there: all tries that the store holds.
         """
-        tries = {episode.trajectory_id: episode for episode in there}
-        for episode in tries.values():
+        own = {episode.trajectory_id: episode for episode in there}
+        tries = self._earlier.episodes | own
+        beyond = set(own)
+        for episode in own.values():
             self.spent.add(episode)
         again = self._settings.retry_failed
         done: set[str] = set()
@@ -100,6 +112,7 @@ class Plan:
             last, number = last_try(tries, name)
             if last is None:
                 continue
+            beyond.difference_update(numbered(name, each + 1) for each in range(number))
             self.report.left -= 1
             if last.error_type is None:
                 self.report.done_before += 1
@@ -110,6 +123,7 @@ class Plan:
                 done.add(name)
             else:
                 self._broken[name], number_of[name] = last, number + 1
+        self.report.beyond = len(beyond)
         return (
             Job(replace(about, tries=number_of.get(about.trajectory_id, 1)), about.trajectory_id)
             for about in self.asked()
@@ -152,7 +166,7 @@ class Plan:
             there: all tries that the store holds; needed when `has_elsewhere`.
         """
         report = self.report
-        tries = {episode.trajectory_id: episode for episode in there}
+        tries = self._earlier.episodes | {episode.trajectory_id: episode for episode in there}
         for name in self._elsewhere:
             last, _ = last_try(tries, name)
             if last is not None:

@@ -16,11 +16,13 @@ from urllib.parse import urlsplit, urlunsplit
 from pydantic import BaseModel
 
 from adp.core.secret_names import is_secret
+from adp.eval.environment import CONTENT
+from adp.eval.rollout.differences import check_same
 from adp.version import __version__
 from adp_schema.errors import OutputExistsError, StoreError
 from adp_schema.ids import digest, digest_file
 from adp_schema.journal import locked
-from adp_schema.manifest import write_atomic
+from adp_schema.manifest import MANIFEST, write_atomic
 
 RUN_FILE = "collect.json"
 
@@ -42,21 +44,38 @@ def begun_with(root: Path) -> dict[str, Any] | None:
     Raises:
         StoreError: the file is damaged.
     """
+    content = _content(root)
+    return None if content is None else content["settings"]
+
+
+def most_asked(root: Path) -> int:
+    """Attempts at each task that calls for a store asked for, at most; 0 when that is unknown.
+
+    Raises:
+        StoreError: the file is damaged.
+    """
+    number = (_content(root) or {}).get("n")
+    return number if isinstance(number, int) else 0
+
+
+def _content(root: Path) -> dict[str, Any] | None:
     path = root / RUN_FILE
     if not path.exists():
         return None
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))["settings"]
+        found = json.loads(path.read_text(encoding="utf-8"))
+        settings = found["settings"]
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise StoreError(f"{path} is damaged: {error}; restore it from a copy") from error
-    if not isinstance(found, dict):
+    if not isinstance(settings, dict):
         raise StoreError(f"{path} is damaged: its settings are no object; restore it from a copy")
-    return found
+    return dict(found)
 
 
 def settle(
     root: Path,
     settings: Mapping[str, Any],
+    n: int,
     *,
     empty: Callable[[], bool],
     alone: Callable[[], bool],
@@ -68,6 +87,7 @@ def settle(
     Args:
         root: folder of the growing store.
         settings: what must not change; plain JSON.
+        n: attempts at each task that this call asks for; the most of all calls are noted.
         empty: whether the store holds nothing yet.
         alone: whether no other process works on it.
 
@@ -75,65 +95,43 @@ def settle(
         OutputExistsError: the store was begun with other settings, or by something else.
     """
     with locked(root, "collect"):
-        before, free = begun_with(root), alone() and empty()
+        before, free = _content(root), alone() and empty()
         if before is not None and not free:
-            check_same(root, before, settings)
+            check_same(root, before["settings"], settings)
+            if n > most_asked(root):
+                _write(root, {**before, "n": n})
             return
         if before is None and not empty():
             raise OutputExistsError(
                 f"{root} holds trajectories that adp collect did not make; choose another -o"
             )
         began = datetime.now(UTC).isoformat(timespec="seconds")
-        content = {"adp": __version__, "began": began, "settings": settings}
-        write_atomic(root / RUN_FILE, json.dumps(content, indent=2, ensure_ascii=True) + "\n")
+        _write(root, {"adp": __version__, "began": began, "n": n, "settings": settings})
 
 
-def check_same(root: Path, before: Mapping[str, Any], now: Mapping[str, Any]) -> None:
-    """Check that two calls make the same episodes.
-
-    Raises:
-        OutputExistsError: they do not; the sentence names the first difference.
-    """
-    now = json.loads(json.dumps(now))
-    found = _difference(before, now)
-    if found is not None:
-        name, one, other = found
-        raise OutputExistsError(
-            f"{root} was begun with {name} {one}, and this call has {other}; "
-            "go on with the same settings, or choose another -o"
-        )
-
-
-def _difference(one: Any, other: Any, path: str = "") -> tuple[str, str, str] | None:
-    if isinstance(one, Mapping) and isinstance(other, Mapping):
-        for key in [*one, *(key for key in other if key not in one)]:
-            name = f"{path}.{key}" if path else str(key)
-            found = _difference(one.get(key), other.get(key), name)
-            if found is not None:
-                return found
-        return None
-    return None if one == other else (path, _short(one), _short(other))
-
-
-def _short(value: Any) -> str:
-    text = "none" if value is None else json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= 80 else f"{text[:77]}..."
+def _write(root: Path, content: Mapping[str, Any]) -> None:
+    write_atomic(root / RUN_FILE, json.dumps(content, indent=2, ensure_ascii=True) + "\n")
 
 
 def kind_facts(name: str, settings: BaseModel) -> dict[str, Any]:
     """A named environment or policy with its settings, without secrets.
 
     A setting that is a file, and a file with code of the user's, is noted by its name and the hash
-    of its bytes. The address of a
-    server, and a setting whose field has ``json_schema_extra={"resume": "free"}``, are left out:
-    they may differ when a run is gone on with.
+    of its bytes; so is a folder whose field has ``json_schema_extra=CONTENT``, such as one of
+    documents. The address of a server, and a setting whose field has
+    ``json_schema_extra={"resume": "free"}``, are left out: they may differ when a run is gone on
+    with.
     """
     values = {}
     for key, field in type(settings).model_fields.items():
         extra = field.json_schema_extra
         if key in _FREE or (isinstance(extra, Mapping) and extra.get("resume") == "free"):
             continue
-        values[key] = bare(getattr(settings, key), key)
+        value = getattr(settings, key)
+        if extra == CONTENT and isinstance(value, Path) and value.is_dir():
+            values[key] = {"folder": value.resolve().name, "hash": digest_folder(value)}
+            continue
+        values[key] = bare(value, key)
     file = getattr(settings, "made_in", None)
     return {"name": name, "settings": values, **({"code": _file(file)} if file else {})}
 
@@ -162,6 +160,30 @@ def _file(path: Path) -> Any:
     if path.is_file():
         return {"file": path.name, "hash": digest_file(str(path))}
     return _place(str(path))
+
+
+def digest_folder(folder: Path) -> str:
+    """Hash of the names and bytes of all files of a folder, and of folders in it.
+
+    Hidden files are left out. Of a finished store it is the hash of its manifest, which holds the
+    hashes of the other files. A file that cannot be read counts by its name.
+    """
+    manifest = folder / MANIFEST
+    if manifest.is_file():
+        return digest_file(str(manifest))
+    found = []
+    for file in folder.rglob("*"):
+        name = file.relative_to(folder)
+        if file.is_file() and not any(part.startswith(".") for part in name.parts):
+            found.append([name.as_posix(), _readable(file)])
+    return digest(json.dumps(sorted(found)).encode())
+
+
+def _readable(file: Path) -> str:
+    try:
+        return digest_file(str(file))
+    except OSError:
+        return ""
 
 
 def _place(text: str) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import Field
 
 from adp.eval.environment import Settings
-from adp.eval.rollout.limits import Limits
+from adp.eval.rollout.limits import Limits, limits_in
 
 
 class Totals(Settings):
@@ -48,6 +48,9 @@ class CollectSettings(Settings):
     facts: Mapping[str, Any] = Field(
         default_factory=dict, description="What else must not change: JSON, without secrets."
     )
+    since: tuple[str, ...] = Field(
+        default=(), description="Finished stores of the same run; what they hold is left out."
+    )
 
     n: int = Field(default=1, ge=1, description="Attempts at each task.")
     concurrency: int = Field(default=64, ge=1, description="Episodes that run at once.")
@@ -59,3 +62,7 @@ class CollectSettings(Settings):
     seal: bool | None = Field(
         default=None, description="End the store; None: when all is done and nothing broke."
     )
+
+    def within(self, environment: Any) -> CollectSettings:
+        """The settings with the limits that an environment has of its own; see `limits_in`."""
+        return self.model_copy(update={"limits": limits_in(environment, self.limits)})

@@ -48,7 +48,7 @@ class Episode(NamedTuple):
         return cls(*(getattr(trajectory, name) for name in COLUMNS))
 
 
-_LONGEST_MESSAGE = 200
+_LONGEST_MESSAGE = 400
 _MESSAGES = 100
 
 
@@ -171,6 +171,10 @@ class CollectReport:
         stopped: the budget of the run that was used up; None.
         sealed: whether the store was ended.
         hanging: calls of tools that have not returned; their threads end with the process.
+        beyond: episodes that the store holds, though this call does not ask for them.
+        most_asked: attempts at each task that a call for this store asked for, at most; a call for
+            fewer does not end it. 0 when that is unknown.
+        notes: what else to say.
     """
 
     asked: int = 0
@@ -185,6 +189,9 @@ class CollectReport:
     stopped: str | None = None
     sealed: bool = False
     hanging: int = 0
+    beyond: int = 0
+    most_asked: int = 0
+    notes: list[str] = field(default_factory=list)
 
     def check(self) -> None:
         """Check that not everything broke.
@@ -216,6 +223,8 @@ class CollectReport:
             "stopped": self.stopped,
             "sealed": self.sealed,
             "hanging": self.hanging,
+            "beyond": self.beyond,
+            "most_asked": self.most_asked,
             "seconds": round(self.seconds, 3),
             "episodes_per_second": round(self.now.episodes / seconds, 3),
             "tokens_per_second": round(self.now.tokens_out / seconds, 3),

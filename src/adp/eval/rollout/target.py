@@ -149,7 +149,7 @@ def _fits(trajectory: Trajectory, steps: list[Step]) -> bool:
     return True
 
 
-def episodes_of(root: Path, dataset: str) -> Iterator[Episode]:
+def episodes_of(root: str | Path, dataset: str) -> Iterator[Episode]:
     """What a store holds of a data set: all tries, without branches."""
     import polars as pl
 

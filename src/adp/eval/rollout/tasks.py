@@ -10,6 +10,7 @@ from adp.eval.environment import EnvironmentKind
 from adp.eval.rollout.task_files import ENDINGS, TaskSet, read_task_file
 from adp_schema.errors import InputError, UsageError
 from adp_schema.ids import digest
+from adp_schema.location import is_url
 from adp_schema.model import Task
 
 DEFAULT = "test:100"
@@ -35,6 +36,13 @@ def read_tasks(
         InputError: the file cannot be read, or there are no tasks.
         StoreError: the store cannot be read.
     """
+    if is_url(text):
+        name = text.partition("?")[0].rpartition("/")[2]
+        if name.lower().endswith(ENDINGS):
+            raise InputError(
+                f"{name} is not read over the network; fetch it, and give --tasks its path"
+            )
+        return _of_store(text, kind, split)
     path = Path(text)
     if path.is_dir():
         return _of_store(text, kind, split)

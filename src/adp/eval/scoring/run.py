@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ from adp.eval.scoring.choose import Chosen
 from adp.eval.scoring.read import Key, digests, read_scores, rows_digest
 from adp.eval.scoring.references import References, put_over
 from adp.eval.scoring.rows import RAISED, Given, broke, to_rows, unscored
-from adp_schema.errors import UsageError
+from adp_schema.errors import StoreError, UsageError
 from adp_schema.location import is_url
 from adp_schema.model import Task, Trajectory
 from adp_schema.scores import ScoreFile, score_files, score_folder, writing
@@ -148,6 +148,9 @@ def score_store(
 def _report(store: Store, chosen: Chosen, run: _Run, folder: Path) -> ScorerReport:
     """Add the scores of one scorer up; those of the others are not in memory meanwhile."""
     found = next(iter(read_scores(store, str(folder), only={chosen.key})), None)
+    if found is not None:  # branches may have been scored before
+        rows = tuple(row for row in found.rows if row.trajectory_id in run.looked_at)
+        found = replace(found, rows=rows) if rows else None
     return ScorerReport(
         chosen.scorer.name,
         chosen.scorer.version,
@@ -168,6 +171,7 @@ class _Run:
     options: ScoreOptions
     file: ScoreFile
     seen: int = 0
+    looked_at: set[str] = field(default_factory=set)
     new: Counter[Key] = field(default_factory=Counter)
     raised: dict[Key, Counter[str]] = field(default_factory=dict)
     broken: Counter[str] = field(default_factory=Counter)
@@ -213,11 +217,17 @@ class _Run:
             if trajectory.parent_id is None:
                 yield trajectory
             elif self.options.branches:
-                yield self.store.resolve(trajectory)
+                try:
+                    whole = self.store.resolve(trajectory)
+                except StoreError as error:
+                    self._alone(trajectory, error)
+                    continue
+                yield whole
 
     def _take(self, item: Item, scored: Sequence[Given]) -> None:
         self.seen += 1
         trajectory = item.trajectory
+        self.looked_at.add(str(trajectory.trajectory_id))
         if trajectory.error_type in BROKEN:
             self.broken[str(trajectory.error_type)] += 1
         helped = assisted(trajectory)
@@ -237,6 +247,16 @@ class _Run:
                 reason = broke(trajectory) or given.raised or RAISED
                 self._late.append((one, bare, reason, broke(trajectory) is not None))
 
+    def _alone(self, trajectory: Trajectory, error: StoreError) -> None:
+        """Leave a branch unscored whose parent is not there, or is its own branch."""
+        self.seen += 1
+        self.looked_at.add(str(trajectory.trajectory_id))
+        bare = trajectory.model_copy(update={"steps": [], "media": {}, "raw": []})
+        for one in self.chosen:
+            self._late.append(
+                (one, bare, f"the steps before the branch are missing: {error}", False)
+            )
+
     def _keep(self, one: Chosen, trajectory: Trajectory, rows: Rows) -> None:
         key = (str(trajectory.trajectory_id), *one.key)
         if self._known.get(key) == rows_digest(rows):
@@ -247,7 +267,9 @@ class _Run:
             self._flush()
 
     def _end(self) -> None:
-        for one, trajectory, reason, broken in self._late:
+        # Branches that stand alone were met ahead of what was then being scored.
+        late = sorted(self._late, key=lambda each: (str(each[1].trajectory_id), each[0].key))
+        for one, trajectory, reason, broken in late:
             metrics = self._metrics[one.key] or {one.scorer.name: None}
             scores = unscored(metrics, reason, broken=broken)
             self._keep(one, trajectory, to_rows(one, trajectory, scores))

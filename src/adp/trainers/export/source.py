@@ -79,7 +79,9 @@ class Source:
         try:
             whole = self._store.resolve(trajectory)
         except StoreError:
-            self._leave(trajectory, first, "in a branch whose parent is not in the store")
+            self._leave(
+                trajectory, first, "in a branch whose parent is not in the store, or is its branch"
+            )
             return
         found = chats_of(whole, first_step=first)
         self.count += found.steps

@@ -6,12 +6,13 @@ YAML library, the text by a template; what comes from the data is escaped wherev
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from adp.core.composition import Composition, Rate, Recorded
 from adp.core.licenses import Assessment
@@ -23,6 +24,9 @@ from adp.workflows.publish.findings import Found
 from adp.workflows.publish.messages import describe
 from adp.workflows.publish.repo import RepoId
 from adp_schema.manifest import write_atomic
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
 
 MOST_ROWS = 100
 """Rows of a table; more are counted."""
@@ -165,6 +169,12 @@ def shared(assessment: Assessment, found: Found, license: str | None, redacted: 
 
 
 def _render(name: str, values: Mapping[str, Any]) -> str:
+    return _environment().get_template(name).render(values)
+
+
+@functools.cache
+def _environment() -> Environment:
+    """What renders the templates; it keeps them compiled, which takes longer than all else here."""
     from jinja2 import Environment, FunctionLoader, StrictUndefined
 
     # No escaping by jinja: it knows HTML, not Markdown. Each value of the data goes through
@@ -181,7 +191,7 @@ def _render(name: str, values: Mapping[str, Any]) -> str:
         text=_text, short=lambda text: _text(text, 80), number=_number, size=human_size,
         percent=_percent, fenced=fenced,
     )  # fmt: skip
-    return environment.get_template(name).render(values)
+    return environment
 
 
 def _template(name: str) -> str:

@@ -73,7 +73,10 @@ _CARRIED = frozenset({"$.agent_name"})
 """What the format has no place for, but a column of ours has."""
 
 _NO_COLUMN = "no column of messages; the store has it"
-_NO_PARENT = "the branch is written without the steps of its parent, which is not in the store"
+_NO_PARENT = (
+    "the branch is written without the steps of its parent, which is not in the store or is its "
+    "own branch"
+)
 
 _OPTIONS: dict[str, Any] = {
     "compression": "zstd",

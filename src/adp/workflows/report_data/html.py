@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import base64
+import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
+from typing import TYPE_CHECKING
 
 from adp.core.composition import Composition
 from adp.workflows.report_data import words
@@ -14,6 +16,10 @@ from adp.workflows.report_data.layout import Section, Tile
 from adp.workflows.report_data.plots import draw
 from adp.workflows.report_data.sections import sections, tiles
 
+if TYPE_CHECKING:
+    from jinja2 import Template
+
+_FOLDER = "adp.workflows.report_data"
 _TEMPLATE, _STYLE = "template.html.j2", "style.css"
 
 
@@ -62,9 +68,15 @@ def html_report(found: Composition) -> str:
 
 def html_page(page: Page) -> str:
     """Write a page; every text in it is escaped."""
+    style = (resources.files(_FOLDER) / _STYLE).read_text(encoding="utf-8")
+    return _template().render(**vars(page), style=style, width=WIDTH)
+
+
+@functools.cache
+def _template() -> Template:
+    """The template, compiled once: that takes as long as a page."""
     import jinja2
 
-    folder = resources.files("adp.workflows.report_data")
     engine = jinja2.Environment(
         autoescape=True,
         undefined=jinja2.StrictUndefined,
@@ -73,9 +85,7 @@ def html_page(page: Page) -> str:
         keep_trailing_newline=True,
     )
     engine.filters["uri"] = _uri
-    template = engine.from_string((folder / _TEMPLATE).read_text(encoding="utf-8"))
-    style = (folder / _STYLE).read_text(encoding="utf-8")
-    return template.render(**vars(page), style=style, width=WIDTH)
+    return engine.from_string((resources.files(_FOLDER) / _TEMPLATE).read_text(encoding="utf-8"))
 
 
 def _subtitle(found: Composition) -> str:

@@ -12,6 +12,7 @@ from adp.core.composition.model import Count
 from adp.core.composition.questions import rows, short
 from adp.core.stats import Recorded
 from adp.core.tasks import NONE, find_tasks
+from adp.eval.metrics import is_number
 from adp.eval.rollout.assist.history import EXPERT
 from adp.eval.rollout.assisted import ALONE, Assisted
 from adp.eval.rollout.tries import BROKEN, superseded, tries_of
@@ -22,7 +23,11 @@ from adp_schema.store import Store
 LIMIT = 12
 """How many names of something are listed."""
 
-_EPISODES = """
+_SOLVED = """coalesce(t.success, CASE WHEN isfinite(t.reward)
+            THEN t.reward BETWEEN 1 - 1e-6 AND 1 + 1e-6 END)"""
+"""Whether an episode is a success: as recorded, else by its reward; as the scorer outcome does."""
+
+_EPISODES = f"""
     WITH own AS (
         SELECT seq, count(*) FILTER (source = 'agent' AND kind = 'llm_turn'
             AND is_copied_context IS DISTINCT FROM true) AS turns,
@@ -34,7 +39,8 @@ _EPISODES = """
     made AS (SELECT seq, count(*) AS calls FROM tool_calls GROUP BY seq)
     SELECT t.seq, t.trajectory_id, t.dataset, t.split, t.task_id, t.attempt,
         coalesce(t.agent_name, t.agent_model) AS agent, t.agent_model AS model,
-        t.success, t.reward, t.terminated, t.truncated, t.error_type, t.stop_reason,
+        {_SOLVED} AS success, t.success IS NULL AS by_reward, t.reward,
+        t.terminated, t.truncated, t.error_type, t.stop_reason,
         t.total_tokens_in AS tokens_in, t.total_tokens_out AS tokens_out,
         t.total_tokens_cached AS tokens_cached, t.total_cost_usd AS cost,
         epoch(t.ended_at) - epoch(t.started_at) AS seconds,
@@ -89,7 +95,7 @@ class Episodes:
 
     def recorded(self, column: str) -> Recorded:
         """Sum of a column over the rows that record it."""
-        known = [row[column] for row in self.rows if row[column] is not None]
+        known = [row[column] for row in self.rows if is_number(row[column])]
         return Recorded(sum(known) if known else None, len(known), len(self.rows))
 
     def scored(self, metric: str) -> list[Scored]:
@@ -104,7 +110,7 @@ class Episodes:
 def _score(row: Row, metric: str) -> Score:
     if row["error_type"] in BROKEN:
         return Score(metric, None, f"{row['error_type']} failed", infrastructure=True)
-    if row[metric] is None:
+    if not is_number(row[metric]):
         return Score(metric, None, f"{metric} is not recorded")
     return Score(metric, float(row[metric]))
 
@@ -186,13 +192,14 @@ def tools(episodes: Episodes, limit: int = 40) -> tuple[ToolUse, ...]:
     """How each tool was used, the most used first."""
     found = asked(
         episodes,
-        """
+        f"""
         SELECT c.name, count(DISTINCT (c.seq, c.step, c.call)) AS calls,
             count(coalesce(c.is_error, c.exit_code <> 0)) AS results,
             count(*) FILTER (c.is_error OR c.exit_code <> 0) AS errors,
             count(DISTINCT c.seq) AS episodes,
-            count(DISTINCT (c.seq, c.step, c.call)) FILTER (c.success) AS solved_calls
-        FROM calls_with_results c JOIN trajectories t USING (seq) WHERE {mine}
+            count(DISTINCT (c.seq, c.step, c.call)) FILTER ({_SOLVED})
+                AS solved_calls
+        FROM calls_with_results c JOIN trajectories t USING (seq) WHERE {{mine}}
         GROUP BY c.name ORDER BY calls DESC, c.name NULLS LAST""",
     )
     return tuple(ToolUse(**row | {"name": short(row["name"])}) for row in found[:limit])

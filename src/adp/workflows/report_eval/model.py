@@ -23,6 +23,8 @@ class Outcomes:
         solved: success is true.
         failed: success is false.
         unscored: nobody knows, and nothing broke.
+        by_reward: of the solved and failed ones, those of which only a reward is known; 1 is a
+            success.
         broken: something else than the agent failed.
         truncated: cut by a limit.
         superseded: tries that broke and were made again; they are in none of the others, and in no
@@ -34,6 +36,7 @@ class Outcomes:
     solved: int
     failed: int
     unscored: int
+    by_reward: int
     broken: int
     truncated: int
     superseded: int

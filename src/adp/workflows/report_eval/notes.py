@@ -11,4 +11,8 @@ SUPERSEDED = (
     "Superseded are tries that broke and were made again. They are no episodes, and count in no "
     "other number."
 )
+BY_REWARD = (
+    "Of {} episodes only the reward is known; a reward of 1 (within a millionth) is a success."
+)
+
 ASSISTED = "{} is a run with an expert ({}): its figures are not what the policy does by itself."

@@ -205,6 +205,7 @@ def _outcomes(rows: Sequence[Row], again: int) -> Outcomes:
         solved=sum(row["success"] is True for row in whole),
         failed=sum(row["success"] is False for row in whole),
         unscored=sum(row["success"] is None for row in whole),
+        by_reward=sum(row["success"] is not None and row["by_reward"] for row in whole),
         broken=len(broken),
         truncated=sum(bool(row["truncated"]) for row in whole),
         superseded=again,

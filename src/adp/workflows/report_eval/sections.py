@@ -5,6 +5,7 @@ Cells are plain text; names in them come from data, and each writer escapes them
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from adp.eval.metrics import folded
@@ -37,7 +38,7 @@ from adp.workflows.report_eval.cells import (
 )
 from adp.workflows.report_eval.folded import alike, group_rows, pass_rows, reasons, unchanged
 from adp.workflows.report_eval.model import Comparison, Evaluation, Run
-from adp.workflows.report_eval.notes import ASSISTED, BROKEN, SUPERSEDED
+from adp.workflows.report_eval.notes import ASSISTED, BROKEN, BY_REWARD, SUPERSEDED
 
 
 def tiles(found: Evaluation) -> tuple[Tile, ...]:
@@ -135,6 +136,8 @@ def _success(found: Evaluation) -> Section:
     ]
     lines += [ASSISTED.format(name(run.name), run.assisted.words)
               for run in found.runs if run.assisted]  # fmt: skip
+    if judged := sum(run.outcomes.by_reward for run in found.runs):
+        lines.append(BY_REWARD.format(number(judged)))
     if any(run.outcomes.superseded for run in found.runs):
         lines.append(SUPERSEDED)
     if found.left_out:
@@ -262,8 +265,9 @@ def _groups(found: Evaluation) -> Section:
     tables, drawn = [], []
     for by in dict.fromkeys(group.by for run in found.runs for group in run.groups):
         names = {group.name for run in found.runs for group in run.groups if group.by == by}
-        if len(names) < 2:
-            continue
+        parts_of = Counter(run.name for run in found.runs for group in run.groups if group.by == by)
+        if max(parts_of.values()) < 2 and (len(names) < 2 or by == "dataset"):
+            continue  # each run is named after its store, and so is its data set
         parts = [
             (run, group)
             for label in sorted(names, key=lambda one: (one is None, one or ""))

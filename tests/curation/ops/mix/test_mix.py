@@ -20,6 +20,7 @@ from adp_schema.errors import QueryError, RecipeError
 from adp_schema.store import Store
 from tests.curation.recipes import balanced, curate
 from tests.curation.small_stores import groups, run, write_runs
+from tests.effort import examples
 
 SIZES = {"a": 30, "b": 12, "c": 3}
 TOKENS = {"a": [1, 4, 25], "b": [9, 2], "c": [30]}
@@ -113,7 +114,7 @@ budgets = st.one_of(
 epochs = st.one_of(st.integers(1, 3), st.dictionaries(st.sampled_from("abc"), st.integers(1, 4)))
 
 
-@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(150), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(methods, budgets, epochs, st.sampled_from(["redistribute", "stop"]), st.integers(0, 9))
 def test_what_is_asked_for_is_there(loaded, tmp_path, method, budget, epochs, short, seed):
     options = {**method, **budget, "epochs": epochs, "short": short}

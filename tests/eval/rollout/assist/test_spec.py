@@ -39,7 +39,7 @@ def test_a_spec_names_mode_limits_and_judges(tmp_path):
     ("text", "said"),
     [
         ("sometimes", "modes: none, ground_truth, random, informed"),
-        ("random", "expert_probability or m3_epsilon"),
+        ("random", "needs one of expert_probability and m3_epsilon"),
         ("informed:epsilon=1", "settings: init_limit"),
         ("informed:overseer=nobody", "nobody"),
     ],

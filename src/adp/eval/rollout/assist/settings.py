@@ -49,7 +49,7 @@ class AssistSettings(Settings):
             raise ValueError("recent_limit must not be 0")
         if self.mode == "random":
             if (self.expert_probability is None) == (self.m3_epsilon is None):
-                raise ValueError("the mode random needs expert_probability or m3_epsilon")
+                raise ValueError("the mode random needs one of expert_probability and m3_epsilon")
         elif self.expert_probability is not None or self.m3_epsilon is not None:
             raise ValueError(f"the mode {self.mode} has no expert_probability and no m3_epsilon")
         return self

@@ -110,11 +110,13 @@ def read_assist(text: str) -> AssistSpec:
         return AssistSpec.model_validate({"mode": mode, **given})
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
-        place = ".".join(map(str, first["loc"])) or mode
+        place = ".".join(map(str, first["loc"]))
+        reason = first["msg"].removeprefix("Value error, ")
+        reason = f"{place}: {reason}" if place else reason
         known = ", ".join(name for name in AssistSpec.model_fields if name != "mode")
         raise UsageError(
-            f"assistance '{mode}': {place}: {first['msg']}; modes: none, ground_truth, random, "
-            f"informed; settings: {known}"
+            f"assistance '{mode}': {reason}; modes: none, ground_truth, random, informed; "
+            f"settings: {known}"
         ) from error
 
 
