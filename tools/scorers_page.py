@@ -78,8 +78,8 @@ ten calls counts ten times as much as a run with one.
   tasks of unlike difficulty and a mean of 0.5, it holds the true mean in 93.7 % of them with 5
   tasks, 94.4 % with 10 and 94.7 % with 30; the normal quantile would in 85.9, 91.2 and 93.4 %. When
   all tasks agree (0 of 200), Wilson's interval over the number of tasks stands in for an empty one;
-  an amount, or a difference, then has none, and the note says so. In Python there is a bootstrap over
-  tasks as well.
+  an amount, or a difference, then has none, and the note says so. In Python there is a bootstrap
+  over tasks as well.
 - **A task** is its data set and its id: "1" of one data set is not "1" of another, and files whose
   ids mean different things belong in data sets of their own. For rollouts the data set is what the
   task says, not the name of the run; where the task says none, its environment and a hash of its

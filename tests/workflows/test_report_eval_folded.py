@@ -133,7 +133,7 @@ def test_what_no_task_differs_in_is_a_sentence(tmp_path):
 
 
 def test_tiny_numbers_keep_digits():
-    assert [plain_number(one) for one in (None, 0.0, 0.0008, 0.25, 2021.0)] == [
-        MISSING, "0.000", "0.0008", "0.250", "2,021.0"
+    assert [plain_number(one) for one in (None, 0.0, 0.00042, 0.25, 2021.0)] == [
+        MISSING, "0.000", "0.0004", "0.250", "2,021.0"
     ]  # fmt: skip
     assert [signed(one) for one in (-1e-17, -0.0003, 0.25)] == ["+0.000", "-0.0003", "+0.250"]

@@ -14,7 +14,7 @@ from adp.workflows.report_eval.model import Evaluation, Run
 RUN = 28
 """Characters of the name of a run in a cell."""
 
-_NOTHING, _TINY = 1e-9, 0.005
+_NOTHING, _TINY = 1e-9, 0.0005
 
 
 def run_cell(run: Run) -> str:
@@ -59,7 +59,7 @@ def plain_number(value: float | None) -> str:
     if value is None:
         return MISSING
     if _NOTHING < abs(value) < _TINY:
-        return f"{value:.2g}"
+        return f"{value:.1g}"
     return f"{value:.3f}" if abs(value) < 100 else f"{value:,.1f}"
 
 
@@ -82,7 +82,7 @@ def signed(value: float | None) -> str:
     if value is None:
         return MISSING
     if _NOTHING < abs(value) < _TINY:
-        return f"{value:+.2g}"
+        return f"{value:+.1g}"
     # What is 0 but for rounding is +0.000.
     value = value if abs(value) > _NOTHING else 0.0
     return f"{value:+.3f}" if abs(value) < 100 else f"{value:+,.1f}"

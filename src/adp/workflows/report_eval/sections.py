@@ -149,7 +149,7 @@ def _comparisons(found: Evaluation) -> Section:
     if not found.comparisons:
         return Section("comparison", "Comparison")
     heads = ["figure", "run", "#base", "#the run", "#change", "#95 % interval",
-             "#tasks", "#up / down / equal", "#p perm.", "#p sign", "note"]  # fmt: skip
+             "#tasks", "#up / down / equal", "#p perm.", "#p sign"]  # fmt: skip
     known = [one for one in found.comparisons if one.difference.figure.value is not None]
     same = unchanged(known)
     shown = [one for one in known if (one.scorer, one.metric) not in same]
@@ -162,14 +162,14 @@ def _comparisons(found: Evaluation) -> Section:
              plain_number(by.first), plain_number(by.second),
              signed(figure.value), signed_ends(figure), number(figure.tasks),
              f"{by.better:,} / {by.worse:,} / {by.equal:,}",
-             p_value(by.p_permutation), p_value(by.p_sign),
-             name(figure.reason, 300) if figure.reason else MISSING)
+             p_value(by.p_permutation), p_value(by.p_sign))
         )  # fmt: skip
     lines = (
         "Each run minus the baseline, the first run in the tables, over the tasks that both have "
         "scores for; each task counts alike. Up, down and equal count tasks; p is that of a "
         "permutation test and of a sign test. An interval without 0 is a difference that the "
-        "choice of tasks does not explain; with many figures, some lie there by chance.",
+        "choice of tasks does not explain; with many figures, some lie there by chance. Where all "
+        "tasks differ alike, or there is one task, there is no interval.",
         *_with_expert(found.comparisons),
         *alike([_metric(one) for one in known if (one.scorer, one.metric) in same]),
         *_not_common(found.comparisons),
