@@ -108,6 +108,8 @@ def test_the_script_that_a_store_was_begun_with_is_known_by_its_bytes(run, here)
         (("--tasks", "none.jsonl"), 3, "none.jsonl cannot be read"),
         (("--tasks", "no such"), 3, "there is no file or store 'no such'"),
         (("--tasks", "https://user:pw@x.org/a/t.jsonl?k=s"), 3, "error: t.jsonl is not read over"),
+        (("--dataset", ""), 2, "--dataset is empty; give a name"),
+        (("--tasks", "test:99999999999999999999"), 2, "ask for 10,000,000 at most"),
         (("--expert-mode", "wild"), 2, "assistance 'wild'"),
         (("-o", "tasks.jsonl"), 5, "tasks.jsonl"),
     ],

@@ -6,13 +6,23 @@ from typing import Annotated
 
 import typer
 
+from adp_schema.errors import UsageError
+
+
+def _named(dataset: str | None) -> str | None:
+    if dataset == "":
+        raise UsageError("--dataset is empty; give a name, or leave it out")
+    return dataset
+
+
 PolicySpec = Annotated[
     str | None, typer.Option("--policy", "-p", metavar="P", help="Policy: NAME[:key=value,...].")
 ]
 Out = Annotated[str | None, typer.Option("--out", "-o", metavar="STORE", help="The store.")]
 AtOnce = Annotated[int, typer.Option(min=1, help="Episodes that run at once.")]
 Dataset = Annotated[
-    str | None, typer.Option(help="Data set of the trajectories; by default STORE's name.")
+    str | None,
+    typer.Option(help="Data set of the trajectories; by default STORE's name.", callback=_named),
 ]
 Failures = Annotated[
     int, typer.Option(min=1, help="Stop when so many in a row broke for one reason.")

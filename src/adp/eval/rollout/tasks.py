@@ -16,7 +16,10 @@ from adp_schema.model import Task
 DEFAULT = "test:100"
 """Tasks that are taken when none are named."""
 
-_GENERATED = re.compile(r"(?P<split>[A-Za-z_][\w.-]*)(:(?P<count>\d+))?(:(?P<seed>\d+))?")
+MOST = 10_000_000
+"""Tasks that an environment is asked to make, at most."""
+
+_GENERATED = re.compile(r"(?P<split>[A-Za-z_][\w.-]*)(:(?P<count>\d{1,30}))?(:(?P<seed>\d{1,30}))?")
 
 
 def read_tasks(
@@ -82,6 +85,8 @@ def _generated(found: re.Match[str], kind: EnvironmentKind, settings: Any) -> Ta
     count = None if found["count"] is None else int(found["count"])
     if count == 0:
         raise UsageError("--tasks asks for 0 tasks; ask for one at least")
+    if count is not None and count > MOST:
+        raise UsageError(f"--tasks asks for {found['count']} tasks; ask for {MOST:,} at most")
     made = kind.tasks(settings, found["split"], count, int(found["seed"] or 0))
     tasks = list(made)
     if not tasks:
