@@ -20,6 +20,7 @@ from adp.eval.rollout.plan import episode_seed
 from adp.eval.rollout.run_file import RUN_FILE
 from adp.eval.rollout.settings import CollectSettings, Totals
 from adp.eval.turns import Call, Turn, Usage
+from adp_schema import ending
 from adp_schema.errors import OutputExistsError, RolloutError, SealedError, UsageError
 from adp_schema.growing import GrowingStore, seal
 from adp_schema.model import Task
@@ -442,6 +443,20 @@ def test_costs_that_are_no_numbers_are_left_out(tmp_path):
     step = Store.open(str(out)).get("sums/test-0/attempt-0").steps[1]
     assert step.cost_usd is None
     assert set(json.loads(step.extra)["dropped"]) == {"cost_usd", "tokens_out"}
+
+
+@pytest.mark.parametrize("n", [2, 3])
+def test_a_store_whose_sealing_was_stopped_is_sealed(tmp_path, n):
+    out = tmp_path / "sums"
+    gather(out, n=2, seal=False)
+    ending._stop_writers(out)  # the first thing that sealing does; here it is killed
+    if n == 2:
+        assert adds_up(report := gather(out, n=n)) == (40, 0, 0, 0, 0)
+        assert report.sealed
+    else:
+        with pytest.raises(OutputExistsError, match="with 20 episodes left"):
+            gather(out, n=n)
+    assert held(out) == wanted(out, n=2)
 
 
 def test_a_tool_that_never_returns_keeps_nobody(tmp_path):

@@ -34,6 +34,7 @@ from adp_schema.ending import seal
 from adp_schema.errors import (
     MissingExtraError,
     RolloutError,
+    SealedError,
     StoreError,
     UsageError,
 )
@@ -97,6 +98,9 @@ async def collect(
         run = _Run(root, environments, actors, plan, settings, watch)
         try:
             await run.open()
+        except SealedError:
+            # Another process is ending the store, or was killed while it did.
+            await asyncio.to_thread(seal, root)
         except StoreError:
             if not is_sealed(root):  # else another process was faster
                 raise
