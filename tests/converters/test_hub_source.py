@@ -125,7 +125,8 @@ def test_since_leaves_out_what_an_earlier_commit_had(on_hub, copy, tmp_path):
 
 @pytest.mark.parametrize("seed", range(4))
 def test_faults_on_the_way(on_hub, copy, tmp_path, seed):
-    on_hub.faults.at_random(seed, 0.5, most=2)
+    # A file takes two calls, each fails once in a row: five tries are enough, however it falls.
+    on_hub.faults.at_random(seed, 0.5, most=1)
     convert([URL], str(tmp_path / "there"), options=ConvertOptions(dataset="d"))
     convert([str(copy)], str(tmp_path / "here"), options=ConvertOptions(dataset="d"))
     assert on_hub.faults.happened.total()
