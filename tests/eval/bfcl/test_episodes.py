@@ -7,6 +7,7 @@ import json
 
 import pytest
 
+import adp
 from adp.eval.bfcl.environment import KIND, MORE_FUNCTIONS, Bfcl, BfclSettings
 from adp.eval.bfcl.figures import aggregate
 from adp.eval.bfcl.imported import trajectories_of
@@ -220,6 +221,15 @@ def test_several_turns(kind, tmp_path):
     assert list(write_results([found], tmp_path).files.values()) == [1]
     report = judge_results(tmp_path, by_id(), mode="fc")
     assert report.judged[0].verdict.valid
+
+
+@installed
+def test_the_expert_does_each_turn_of_the_user(tmp_path):
+    pytest.importorskip("mpmath")
+    names = [f"multi_turn_{kind}_{at}" for kind in ("base", "miss_func") for at in (0, 61, 150)]
+    tasks = [task_of(by_id()[name]) for name in names]
+    report = adp.collect("bfcl", "expert", tasks, str(tmp_path / "store"))
+    assert (report.done_now, report.now.succeeded) == (6, 6)
 
 
 @installed

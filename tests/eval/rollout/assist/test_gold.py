@@ -132,3 +132,18 @@ def test_a_reference_run_without_calls_is_said():
     assert "no call that can be read" in assistance.missing(odd, Chain())
     assert "no call that can be read" not in assistance.missing(Task(task_id="t"), Chain())
     assert assistance.missing(WHERE, Chain()) is None
+
+
+def test_expected_calls_belong_to_turns_of_the_user():
+    calls = [{"name": "a", "turn": 0}, {"name": "b", "turn": 2}, {"name": "c", "turn": 2}]
+    turns = [{"query": text} for text in ("one", "two", "three")]
+    task = Task(expected_calls=json.dumps(calls), turns=json.dumps(turns), answers='["yes"]')
+    found = gold_of(task)
+    names = [[call.name for step in turn.steps for call in step.turn.calls] for turn in found]
+    assert names == [["a"], [], ["b", "c"]]
+    assert [turn.query for turn in found] == ["one", "two", "three"]
+    assert [turn.answer for turn in found] == [None, None, "yes"]
+    odd = [{"name": "a", "turn": 9}, {"name": "b", "turn": True}, {"name": "c", "turn": "1"}]
+    (first, *rest) = gold_of(task.model_copy(update={"expected_calls": json.dumps(odd)}))
+    assert len(first.steps) == 3
+    assert [len(turn.steps) for turn in rest] == [0, 1]

@@ -183,15 +183,29 @@ def _turn(items: Sequence[Mapping[str, Any]], facts: Mapping[str, Any]) -> GoldT
 
 
 def _expected(task: Task) -> tuple[GoldTurn, ...]:
-    """One turn of the calls that are expected, and the first reference answer."""
-    calls = [call_of(item) for item in _items(_list(task.expected_calls))]
-    steps = [GoldStep(Turn(calls=(call,))) for call in calls if call is not None]
-    if not steps:
+    """The calls that are expected, and the first reference answer.
+
+    An item may say with ``turn`` in which turn of the user it belongs, from 0; without, all of
+    them are the first one's.
+    """
+    items = _items(_list(task.expected_calls))
+    told = _items(_list(task.turns)) if any("turn" in item for item in items) else []
+    turns: list[list[GoldStep]] = [[] for _ in range(max(len(told), 1))]
+    for item in items:
+        number, call = item.get("turn", 0), call_of(item)
+        known = type(number) is int and 0 <= number < len(turns)
+        if call is not None:
+            turns[number if known else 0].append(GoldStep(Turn(calls=(call,))))
+    if not any(turns):
         return ()
     answer = next((_text(one) for one in _list(task.answers) if one is not None), None)
     if answer is not None:
-        steps.append(GoldStep(Turn(text=answer)))
-    return (GoldTurn(task.instruction, tuple(steps), answer),)
+        turns[-1].append(GoldStep(Turn(text=answer)))
+    queries = [_text(facts.get("query")) for facts in told] or [task.instruction]
+    return tuple(
+        GoldTurn(query, tuple(steps), answer if number == len(turns) - 1 else None)
+        for number, (query, steps) in enumerate(zip(queries, turns, strict=True))
+    )
 
 
 def call_of(item: Mapping[str, Any]) -> Call | None:
