@@ -76,6 +76,9 @@ def play(served, task, **settings):
 
     async def run():
         try:
+            if task is BROKEN:  # a server that never answered could be broken itself
+                before = About(dataset="sums", task=TASKS[0], timed=False)
+                await run_episode(before, Sums(), Alone(policy), Limits(max_turns=3))
             return await run_episode(about, Sums(), Alone(policy), Limits(max_turns=3))
         finally:
             await policy.close()
