@@ -64,10 +64,20 @@ def _files(inside: Iterable[int]) -> int:
             # The process may be gone, or not yet inside; then another one shows them, or the next
             # look.
             with suppress(OSError):
-                place = _PROC / str(process) / "root" / name
-                if place.stat().st_dev != Path("/", name).stat().st_dev:
-                    state = os.statvfs(place)
-                    found, own = found + state.f_files - state.f_ffree, True
+                used, device = _used(_PROC / str(process) / "root" / name)
+                if device != Path("/", name).stat().st_dev:
+                    found, own = found + used, True
         if own:
             return found
     return 0
+
+
+def _used(place: Path) -> tuple[int, int]:
+    """Files that the file system of a folder holds, and its device."""
+    # Opened once: while the sandbox is built, the same name is another place at the next look.
+    folder = os.open(place, os.O_PATH | os.O_DIRECTORY)
+    try:
+        state = os.fstatvfs(folder)
+        return state.f_files - state.f_ffree, os.fstat(folder).st_dev
+    finally:
+        os.close(folder)
