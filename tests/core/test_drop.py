@@ -119,7 +119,10 @@ def check_bytes(old: Store, new: Store, gone: set[str]) -> None:
 
 
 def check_media_and_tasks(old: Store, new: Store, gone: set[str]) -> None:
-    """Blobs and tasks are in the shard that needs them, once, with the first that needs them."""
+    """Blobs and tasks are in the shard that needs them, with the first that needs them.
+
+    A task is there once for each data set.
+    """
     before = {each.trajectory_id: each for each in old.trajectories()}
     for shard in new.shards():
         ids, blobs, tasks = [], set(), set()
@@ -133,8 +136,11 @@ def check_media_and_tasks(old: Store, new: Store, gone: set[str]) -> None:
                         blobs.add(name)
                         assert each.media[name] == known.media[name]
             if each.task_id is not None:
-                tasks.add(each.task_id)
-        for table, key, wanted in (("media", "media_id", blobs), ("tasks", "task_id", tasks)):
+                tasks.add((each.dataset, each.task_id))
+        for table, key, wanted in (
+            ("media", "media_id", blobs),
+            ("tasks", "task_id", [name for _, name in tasks]),
+        ):
             file = shard.file(table)
             rows = file.read().to_pylist() if file else []
             assert Counter(row[key] for row in rows) == Counter(wanted)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -20,6 +20,7 @@ from adp.core import shards
 from adp.core.merge import REFERENCES
 from adp.core.shards import Files
 from adp.core.staged import Written, place_all
+from adp.core.task_rows import HOME_COLUMNS, ROW_COLUMNS, Needed, assign, homes, places_of
 from adp_schema.protocols import general_path
 from adp_schema.reader import ShardReader
 from adp_schema.tables import CHILD_TABLES, TABLES
@@ -189,29 +190,63 @@ class _Shard:
 
     def _moved(self, table: str) -> pa.Table:
         """The rows whose trajectory goes while another one still needs them, hung from that."""
-        key = {"tasks": "task_id", "media": "media_id"}[table]
-        staying: set[str] = set()
-        orphans: set[str] = set()
-        for rows in self._narrow(table, key):
-            gone = self._gone(rows)
-            orphans.update(rows[key].filter(gone).to_pylist())
-            staying.update(rows[key].filter(pc.invert(gone)).to_pylist())
-        orphans -= staying
-        found: list[pa.Table] = []
-        owners: dict[str, int] = {}
-        if orphans:
-            owners = self._solvers(orphans) if table == "tasks" else self._mentions(orphans)
-        names = self._names(set(owners.values()))
-        waiting = dict(owners)
-        for rows in shards.groups(self.reader, table) if owners else ():
-            for position, value in enumerate(rows[key].to_pylist()):
-                if (seq := waiting.pop(value, None)) is not None:
-                    row = shards.put(rows.slice(position, 1), "seq", pa.array([seq]))
-                    found.append(shards.put(row, "trajectory_id", pa.array([names[seq]])))
-        if not found:
-            return TABLES[table].schema.empty_table()
+        places = self._task_places() if table == "tasks" else self._media_places()
+        places.sort()
+        numbers = [row for row, _ in places]
+        found = [TABLES[table].schema.empty_table()]
+        start = 0
+        for rows in shards.groups(self.reader, table) if places else ():
+            first, last = np.searchsorted(numbers, [start, start + len(rows)])
+            own = np.array(numbers[first:last], np.int64) - start
+            found.append(rows.take(pa.array(own)))
+            start += len(rows)
         moved = pa.concat_tables(found)
+        seqs = [seq for _, seq in places]
+        names = self._names(set(seqs))
+        moved = shards.put(moved, "seq", pa.array(seqs, pa.int64()))
+        ids = pa.array([names[seq] for seq in seqs], pa.string())
+        moved = shards.put(moved, "trajectory_id", ids)
         return moved.take(pc.sort_indices(moved, sort_keys=[("seq", "ascending")]))
+
+    def _media_places(self) -> list[tuple[int, int]]:
+        """Rows of blobs that hang from another trajectory now: number of the row, and ``seq``."""
+        numbers: dict[str, int] = {}
+        staying: set[str] = set()
+        total = 0
+        for rows in self._narrow("media", "media_id"):
+            gone = self._gone(rows).to_pylist()
+            for number, (name, goes) in enumerate(
+                zip(rows["media_id"].to_pylist(), gone, strict=True)
+            ):
+                if goes:
+                    numbers.setdefault(name, total + number)
+                else:
+                    staying.add(name)
+            total += len(rows)
+        orphans = numbers.keys() - staying
+        owners = self._mentions(orphans) if orphans else {}
+        return [(numbers[name], seq) for name, seq in owners.items()]
+
+    def _task_places(self) -> list[tuple[int, int]]:
+        """Rows of tasks that hang from another trajectory now: number of the row, and ``seq``."""
+        import polars as pl
+
+        def read(table: str, columns: Sequence[str]) -> pl.DataFrame:
+            found = [TABLES[table].schema.empty_table().select(columns)]
+            return pl.DataFrame(pa.concat_tables([*found, *self._narrow(table, *columns[1:])]))
+
+        rows = read("tasks", ROW_COLUMNS).with_row_index("row")
+        gone = pl.col("seq").is_in(pl.Series(self._seqs).implode())
+        if not rows.select(gone.any()).item():
+            return []
+        places = homes(read("trajectories", HOME_COLUMNS))
+        left = assign(places, rows, places).filter(~gone)
+        # What a shard says of a task is there once, so the number of the row tells it apart.
+        rows_of = left.select(
+            "seq", "row", pl.col("row").alias("says"), "shared", "own"
+        ).iter_rows()
+        hung = places_of(Needed(*each) for each in rows_of)
+        return [(each.row, each.seq) for each in hung if not each.stays]
 
     def _names(self, seqs: set[int]) -> Mapping[int, str]:
         """Ids of trajectories."""
@@ -223,18 +258,7 @@ class _Shard:
             found.update(pairs)
         return found
 
-    def _solvers(self, tasks: set[str]) -> dict[str, int]:
-        """The first trajectory that stays for each of some tasks."""
-        found: dict[str, int] = {}
-        for rows in self._narrow("trajectories", "task_id"):
-            left = rows.filter(pc.invert(self._gone(rows)))
-            seqs, names = left["seq"].to_pylist(), left["task_id"].to_pylist()
-            for seq, task in zip(seqs, names, strict=True):
-                if task in tasks:
-                    found.setdefault(task, seq)
-        return found
-
-    def _mentions(self, media: set[str]) -> dict[str, int]:
+    def _mentions(self, media: Set[str]) -> dict[str, int]:
         """The first trajectory that stays and mentions each of some blobs, in any text."""
         wanted = {name.encode(): name for name in media}
         found: dict[str, int] = {}

@@ -15,13 +15,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
+from adp.core.task_rows import ROLLOUT, ROW_COLUMNS, environment_of, task_rows
 from adp_schema.ids import digest
 from adp_schema.model import Task, Trajectory
 from adp_schema.reader import to_models
 from adp_schema.store import Store
-
-ROLLOUT = "adp_rollout"
-"""``source_format`` of what `adp collect` writes."""
 
 
 class TaskKey(NamedTuple):
@@ -197,25 +195,11 @@ def _look(store: Store) -> tuple[dict[str, Found], list[TaskKey | None]]:
     """The task of each trajectory, and the key of each row of the table of tasks."""
     homes = list(_homes(store))
     at = {home.seq: home for home in homes}
-    rows = list(_rows(store))
-    keys = [_row_key(row, at.get(row.seq, _NOWHERE)) for row in rows]
-    own: dict[int, int] = {}
-    for number, row in enumerate(rows):
-        if row.seq in at and at[row.seq].task_id == row.task_id:
-            own.setdefault(row.seq, number)
-    lacking = {home.task_id for home in homes if home.seq not in own}
-    index: dict[tuple[str | None, ...], dict[TaskKey, int]] = defaultdict(dict)
-    for number, (row, key) in enumerate(zip(rows, keys, strict=True)):
-        if key is None or row.task_id not in lacking:
-            continue
-        home = at.get(row.seq, _NOWHERE)
-        for dataset in {row.dataset, home.dataset, None}:  # None: of any
-            for environment in {home.environment, None}:
-                index[dataset, environment, row.task_id].setdefault(key.name, number)
+    keys = [_row_key(row, at.get(row.seq, _NOWHERE)) for row in _rows(store)]
+    rows = dict(task_rows(store).select("seq", "row").iter_rows())
     found = {}
     for home in homes:
-        fitting = index.get((home.dataset, home.environment, home.task_id), {})
-        chosen = own.get(home.seq, next(iter(fitting.values())) if len(fitting) == 1 else None)
+        chosen = rows.get(home.seq)
         if home.task_id is None:
             found[home.trajectory_id] = NONE
         elif chosen is None:
@@ -284,26 +268,15 @@ def _homes(store: Store) -> Iterator[_Home]:
     rows = store.scan("trajectories")
     rollout = pl.col("source_format") == ROLLOUT
     extras = rows.filter(rollout).select("seq", "extra").collect().iter_rows()
-    environments = {seq: _environment(extra) for seq, extra in extras}
+    environments = {seq: environment_of(extra) for seq, extra in extras}
     names = ("seq", "trajectory_id", "dataset", "task_id", "source_format")
     for seq, name, dataset, task_id, form in rows.select(names).collect().iter_rows():
         home = (dataset or None, environments.get(seq), task_id)
         yield _Home(seq, str(name), *home, rollout=form == ROLLOUT)
 
 
-def _environment(extra: str | None) -> str | None:
-    try:
-        found = json.loads(extra or "null")
-    except (ValueError, RecursionError):
-        return None
-    name = found.get("environment") if isinstance(found, dict) else None
-    return name if isinstance(name, str) and name else None
-
-
 def _rows(store: Store) -> Iterator[_Row]:
-    names = ("seq", "task_id", "dataset", "environment", "instruction", "turns",
-             "environment_config")  # fmt: skip
     for seq, task_id, dataset, environment, *asks in (
-        store.scan("tasks").select(names).collect().iter_rows()
+        store.scan("tasks").select(ROW_COLUMNS).collect().iter_rows()
     ):
         yield _Row(seq, task_id, dataset or None, environment or None, _asked(*asks))

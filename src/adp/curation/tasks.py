@@ -6,6 +6,7 @@ import functools
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from adp.core.task_rows import HOME_COLUMNS, ROW_COLUMNS, assign, homes, shard_starts
 from adp.curation.inputs import store_stamp
 from adp_schema.store import Store
 
@@ -16,10 +17,7 @@ if TYPE_CHECKING:
 
 
 def tasks_of(partition: Partition, columns: Sequence[str]) -> pl.DataFrame:
-    """Columns of the task of each trajectory that has one.
-
-    The table holds a task once, beside the first of its attempts, so it is found by ``task_id``;
-    where it names a data set, that must be the trajectory's.
+    """Columns of the task of each trajectory that has one, by `adp.core.task_rows`.
 
     Args:
         partition: which trajectories.
@@ -30,20 +28,22 @@ def tasks_of(partition: Partition, columns: Sequence[str]) -> pl.DataFrame:
     """
     import polars as pl
 
-    runs = partition.read("trajectories", ["task_id", "dataset"])
+    runs = partition.read("trajectories", HOME_COLUMNS[1:])
     runs = runs.filter(pl.col("task_id").is_not_null())
-    own = [pl.col(name).alias(f"of_{name}") for name in columns]
-    known = (
-        _open(partition.root).scan("tasks")
-        .filter(pl.col("task_id").is_in(runs["task_id"].unique().implode()))
-        .select("task_id", pl.col("dataset").alias("of"), pl.col("seq").alias("order"), *own)
-        .collect()
-    )  # fmt: skip
-    found = runs.join(known, on="task_id", how="inner")
-    found = found.filter(pl.col("of").is_null() | (pl.col("of") == pl.col("dataset")))
-    found = found.sort("seq", "of", "order", nulls_last=True, maintain_order=True)
-    found = found.unique("seq", keep="first", maintain_order=True)
-    return found.select("seq", *(pl.col(f"of_{name}").alias(name) for name in columns))
+    shift = partition.shift
+    store = _open(partition.root)
+    wanted = runs["task_id"].unique().implode()
+    rows = store.scan("tasks").filter(pl.col("task_id").is_in(wanted))
+    whole = (
+        rows.select(list(dict.fromkeys((*ROW_COLUMNS, *columns)))).collect().with_row_index("row")
+    )
+    at = whole["seq"].unique().implode()
+    owners = store.scan("trajectories").filter(pl.col("seq").is_in(at)).select(HOME_COLUMNS)
+    places = homes(runs.with_columns(pl.col("seq") - shift))
+    told = whole.select("row", *ROW_COLUMNS)
+    found = assign(places, told, homes(owners.collect()), _starts(partition.root))
+    known = found.select("seq", "row").join(whole.select("row", *columns), on="row", how="left")
+    return known.select(pl.col("seq") + shift, *columns).sort("seq")
 
 
 def _open(root: str) -> Store:
@@ -53,3 +53,12 @@ def _open(root: str) -> Store:
 @functools.lru_cache(maxsize=8)
 def _opened(root: str, _: tuple[int, ...]) -> Store:
     return Store.open(root)
+
+
+def _starts(root: str) -> list[int]:
+    return _starts_of(root, store_stamp(root))
+
+
+@functools.lru_cache(maxsize=8)
+def _starts_of(root: str, _: tuple[int, ...]) -> list[int]:
+    return shard_starts(Store.open(root))

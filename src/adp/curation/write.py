@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from adp.core import shards
 from adp.core.progress import Progress
 from adp.core.staged import StagedRun, Written
+from adp.core.task_rows import hashes, task_rows
 from adp.curation.inputs import MADE, Input
 from adp.curation.outputs import BUFFER, Chosen
 from adp.curation.record import write_frame
@@ -142,8 +143,34 @@ def _lookups(making: Making, run: StagedRun) -> _Lookups:
                 "new": pa.array([*source.renamed.values()]),
             }
             renamed = run.lookup(f"renamed-{source.index}", columns)
-        sources.append(Source(source.store.root, source.shift, renamed, prefixes[source.name]))
+        tasks = run.scratch / f"tasks-{source.index}.parquet"
+        write_frame(_task_rows(source), tasks)
+        sources.append(
+            Source(source.store.root, source.shift, renamed, prefixes[source.name], str(tasks))
+        )
     return _Lookups(files["weights"], files["edits"], tuple(sources))
+
+
+def _task_rows(source: Input) -> pl.DataFrame:
+    """What each trajectory needs of the table of tasks, as in `adp.core.task_rows.Needed`.
+
+    Rollouts keep the rows that hang from them. Data sets that were converted hold a task once a
+    shard; which rows these are must not depend on how the input was cut.
+    """
+    import polars as pl
+
+    found = task_rows(source.store)
+    rollout = ~pl.col("shared").fill_null("").str.starts_with("{")
+    return found.select(
+        "seq",
+        "row",
+        hashes(source.store).gather(found["row"]),
+        pl.when(rollout)
+        .then(pl.format("{}:{}", pl.lit(source.index), "shared"))
+        .otherwise("shared")
+        .alias("shared"),
+        (pl.col("own") & rollout).alias("stays"),
+    )
 
 
 def _prefixes(inputs: list[Input]) -> dict[str, str]:

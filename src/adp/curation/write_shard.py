@@ -7,6 +7,7 @@ what they hold, so that the bytes do not depend on how the inputs were cut.
 from __future__ import annotations
 
 import functools
+import itertools
 import json
 from collections import Counter
 from collections.abc import Iterator
@@ -23,11 +24,11 @@ from adp.core import shards
 from adp.core.drop_shard import id_places
 from adp.core.merge import NO_FILE, REFERENCES
 from adp.core.staged import Written, place_all
-from adp.curation.inputs import stamp, store_stamp
+from adp.core.task_rows import Needed, places_of
+from adp.curation.inputs import stamp
+from adp.curation.store_rows import store_rows
 from adp_schema.builder import ROW_GROUP_BYTES, ROW_GROUP_ROWS
 from adp_schema.protocols import general_path
-from adp_schema.reader import ShardReader
-from adp_schema.store import Store
 from adp_schema.tables import TABLES
 from adp_schema.views import SEQ_SHIFT
 from adp_schema.writer import ShardWriter
@@ -44,12 +45,14 @@ class Source:
         shift: what is added to ``seq`` in the pool.
         renamed: file of ids that change (old, new); empty for none.
         prefix: folder that is put before file names; empty for none.
+        tasks: file of the rows of the table of tasks that its trajectories have.
     """
 
     root: str
     shift: int
     renamed: str
     prefix: str
+    tasks: str
 
 
 @dataclass(frozen=True)
@@ -103,7 +106,6 @@ class _Shard:
         self._counts: dict[str, Counter[str]] = {
             name: Counter() for name in ("datasets", "losses", "files")
         }
-        self._tasks: dict[int, dict[str, int]] = {}
         self._media: dict[int, dict[str, int]] = {}
 
     def facts(self) -> dict[str, Any]:
@@ -117,11 +119,11 @@ class _Shard:
             for table in _KEYED:
                 rows = self._chunk(table, chunk)
                 if table == "trajectories":
-                    self._tally(rows, chunk)
+                    self._tally(rows)
                 self._look_for_media(rows, chunk)
                 yield table, rows
-        yield "tasks", self._owned("tasks", "task_id", self._tasks)
-        yield "media", self._owned("media", "media_id", self._media)
+        yield "tasks", self._tasks()
+        yield "media", self._shared_media()
         if self._job.pairs:
             yield "pairs", _as_table(pq.read_table(self._job.pairs), "pairs")
 
@@ -147,7 +149,7 @@ class _Shard:
             source = self._job.sources[int(number)]
             own = chunk.filter(pa.array(inputs == number))
             seqs = pc.subtract(own["seq"], source.shift).combine_chunks()
-            for rows in _reader(source.root).rows(table, seqs):
+            for rows in store_rows(source.root).rows(table, seqs):
                 found.append(self._changed(table, rows, source, own, seqs))
         return pa.concat_tables(found)
 
@@ -204,26 +206,19 @@ class _Shard:
 
     # ---- counting, and what trajectories share ---------------------------------------------
 
-    def _tally(self, rows: pa.Table, chunk: pa.Table) -> None:
-        """Count trajectories, and note which tasks are needed."""
-        inputs = (chunk["seq"].to_numpy() >> SEQ_SHIFT).tolist()
-        for number, row in zip(
-            inputs,
-            rows.select(["seq", "dataset", "task_id", "losses", "source_file"]).to_pylist(),
-            strict=True,
-        ):
+    def _tally(self, rows: pa.Table) -> None:
+        """Count trajectories."""
+        for row in rows.select(["dataset", "losses", "source_file"]).to_pylist():
             self._counts["datasets"][row["dataset"] or ""] += 1
             self._counts["files"][row["source_file"] or ""] += 1
             for loss in json.loads(row["losses"] or "[]"):
                 self._counts["losses"][f"{general_path(loss['path'])}: {loss['reason']}"] += 1
-            if row["task_id"] is not None:
-                self._tasks.setdefault(number, {}).setdefault(row["task_id"], row["seq"])
 
     def _look_for_media(self, rows: pa.Table, chunk: pa.Table) -> None:
         """Note the first trajectory that mentions each blob of its input."""
         inputs = np.unique(chunk["seq"].to_numpy() >> SEQ_SHIFT)
         for number in inputs:
-            wanted = _reader(self._job.sources[int(number)].root).media_ids
+            wanted = store_rows(self._job.sources[int(number)].root).media_ids
             if not wanted:
                 continue
             found = self._media.setdefault(int(number), {})
@@ -234,8 +229,34 @@ class _Shard:
                         seq = int(seqs[place])
                         found[name] = min(found.get(name, seq), seq)
 
-    def _owned(self, table: str, key: str, owners: dict[int, dict[str, int]]) -> pa.Table:
-        """Rows that are stored once a shard, hung from the first trajectory that needs them."""
+    def _tasks(self) -> pa.Table:
+        """The rows of tasks that the trajectories of the shard need, each beside one of them."""
+        seqs = self._entries["seq"].to_numpy()
+        inputs = seqs >> SEQ_SHIFT
+        needed: list[Needed] = []
+        for number in np.unique(inputs):
+            source = self._job.sources[int(number)]
+            here = np.flatnonzero(inputs == number)
+            own = seqs[here] - source.shift
+            known = _tasks_of(source.tasks, own)
+            needed += [
+                Needed(place, *known[seq])
+                for place, seq in zip(here.tolist(), own.tolist(), strict=True)
+                if seq in known
+            ]
+        hung = list(places_of(sorted(needed)))
+        found = [TABLES["tasks"].schema.empty_table()]
+        for number, members in itertools.groupby(hung, lambda each: int(inputs[each.seq])):
+            rows, places = zip(*((each.row, each.seq) for each in members), strict=True)
+            table = store_rows(self._job.sources[number].root).numbered("tasks", rows)
+            for name, column in (("seq", "position"), ("trajectory_id", "trajectory_id")):
+                table = shards.put(table, name, pc.take(self._entries[column], pa.array(places)))
+            found.append(table)
+        whole = pa.concat_tables(found).combine_chunks()
+        return whole.take(pc.sort_indices(whole, [("seq", "ascending"), ("task_id", "ascending")]))
+
+    def _shared_media(self) -> pa.Table:
+        """Blobs, once a shard, hung from the first trajectory that needs them."""
         names = dict(
             zip(
                 self._entries["position"].to_pylist(),
@@ -243,83 +264,16 @@ class _Shard:
                 strict=True,
             )
         )
-        found = [TABLES[table].schema.empty_table()]
-        for number, wanted in sorted(owners.items()):
-            reader = _reader(self._job.sources[number].root)
-            rows = reader.matching(table, key, pa.array([*wanted], pa.string()))
-            seqs = [wanted[value] for value in rows[key].to_pylist()]
+        found = [TABLES["media"].schema.empty_table()]
+        for number, wanted in sorted(self._media.items()):
+            reader = store_rows(self._job.sources[number].root)
+            rows = reader.media(pa.array([*wanted], pa.string()))
+            seqs = [wanted[value] for value in rows["media_id"].to_pylist()]
             rows = shards.put(rows, "seq", pa.array(seqs, pa.int64()))
             ids = pa.array([names[seq] for seq in seqs], pa.string())
             found.append(shards.put(rows, "trajectory_id", ids))
         whole = pa.concat_tables(found).combine_chunks()
-        return whole.take(pc.sort_indices(whole, [("seq", "ascending"), (key, "ascending")]))
-
-
-class _StoreRows:
-    """The rows of a store, read row group by row group; the last groups are kept."""
-
-    def __init__(self, root: str) -> None:
-        store = Store.open(root)
-        self._readers = [
-            ShardReader(files, store.renamed) for files, _ in shards.shard_files(store)
-        ]
-        self._last: dict[str, tuple[int, int, pa.Table]] = {}
-        self.media_ids = self._media_ids()
-
-    def _media_ids(self) -> dict[bytes, str]:
-        found: dict[bytes, str] = {}
-        for reader in self._readers:
-            file = reader.file("media")
-            if file is None:
-                continue
-            for index in range(file.num_row_groups):
-                rows = file.read_row_group(index, columns=["media_id"])
-                found.update((name.encode(), name) for name in rows["media_id"].to_pylist())
-        return found
-
-    def rows(self, table: str, seqs: pa.Array) -> Iterator[pa.Table]:
-        """Rows of a table with some ``seq``, which go upwards."""
-        first, last = seqs[0].as_py(), seqs[-1].as_py()
-        values = seqs.to_numpy()
-        for number, reader in enumerate(self._readers):
-            for index, (low, high) in enumerate(reader.ranges(table)):
-                if low > last or high < first:
-                    continue
-                start, end = np.searchsorted(values, [low, high + 1])
-                if start < end:
-                    rows = self._group(table, number, index)
-                    yield rows.filter(pc.is_in(rows["seq"], value_set=seqs))
-
-    def matching(self, table: str, key: str, wanted: pa.Array) -> pa.Table:
-        """The first row for each of some values of a key, in the order of the store."""
-        found = [TABLES[table].schema.empty_table()]
-        seen: set[tuple[Any, ...]] = set()
-        for reader in self._readers:
-            for rows in shards.groups(reader, table):
-                rows = rows.filter(pc.is_in(rows[key], value_set=wanted))
-                keep = []
-                same = ("media_id", "mime", "uri") if table == "media" else (key,)
-                for values in zip(*(rows[name].to_pylist() for name in same), strict=True):
-                    keep.append(values not in seen)
-                    seen.add(values)
-                found.append(rows.filter(pa.array(keep, pa.bool_())))
-        return pa.concat_tables(found)
-
-    def _group(self, table: str, number: int, index: int) -> pa.Table:
-        known = self._last.get(table)
-        if known is None or known[:2] != (number, index):
-            known = (number, index, self._readers[number].group(table, index))
-            self._last[table] = known
-        return known[2]
-
-
-def _reader(root: str) -> _StoreRows:
-    return _reader_of(root, store_stamp(root))
-
-
-@functools.lru_cache(maxsize=8)
-def _reader_of(root: str, _: tuple[int, ...]) -> _StoreRows:
-    return _StoreRows(root)
+        return whole.take(pc.sort_indices(whole, [("seq", "ascending"), ("media_id", "ascending")]))
 
 
 def _renamed(path: str) -> dict[str, pa.Array]:
@@ -330,6 +284,14 @@ def _renamed(path: str) -> dict[str, pa.Array]:
 def _renamed_of(path: str, _: tuple[int, ...]) -> dict[str, pa.Array]:
     rows = pq.read_table(path).combine_chunks()
     return {name: rows[name].chunk(0) for name in ("old", "new")}
+
+
+def _tasks_of(path: str, seqs: np.ndarray[Any, Any]) -> dict[int, tuple[Any, ...]]:
+    """``seq`` -> the rest of `Needed`, of the trajectories in a range."""
+    within = (pc.field("seq") >= int(seqs.min())) & (pc.field("seq") <= int(seqs.max()))
+    rows = pq.read_table(path, filters=within)
+    columns = (rows[name].to_pylist() for name in Needed._fields[1:])
+    return dict(zip(rows["seq"].to_pylist(), zip(*columns, strict=True), strict=True))
 
 
 def _steps_of(path: str) -> tuple[np.ndarray[Any, Any], pa.Table]:

@@ -1,0 +1,107 @@
+"""Reading the rows of an input of a curation by what identifies them."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from adp.core import shards
+from adp.curation.inputs import store_stamp
+from adp_schema.reader import ShardReader
+from adp_schema.store import Store
+from adp_schema.tables import TABLES
+
+
+class StoreRows:
+    """The rows of a store, read row group by row group; the last groups are kept.
+
+    Args:
+        root: path or URL of the store.
+    """
+
+    def __init__(self, root: str) -> None:
+        store = Store.open(root)
+        self._readers = [
+            ShardReader(files, store.renamed) for files, _ in shards.shard_files(store)
+        ]
+        self._last: dict[str, tuple[int, int, pa.Table]] = {}
+        self.media_ids = self._media_ids()
+
+    def _media_ids(self) -> dict[bytes, str]:
+        found: dict[bytes, str] = {}
+        for reader in self._readers:
+            file = reader.file("media")
+            if file is None:
+                continue
+            for index in range(file.num_row_groups):
+                rows = file.read_row_group(index, columns=["media_id"])
+                found.update((name.encode(), name) for name in rows["media_id"].to_pylist())
+        return found
+
+    def rows(self, table: str, seqs: pa.Array) -> Iterator[pa.Table]:
+        """Rows of a table with some ``seq``, which go upwards."""
+        first, last = seqs[0].as_py(), seqs[-1].as_py()
+        values = seqs.to_numpy()
+        for number, reader in enumerate(self._readers):
+            for index, (low, high) in enumerate(reader.ranges(table)):
+                if low > last or high < first:
+                    continue
+                start, end = np.searchsorted(values, [low, high + 1])
+                if start < end:
+                    rows = self._group(table, number, index)
+                    yield rows.filter(pc.is_in(rows["seq"], value_set=seqs))
+
+    def numbered(self, table: str, wanted: Sequence[int]) -> pa.Table:
+        """Rows of a table by their numbers, from 0, in the order asked for."""
+        found = [TABLES[table].schema.empty_table()]
+        numbers = np.unique(np.array(wanted, np.int64))
+        start = 0
+        for number, reader in enumerate(self._readers):
+            file = reader.file(table)
+            if file is None:
+                continue
+            for index in range(file.num_row_groups):
+                end = start + file.metadata.row_group(index).num_rows
+                first, last = np.searchsorted(numbers, [start, end])
+                if first < last:
+                    group = self._group(table, number, index)
+                    found.append(group.take(pa.array(numbers[first:last] - start)))
+                start = end
+        return pa.concat_tables(found).take(pa.array(np.searchsorted(numbers, wanted), pa.int64()))
+
+    def media(self, wanted: pa.Array) -> pa.Table:
+        """The first row for each blob of some ids, in the order of the store."""
+        found = [TABLES["media"].schema.empty_table()]
+        seen: set[tuple[Any, ...]] = set()
+        for reader in self._readers:
+            for rows in shards.groups(reader, "media"):
+                rows = rows.filter(pc.is_in(rows["media_id"], value_set=wanted))
+                keep = []
+                same = ("media_id", "mime", "uri")
+                for values in zip(*(rows[name].to_pylist() for name in same), strict=True):
+                    keep.append(values not in seen)
+                    seen.add(values)
+                found.append(rows.filter(pa.array(keep, pa.bool_())))
+        return pa.concat_tables(found)
+
+    def _group(self, table: str, number: int, index: int) -> pa.Table:
+        known = self._last.get(table)
+        if known is None or known[:2] != (number, index):
+            known = (number, index, self._readers[number].group(table, index))
+            self._last[table] = known
+        return known[2]
+
+
+def store_rows(root: str) -> StoreRows:
+    """The rows of a store; those of the last stores stay open."""
+    return _reader_of(root, store_stamp(root))
+
+
+@functools.lru_cache(maxsize=8)
+def _reader_of(root: str, _: tuple[int, ...]) -> StoreRows:
+    return StoreRows(root)
