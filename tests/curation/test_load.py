@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import json
+
+import polars as pl
 import pytest
 
+from adp.core.task_rows import ROLLOUT
 from adp.curation.inputs import open_inputs
 from adp.curation.load import load
 from adp_schema.builder import Origin, RowBuilder
+from adp_schema.growing import seal
+from adp_schema.model import Step, Task, Trajectory
+from adp_schema.store import Store
+from tests.curation.recipes import curate
 from tests.stores import write_store
 
 PREAMBLE = "You are in a room and have to do what is asked. " * 100
@@ -97,3 +105,48 @@ def test_equal_ids_of_two_inputs_are_told_apart(tmp_path):
     assert loaded.rows["trajectory_id"].to_list() == ["d/x", "d/x#2", "d/x#3"]
     assert loaded.rows["input"].to_list() == ["a", "b", "c"]
     assert [seq >> 50 for seq in loaded.rows["seq"]] == [0, 1, 2]
+
+
+def collected(folder, *tasks: Task) -> str:
+    """A store of rollouts: its data set is named after the folder."""
+    with Store.grow(str(folder)) as store:
+        for attempt, task in enumerate(tasks):
+            store.append(
+                Trajectory(
+                    source_id=str(attempt), dataset=folder.name, source_format=ROLLOUT,
+                    agent_name="a", task_id=task.task_id, task=task,
+                    extra=json.dumps({"environment": "sums"}),
+                    steps=[Step(source="user", kind="message", text="Go on.")],
+                )
+            )  # fmt: skip
+    seal(str(folder))
+    return str(folder)
+
+
+def test_runs_of_two_policies_at_one_task_have_one_key(tmp_path):
+    """The data set of a rollout is named after its store, which says nothing about the task."""
+    known = Task(task_id="1", dataset="math", instruction="1 + 1?")
+    same = Task(task_id="1", instruction="1 + 1?")
+    other = Task(task_id="1", instruction="1 + 2?")
+    nameless = Task(instruction="1 + 1?")
+    stores = {
+        "first": collected(tmp_path / "first", known, same, other),
+        "second": collected(tmp_path / "second", same, known, nameless),
+    }
+    keys = load(open_inputs(stores)).rows["task"].to_list()
+    assert keys[0] == keys[4] == "math/1"
+    assert keys[1] == keys[3]
+    assert len(set(keys)) == 4
+    assert keys[5].startswith("words:")
+
+
+def test_one_split_for_a_task_of_two_runs(tmp_path):
+    tasks = [Task(task_id=str(number), dataset="math") for number in range(30)]
+    stores = {name: collected(tmp_path / name, *tasks) for name in ("first", "second")}
+    out = tmp_path / "out"
+    curate(stores, out, {"split": {"shares": {"train": 0.5, "test": 0.5}, "leakage": "off"}})
+    rows = Store.open(str(out)).scan("trajectories").select("task_id", "split").collect()
+    splits = rows.group_by("task_id").agg(pl.col("split").n_unique())["split"]
+    assert len(splits) == 30
+    assert set(splits) == {1}
+    assert rows["split"].n_unique() == 2

@@ -12,7 +12,7 @@ from adp.core.progress import Progress
 from adp.curation.inputs import Input
 from adp.curation.partitions import trajectory_sizes
 from adp.curation.pool import COLUMNS, Pool
-from adp.curation.task_keys import task_keys
+from adp.curation.task_keys import rollout_keys, task_keys
 from adp_schema import ids
 
 if TYPE_CHECKING:
@@ -101,9 +101,9 @@ def _rows(source: Input) -> pl.DataFrame:
     rows = rows.join(trajectory_sizes(source), on="seq", how="left", maintain_order="left")
     rows = rows.with_columns(pl.col("size", "rows").fill_null(0))
     named = pl.concat_str(pl.col("dataset").fill_null(""), pl.lit("/"), pl.col("task_id"))
-    words = task_keys(source)
-    rows = rows.join(words, on="seq", how="left", maintain_order="left")
-    return rows.with_columns(pl.coalesce(named, pl.col("words")).alias("task"))
+    for words in (task_keys(source), rollout_keys(source)):
+        rows = rows.join(words, on="seq", how="left", maintain_order="left")
+    return rows.with_columns(pl.coalesce("tried", named, "words").alias("task"))
 
 
 def _renamed(names: Sequence[str], taken: set[str]) -> dict[str, str]:

@@ -33,7 +33,8 @@ COLUMNS: Mapping[str, str] = {
     "dataset": "Data set.",
     "split": "Split of the data set.",
     "task_id": "Task, as the source names it.",
-    "task": "Key of the task: data set and task_id; without one, a hash of what the user asks for. "
+    "task": "Key of the task: data set and task_id (for a rollout, data set or environment of the "
+    "task, so that all runs at it have one key); without an id, a hash of what the user asks for. "
     "Words that all runs of a data set begin with, such as a worked example, do not count.",
     "attempt": "Number of the attempt.",
     "agent_model": "Model behind the agent.",

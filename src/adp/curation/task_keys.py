@@ -1,10 +1,12 @@
-"""Which trajectories try to solve the same task, where the source gives no task id.
+"""Which trajectories try to solve the same task, where data set and task id do not say it.
 
-The key is a hash of what the user asks for: the messages before the agent's first step. Many data
-sets begin all their runs alike, though: with rules that the agent acknowledges, or with a worked
-example. So where many runs of a key go on with the very same words of the agent, and then the
-user says different things, those words of the user are what tells the tasks apart. Attempts at one
-task part ways at a step of the agent, so they keep one key.
+The data set of a rollout is named after the run, so there the task itself says where it is from.
+
+Where the source gives no task id, the key is a hash of what the user asks for: the messages before
+the agent's first step. Many data sets begin all their runs alike, though: with rules that the agent
+acknowledges, or with a worked example. So where many runs of a key go on with the very same words
+of the agent, and then the user says different things, those words of the user are what tells the
+tasks apart. Attempts at one task part ways at a step of the agent, so they keep one key.
 """
 
 from __future__ import annotations
@@ -13,6 +15,8 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from adp.core.task_rows import ROLLOUT
+from adp.core.tasks import TaskKey, find_tasks
 from adp.curation.inputs import Input
 from adp_schema import ids
 
@@ -51,6 +55,27 @@ def task_keys(source: Input) -> pl.DataFrame:
         {"seq": seqs, "words": [keys[seq] for seq in seqs]},
         schema={"seq": pl.Int64, "words": pl.String},
     ).with_columns(pl.col("seq") + source.shift)
+
+
+def rollout_keys(source: Input) -> pl.DataFrame:
+    """Keys of the tasks of rollouts that have a task id: ``seq`` (the pool's) and ``tried``.
+
+    The same task has one key in all runs: its data set, or else its environment and what it asks.
+    """
+    import polars as pl
+
+    made = pl.col("source_format") == ROLLOUT
+    rows = source.store.scan("trajectories").filter(made).select("seq", "trajectory_id").collect()
+    tasks = find_tasks(source.store) if rows.height else {}
+    found = [(seq, tasks[name].key) for seq, name in rows.iter_rows()]
+    keys = [(seq + source.shift, _name(key)) for seq, key in found if key is not None]
+    return pl.DataFrame(keys, {"seq": pl.Int64, "tried": pl.String}, orient="row")
+
+
+def _name(key: TaskKey) -> str:
+    if key.dataset is not None:
+        return f"{key.dataset}/{key.task_id}"
+    return "/".join([key.environment or "", key.task_id, *([key.asked] if key.asked else ())])
 
 
 def _messages(source: Input) -> pl.DataFrame:

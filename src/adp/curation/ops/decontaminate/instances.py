@@ -118,10 +118,14 @@ def _by_dataset(partition: Partition, names: Names) -> Iterator[Row]:
     if not names.unspecific:
         return
     runs = partition.read("trajectories", ["dataset", "task_id"])
-    for seq, dataset, task in runs.iter_rows():
-        key = (slug(dataset or ""), (task or "").lower())
-        for item in names.unspecific.get(key, ())[:1]:
-            yield seq, INSTANCE, item, "dataset and task_id", None, None, None, task
+    told = tasks_of(partition, ["dataset"]).rename({"dataset": "of"})
+    runs = runs.join(told, on="seq", how="left", maintain_order="left")
+    for seq, dataset, task, of in runs.iter_rows():
+        for name in dict.fromkeys((dataset, of)):
+            items = names.unspecific.get((slug(name or ""), (task or "").lower()), ())
+            if items:
+                yield seq, INSTANCE, items[0], "dataset and task_id", None, None, None, task
+                break
 
 
 def _by_text(partition: Partition, names: Names) -> Iterator[Row]:

@@ -199,7 +199,7 @@ def _with_task(order: pl.DataFrame, options: DedupNear) -> pl.DataFrame:
 
     if options.attempts == "together":
         return order.select("seq", "rank", pl.lit(None, pl.Int64).alias("same_task"))
-    task = pl.struct(pl.col("dataset").fill_null(""), "task_id").rank("dense").cast(pl.Int64)
+    task = pl.col("task").rank("dense").cast(pl.Int64)
     named = pl.when(pl.col("task_id").is_not_null()).then(task)
     return order.select("seq", "rank", named.alias("same_task"))
 

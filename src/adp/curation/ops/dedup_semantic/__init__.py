@@ -112,7 +112,7 @@ def _tasks(ordered: pl.DataFrame, options: DedupSemantic) -> np.ndarray[Any, Any
 
     if options.attempts == "together":
         return np.full(ordered.height, -1)
-    number = pl.struct(pl.col("dataset").fill_null(""), "task_id").rank("dense").cast(pl.Int64)
+    number = pl.col("task").rank("dense").cast(pl.Int64)
     named = pl.when(pl.col("task_id").is_not_null()).then(number).otherwise(-1)
     return ordered.select(named.alias("task"))["task"].to_numpy()
 

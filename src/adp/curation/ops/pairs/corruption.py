@@ -8,7 +8,9 @@
 
 from __future__ import annotations
 
+import ast
 import re
+import warnings
 from dataclasses import dataclass
 
 import msgspec
@@ -108,9 +110,20 @@ def _broken(written: str, rng: np.random.Generator) -> str | None:
     places = [n for n in range(first, last + 1) if written[n] in '{}":']
     for place in rng.permutation(places)[:20]:
         body = written[first:place] + written[place + 1 : last + 1]
-        if not jsontext.is_valid(body):
+        if not jsontext.is_valid(body) and not _is_python(body):
             return written[:first] + body + written[last + 1 :]
     return None
+
+
+def _is_python(text: str) -> bool:
+    """Whether it is an expression of Python: calls are also read from such literals."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            ast.parse(text, mode="eval")
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            return False
+    return True
 
 
 def _without_one(arguments: str, rng: np.random.Generator) -> str | None:
