@@ -62,6 +62,7 @@ class Scored:
         attempt: number of the attempt at the task.
         score: the score.
         task: what tells its task from others, which may have its id; None: the id alone does.
+        branch: whether it is a branch, which begins in the midst of another one.
     """
 
     trajectory_id: str
@@ -69,6 +70,7 @@ class Scored:
     attempt: int | None
     score: Score
     task: TaskKey | None = None
+    branch: bool = False
 
 
 @dataclass(frozen=True, slots=True)

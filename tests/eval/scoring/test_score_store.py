@@ -11,6 +11,7 @@ from filelock import FileLock
 
 import adp
 from adp.eval.scoring import ScoreOptions, read_scores, references, score_store
+from adp.eval.scoring.choose import choose
 from adp.eval.scoring.references import from_store, put_over
 from adp_schema.errors import StoreError, UsageError
 from adp_schema.model import Task, Trajectory
@@ -167,6 +168,19 @@ def test_figures_are_about_what_was_looked_at(tmp_path):
     both = figures(score_store(store, [chosen()], ScoreOptions(branches=True)))["success"]
     again = figures(score_store(store, [chosen()]))["success"]
     assert (alone.value, both.value, again) == (1, 0.5, alone)
+
+
+def test_a_branch_is_no_attempt_at_its_task(tmp_path):
+    """pass@k counts attempts that were made from the start; means count all that was scored."""
+    branch = Trajectory(dataset="sums", source_id="alt", parent_id="sums/a/attempt-0", task_id="a",
+                        parent_step=2, branch_kind="alternate", success=False,
+                        steps=run("a").steps[2:])  # fmt: skip
+    store = grown(tmp_path / "s", run("a"), run("a", 1), branch)
+    (outcome,) = choose(["outcome"])
+    found = figures(score_store(store, [outcome], ScoreOptions(branches=True)))
+    assert found["success"].value == pytest.approx(2 / 3)
+    assert [found[name].value for name in ("pass@1", "pass^2")] == [1, 1]
+    assert "pass@3" not in found
 
 
 def test_a_branch_without_its_parent_is_unscored_and_stops_nothing(tmp_path):

@@ -57,6 +57,8 @@ def pass_figures(
 ) -> list[Figure]:
     """pass@k and pass^k over tasks, each task alike.
 
+    Branches are no attempts: they begin with steps of another one.
+
     Args:
         rows: the scores.
         metric: what decides; a number within 1e-6 of 1 is a success.
@@ -69,7 +71,7 @@ def pass_figures(
     Returns:
         pass@k for each k, then pass^k for each k.
     """
-    found = collect(rows, metric)
+    found = collect([row for row in rows if not row.branch], metric)
     counts: dict[Cluster, list[int]] = {}
     for value, task in zip(found.values, found.tasks, strict=True):
         tally = counts.setdefault(task, [0, 0])

@@ -26,6 +26,7 @@ class Try(NamedTuple):
     task_id: str | None
     attempt: int | None
     error_type: str | None
+    parent_id: str | None = None
 
 
 def tries_of(store: Store) -> Iterator[Try]:

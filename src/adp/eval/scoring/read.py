@@ -101,7 +101,8 @@ def read_scores(
             found = last.setdefault((first["scorer"], first["settings_hash"]), {})
             found[first["trajectory_id"]] = (number, rows)
     tasks = {name: found.key for name, found in find_tasks(store).items()} if last else {}
-    return [_score_set(found, order, tasks) for _, found in sorted(last.items())]
+    branches = {one.trajectory_id for one in tries if one.parent_id is not None}
+    return [_score_set(found, order, tasks, branches) for _, found in sorted(last.items())]
 
 
 def digests(files: Sequence[str], only: Collection[Key]) -> dict[tuple[str, str, str], str]:
@@ -164,11 +165,12 @@ def _score_set(
     found: Mapping[str, tuple[int, list[dict[str, Any]]]],
     order: Mapping[str, int],
     tasks: Mapping[str, TaskKey | None],
+    branches: Collection[str | None],
 ) -> ScoreSet:
     _, newest = max(found.values(), key=lambda one: one[0])
     first = newest[0]
     rows = [
-        _scored(row, tasks.get(name))
+        _scored(row, tasks.get(name), branch=name in branches)
         for name in sorted(found, key=order.__getitem__)
         for row in found[name][1]
     ]
@@ -181,7 +183,7 @@ def _score_set(
     )
 
 
-def _scored(row: Mapping[str, Any], task: TaskKey | None) -> Scored:
+def _scored(row: Mapping[str, Any], task: TaskKey | None, *, branch: bool) -> Scored:
     score = Score(
         metric=row["metric"],
         value=row["value"],
@@ -189,4 +191,4 @@ def _scored(row: Mapping[str, Any], task: TaskKey | None) -> Scored:
         evidence=json.loads(row["evidence"]) if row["evidence"] else {},
         infrastructure=bool(row["infrastructure"]),
     )
-    return Scored(row["trajectory_id"], row["task_id"], row["attempt"], score, task)
+    return Scored(row["trajectory_id"], row["task_id"], row["attempt"], score, task, branch)
