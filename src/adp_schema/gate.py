@@ -16,7 +16,7 @@ from __future__ import annotations
 import tempfile
 import threading
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from typing import TYPE_CHECKING, Any, Self
 
@@ -254,16 +254,23 @@ class _Engine:
         try:
             return coming.result(self._seconds)
         except FutureTimeoutError:
-            if coming.done():
-                raise
-            self._cursor.interrupt()
+            if coming.done():  # at the last moment, or this error is the function's own
+                return coming.result()
+            self._stop(coming)
             raise QueryTimeoutError(
                 f"the query took longer than {self._seconds:g} s and was stopped"
             ) from None
         except KeyboardInterrupt:
-            self._cursor.interrupt()
+            self._stop(coming)
             self.close()
             raise
+
+    def _stop(self, coming: Future[Any]) -> None:
+        """Interrupt the engine until it has stopped."""
+        # It forgets an interrupt that comes before it begins, as on a busy machine.
+        while not coming.done():
+            self._cursor.interrupt()
+            wait([coming], 0.05)
 
     def close(self) -> None:
         """End the thread and the cursor."""

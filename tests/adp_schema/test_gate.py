@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -17,7 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from adp_schema.errors import QueryError, StoreError
+from adp_schema.errors import QueryError, QueryTimeoutError, StoreError
 from adp_schema.gate import QueryGate
 from adp_schema.gate_files import ExtraView, StoreFiles
 from tests.shards import write_shards
@@ -395,10 +396,46 @@ def test_an_interrupt_is_a_query_error(gate: QueryGate, monkeypatch: pytest.Monk
         return cursors[-1]
 
     monkeypatch.setattr(gate, "_cursor", remember)
-    timer = threading.Timer(0.3, lambda: cursors[-1].interrupt())
-    timer.start()
-    assert "nterrupt" in refusal(gate, "SELECT count(*) FROM range(100000000000) t(i)")
-    timer.join()
+    done = threading.Event()
+
+    def interrupt() -> None:
+        while not done.wait(0.1):  # one that comes before the query begins is lost
+            for each in cursors:
+                each.interrupt()
+
+    thread = threading.Thread(target=interrupt)
+    thread.start()
+    try:
+        assert "nterrupt" in refusal(gate, "SELECT count(*) FROM range(100000000000) t(i)")
+    finally:
+        done.set()
+        thread.join()
+
+
+def test_a_query_that_begins_after_its_time_is_stopped(
+    gate: QueryGate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stopped = []
+
+    class Busy(ThreadPoolExecutor):
+        """Its thread does not get to work for a while."""
+
+        def submit(self, function, *arguments):
+            def late():
+                time.sleep(0.3)
+                try:
+                    return function(*arguments)
+                except duckdb.InterruptException:
+                    stopped.append(function)
+                    raise
+
+            return super().submit(late)
+
+    monkeypatch.setattr("adp_schema.gate.ThreadPoolExecutor", Busy)
+    endless = "SELECT count(*) FROM range(20000000000) t(i)"
+    with pytest.raises(QueryTimeoutError):
+        gate.batches(endless, seconds=0.1).read_all()
+    assert stopped
 
 
 def test_closing_with_a_query_half_read(files: dict[str, list[str]], tmp_path: Path) -> None:
