@@ -192,6 +192,13 @@ def test_any_json_is_an_action_or_a_typed_error(space, value):
         assert space.contains(action)
 
 
+@pytest.mark.parametrize("value", [[0.0, 3.4028236e38], [0.0, 1e300], [0, 10**400]])
+def test_a_number_that_does_not_fit_is_no_action_not_even_an_infinite_one(value):
+    with pytest.raises(ToolError, match="the action is not in Box") as found:
+        action_of(spaces.Box(np.float32([-1, -np.inf]), np.float32([1, np.inf])), value)
+    assert found.value.kind is ErrorType.INVALID_ARGS
+
+
 def test_a_space_that_is_no_json_is_refused():
     with pytest.raises(UsageError, match="Graph"):
         schema_of(spaces.Graph(spaces.Discrete(2), None))

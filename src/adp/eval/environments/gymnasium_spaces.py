@@ -68,7 +68,7 @@ def action_of(space: Any, value: Any) -> Any:
     try:
         action = _member(space, value)
         fits = bool(space.contains(action))
-    except (ValueError, TypeError, OverflowError, KeyError, IndexError):
+    except (ValueError, TypeError, ArithmeticError, KeyError, IndexError):
         fits = False
     if not fits:
         raise ToolError(f"the action is not in {space}", ErrorType.INVALID_ARGS)
@@ -104,7 +104,8 @@ def _member(space: Any, value: Any) -> Any:
     if kind == "Discrete":
         return int(value)
     if kind in ("Box", "MultiBinary", "MultiDiscrete"):
-        return np.array(value, dtype=space.dtype)
+        with np.errstate(over="raise"):  # or a number that is too large would become infinite
+            return np.array(value, dtype=space.dtype)
     if kind == "Dict":
         return {key: _member(inner, value[str(key)]) for key, inner in space.spaces.items()}
     if kind == "Tuple":
