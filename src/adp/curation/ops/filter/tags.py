@@ -14,8 +14,9 @@ The **repair** inserts missing tags: ``</answer>`` at the end; ``<answer>`` befo
 last ``\boxed``, else before the last line; and around each thought the ``<think>`` or ``</think>``
 that it lacks. A thought reaches from the start or a ``</result>`` to the next tool or the answer.
 Empty pairs of both go. ET-Agent's own function inserts ``</think>`` and ``<think>`` at these places
-whether they are there or not, and so mends only texts without any; where its outcome is valid, ours
-is the same (a property in the tests).
+whether they are there or not, and so mends only texts without any; where its outcome is valid for
+such a text with whole calls of one tool, ours is the same but for blanks (a property in the
+tests).
 """
 
 from __future__ import annotations
