@@ -141,8 +141,7 @@ def test_a_file_that_is_no_configuration_is_said(tmp_path):
 def test_a_changed_file_is_read_again(tmp_path):
     one = {"name": "calculator", "parameters": parameters(expression="string")}
     assert len(environment(tmp_path, one).tools()) == 1
-    time.sleep(0.01)
-    assert environment(tmp_path).tools() == []
+    assert environment(tmp_path).tools() == []  # also within one tick of the file system's clock
 
 
 # ---- HTTP ----------------------------------------------------------------------------------------
@@ -218,7 +217,7 @@ def api(server, path, method="GET", **more):
         "url": server.root + path,
         "method": method,
         "headers": {},
-        "timeout": 5,
+        "timeout": 60,
         "longest": 999,
     }
     return Api(**(spec | more))
@@ -286,7 +285,7 @@ def test_an_argument_is_always_one_part_of_the_path(text):
 )
 def test_what_goes_wrong_with_a_server_is_typed(server, path, kind, part):
     with pytest.raises(ToolError, match=part) as found:
-        api(server, path, timeout=0.4 if kind is ErrorType.TIMEOUT else 5).run()
+        api(server, path, timeout=0.4 if part == "too long" else 60).run()
     assert found.value.kind is kind
 
 
@@ -389,7 +388,8 @@ def test_a_program_has_an_empty_world(tmp_path, monkeypatch):
 )
 def test_a_program_that_fails_is_stopped_and_typed(tmp_path, command, kind, part):
     began = time.monotonic()
-    found = ask(shell(tmp_path, *command, timeout=0.5, longest=1000), "run")
+    seconds = 0.5 if part == "too long" else 60
+    found = ask(shell(tmp_path, *command, timeout=seconds, longest=1000), "run")
     assert found.error is kind
     assert part in found.text
     assert len(found.text) < 1200

@@ -120,10 +120,10 @@ class Configured(ToolEnvironment):
         super().__init__()
         path = settings.file.resolve()
         try:
-            changed = path.stat().st_mtime_ns
+            found = path.stat()
         except OSError as error:
             raise InputError(f"{settings.file} cannot be read: {error}") from error
-        self._tools = _tools(path, changed, settings.allow_commands)
+        self._tools = _tools(path, (found.st_mtime_ns, found.st_size), settings.allow_commands)
 
     def offered(self) -> Sequence[FunctionTool]:
         """The tools of the file."""
@@ -155,7 +155,7 @@ def read_tools(path: Path, *, allow_commands: bool = False) -> Sequence[Function
 
 
 @functools.lru_cache(maxsize=8)
-def _tools(path: Path, changed: int, allow_commands: bool) -> Sequence[FunctionTool]:
+def _tools(path: Path, changed: tuple[int, int], allow_commands: bool) -> Sequence[FunctionTool]:
     """The tools keep nothing of an episode, so all episodes share them."""
     return read_tools(path, allow_commands=allow_commands)
 
