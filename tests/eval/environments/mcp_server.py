@@ -1,9 +1,13 @@
-"""A small MCP server for tests: ``python mcp_server.py`` speaks stdio, ``... PORT`` HTTP."""
+"""A small MCP server for tests: ``python mcp_server.py`` speaks stdio, ``... http`` HTTP.
+
+Over HTTP it chooses a port that is free, and prints it when it can be asked.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import os
+import socket
 import sys
 
 from mcp.server.mcpserver import Image, MCPServer  # noqa: TID253 - a program of its own
@@ -66,6 +70,11 @@ def picture() -> Image:
 
 if __name__ == "__main__":
     if len(sys.argv) > 1:
-        server.run("streamable-http", port=int(sys.argv[1]))
+        import uvicorn
+
+        with socket.create_server(("127.0.0.1", 0)) as listening:
+            print(listening.getsockname()[1], flush=True)
+            app = uvicorn.Config(server.streamable_http_app(), log_level="error")
+            uvicorn.Server(app).run(sockets=[listening])
     else:
         server.run("stdio")

@@ -5,10 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import socket
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -107,24 +105,18 @@ def test_a_server_that_does_not_begin(tmp_path):
 
 @pytest.fixture(scope="module")
 def address():
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    with subprocess.Popen([*SERVER, str(port)], stderr=subprocess.DEVNULL) as process:
-        for _ in range(200):
-            with socket.socket() as probe:
-                if probe.connect_ex(("127.0.0.1", port)) == 0:
-                    break
-            time.sleep(0.05)
-        yield f"http://127.0.0.1:{port}/mcp"
+    with subprocess.Popen([*SERVER, "http"], stdout=subprocess.PIPE, text=True) as process:
+        yield f"http://127.0.0.1:{int(process.stdout.readline())}/mcp"
         process.kill()
 
 
 def test_a_tool_that_takes_too_long_and_one_that_says_too_much(address):
-    script = [call("wait", seconds=20), call("say", text="x", times=1000), Turn(text="5")]
-    found = play(made(command=None, url=address, timeout=2.0, longest=10), script)
-    slow, long = (step.observations[0] for step in found.steps[1:3])
-    assert slow.error_type == "timeout"
+    script = [call("wait", seconds=20), Turn(text="5")]
+    found = play(made(command=None, url=address, timeout=2.0), script)
+    assert found.steps[1].observations[0].error_type == "timeout"
+    script = [call("say", text="x", times=1000), Turn(text="5")]
+    found = play(made(command=None, url=address, longest=10), script)
+    long = found.steps[1].observations[0]
     assert long.text == "xxxxxxxxxx\n[990 more characters]"
 
 

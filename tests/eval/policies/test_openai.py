@@ -221,14 +221,14 @@ def test_a_500_between_two_others_is_not_the_same_twice_in_a_row():
 @pytest.mark.parametrize("step", [slow(20), dripping])
 def test_a_slow_answer_is_a_timeout(step):
     with serving(step) as server:
-        found = play(server, timeout=0.1, retries=1)
+        found = play(server, timeout=0.4, retries=1)
     assert (found.error_type, found.stop_reason) == ("infrastructure", "timeout")
     assert len(server.seen) == 2
 
 
 def test_the_time_of_the_episode_goes_before_the_patience():
     with serving(slow(20)) as server:
-        found = play(server, Limits(max_seconds=0.2), timeout=30)
+        found = play(server, Limits(max_seconds=0.5), timeout=30)
     assert (found.error_type, found.stop_reason, found.success) == (
         "infrastructure", "timeout", None,
     )  # fmt: skip

@@ -470,7 +470,7 @@ def test_a_tool_that_never_returns_keeps_nobody(tmp_path):
         "    def step(self, turn):\n"
         "        time.sleep(1000)\n"
         f"report = gather({str(tmp_path / 'sums')!r}, environment=Hanging, tasks=TASKS[:3],\n"
-        "    limits=Limits(max_seconds=0.2))\n"
+        "    limits=Limits(max_seconds=1))\n"
         "print(report.hanging, dict(report.now.errors), flush=True)\n"
     )
     done = subprocess.run(

@@ -105,7 +105,7 @@ def test_a_budget_cuts_the_episode(limits, reason, agent_steps):
 def test_time_that_the_agent_used_cuts_the_episode():
     class Busy(Scripted):
         async def act(self, request):
-            await asyncio.sleep(0.4)
+            await asyncio.sleep(0.1)  # far from half of the time
             return call('{"a": 1, "b": 1}')
 
     found = asyncio.run(run_episode(ABOUT, Adder(), Alone(Busy([])), Limits(max_seconds=1.5)))
@@ -116,7 +116,7 @@ def test_time_that_the_agent_used_cuts_the_episode():
 class Waits(Adder):
     """Waits in one of its methods, as others do for a server; or works on and on."""
 
-    def __init__(self, where, seconds=0.4):
+    def __init__(self, where, seconds=0.8):
         super().__init__()
         self.where, self.seconds = where, seconds
 
@@ -138,7 +138,7 @@ class Waits(Adder):
 def test_time_that_the_environment_used_is_not_the_agent_s(where, blocking):
     world = Waits(where)
     world.blocking = blocking
-    found = play(lambda request: call('{"a": 1, "b": 1}'), Limits(max_seconds=0.2), world)
+    found = play(lambda request: call('{"a": 1, "b": 1}'), Limits(max_seconds=0.4), world)
     assert (found.error_type, found.stop_reason) == ("environment", "timeout")
     assert (found.success, found.truncated) == (None, None)
     assert "max_seconds" in found.error_message
@@ -151,7 +151,7 @@ def test_time_that_a_request_used_is_not_the_agent_s():
                 await asyncio.sleep(30)
             return call('{"a": 1, "b": 1}')
 
-    found = asyncio.run(run_episode(ABOUT, Adder(), Alone(Slow([])), Limits(max_seconds=0.2)))
+    found = asyncio.run(run_episode(ABOUT, Adder(), Alone(Slow([])), Limits(max_seconds=0.5)))
     assert (found.error_type, found.stop_reason) == ("infrastructure", "timeout")
     assert (found.success, found.truncated, len(found.steps)) == (None, None, 2)
 

@@ -139,7 +139,7 @@ def test_forks_are_closed_and_the_world_is_not_touched():
     forks.clear()
     play_slow = Assistance(AssistSettings(), Slow([])).actor()
     about = About("chain", 0, TASK, timed=False)
-    asyncio.run(run_episode(about, Counted(), play_slow, Limits(max_seconds=0.05)))
+    asyncio.run(run_episode(about, Counted(), play_slow, Limits(max_seconds=0.3)))
     assert [fork.closed for fork in forks] == [1]
 
 
