@@ -13,6 +13,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import psutil
 import pyarrow.parquet as pq
 import pytest
 
@@ -23,6 +24,8 @@ from adp_schema.views import VIEWS
 if TYPE_CHECKING:
     from tests.cli.conftest import Run
 
+PATIENCE = 120
+"""Seconds after which a process counts as hanging."""
 ODD = (
     "SELECT 1 AS a, 2 AS a, NULL AS n, [1, 2] AS l, 'x\"y,\n' AS t, 1.5::DECIMAL(3, 1) AS d,"
     " 'nan'::DOUBLE AS f, '\\xAA'::BLOB AS b, '2024-01-02 03:04:05+00'::TIMESTAMPTZ AS s,"
@@ -235,6 +238,14 @@ def test_dot_commands(store: Store) -> None:
     assert "did you mean .tables" in piped(store, ".table").stderr
 
 
+def wait_for_work(pid: int, seconds: float) -> None:
+    """Wait until a process has worked for so many seconds of CPU time in all."""
+    deadline = time.monotonic() + PATIENCE
+    while psutil.Process(pid).cpu_times().user < seconds:
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
 def test_a_prompt_on_a_terminal(store: Store) -> None:
     """Errors go on, a query that runs too long can be stopped, and Ctrl-D leaves."""
     pid, terminal = pty.fork()
@@ -245,7 +256,7 @@ def test_a_prompt_on_a_terminal(store: Store) -> None:
 
     def until(text: str) -> None:
         nonlocal seen
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + PATIENCE
         while text not in seen:
             assert time.monotonic() < deadline, seen
             if select.select([terminal], [], [], 0.2)[0]:
@@ -261,8 +272,9 @@ def test_a_prompt_on_a_terminal(store: Store) -> None:
     os.write(terminal, b"SELECT nothing FROM steps;\n")
     until("unknown column 'nothing'")
     until("adp> ")
+    before = psutil.Process(pid).cpu_times().user
     os.write(terminal, b"SELECT count(*) FROM range(1000000000000) t(i);\n")
-    time.sleep(1)
+    wait_for_work(pid, before + 0.5)
     os.write(terminal, b"\x03")
     until("stopped")
     until("adp> ")
@@ -274,9 +286,13 @@ def test_a_prompt_on_a_terminal(store: Store) -> None:
 def test_a_query_that_runs_can_be_stopped(store: Store) -> None:
     words = ["query", store.root, "-c", "SELECT count(*) FROM range(1000000000000) t(i)"]
     with subprocess.Popen([sys.executable, "-m", "adp.cli.main", *words], stderr=-1) as process:
-        time.sleep(2)
+        while "duckdb" not in Path(f"/proc/{process.pid}/maps").read_text():
+            assert process.poll() is None
+            time.sleep(0.02)
+        # What is left of the start takes less than this.
+        wait_for_work(process.pid, psutil.Process(process.pid).cpu_times().user + 1.5)
         process.send_signal(signal.SIGINT)
-        _, err = process.communicate(timeout=20)
+        _, err = process.communicate(timeout=PATIENCE)
     assert (process.returncode, err) == (130, b"stopped\n")
 
 
