@@ -74,9 +74,9 @@ def turns_of(request):
 class Waiting(Scripted):
     """Follows a script, but lets others run meanwhile."""
 
-    def __init__(self, seconds=0.0, script=turns_of, down=None, log=None):
+    def __init__(self, seconds=0.0, script=turns_of, down=None, log=None, gate=None):
         super().__init__(script, "waiting")
-        self.seconds, self.down, self.log = seconds, down, log
+        self.seconds, self.down, self.log, self.gate = seconds, down, log, gate
 
     async def act(self, request):
         await asyncio.sleep(self.seconds)
@@ -85,6 +85,8 @@ class Waiting(Scripted):
         if self.log is not None and request.turn == 0:
             with self.log.open("a") as file:
                 file.write(f"{request.task.task_id}/attempt-{request.attempt}\n")
+        while self.gate is not None and not self.gate.exists():
+            await asyncio.sleep(0.02)
         return await super().act(request)
 
 
@@ -102,6 +104,10 @@ class WaitingSettings(Settings):
         default=None, description="Where begun episodes are noted.",
         json_schema_extra={"resume": "free"},
     )  # fmt: skip
+    gate: Path | None = Field(
+        default=None, description="Until this is there, it waits.",
+        json_schema_extra={"resume": "free"},
+    )  # fmt: skip
     style: str = Field(default="plain", description="Changes nothing.")
     api_key: str | None = Field(default=None, description="A secret.")
 
@@ -110,7 +116,9 @@ POLICY = PolicyKind(
     "waiting",
     "Adds, after a while.",
     WaitingSettings,
-    lambda settings: Waiting(settings.seconds, down=settings.down, log=settings.log),
+    lambda settings: Waiting(
+        settings.seconds, down=settings.down, log=settings.log, gate=settings.gate
+    ),
 )
 
 

@@ -32,6 +32,7 @@ class Runs:
 
     def __init__(self, folder, tasks=100, n=4):
         self.out, self.begun = folder / "store", folder / "begun.txt"
+        self.gate = folder / "gate"
         self.asked = tasks * n
         self.wanted = {
             f"store/test-{number}/attempt-{k}" for number in range(tasks) for k in range(n)
@@ -40,14 +41,16 @@ class Runs:
         self.environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path)}
         self.words = ["--env", "adder", "--tasks", f"test:{tasks}", "--n", n, "-o", self.out]
 
-    def start(self, seconds, *more):
+    def start(self, seconds, *more, shut=False):
         """Start a call.
 
         Args:
             seconds: how long the policy waits at each turn.
             more: further words.
+            shut: it waits until the gate is there, too.
         """
         policy = f"waiting:seconds={seconds},log={self.begun}"
+        policy += f",gate={self.gate}" if shut else ""
         return subprocess.Popen(
             command("collect", *self.words, "--policy", policy, *more),
             env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
@@ -135,9 +138,14 @@ def test_runs_that_are_killed_at_20_moments_lose_and_repeat_nothing(tmp_path):
 
 def test_several_processes_share_the_work(tmp_path):
     runs = Runs(tmp_path, 40, 4)
-    first, second = (runs.start(0.05, "--concurrency", 8, "--json") for _ in range(2))
+    both = [runs.start(0.05, "--concurrency", 8, "--json", shut=True) for _ in range(2)]
+    late = time.monotonic() + LONGEST
+    while sum(runs.begun_often().values()) < 16:  # or the faster one might do all of it
+        assert time.monotonic() < late
+        time.sleep(0.02)
+    runs.gate.touch()
     reports = []
-    for process in (first, second):
+    for process in both:
         out, said = process.communicate(timeout=LONGEST)
         assert process.returncode == 0, said
         reports.append(json.loads(out))
@@ -171,7 +179,7 @@ def test_the_work_of_a_killed_process_is_taken_over(tmp_path):
 
 def test_ctrl_c_is_no_loss(tmp_path):
     runs = Runs(tmp_path)
-    process = runs.start(0.05, "--concurrency", 10)
+    process = runs.start(0.2, "--concurrency", 10)
     runs.wait_for_more(process)
     process.send_signal(signal.SIGINT)
     out, said = process.communicate(timeout=LONGEST)
