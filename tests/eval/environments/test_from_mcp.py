@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -103,11 +104,20 @@ def test_a_server_that_does_not_begin(tmp_path):
     assert "in time" in play(made(command=silent, start_timeout=0.5), []).error_message
 
 
+@contextmanager
+def serving():
+    """Address of a server over HTTP."""
+    with subprocess.Popen([*SERVER, "http"], stdout=subprocess.PIPE, text=True) as process:
+        try:
+            yield f"http://127.0.0.1:{int(process.stdout.readline())}/mcp"
+        finally:
+            process.kill()
+
+
 @pytest.fixture(scope="module")
 def address():
-    with subprocess.Popen([*SERVER, "http"], stdout=subprocess.PIPE, text=True) as process:
-        yield f"http://127.0.0.1:{int(process.stdout.readline())}/mcp"
-        process.kill()
+    with serving() as found:
+        yield found
 
 
 def test_a_tool_that_takes_too_long_and_one_that_says_too_much(address):
@@ -164,8 +174,9 @@ def test_a_server_cannot_be_copied():
         made().fork()
 
 
-def test_a_server_over_http_that_is_gone(address):
-    dying = play(made(command=None, url=address), [call("die"), Turn(text="5")])
-    assert dying.error_type == "infrastructure"
-    gone = play(made(command=None, url=address), [])
-    assert gone.error_type == "infrastructure"
+def test_a_server_over_http_that_is_gone():
+    with serving() as address:
+        dying = play(made(command=None, url=address), [call("die"), Turn(text="5")])
+        assert dying.error_type == "infrastructure"
+        gone = play(made(command=None, url=address), [])
+        assert gone.error_type == "infrastructure"

@@ -222,7 +222,7 @@ sys.exit(0)
         )
         assert done.stdout, done.stderr
         with suppress(psutil.NoSuchProcess):
-            psutil.Process(int(done.stdout)).wait(20)
+            psutil.Process(int(done.stdout)).wait(120)
         assert not psutil.pid_exists(int(done.stdout)), how
 
 

@@ -222,7 +222,7 @@ def test_tmp_is_limited_and_gone_afterwards():
 def test_time_is_limited(code):
     started = time.monotonic()
     assert run(code, seconds=0.7).stopped == "time"
-    assert time.monotonic() - started < 10
+    assert time.monotonic() - started < 60
 
 
 @pytest.mark.parametrize("stream", ["stdout", "stderr"])
