@@ -1,9 +1,9 @@
 """M3's preference pairs of whole runs (`create_pref_trajectories_for_dpo`, its dataset reader).
 
-The runs of two agents at one task (``sample_id``) are put beside each other. They may be in two data
-sets; then they must begin with the same words too, as other data sets number their tasks alike. A
-pair needs equal system prompts, tools and policies; a chosen run whose last reward is exactly
-``{REWARD_FINAL_ANSWER_MATCH}``; and a rejected run whose last reward is not that. With
+The runs of two agents at one task (``sample_id``) are put beside each other. They may be in two
+data sets; then they must begin with the same words too, as other data sets number their tasks
+alike. A pair needs equal system prompts, tools and policies; a chosen run whose last reward is
+exactly ``{REWARD_FINAL_ANSWER_MATCH}``; and a rejected run whose last reward is not that. With
 ``mask_suboptimal_traces`` both sides note the mask policy of that name: turns whose reward holds an
 erroneous category are not trained in the chosen, and only they in the rejected run.
 
