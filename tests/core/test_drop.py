@@ -27,6 +27,7 @@ from adp_schema.tables import TABLES
 from tests.converters.test_run import chat, hashes, write_lines
 from tests.core import any_store
 from tests.core.test_merge import rows_of
+from tests.curation.recipes import curate
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 GO = "extra LIKE '%\"go\":_true%' OR extra LIKE '%\"go\":true%'"
@@ -186,6 +187,23 @@ def test_dropping_nothing_gives_the_same_bytes(tmp_path):
     was, now = hashes(tmp_path / "old"), hashes(tmp_path / "new")
     assert was.pop(MANIFEST) != now.pop(MANIFEST)
     assert was == now
+
+
+def test_counts_of_a_curated_store_are_those_of_its_main_lines(tmp_path):
+    """A mix takes some runs twice, and branches come with them; neither is a record."""
+    runs = [any_store.Run(name="a"), any_store.Run(name="b", branch=True),
+            any_store.Run(name="c", go=True), any_store.Run(name="d")]  # fmt: skip
+    old = any_store.write(tmp_path / "old", [runs], "W")
+    curate({"old": old.root}, tmp_path / "twice", {"mix": {"by": "'all'", "method": "balanced",
+           "total": 6, "epochs": 2}})  # fmt: skip
+    twice = Store.open(str(tmp_path / "twice"))
+    known = twice.manifest.counts
+    assert (known.used, known.trajectories) == (3, 7)
+    selection = select(twice.root, GO)
+    assert len(selection.seqs) == 2
+    new = drop(selection, str(tmp_path / "new")).counts
+    assert (new.records, new.used, new.skipped) == (known.records, 2, known.skipped + 1)
+    assert new.trajectories == 5
 
 
 def test_null_stays(tmp_path):

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from adp.core.drop import DropOptions, drop, select
 from adp.core.merge import merge
 from adp.core.task_rows import ROLLOUT, shard_starts, task_rows
-from adp.core.tasks import TaskIndex
+from adp.core.tasks import TaskIndex, find_tasks
 from adp.curation.partitions import Partition
 from adp.curation.tasks import tasks_of
 from adp_schema.builder import Origin, RowBuilder
@@ -92,7 +92,7 @@ def convert_shards(folder: Path, described, word="c") -> str:
 
 
 def collect_runs(folder: Path, members) -> str:
-    """A store as `adp collect` writes it: a task beside each attempt."""
+    """A store as `adp collect` writes it: a task beside each attempt, and branches without one."""
     with Store.grow(str(folder)) as store:
         for place, one in enumerate(members):
             store.append(
@@ -100,9 +100,18 @@ def collect_runs(folder: Path, members) -> str:
                     dataset=one.dataset, source_format=ROLLOUT, agent_name="a",
                     extra=json.dumps({"environment": one.environment}), task=Task(**task(one)),
                     steps=[Step(source="user", kind="message", text=f"r{place}")],
-                    **columns(f"r{place}", one),
+                    trajectory_id=f"r{place}", **columns(f"r{place}", one),
                 )
             )  # fmt: skip
+            for name, parent in ((f"r{place}/b", f"r{place}"), (f"r{place}/b/b", f"r{place}/b")):
+                store.append(
+                    Trajectory(
+                        dataset=one.dataset, source_format=ROLLOUT, agent_name="a",
+                        parent_id=parent, parent_step=0, branch_kind="alternate",
+                        steps=[Step(source="agent", kind="message", text=f"r{place}")],
+                        trajectory_id=name, **columns(name, one),
+                    )
+                )  # fmt: skip
     seal(str(folder))
     return str(folder)
 
@@ -110,16 +119,20 @@ def collect_runs(folder: Path, members) -> str:
 def told(store: Store) -> dict[str, tuple[str, str | None]]:
     """What the maker of each trajectory said, and what is found."""
     index = TaskIndex(store)
+    keys = {name: known.key for name, known in find_tasks(store).items()}
     found = {}
     for one in store.trajectories():
         known = index.of(one.model_copy(update={"task": None}))
         found[one.trajectory_id] = (one.tags[0][5:], known and known.instruction)
         # Reading gives a trajectory its own row; what others have of it is looked up.
         assert one.task is None or one.task_id is None or one.task == known
+        if one.parent_id is not None:
+            assert keys[one.trajectory_id] == keys[one.parent_id]
+            assert one.task is None
     return found
 
 
-@settings(max_examples=24)
+@settings(max_examples=16)
 @given(described=converted, others=converted, runs=rollouts)
 def test_each_keeps_its_task_when_others_go(described, others, runs):
     if not any(described) or not runs:
@@ -134,7 +147,7 @@ def test_each_keeps_its_task_when_others_go(described, others, runs):
         before = told(old)
         for said, found in before.values():
             assert found in (said, None)
-        flat = [one for members in described for one in members] + runs
+        flat = [one for members in described for one in members] + 3 * runs
         assert sum(found is not None for _, found in before.values()) == sum(
             one.task_id is not None for one in flat
         )
@@ -159,7 +172,8 @@ def gone(store: Store) -> set[str]:
 
 def check_partition(store: Store, before, folder: Path) -> None:
     """What curation reads of the tasks of a partition is what the whole store says."""
-    rows = store.scan("trajectories").select("seq", "trajectory_id", "task_id").collect()
+    rows = store.scan("trajectories").filter(pl.col("parent_id").is_null())
+    rows = rows.select("seq", "trajectory_id", "task_id").collect()
     shift = 1 << 44
     rows.select(pl.col("seq") + shift).write_parquet(folder / "members.parquet")
     half = rows["seq"][len(rows) // 2]

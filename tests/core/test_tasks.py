@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adp.core.tasks import ROLLOUT, TaskIndex, TaskKey, find_tasks, same_tasks
+from adp.core.task_rows import ROLLOUT
+from adp.core.tasks import TaskIndex, TaskKey, find_tasks, same_tasks
 from adp.eval.metrics import mean_figures, paired_difference, pass_figures
 from adp.eval.scorer import Score, Scored
 from adp.eval.scoring import ScoreOptions, read_scores, references, score_store

@@ -245,7 +245,9 @@ def _manifest(
         for file in facts["trajectories"]
     )
     counts = manifest.counts.model_dump()
-    moved = _skip(counts, moved)
+    if any(act.act == "curate" for act in known.lineage):
+        moved = counts["used"] - _main_lines_left(selection)
+    moved = _skip(counts, max(moved, 0))
     manifest.counts = Counts(**{**counts, "trajectories": manifest.rows("trajectories")})
     manifest.datasets = dict(sorted(facts["datasets"].items()))
     losses = Counter(known.losses)
@@ -253,6 +255,16 @@ def _manifest(
     manifest.losses = {name: count for name, count in sorted(losses.items()) if count > 0}
     manifest.reasons = _reasons(known.reasons, options, moved)
     return manifest, pa.Table.from_pylist(rows, schema=TABLES["sources"].schema)
+
+
+def _main_lines_left(selection: Selection) -> int:
+    """Main lines that stay, each once: curation counts these as records, and no copies of them."""
+    import polars as pl
+
+    what = ("dataset", "source_id", "source_file", "source_records")
+    rows = selection.store.scan("trajectories").filter(pl.col("parent_id").is_null())
+    left = ~pl.col("seq").is_in(pl.Series(selection.seqs, dtype=pl.Int64).implode())
+    return int(rows.filter(left).select(pl.struct(what).n_unique()).collect().item())
 
 
 def _skip(counts: dict[str, int], moved: int) -> int:

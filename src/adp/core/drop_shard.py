@@ -240,7 +240,7 @@ class _Shard:
         if not rows.select(gone.any()).item():
             return []
         places = homes(read("trajectories", HOME_COLUMNS))
-        left = assign(places, rows, places).filter(~gone)
+        left = assign(places, rows, places).filter(~gone & ~pl.col("above"))
         # What a shard says of a task is there once, so the number of the row tells it apart.
         rows_of = left.select(
             "seq", "row", pl.col("row").alias("says"), "shared", "own"

@@ -2,7 +2,8 @@
 
 A converter writes a task once, beside the first of its attempts; `adp collect` writes it beside
 each. So a trajectory has a row of its own, or that of an attempt at the same task: same id, data
-set and environment. `adp.core.tasks` says how a task is told from others.
+set and environment. A branch has that of the trajectory that it starts from. `adp.core.tasks` says
+how a task is told from others.
 """
 
 from __future__ import annotations
@@ -22,12 +23,16 @@ if TYPE_CHECKING:
 ROLLOUT = "adp_rollout"
 """``source_format`` of what `adp collect` writes."""
 
-HOME_COLUMNS = ("seq", "dataset", "task_id", "source_format", "extra")
+HOME_COLUMNS = ("seq", "trajectory_id", "parent_id", "dataset", "task_id", "source_format",
+                "extra")  # fmt: skip
 """What must be known of a trajectory."""
 
 ROW_COLUMNS = ("seq", "task_id", "dataset", "environment", "instruction", "turns",
                "environment_config")  # fmt: skip
 """What must be known of a row of the table of tasks."""
+
+_DEEPEST = 32
+"""Rounds of looking up where branches start, each of which doubles the way; circles end then."""
 
 
 def environment_of(extra: str | None) -> str | None:
@@ -47,8 +52,8 @@ def homes(trajectories: pl.DataFrame) -> pl.DataFrame:
         trajectories: `HOME_COLUMNS`, in the order of the store.
 
     Returns:
-        ``seq``, ``task_id``, ``home_set`` (data set), ``home_env`` (environment; of rollouts only)
-        and ``rollout``.
+        ``seq``, ``task_id``, ``home_set`` (data set), ``home_env`` (environment; of rollouts only),
+        ``rollout``, and ``root``: ``seq`` of the main line that a branch starts from, else its own.
     """
     import polars as pl
 
@@ -56,9 +61,34 @@ def homes(trajectories: pl.DataFrame) -> pl.DataFrame:
     extras = trajectories.select(pl.when(rollout).then("extra").alias("extra"))["extra"]
     environments = pl.Series("home_env", [environment_of(one) for one in extras], pl.String)
     named = pl.col("dataset").replace("", None).alias("home_set")
-    return trajectories.with_columns(environments).select(
+    found = trajectories.with_columns(environments).select(
         "seq", "task_id", named, "home_env", rollout.alias("rollout")
     )
+    found = found.with_columns(_roots(trajectories))
+    # Branches of a rollout do not say where they were made.
+    above = found.select(pl.col("seq").alias("root"), pl.col("home_env").alias("above"))
+    found = found.join(above, on="root", how="left", maintain_order="left")
+    env = pl.when("rollout").then(pl.coalesce("home_env", "above")).alias("home_env")
+    return found.with_columns(env).drop("above")
+
+
+def _roots(trajectories: pl.DataFrame) -> pl.Series:
+    """``root``: where each trajectory starts from, as far as that is among them."""
+    import polars as pl
+
+    above = trajectories.select("trajectory_id", pl.col("seq").alias("root"))
+    above = above.drop_nulls().unique("trajectory_id", keep="first")
+    rows = trajectories.select("seq", "parent_id").join(
+        above, left_on="parent_id", right_on="trajectory_id", how="left", maintain_order="left"
+    )
+    roots = rows.select("seq", pl.coalesce("root", "seq"))
+    for _ in range(_DEEPEST):
+        higher = roots.select(pl.col("seq").alias("root"), pl.col("root").alias("higher"))
+        found = roots.join(higher, on="root", how="left", maintain_order="left")["higher"]
+        if found.equals(roots["root"].alias("higher")):
+            break
+        roots = roots.with_columns(found.alias("root"))
+    return roots["root"]
 
 
 def assign(
@@ -66,9 +96,10 @@ def assign(
 ) -> pl.DataFrame:
     """Find the row of each trajectory.
 
-    It is that which hangs from it. Else, for data that was converted, the first of the same shard
-    with the trajectory's data set and the id: a converter leaves out only what says the same.
-    Else that of other attempts, when they all have one task.
+    It is that which hangs from it. Else, for a branch, that of the main line that it starts from.
+    Else, for data that was converted, the first of the same shard with the trajectory's data set
+    and the id: a converter leaves out only what says the same. Else that of other attempts, when
+    they all have one task.
 
     Args:
         places: `homes` of the trajectories.
@@ -78,10 +109,11 @@ def assign(
         starts: first ``seq`` of each shard of the store (`shard_starts`); none: it is one shard.
 
     Returns:
-        ``seq``, ``row``, ``own`` (whether the row hangs from that trajectory) and ``shared``, for
-        each trajectory with a row, sorted by ``seq``. Trajectories of one ``shared`` find each
-        other's rows: it names the task of a rollout by the first row of that, and else the data
-        set and the id; it is null without an id.
+        ``seq``, ``row``, ``own`` (whether the row hangs from that trajectory), ``above`` (whether
+        it is found by the main line of this branch) and ``shared``, for each trajectory with a
+        row, sorted by ``seq``. Trajectories of one ``shared`` find each other's rows: it names the
+        task of a rollout by the first row of that, and else the data set and the id; it is null
+        without an id.
     """
     import polars as pl
 
@@ -90,20 +122,34 @@ def assign(
     mine = places.join(there, on=["seq", "task_id"], how="inner", nulls_equal=True)
     mine = mine.sort("row").unique("seq", keep="first", maintain_order=True)
     lacking = places.filter(pl.col("task_id").is_not_null()).join(mine, on="seq", how="anti")
-    found = pl.concat(
-        [
-            mine.select("seq", "row", "first", pl.lit(value=True).alias("own")),
-            _of_others(lacking, known, starts).with_columns(pl.lit(value=False).alias("own")),
-        ]
-    ).join(places, on="seq")
+    branch = pl.col("root") != pl.col("seq")
+    mine = mine.select("seq", "row", "first")
+    main = pl.concat([mine, _of_others(lacking.filter(~branch), known, starts)])
+    above = _of_roots(lacking.filter(branch), main.join(places, on="seq"))
+    found = pl.concat([main, above])
+    alone = lacking.filter(branch).join(found, on="seq", how="anti")
+    found = pl.concat([found, _of_others(alone, known, starts)]).join(places, on="seq")
+    found = found.with_columns(
+        pl.col("seq").is_in(mine["seq"].implode()).alias("own"),
+        pl.col("seq").is_in(above["seq"].implode()).alias("above"),
+    )
     named = pl.struct("home_set", "task_id").struct.json_encode()
     shared = pl.when("rollout").then(pl.col("first").cast(pl.String)).otherwise(named)
     shared = pl.when(pl.col("task_id").is_not_null()).then(shared)
-    return found.select("seq", "row", "own", shared.alias("shared")).sort("seq")
+    return found.select("seq", "row", "own", "above", shared.alias("shared")).sort("seq")
+
+
+def _of_roots(branches: pl.DataFrame, found: pl.DataFrame) -> pl.DataFrame:
+    """``seq``, ``row`` and ``first`` of branches that have the task of their main line."""
+    import polars as pl
+
+    above = found.select(pl.col("seq").alias("root"), "task_id", "row", "first")
+    rows = branches.join(above, on=["root", "task_id"], how="inner")
+    return rows.select("seq", "row", "first")
 
 
 def _of_others(lacking: pl.DataFrame, known: pl.DataFrame, starts: Sequence[int]) -> pl.DataFrame:
-    """``seq``, ``row`` and ``first`` of trajectories that have the task of another attempt."""
+    """As `_of_roots`, of trajectories that have the task of another attempt."""
     import polars as pl
 
     shard = pl.col("seq").map_batches(
@@ -212,7 +258,7 @@ def hashes(store: Store) -> pl.Series:
 
 
 class Needed(NamedTuple):
-    """That a trajectory has a task.
+    """That a trajectory needs a row: it has a task, and not that of its main line.
 
     Attributes:
         seq: the trajectory.

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
-from adp.core.task_rows import ROLLOUT, ROW_COLUMNS, environment_of, task_rows
+from adp.core.task_rows import HOME_COLUMNS, ROW_COLUMNS, homes, task_rows
 from adp_schema.ids import digest
 from adp_schema.model import Task, Trajectory
 from adp_schema.reader import to_models
@@ -263,16 +263,11 @@ def _asked(instruction: str | None, turns: str | None, config: str | None) -> st
 
 
 def _homes(store: Store) -> Iterator[_Home]:
-    import polars as pl
-
-    rows = store.scan("trajectories")
-    rollout = pl.col("source_format") == ROLLOUT
-    extras = rows.filter(rollout).select("seq", "extra").collect().iter_rows()
-    environments = {seq: environment_of(extra) for seq, extra in extras}
-    names = ("seq", "trajectory_id", "dataset", "task_id", "source_format")
-    for seq, name, dataset, task_id, form in rows.select(names).collect().iter_rows():
-        home = (dataset or None, environments.get(seq), task_id)
-        yield _Home(seq, str(name), *home, rollout=form == ROLLOUT)
+    rows = store.scan("trajectories").select(HOME_COLUMNS).collect()
+    found = homes(rows).with_columns(rows["trajectory_id"])
+    names = ("seq", "trajectory_id", "home_set", "home_env", "task_id", "rollout")
+    for seq, name, dataset, environment, task_id, rollout in found.select(names).iter_rows():
+        yield _Home(seq, str(name), dataset, environment, task_id, rollout=rollout)
 
 
 def _rows(store: Store) -> Iterator[_Row]:

@@ -159,7 +159,7 @@ def _task_rows(source: Input) -> pl.DataFrame:
     """
     import polars as pl
 
-    found = task_rows(source.store)
+    found = task_rows(source.store).filter(~pl.col("above"))
     rollout = ~pl.col("shared").fill_null("").str.starts_with("{")
     return found.select(
         "seq",

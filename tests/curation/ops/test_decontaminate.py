@@ -325,6 +325,22 @@ def test_texts_stores_and_patterns_are_benchmarks_too(tmp_path: Path) -> None:
     ]
 
 
+def test_data_sets_of_a_store_that_number_their_tasks_alike(tmp_path: Path) -> None:
+    own = {"user": ["hello"], "columns": {"task_id": "1"}}
+    _store(
+        tmp_path / "held-out",
+        {**own, "dataset": "a", "task": {"instruction": "what a asks"}},
+        {**own, "dataset": "b", "task": {"instruction": TEXT}},
+        {**own, "dataset": "b"},
+    )
+    items = read_benchmark(Against(file="held-out"), tmp_path).items
+    assert [item.texts for item in items] == [("what a asks",), (TEXT,)]
+    against = [str(tmp_path / "held-out")]
+    outcome = apply("decontaminate", _store(tmp_path / "t", {"user": [TEXT]}), against=against)
+    assert outcome.dropped is not None
+    assert outcome.dropped.height == 1
+
+
 def test_named_fields_and_fields_in_fields(tmp_path: Path) -> None:
     row = {"a": {"b": TEXT}, "c": [{"role": "system", "content": "no"},
            {"role": "user", "content": [{"type": "text", "text": "yes"}]}], "n": 5}  # fmt: skip

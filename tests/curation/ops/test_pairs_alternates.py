@@ -130,7 +130,7 @@ def test_no_pair_of_the_shared_runs_and_each_is_explained(runs):
             assert set(sides["dpo_agent"]) == {"{REWARD_FINAL_ANSWER_MATCH}"}
     # Two runs of a side share the task 15, but not their tools.
     found = Counter(row["reason"] for row in events)
-    different = found.pop("the two runs differ in system prompt, tools or policies", 0)
+    different = found.pop("the two runs differ in system prompt, tools, policies or question", 0)
     assert sum(found.values()) + different == 2 * sum(wanted.values())
     assert found["the last reward of the chosen run is no match"] == 2 * wanted["chosen"] == 2
     assert outcome.lines[0] == (
@@ -173,6 +173,19 @@ def test_runs_of_two_agents(tmp_path, chosen, rejected, reason):
         assert pairs == []
         assert any(reason in why for why in reasons_of(outcome).values())
     assert {row["seq"] for row in events_of(outcome)} == {0, 1000}
+
+
+@pytest.mark.parametrize("asks", ["why?", "How many?"])
+def test_runs_of_two_data_sets(tmp_path, asks):
+    """Two agents' runs at one task may be in two data sets; other data sets number tasks alike."""
+    chosen, rejected = _m3_run("expert", MATCH), _m3_run("agent", [], dataset="e")
+    asked = [step for step in rejected["steps"] if step.get("source") == "user"]
+    same = asked[0]["text"] == asks
+    asked[0]["text"] = asks
+    outcome = apply("pairs", store_of(tmp_path / "s", chosen, rejected), rule="m3_trajectory")
+    assert len(rows_of(outcome)) == same
+    if not same:
+        assert {tuple(row["evidence"]["differ"]) for row in events_of(outcome)} == {("question",)}
 
 
 def test_sides_of_your_own(tmp_path):

@@ -8,7 +8,7 @@ import pytest
 
 from adp.eval.policies.replay import ReplayPolicy, ReplaySettings
 from adp.eval.policies.scripted import Scripted
-from adp.eval.policy import POLICIES
+from adp.eval.policy import POLICIES, InfrastructureError
 from adp.eval.rollout.actor import Alone
 from adp.eval.rollout.episode import run_episode
 from adp.eval.rollout.limits import Limits
@@ -88,3 +88,53 @@ def test_what_was_not_recorded_is_no_fault_of_the_agent(store):
 def test_a_store_without_such_runs(store):
     with pytest.raises(EmptyResultError, match="data set other"):
         ReplayPolicy(ReplaySettings(store=store, dataset="other"))
+
+
+def record(place, *runs):
+    """A store of runs: data set, words of the task, attempt, what is said."""
+    with Store.grow(place) as growing:
+        for dataset, asks, attempt, says in runs:
+            growing.append(run_of(said(says), dataset, asks, attempt))
+    return str(place)
+
+
+def said(text):
+    """A policy that says a text; None for one that cannot be asked."""
+
+    def script(request):
+        if text is None:
+            raise InfrastructureError("down", "no answer")
+        return Turn(text=text)
+
+    return Scripted(script)
+
+
+def run_of(policy, dataset, asks, attempt, tries=1):
+    task = TASK.model_copy(update={"instruction": asks})
+    own = About(dataset, task=task, attempt=attempt, policy="p", environment="adder", tries=tries)
+    return asyncio.run(run_episode(own, Adder(), Alone(policy)))
+
+
+def test_tasks_with_one_id_are_told_apart_by_what_they_ask(tmp_path):
+    """Two files of tasks that both begin with the id t1, merged into one store."""
+    place = record(
+        tmp_path / "s", ("a", "2 + 3?", 0, "five"), ("b", "4 + 4?", 0, "eight"),
+        ("b", "4 + 4?", 1, "again"), ("c", "4 + 4?", 0, "of another policy"),
+    )  # fmt: skip
+    policy = ReplayPolicy(ReplaySettings(store=place))
+    cases = (("2 + 3?", 0, "five"), ("4 + 4?", 0, "eight"), ("4 + 4?", 1, "again"))
+    for asks, attempt, says in cases:
+        assert run_of(policy, "new", asks, attempt).final_answer == says
+    for asks, attempt in (("2 + 3?", 1), ("9 + 9?", 0)):
+        found = run_of(policy, "new", asks, attempt)
+        assert (found.error_type, found.stop_reason) == ("infrastructure", "not_recorded")
+    only = ReplayPolicy(ReplaySettings(store=place, dataset="a"))
+    assert run_of(only, "new", "9 + 9?", 0).final_answer == "five"  # a mended task
+
+
+def test_a_try_that_was_made_again_is_not_replayed(tmp_path):
+    with Store.grow(tmp_path / "s") as growing:
+        growing.append(run_of(said(None), "a", "2 + 3?", 0))
+        growing.append(run_of(said("five"), "a", "2 + 3?", 0, tries=2))
+    policy = ReplayPolicy(ReplaySettings(store=str(tmp_path / "s")))
+    assert run_of(policy, "new", "2 + 3?", 0).final_answer == "five"

@@ -13,6 +13,8 @@ from adp.trainers.export.output import RowFile
 from adp.trainers.export.run import export_rows
 from adp_schema.builder import Origin, RowBuilder
 from adp_schema.errors import UsageError
+from adp_schema.growing import seal
+from adp_schema.model import Step, Task, Trajectory
 from adp_schema.store import Store
 from tests.stores import write_store
 from tools.oracle.differences import EMPTY, END, OPENING, OTHER, SAME, kind_of
@@ -79,6 +81,37 @@ def test_a_task_that_was_tried_twice_has_one_row(tmp_path: Path) -> None:
     assert sum(report.left_out.values()) == 1
     [row] = pq.read_table(tmp_path / "out" / "train.parquet").to_pylist()
     assert row["reward_model"]["ground_truth"] == "the sea"
+
+
+@pytest.mark.parametrize("exporter", ["verl-rl", "trl-grpo"])
+def test_a_task_that_two_policies_tried_has_one_row(tmp_path: Path, exporter: str) -> None:
+    """The data set of a rollout is named after its run, which is not what the row is about."""
+    tasks = {
+        "a": Task(task_id="1", instruction="What is there?", answers='["the sea"]'),
+        "b": Task(task_id="1", instruction="And here?", answers='["sand"]'),
+    }
+    with Store.grow(str(tmp_path / "store")) as growing:
+        for run, name in (("first", "a"), ("second", "a"), ("second", "b")):
+            growing.append(
+                Trajectory(
+                    trajectory_id=run + name, source_format="adp_rollout", dataset=run,
+                    extra='{"environment": "beach"}', task_id="1", task=tasks[name],
+                    steps=[Step(source="user", kind="message", text=tasks[name].instruction),
+                           Step(source="agent", kind="llm_turn", text=run)],
+                )
+            )  # fmt: skip
+    seal(str(tmp_path / "store"))
+    report = export_rows(Store.open(str(tmp_path / "store")), exporter, str(tmp_path / "out"))
+    assert report.rows == 2
+    if exporter == "trl-grpo":
+        lines = (tmp_path / "out" / "train.jsonl").read_text().splitlines()
+        rows = [json.loads(line) for line in lines]
+        told = [(row["dataset"], row["answers"]) for row in rows]
+        assert told == [("beach", '["the sea"]'), ("beach", '["sand"]')]
+    else:
+        rows = pq.read_table(tmp_path / "out" / "train.parquet").to_pylist()
+        told = [(row["data_source"], row["reward_model"]["ground_truth"]) for row in rows]
+        assert told == [("beach", "the sea"), ("beach", "sand")]
 
 
 def test_equal_rows_are_written_once_in_parquet_too(tmp_path: Path) -> None:

@@ -4,7 +4,8 @@
 
 Each (task, attempt) gets the turns of the trajectory that was recorded for it, exactly: text,
 reasoning, calls, usage and tokens. What the environment answers is its own; so a recorded run can
-be carried out again, in a mended environment or under another scorer.
+be carried out again, in a mended environment or under another scorer. Of several trajectories for
+one (task, attempt) the first is taken; of tries that broke and were made again, the last.
 """
 
 from __future__ import annotations
@@ -16,11 +17,13 @@ from typing import Any
 
 from pydantic import Field
 
+from adp.core.tasks import TaskKey, find_tasks, key_of, same_tasks
 from adp.eval.environment import Settings
 from adp.eval.policy import AgentLimitError, InfrastructureError, PolicyKind, Request
+from adp.eval.rollout.tries import superseded, tries_of
 from adp.eval.turns import Call, Turn, Usage
 from adp_schema.errors import EmptyResultError
-from adp_schema.model import Step, ToolCall, Trajectory
+from adp_schema.model import Step, Task, ToolCall, Trajectory
 from adp_schema.store import Store
 
 _KEPT = 256
@@ -52,6 +55,9 @@ class ReplayPolicy:
         self._store = Store.open(settings.store)
         self.name = f"replay:{self._store.name}"
         self._ids = _index(self._store, settings.dataset)
+        self._tasks: dict[str, dict[TaskKey, None]] = {}
+        for key, _ in self._ids:
+            self._tasks.setdefault(key.task_id, {})[key] = None
         self._turns: OrderedDict[str, Sequence[Turn]] = OrderedDict()
         if not self._ids:
             where = f" of the data set {settings.dataset}" if settings.dataset else ""
@@ -64,13 +70,7 @@ class ReplayPolicy:
             InfrastructureError: nothing was recorded for this task and attempt.
             AgentLimitError: the recorded run has no further turn.
         """
-        task_id = (request.task.task_id if request.task else None) or ""
-        name = self._ids.get((task_id, request.attempt))
-        if name is None:
-            raise InfrastructureError(
-                "not_recorded",
-                f"the store holds no run of the task '{task_id}', attempt {request.attempt}",
-            )
+        name = self._name(request.task, request.attempt)
         turns = self._recorded(name)
         if request.turn >= len(turns):
             raise AgentLimitError(
@@ -81,6 +81,27 @@ class ReplayPolicy:
     async def close(self) -> None:
         """Forget what was read."""
         self._turns.clear()
+
+    def _name(self, task: Task | None, attempt: int) -> str:
+        """The trajectory of an attempt at a task."""
+        task_id = (task.task_id if task else None) or ""
+        known = list(self._tasks.get(task_id, ()))
+        own = None if task is None else key_of(task)
+        if len({key.name for key in known}) > 1 and own is not None:
+            same = same_tasks(known, [own]).get(own.name)
+            if same is None:
+                raise InfrastructureError(
+                    "not_recorded",
+                    f"the store holds runs of {len(known)} tasks '{task_id}', and none is surely "
+                    "that of this call; name the data set of its runs, dataset=NAME",
+                )
+            known = [key for key in known if key.name == same]
+        name = next((found for key in known if (found := self._ids.get((key, attempt)))), None)
+        if name is None:
+            raise InfrastructureError(
+                "not_recorded", f"the store holds no run of the task '{task_id}', attempt {attempt}"
+            )
+        return name
 
     def _recorded(self, name: str) -> Sequence[Turn]:
         if name not in self._turns:
@@ -102,18 +123,18 @@ def recorded_turns(trajectory: Trajectory) -> list[Turn]:
     ]
 
 
-def _index(store: Store, dataset: str | None) -> Mapping[tuple[str, int], str]:
-    """Main lines by task and attempt, the first one of each."""
-    import polars as pl
-
-    wanted = pl.col("parent_id").is_null() & pl.col("task_id").is_not_null()
-    if dataset is not None:
-        wanted &= pl.col("dataset") == dataset
-    names = ("task_id", "attempt", "trajectory_id")
-    rows = store.scan("trajectories").filter(wanted).sort("seq").select(names).collect()
-    found: dict[tuple[str, int], str] = {}
-    for task_id, attempt, trajectory_id in rows.iter_rows():
-        found.setdefault((task_id, attempt or 0), trajectory_id)
+def _index(store: Store, dataset: str | None) -> Mapping[tuple[TaskKey, int], str]:
+    """Main lines by task and attempt, the first one of each that was not made again."""
+    tasks = find_tasks(store)
+    tries = list(tries_of(store))
+    again = superseded(tries)
+    found: dict[tuple[TaskKey, int], str] = {}
+    for one in tries:
+        name = str(one.trajectory_id)
+        wanted = one.parent_id is None and dataset in (None, one.dataset) and name not in again
+        key = tasks[name].key
+        if wanted and key is not None:
+            found.setdefault((key, one.attempt or 0), name)
     return found
 
 

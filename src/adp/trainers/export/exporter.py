@@ -121,12 +121,15 @@ class Item:
         trajectory: where the chat comes from (without its parent's steps), with its task; of a
             pair, that of the chosen side.
         rendered: the chat as tokens (`adp.core.render.render.Rendered`), for a form with a model.
+        dataset: of a prompt, the data set of its task; of a rollout whose task names none, the
+            environment. The data set of a rollout itself is named after the run.
     """
 
     chat: Chat | None
     pair: PairChats | None
     trajectory: Trajectory
     rendered: Any = None
+    dataset: str | None = None
 
 
 @dataclass

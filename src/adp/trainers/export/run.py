@@ -6,7 +6,7 @@ import json
 import shlex
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -205,7 +205,7 @@ class _Export:
                 return [Item(None, pair, item.trajectory)]
             assert item.chat is not None
             if self._told.form.takes == "prompts":
-                return [Item(self._fitter.written(item.chat), None, item.trajectory)]
+                return [replace(item, chat=self._fitter.written(item.chat))]
             chats = list(self._fitter.chats(item.chat))
         except UnfitError as error:
             if self._told.options.unfit == "refuse":

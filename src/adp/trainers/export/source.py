@@ -9,6 +9,7 @@ from adp.core.progress import Progress
 from adp.core.render.chat import Chat, chats_of
 from adp.core.render.pairs import BadPair, pairs_of
 from adp.core.render.prepare import choose
+from adp.core.task_rows import ROLLOUT
 from adp.core.tasks import TaskIndex
 from adp.trainers.export.exporter import Form, Item, Tally
 from adp_schema.errors import StoreError, UsageError, unknown_name
@@ -118,7 +119,11 @@ class Source:
             self._tally.left_out["nothing was said before the first step of the agent"] += 1
             return
         trajectory.task = self._tasks.of(trajectory)
-        yield Item(chat, None, trajectory)
+        yield Item(chat, None, trajectory, dataset=self._dataset(trajectory))
+
+    def _dataset(self, trajectory: Trajectory) -> str | None:
+        key = self._tasks.key(trajectory) if trajectory.source_format == ROLLOUT else None
+        return (key and (key.dataset or key.environment)) or trajectory.dataset
 
 
 def _before_agent(chat: Chat, trajectory: Trajectory) -> Chat:

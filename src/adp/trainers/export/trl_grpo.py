@@ -54,7 +54,7 @@ class TrlGrpo:
             "prompt": values(chat.messages, options),
             "tools": tools_text(chat.tools),
             "task_id": item.trajectory.task_id,
-            "dataset": item.trajectory.dataset,
+            "dataset": item.dataset,
         }
         row |= {name: getattr(task, name, None) for name in _OF_TASK}
         row["task_environment"] = getattr(task, "environment", None)

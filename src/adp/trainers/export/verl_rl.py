@@ -115,7 +115,7 @@ class VerlRl:
             return
         task_id = run.task_id or digest(json_text(prompt).encode())
         yield {
-            "data_source": plain(run.dataset or "adp"),
+            "data_source": plain(item.dataset or "adp"),
             "prompt": prompt,
             "ability": plain((run.task and run.task.difficulty) or "agent"),
             "reward_model": {"style": "rule", "ground_truth": truth},

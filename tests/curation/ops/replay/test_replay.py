@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import json
 import random
+from datetime import UTC, datetime
 from pathlib import Path
 
 import polars as pl
 import pytest
 
+from adp.core.task_rows import ROLLOUT
 from adp.curation.apply import apply
 from adp.curation.ops.coreset.sage import default_loss
 from adp.curation.ops.replay import OP, Replay
 from adp_schema.errors import RecipeError
+from adp_schema.growing import seal
+from adp_schema.model import Step, Trajectory
 from adp_schema.store import Store
 from adp_schema.views import SEQ_SHIFT
 from tests.curation.ops.replay.test_coreset import Selector
@@ -150,6 +154,31 @@ def test_what_is_new_is_not_replayed_and_not_offered_twice(tmp_path):
         assert sorted(ids_of(given, outcome.admitted)) == [f"d/r{n}" for n in range(5)]
         assert outcome.summary["seen"] == 100 + 4
         assert sorted(ids_of(given, outcome.buffer)) == sorted(f"d/r{n}" for n in range(12))
+
+
+def rollouts(folder, answers, **more):
+    """A round of rollouts: the ids are those of the run and of the tasks, in each round."""
+    with Store.grow(str(folder)) as store:
+        for number, answer in enumerate(answers):
+            store.append(
+                Trajectory(
+                    trajectory_id=f"runs/{number}/attempt-0", source_format=ROLLOUT, dataset="runs",
+                    agent_name="a", final_answer=answer, extra='{"environment": "e"}',
+                    steps=[Step(source="agent", kind="llm_turn", text=answer)], **more,
+                )
+            )  # fmt: skip
+    seal(str(folder))
+    return Store.open(str(folder))
+
+
+@pytest.mark.parametrize("later", [False, True])
+def test_the_next_round_of_rollouts_may_have_the_same_ids(tmp_path, later):
+    first = rollouts(tmp_path / "first", "abc", started_at=datetime(2026, 1, 1, tzinfo=UTC))
+    when = datetime(2026, 1, 1 + later, tzinfo=UTC)
+    given = {"new": rollouts(tmp_path / "next", "abx", started_at=when), "buffer": first}
+    outcome = apply("replay", given, reserve=["buffer"], ratio=5.0, size=50)
+    assert outcome.admitted.height == (3 if later else 1)
+    assert outcome.buffer.height == outcome.summary["seen"] == (6 if later else 4)
 
 
 def test_lineage_that_says_nothing_counts_the_rows(tmp_path):

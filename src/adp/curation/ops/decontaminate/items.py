@@ -203,6 +203,7 @@ def _store_rows(root: str) -> Iterator[dict[str, Any]]:
     """The tasks of a store: its instructions, else what the user says before the agent."""
     import polars as pl
 
+    from adp.core.task_rows import task_rows
     from adp_schema.store import Store
 
     store = Store.open(root)
@@ -210,12 +211,10 @@ def _store_rows(root: str) -> Iterator[dict[str, Any]]:
         store.scan("trajectories").filter(pl.col("parent_id").is_null())
         .select("seq", pl.coalesce("task_id", "source_id").alias("id")).collect().sort("seq")
     )  # fmt: skip
-    told = (
-        store.scan("tasks").filter(pl.col("instruction").is_not_null())
-        .select(pl.col("task_id").alias("id"), "instruction").collect()
-        .unique("id", keep="first", maintain_order=True)
-        .with_columns(pl.concat_list("instruction"))
-    )  # fmt: skip
+    found = task_rows(store)
+    words = store.scan("tasks").select("instruction").collect()["instruction"].gather(found["row"])
+    told = found.select("seq", words).filter(pl.col("instruction").is_not_null())
+    told = told.with_columns(pl.concat_list("instruction"))
     steps = store.scan("steps").select("seq", "step", "source", "text").collect()
     first = steps.filter(pl.col("source") == "agent").group_by("seq").agg(pl.col("step").min())
     asked = (
@@ -224,7 +223,7 @@ def _store_rows(root: str) -> Iterator[dict[str, Any]]:
         .filter(pl.col("first").is_null() | (pl.col("step") < pl.col("first")))
         .sort("seq", "step").group_by("seq", maintain_order=True).agg(pl.col("text"))
     )  # fmt: skip
-    rows = runs.join(told, on="id", how="left").join(asked, on="seq", how="left").sort("seq")
+    rows = runs.join(told, on="seq", how="left").join(asked, on="seq", how="left").sort("seq")
     rows = rows.with_columns(pl.coalesce("instruction", "text").alias("text"))
     known: set[tuple[Any, ...]] = set()
     for name, texts in rows.select("id", "text").iter_rows():

@@ -1,8 +1,9 @@
 """M3's preference pairs of whole runs (`create_pref_trajectories_for_dpo`, its dataset reader).
 
-The runs of two agents at one task (``sample_id``) are put beside each other. A pair needs equal
-system prompts, tools and policies; a chosen run whose last reward is exactly
-``{REWARD_FINAL_ANSWER_MATCH}``; and a rejected run whose last reward is not that. With
+The runs of two agents at one task (``sample_id``) are put beside each other. They may be in two
+data sets; then they must begin with the same words too, as other data sets number their tasks
+alike. A pair needs equal system prompts, tools and policies; a chosen run whose last reward is
+exactly ``{REWARD_FINAL_ANSWER_MATCH}``; and a rejected run whose last reward is not that. With
 ``mask_suboptimal_traces`` both sides note the mask policy of that name: turns whose reward holds an
 erroneous category are not trained in the chosen, and only they in the rejected run.
 
@@ -32,7 +33,7 @@ NO_TASK = "its task is not known"
 NEITHER = "it belongs to neither side"
 BOTH = "it belongs to both sides"
 NO_OTHER = "no run of its task is on the other side"
-DIFFERENT = "the two runs differ in system prompt, tools or policies"
+DIFFERENT = "the two runs differ in system prompt, tools, policies or question"
 NO_CHOSEN = "the last reward of the chosen run is no match"
 MATCHES = "the last reward of the rejected run is a match"
 
@@ -63,7 +64,7 @@ def run(pool: Pool, options: Pairs) -> Outcome:
 
     mask = MASK if options.mask_suboptimal_traces else None
     found = Found(options.rule, mask, mask)
-    members = pool.members.select("seq", "trajectory_id", "task_id").sort("seq")
+    members = pool.members.select("seq", "trajectory_id", "task", "task_id").sort("seq")
     rows = members.join(pool.query(_RUNS), on="seq", how="left", maintain_order="left")
     sides = _sides(pool, options, rows)
     groups: dict[str, tuple[list[dict[str, Any]], list[dict[str, Any]]]] = {}
@@ -122,7 +123,10 @@ def _task(
                 "chosen_reward": list(one["labels"] or ()),
                 "rejected_reward": list(other["labels"] or ()),
             }
+            mine, theirs = turns[one["seq"]], turns[other["seq"]]
             differ = [name for name in SAME if one[name] != other[name]]
+            if one["task"] != other["task"] and mine.prompt != theirs.prompt:
+                differ.append("question")
             reason = None
             if differ:
                 reason, evidence["differ"] = DIFFERENT, differ
@@ -132,7 +136,6 @@ def _task(
                 reason = MATCHES
             verdict = PAIRED if reason is None else NOT_PAIRED
             if reason is None:
-                mine, theirs = turns[one["seq"]], turns[other["seq"]]
                 evidence["pair_id"] = found.pair(
                     "trajectory",
                     mine.context(one["trajectory_id"]),

@@ -9,7 +9,8 @@ at random; trajectories that are among the new ones do not count as available.
 
 The buffer keeps at most ``size``. reservoir: Vitter's algorithm R, so after any number of rounds
 each trajectory that was ever offered is in it with the same chance; how many were offered stands in
-the lineage of the buffer. A trajectory that the buffer has already is not offered again. coreset:
+the lineage of the buffer. A trajectory that the buffer has already is not offered again; it is told
+by its id, a rollout by its times and outcome too, as the next round may use the same ids. coreset:
 when buffer and new ones together are too many, those with the highest scores are kept, or
 (``select: hybrid``) 60 % by score and the rest by diversity of words. Scores of earlier rounds
 are read from the record of the curation beside the buffer, else they count as 0. Texts, words and
@@ -29,6 +30,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field, model_validator
 
+from adp.core.task_rows import ROLLOUT
 from adp.curation.op import Op, OpOptions, Outcome
 from adp.curation.ops.replay.coreset import highest, hybrid, texts_of
 from adp.curation.ops.replay.reservoir import reservoir
@@ -154,17 +156,11 @@ def _source(pool: Pool, name: str) -> Input | None:
 
 
 def _begin(pool: Pool, options: Replay, source: Input | None) -> _Round:
-    """What the round begins with; trajectories are the same when their stores give them one id."""
+    """What the round begins with."""
     import polars as pl
 
     held = pool.waiting.filter(pl.col("input") == options.buffer)
-    old = {new: name for each in pool.inputs for name, new in each.renamed.items()}
-
-    def first_ids(rows: pl.DataFrame) -> pl.Series:
-        names = rows["trajectory_id"]
-        return names.replace(old) if old else names
-
-    mine, theirs = first_ids(pool.members), first_ids(held)
+    mine, theirs = _identities(pool, pool.members), _identities(pool, held)
     return _Round(
         new=pool.members,
         held=held,
@@ -172,6 +168,31 @@ def _begin(pool: Pool, options: Replay, source: Input | None) -> _Round:
         known=mine.is_in(theirs.implode()),
         seen=_seen(source, held.height),
     )
+
+
+def _identities(pool: Pool, rows: pl.DataFrame) -> pl.Series:
+    """What makes trajectories the same: the ids that their stores give them.
+
+    The id of a rollout is made of names of run and task, and the next round of a loop may give them
+    again. So its times and its outcome count too.
+    """
+    import polars as pl
+
+    old = {new: name for each in pool.inputs for name, new in each.renamed.items()}
+    names = rows["trajectory_id"]
+    found = rows.select("seq", (names.replace(old) if old else names).alias("name"))
+    more = ["started_at", "ended_at", "stop_reason", "success", "reward", "final_answer"]
+    columns = [pl.col(name) for name in more]
+    frames = [
+        source.store.scan("trajectories")
+        .filter(pl.col("source_format") == ROLLOUT)
+        .select((pl.col("seq") + source.shift).alias("seq"), pl.struct(columns).alias("made"))
+        .collect()
+        for source in pool.inputs
+    ]
+    made = pl.concat(frames).with_columns(pl.col("made").struct.json_encode())
+    found = found.join(made, on="seq", how="left", maintain_order="left")
+    return found.select(pl.concat_str("name", pl.col("made").fill_null("")))["name"]
 
 
 def _seen(source: Input | None, held: int) -> int:
