@@ -46,7 +46,8 @@ def load_own(text: str) -> tuple[Any, Path | None]:
     path = Path(place).resolve()
     if not path.is_file():
         raise InputError(f"there is no file {place}")
-    return _attribute(_module_of(path, path.stat().st_mtime_ns), name, place), path
+    state = path.stat()
+    return _attribute(_module_of(path, (state.st_mtime_ns, state.st_size)), name, place), path
 
 
 def attribute_of(target: str) -> Any:
@@ -60,7 +61,7 @@ def attribute_of(target: str) -> Any:
 
 
 @cache
-def _module_of(path: Path, changed: int) -> ModuleType:
+def _module_of(path: Path, state: tuple[int, int]) -> ModuleType:
     """The module of a file, imported once while it is unchanged; it can import its neighbours."""
     _look_in(str(path.parent))
     # In no package, and by no name that another module could have.

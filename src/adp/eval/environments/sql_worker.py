@@ -120,8 +120,8 @@ def _serve(
         except MemoryError:
             answer = {"fault": TOO_LARGE.format(memory=memory), "late": False, "last": True}
         answer["last"] = answer.get("last", False) or (most is not None and _size() > most)
-        _say(answers, answer)
         signal.setitimer(signal.ITIMER_REAL, 0)
+        _say(answers, answer)
 
 
 def answered(gate: QueryGate, request: Request) -> dict[str, Any]:
