@@ -201,9 +201,28 @@ def test_counts_of_a_curated_store_are_those_of_its_main_lines(tmp_path):
     assert (known.used, known.trajectories) == (3, 7)
     selection = select(twice.root, GO)
     assert len(selection.seqs) == 2
+    assert drop(select(twice.root, "false"), str(tmp_path / "same")).counts == known
     new = drop(selection, str(tmp_path / "new")).counts
     assert (new.records, new.used, new.skipped) == (known.records, 2, known.skipped + 1)
     assert new.trajectories == 5
+
+
+def test_runs_of_a_curated_store_without_ids_of_their_own_are_counted_one_by_one(tmp_path):
+    """Nothing but their place tells such runs apart, or two rounds of a loop with the same ids."""
+    for name in ("one", "two"):
+        with Store.grow(str(tmp_path / name)) as store:
+            for number in range(3):
+                words = [Step(source="user", kind="message", text=f"{name} {number}")]
+                own = "run" if number == 2 else None
+                store.append(Trajectory(dataset="runs", source_id=own, steps=words))
+        seal(str(tmp_path / name))
+    curate({name: str(tmp_path / name) for name in ("one", "two")}, tmp_path / "both")
+    both = Store.open(str(tmp_path / "both"))
+    known = both.manifest.counts
+    assert known.used == 6
+    assert drop(select(both.root, "false"), str(tmp_path / "same")).counts == known
+    less = drop(select(both.root, "source_id IS NULL"), str(tmp_path / "less")).counts
+    assert (less.used, less.skipped, less.trajectories) == (2, 4, 2)
 
 
 def test_null_stays(tmp_path):

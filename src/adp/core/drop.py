@@ -246,8 +246,8 @@ def _manifest(
     )
     counts = manifest.counts.model_dump()
     if any(act.act == "curate" for act in known.lineage):
-        moved = counts["used"] - _main_lines_left(selection)
-    moved = _skip(counts, max(moved, 0))
+        moved = _main_lines_gone(selection)
+    moved = _skip(counts, moved)
     manifest.counts = Counts(**{**counts, "trajectories": manifest.rows("trajectories")})
     manifest.datasets = dict(sorted(facts["datasets"].items()))
     losses = Counter(known.losses)
@@ -257,14 +257,16 @@ def _manifest(
     return manifest, pa.Table.from_pylist(rows, schema=TABLES["sources"].schema)
 
 
-def _main_lines_left(selection: Selection) -> int:
-    """Main lines that stay, each once: curation counts these as records, and no copies of them."""
+def _main_lines_gone(selection: Selection) -> int:
+    """Main lines of which no copy stays: curation counts these as records, and each once."""
     import polars as pl
 
-    what = ("dataset", "source_id", "source_file", "source_records")
+    name = pl.coalesce("source_id", "trajectory_id")
+    what = pl.struct("dataset", "source_file", "source_records", name.alias("name"))
+    gone = pl.col("seq").is_in(pl.Series(selection.seqs, dtype=pl.Int64).implode())
     rows = selection.store.scan("trajectories").filter(pl.col("parent_id").is_null())
-    left = ~pl.col("seq").is_in(pl.Series(selection.seqs, dtype=pl.Int64).implode())
-    return int(rows.filter(left).select(pl.struct(what).n_unique()).collect().item())
+    groups = rows.select(what.alias("what"), gone.alias("gone")).group_by("what")
+    return int(groups.agg(pl.col("gone").all()).select(pl.col("gone").sum()).collect().item())
 
 
 def _skip(counts: dict[str, int], moved: int) -> int:
