@@ -190,7 +190,9 @@ def export(
             settings: options of the exporter, such as ``{"expand": True}``.
             model: whose tokens are written, where tokens are: a folder, a Hub name, or ``tiny``.
             branches: kinds of branches to write besides the main lines; ``["all"]`` for all. For a
-                format: ``False`` leaves branches out.
+                format: ``True`` also writes branches that are no runs by themselves, such as
+                alternates, and what preference pairs reject, as records of their own; ``False``
+                leaves all branches out.
 
     Returns:
         How much was written, and what was not: of a format, what it could not hold; of a trainer,
