@@ -106,8 +106,7 @@ def query(
     output = replace(choose_output(form, out, limit), seconds=seconds)
     if command is not None and file is not None:
         raise UsageError("-c and -f exclude each other")
-    if file is not None:
-        command = text_of(file)
+    command = text_of(file) if file is not None else command
     files, extra = what_to_ask(stores, scores)
     with QueryGate(files, memory_limit=memory, temp_directory=temp, extra=extra) as gate:
         if command is not None:
