@@ -93,6 +93,7 @@ class ConvertKeywords(TypedDict, total=False):
     license: str | None
     since: PathText | None
     limits: Limits
+    follow_links: bool
 
 
 def convert(
@@ -113,6 +114,7 @@ def convert(
             license: license of the content, for every trajectory.
             since: an earlier store; inputs that it holds are left out.
             limits: sizes and nesting beyond which a record is rejected.
+            follow_links: read also what links lead to that leave the sources.
 
     Returns:
         The store. ``store.manifest.counts`` says what became of the records.
@@ -236,6 +238,7 @@ def validate(
     checks: Sequence[str] = (),
     examples: int = 3,
     verify: bool = False,
+    follow_links: bool = False,
 ) -> ValidationReport:
     """Run checks over a store, or over files, which are converted for it.
 
@@ -244,6 +247,7 @@ def validate(
         checks: names of the checks, such as ``"dangling-call"``; none means all.
         examples: how many examples to keep of each.
         verify: hash the files of a store again.
+        follow_links: of files, read also what links lead to that leave the sources.
 
     Returns:
         A report: ``report.found()`` lists the checks that found something.
@@ -253,9 +257,11 @@ def validate(
         InputError: a source is missing or of no known format.
         StoreError: the store's manifest is damaged.
     """
+    from adp.converters.run import ConvertOptions
     from adp.workflows.validate import validate as run
 
-    return run(sources, checks=checks, examples=examples, verify=verify)
+    options = ConvertOptions(follow_links=follow_links)
+    return run(sources, checks=checks, examples=examples, verify=verify, options=options)
 
 
 def curate(
