@@ -28,6 +28,9 @@ MaxDepth = Annotated[
 MaxDecompressedBytes = Annotated[
     int, typer.Option(min=1, metavar="N", help="Of a compressed file read no more than this.")
 ]
+FollowLinks = Annotated[
+    bool, typer.Option("--follow-links", help="Read what links lead to, outside of SRC as well.")
+]
 
 
 def convert(
@@ -66,6 +69,7 @@ def convert(
         str | None,
         typer.Option(metavar="OLD", help="Leave out what this earlier store holds already."),
     ] = None,
+    follow_links: FollowLinks = False,
     max_record_bytes: MaxRecordBytes = RECORD_BYTES,
     max_depth: MaxDepth = MAX_DEPTH,
     max_decompressed_bytes: MaxDecompressedBytes = FILE_BYTES,
@@ -75,7 +79,8 @@ def convert(
 
     The format is recognised by itself; so are gz, zst and zip. A record that cannot be converted
     is set aside with its reason and stops nothing; see adp rejects. A stopped run goes on when it
-    is called again. In folders, hidden files and stores are passed over.
+    is called again. In folders, hidden files and stores are passed over, and links that lead out
+    of them are not followed.
     """
     from adp.converters.run import ConvertOptions
 
@@ -88,6 +93,7 @@ def convert(
         license=license_name,
         limits=Limits(max_record_bytes, max_depth, max_decompressed_bytes),
         since=since,
+        follow_links=follow_links,
     )
     _convert(sources, out, options, as_json=as_json)
 

@@ -247,11 +247,12 @@ def _recognise(item: InputFile, head: Iterable[Frame], choice: _Choice) -> tuple
 
 def _known(item: InputFile) -> KnownFormat | None:
     """What a file, or a member of an archive, seems to be that no format reads."""
+    name = item.source_file.rsplit("/", 1)[-1]
     if item.place.member is None:
-        return recognise_known(Path(item.place.path))
+        return recognise_known(Path(item.place.path), name)
     with Source(item.place, Limits()) as source:
         data = source.file.read(HEAD_BYTES + 1)
-    head = text_head(item.source_file.rsplit("/", 1)[-1], data[:HEAD_BYTES], len(data) > HEAD_BYTES)
+    head = text_head(name, data[:HEAD_BYTES], len(data) > HEAD_BYTES)
     return next(iter(kinds_of(head)), None)
 
 

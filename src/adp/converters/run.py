@@ -48,6 +48,7 @@ class ConvertOptions:
         license: license of the content, for every trajectory.
         limits: what is larger or deeper is rejected.
         since: folder or URL of an earlier store; its inputs are left out.
+        follow_links: read also what links lead to that leave the sources.
     """
 
     format: str | None = None
@@ -58,10 +59,11 @@ class ConvertOptions:
     license: str | None = None
     limits: Limits = field(default_factory=Limits)
     since: str | os.PathLike[str] | None = None
+    follow_links: bool = False
 
     def kept(self) -> dict[str, Any]:
         """What the lineage says of them: those that the user chose and the store depends on."""
-        named = ("format", "strict", "keep_raw", "dataset", "license")
+        named = ("format", "strict", "keep_raw", "dataset", "license", "follow_links")
         chosen = {name: getattr(self, name) for name in named}
         plain = {name: value for name, value in chosen.items() if value not in (None, False)}
         return {**plain, **self.limits.changed()}
@@ -119,7 +121,9 @@ def _plan(sources: list[str], store: Path, options: ConvertOptions, report: Prog
         known = earlier(os.fspath(options.since)) if options.since else None
         on_hub = bring(sources, run, report)
         if on_hub is None:
-            inputs, dataset, source = collect(resolve(sources), run / "stdin"), options.dataset, ""
+            follow = options.follow_links
+            inputs = collect(resolve(sources), run / "stdin", follow_links=follow)
+            dataset, source = options.dataset, ""
         else:
             inputs = collect_below(on_hub.root, on_hub.given)
             dataset, source = options.dataset or on_hub.place.name, on_hub.place.url()

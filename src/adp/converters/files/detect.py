@@ -42,6 +42,8 @@ def detect(place: Place, name: str, limits: Limits) -> tuple[Place, str | None, 
     Raises:
         OSError: the file cannot be read.
     """
+    if not place.size:
+        return place, None, "the file is empty"  # or one of the kernel, which may have no end
     head, fault = _head(place, limits)
     compression = _compression(head)
     if compression and not fault:
@@ -138,11 +140,9 @@ def _by_first_value(place: Place, array: bool, limits: Limits) -> str:
 def layout(place: Place, kind: str, first: bytes | None, limits: Limits) -> dict[str, Any]:
     """The style of a file, from its first record and its ends."""
     if kind == "parquet":
-        from pathlib import Path
-
         from adp.converters.parquet_rows import schema_text
 
-        return {"layout": "compact", "schema": schema_text(Path(place.path))}
+        return {"layout": "compact", "schema": schema_text(place.path)}
     found: dict[str, Any] = {"layout": "spaced"}
     if first is not None:
         found = style.detect(first, kind)
