@@ -40,7 +40,7 @@ training:
   gradient_accumulation_steps: 1
 """
 
-PASSING = (".run", "run.json", ".lock", "progress")
+PASSING = (".run", "run.json", "collect.json")
 """What a run may leave beside its output: notes of how it went, with times in them."""
 
 
@@ -70,12 +70,14 @@ class Inputs:
     Attributes:
         chats: a file of chats.
         store: the store of it.
+        other: another store, for merging.
         recipe: a recipe over the store.
         train: a configuration of a training over the store.
     """
 
     chats: Path
     store: Path
+    other: Path
     recipe: Path
     train: Path
 
@@ -85,15 +87,24 @@ def make_inputs(folder: Path, megabytes: float = 0.6) -> Inputs:
     chats = kill.write_chats(folder / "chats.jsonl", megabytes, 3)
     store = folder / "store"
     assert call(["convert", chats, "-o", store]).returncode == 0
-    made = Inputs(chats, store, folder / "recipe.yaml", folder / "train.yaml")
+    more = kill.write_chats(folder / "more.jsonl", megabytes / 4, 4)
+    assert call(["convert", more, "-o", folder / "other"]).returncode == 0
+    made = Inputs(chats, store, folder / "other", folder / "recipe.yaml", folder / "train.yaml")
     made.recipe.write_text(RECIPE.format(store=store))
-    made.train.write_text(TRAIN.format(store=store))
+    lines = [
+        {"messages": [{"role": "user", "content": f"{n}?"}, {"role": "assistant", "content": "no"}]}
+        for n in range(24)
+    ]
+    short = folder / "short.jsonl"
+    short.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    assert call(["convert", short, "-o", folder / "short"]).returncode == 0
+    made.train.write_text(TRAIN.format(store=folder / "short"))
     return made
 
 
 JOBS: Mapping[str, Job] = {
     "convert": Job(lambda a, out: ["convert", a.chats, "-o", out]),
-    "merge": Job(lambda a, out: ["merge", a.store, a.store, "-o", out]),
+    "merge": Job(lambda a, out: ["merge", a.store, a.other, "-o", out]),
     "drop": Job(lambda a, out: ["drop", a.store, "--where", "source_id LIKE '%7%'", "-o", out]),
     "redact": Job(lambda a, out: ["redact", a.store, "-o", out]),
     "curate": Job(lambda a, out: ["curate", a.recipe, "-o", out]),
@@ -112,7 +123,10 @@ JOBS: Mapping[str, Job] = {
         lambda a, out: ["report", "data", a.store, "-o", out], file=True, resumes=False
     ),
     "query -o": Job(
-        lambda a, out: ["query", a.store, "-c", "SELECT * FROM steps", "-o", out],
+        lambda a, out: [
+            *("query", a.store, "-c", "SELECT * FROM steps ORDER BY ALL", "-o", out),
+            *("--format", "jsonl"),
+        ],
         file=True,
         resumes=False,
     ),
@@ -125,17 +139,20 @@ JOBS: Mapping[str, Job] = {
     "train": Job(
         lambda a, out: ["train", "sft", "--config", a.train, "-o", out],
         again=("--resume",),
-        marks=(pytest.mark.train, pytest.mark.slow),
+        marks=(pytest.mark.train,),
     ),
 }
 
 
-def names(*, resuming: bool = False) -> list[object]:
+QUICK = ("curate", "export", "report data")
+"""The jobs of every run of the tests; the others are tried by ``make test-slow``."""
+
+
+def names() -> list[object]:
     """The names of the jobs, as parameters of a test."""
     return [
-        pytest.param(name, marks=job.marks)
+        pytest.param(name, marks=[*job.marks, *(() if name in QUICK else (pytest.mark.slow,))])
         for name, job in JOBS.items()
-        if job.resumes or not resuming
     ]
 
 

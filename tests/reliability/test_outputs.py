@@ -87,5 +87,7 @@ def test_a_real_disk_that_is_full(name, inputs, tmp_path, small_disk):
 def test_a_file_system_that_is_read_only(name, inputs, small_disk):
     place, mount = small_disk
     assert mount("remount", "ro")
-    said = jobs.check_sentence(jobs.call(jobs.JOBS[name].words(inputs, jobs.output(name, place))), 5)
+    said = jobs.check_sentence(
+        jobs.call(jobs.JOBS[name].words(inputs, jobs.output(name, place))), 5
+    )
     assert "Read-only file system" in said
