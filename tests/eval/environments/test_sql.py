@@ -41,7 +41,8 @@ def folder(tmp_path_factory):
 
 
 def make(folder, **settings):
-    environment = KIND.make(SqlSettings(tables=folder, **settings))
+    # How long a query may take is tried by those tests that say it.
+    environment = KIND.make(SqlSettings(tables=folder, **({"seconds": 600.0} | settings)))
     environment.reset(TASK)
     return environment
 
