@@ -44,7 +44,7 @@ def gone() -> str | None:
 def uses_samples(module: ModuleType) -> bool:
     """Whether a module of tests, or a helper that it takes names from, names the samples."""
     helpers = {getattr(value, "__module__", None) for value in vars(module).values()}
-    modules = [module, *(sys.modules[name] for name in helpers if _is_helper(name))]
+    modules = [module, *(sys.modules[str(name)] for name in helpers if _is_helper(name))]
     return any(
         isinstance(value, Path) and value.is_relative_to(ROOT)
         for each in modules
