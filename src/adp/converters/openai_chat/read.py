@@ -47,9 +47,7 @@ def read_record(record: RawRecord, builder: RowBuilder, losses: Losses) -> None:
         read_item(message, f"$.messages[{index}]", builder, losses, marked=marked)
 
 
-def read_item(
-    raw: Raw, path: str, builder: RowBuilder, losses: Losses, *, marked: bool
-) -> None:
+def read_item(raw: Raw, path: str, builder: RowBuilder, losses: Losses, *, marked: bool) -> None:
     """Add one message to the open trajectory.
 
     Args:

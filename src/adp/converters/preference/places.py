@@ -67,8 +67,8 @@ def first_role(raw: Raw) -> str | None:
         return first_role(_decoded(items[0])) if items else None
     if first != _BRACE:
         return None
-    role = jsontext.decode_object(raw).get("role")
-    return jsontext.decode_value(role) if jsontext.first_byte(role or b"") == _QUOTE else None
+    role = jsontext.decode_object(raw).get("role", Raw(b""))
+    return jsontext.decode_value(role) if jsontext.first_byte(role) == _QUOTE else None
 
 
 def _decoded(item: Raw) -> Raw:

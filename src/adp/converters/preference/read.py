@@ -81,7 +81,8 @@ def read_record(record: RawRecord, builder: RowBuilder, losses: Losses) -> None:
     if inner:
         fields["input"] = Raw(jsontext.encode(inner))
     take_fields(k.RECORD_FIELDS, fields, columns, row.form)
-    if null or names != usual_order(names, [*fields, *null]):
+    rest = [name for name in fields if name != "input" or "input" not in row.form]
+    if null or names != usual_order(names, rest):
         row.form["keys"] = names
     columns["extra"] = shape.pack(fields, shape=row.form)
     _Reader(builder, losses, marked=record.marked).read(row, columns, common)
@@ -214,10 +215,10 @@ def _user_text(raw: Raw) -> str | None:
     if jsontext.first_byte(raw) != _BRACE:
         return None
     message = jsontext.decode_object(raw)
-    content = message.get("content")
-    if first_role(raw) != "user" or jsontext.first_byte(content or b"") != _QUOTE:
+    content = message.get("content", Raw(b""))
+    if first_role(raw) != "user" or jsontext.first_byte(content) != _QUOTE:
         return None
-    text: str = jsontext.decode_value(content or b"")
+    text: str = jsontext.decode_value(content)
     return text
 
 
@@ -335,9 +336,9 @@ def pair_of(main: str | None, other: str | None, first: int, last: int, end: int
 
 def id_of(fields: dict[str, Raw]) -> Columns:
     """The id that a row gives its pair."""
-    raw = fields.get("pair_id")
-    given = raw is not None and jsontext.first_byte(raw) == _QUOTE and len(raw) > 2
-    return {"pair_id": jsontext.decode_value(raw or b"")} if given else {}
+    raw = fields.get("pair_id", Raw(b""))
+    given = jsontext.first_byte(raw) == _QUOTE and len(raw) > 2
+    return {"pair_id": jsontext.decode_value(raw)} if given else {}
 
 
 def scores_of(fields: dict[str, Raw]) -> Columns:

@@ -180,18 +180,18 @@ class _Writer:
         answer, rejected = _answer_keys(places)
         context = parts.get("", [])
         if whole:
-            context = [*context, *(m for key in parts if key not in ("", answer) for m in parts[key])]
+            for key in parts:
+                context = context if key in ("", answer) else [*context, *parts[key]]
             parts[answer] = [*context, *parts.get(answer, [])]
             worse = [*context, *worse]
-        if rejected is not None:
+        if branch is not None and rejected is not None:
             parts[rejected] = worse
-            if branch is None:
-                del parts[rejected]
-                self._losses.add("$.branches", "the rejected answer is a branch that is not here")
-        kinds = {key: kind for key, kind in places}
+        elif rejected is not None:
+            self._losses.add("$.branches", "the rejected answer is a branch that is not here")
         known = {
-            key: _value(parts.get(key, []), kind) for key, kind in kinds.items()
-            if key in parts and (parts[key] or kind == "list") and not (whole and key == "")
+            key: _value(parts[key], kind)
+            for key, kind in places
+            if key in parts and (parts[key] or kind == "list")
         }
         self._copies(known, parts, answer, context)
         return known
