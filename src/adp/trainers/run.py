@@ -16,7 +16,6 @@ import json
 import math
 import os
 import shutil
-import tempfile
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -48,6 +47,7 @@ from adp.trainers.work import (
 )
 from adp_schema.errors import AdpError, OutputExistsError, UsageError
 from adp_schema.manifest import write_atomic
+from adp_schema.scratch import ScratchFolder
 
 
 @dataclass
@@ -110,8 +110,8 @@ def plan_run(
     refuse(config)
     _check_python(config, allow_python)
     config = config.resolved()
-    with tempfile.TemporaryDirectory(prefix="adp-train-") as folder:
-        plan = _prepare(config, Path(folder), progress or Silent())
+    with ScratchFolder("train") as folder:
+        plan = _prepare(config, folder, progress or Silent())
     if strict:
         check_drops(plan.dropped, plan.notes)
     return plan
