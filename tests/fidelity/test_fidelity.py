@@ -35,7 +35,9 @@ def name_of(path: Path) -> str:
 
 def source(path: Path) -> Source:
     raw = path.read_text(encoding="utf-8")
-    lines = [exact.parse(line) for line in raw.splitlines()] if path.suffix == ".jsonl" else None
+    lines = (
+        [exact.parse(line) for line in raw.split("\n") if line] if path.suffix == ".jsonl" else None
+    )
     tree = exact.parse(raw) if lines is None else lines
     return Source(path.parent.name, tree, path.suffix, raw)
 
