@@ -257,6 +257,32 @@ def test_binary(place):
     assert used_rejected(place) == (1, 1)
 
 
+@row("a Git LFS or git-annex pointer, or a web page, in place of the data")
+def test_pointer(place):
+    data = b"version https://git-lfs.github.com/spec/v1\noid sha256:4d\nsize 12345\n"
+    pointer = place.put("a.parquet", data)
+    place.put("b.jsonl", good())
+    assert used_rejected(place) == (1, 1)
+    assert "git lfs pull" in place.reasons
+    shutil.rmtree(place.out)
+    ran = place.convert(source=pointer)
+    assert ran.code == 3
+    assert "git lfs pull" in ran.err
+
+
+@row("an empty list, or records that are lists")
+def test_lists(place):
+    place.put("a.json", b"[]")
+    lists = place.put("b.json", b"[[1], [2]]")
+    place.put("c.jsonl", good())
+    assert used_rejected(place) == (1, 2)
+    assert "an empty list" in place.reasons
+    shutil.rmtree(place.out)
+    ran = place.convert(source=lists)
+    assert ran.code == 3
+    assert "records are lists" in ran.err
+
+
 @row("a file that may not be read")
 def test_unreadable(place):
     secret = place.put("a.jsonl", good(1))

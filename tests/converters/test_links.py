@@ -217,7 +217,7 @@ def test_the_command_names_the_way_out(folder, tmp_path):
     (folder / "l.jsonl").symlink_to("../private.jsonl")
     done = command("convert", folder, "-o", tmp_path / "s")
     assert done.returncode == 0
-    assert f"1 file rejected: {OUTSIDE}" in done.stderr + done.stdout
+    assert f"rejected: 1 file: l.jsonl: {OUTSIDE}" in done.stderr + done.stdout
     assert command("validate", folder, "--follow-links", "--fail-on", "never").returncode == 0
     only = tmp_path / "only"
     only.mkdir()

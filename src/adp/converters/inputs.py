@@ -27,12 +27,15 @@ from adp.converters.files.walk import (
     matches,
     walk,
 )
+from adp.converters.known import looks_like, recognise_known
 from adp.core.input_files import Located, Roots
 from adp_schema.errors import InputError
 from adp_schema.ids import digest_file, numbered
 from adp_schema.location import hub_form, is_url
 
 STDIN = "-"
+_LOOKED = 20
+_ENDINGS = 5
 
 
 @dataclass(frozen=True)
@@ -212,8 +215,9 @@ def _of(path: Path, root: Path, roots: Roots, named: bool) -> Iterator[InputFile
         yield from _inputs_of(path, _name(path, root), roots, named)
         return
     found = walk(path, roots=roots)
+    if named:
+        _check_any(path, found, roots)
     found.files = [file for file in found.files if is_data(file.name)]
-    _check_any(path, found, named)
     for file in sorted([*found.files, *found.faults]):
         name = _name(file, root)
         if fault := found.faults.get(file):
@@ -229,16 +233,29 @@ def _faulty(path: Path, name: str, fault: str, named: bool = False) -> InputFile
     return InputFile(Place("", 0, 0), name, named, fault, str(path))
 
 
-def _check_any(folder: Path, found: Found, named: bool) -> None:
-    if named and folder in found.faults:
+def _check_any(folder: Path, found: Found, roots: Roots) -> None:
+    if folder in found.faults:
         raise InputError(f"{folder}: {found.faults[folder]}; check who may read it")
-    if named and not found.files and not found.faults:
-        kinds = ", ".join(sorted(DATA_SUFFIXES))
-        packed = ", ".join(sorted(COMPRESSIONS))
-        raise InputError(
-            f"{folder} holds no data file ({kinds}; JSON also with {packed}); "
-            "name the files themselves"
-        )
+    if found.faults or any(is_data(file.name) for file in found.files):
+        return
+    kinds = ", ".join(sorted(DATA_SUFFIXES))
+    packed = ", ".join(sorted(COMPRESSIONS))
+    raise InputError(
+        f"{folder} holds no data file ({kinds}; JSON also with {packed})"
+        f"{_others(found.files, roots)}; name the files themselves"
+    )
+
+
+def _others(files: list[Path], roots: Roots) -> str:
+    """What the files are that are not looked at: what some look like, else how they end."""
+    for file in files[:_LOOKED]:
+        place = roots.locate(file).path
+        known = recognise_known(Path(place), file.name) if place else None
+        if known is not None and known.is_trace:
+            return f": {file.name}: {looks_like(known)}"
+    endings = Counter(file.suffix.lower() or "no ending" for file in files)
+    common = sorted(endings.items(), key=lambda item: (-item[1], item[0]))[:_ENDINGS]
+    return f", but {', '.join(f'{count} with {end}' for end, count in common)}" if common else ""
 
 
 def _root(paths: list[Path]) -> Path:

@@ -24,6 +24,7 @@ from adp.converters.renumber import renumber_repeats
 from adp.converters.session_folders import resolve
 from adp.converters.shard import Job, ShardResult, convert_shard
 from adp.converters.since import earlier, only_new
+from adp.converters.unread import by_kind
 from adp.core.progress import Progress, Silent
 from adp.core.staged import StagedRun, check_free
 from adp.core.staged import versions as staged_versions
@@ -149,10 +150,11 @@ def _plan(sources: list[str], store: Path, options: ConvertOptions, report: Prog
 
 def _announce(plan: Plan, report: Progress) -> None:
     """Say which format was chosen and why, once for files that share both."""
-    groups: Counter[tuple[str | None, str]] = Counter((f.format, f.why) for f in plan.files)
-    for (name, why), count in sorted(groups.items(), key=lambda item: str(item)):
-        files = f"{count} file{'s' if count > 1 else ''}"
-        report.note(f"{files}: {name} ({why})" if name else f"{files} rejected: {why}")
+    groups: Counter[tuple[str, str]] = Counter((f.format, f.why) for f in plan.files if f.format)
+    for (name, why), count in sorted(groups.items()):
+        report.note(f"{count} file{'s' if count > 1 else ''}: {name} ({why})")
+    for phrase in by_kind(file for file in plan.files if not file.format):
+        report.note(f"rejected: {phrase}")
     if plan.unchanged:
         inputs = "1 input" if plan.unchanged == 1 else f"{plan.unchanged:,} inputs"
         report.note(f"{inputs} unchanged, not read again")

@@ -13,7 +13,7 @@ from adp.core.input_files import OUTSIDE, Roots
 
 COMPRESSIONS = frozenset({".gz", ".zst", ".zstd"})
 ARCHIVES = frozenset({".zip", ".eval"})
-RECORDS = frozenset({".json", ".jsonl", ".ndjson"})
+RECORDS = frozenset({".json", ".jsonl", ".ndjson", ".traj"})
 DATA_SUFFIXES = RECORDS | {".parquet"} | ARCHIVES
 _MAGIC = re.compile(r"[*?\[]")
 STORE_MARKS = ("adp.json", "growing.json")

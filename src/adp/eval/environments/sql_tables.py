@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from adp.core.delimiters import delimiter_of
+from adp.core.input_files import check_inside
 from adp.eval.environments.sql_workers import Question, SqlWorkers
 from adp_schema.errors import InputError, UsageError
 
@@ -98,6 +99,8 @@ def _read(path: Path, memory: str, scratch: Path) -> Tables:
     for file in files:
         if file.suffix.lower() not in _READ:
             continue
+        if file != path:
+            check_inside(file, path)
         for name, source in _parquet(file, scratch):
             if name in views:
                 raise UsageError(f"two tables are named '{name}'; rename one of the files")
