@@ -251,7 +251,9 @@ class Trial(Notes):
         )
 
     def _whole_is_reported(self, target: str, keys: Keys, base: Written) -> bool:
-        """Whether something that holds a value is not in the target at all, and reported."""
+        """Whether a branch that holds a value is not in the target at all, and reported."""
+        if not BRANCHES.intersection(keys):
+            return False
         everything = Counter(value for _, value in leaves(self.source.tree))
         for depth in range(len(keys) - 1, 0, -1):
             for gone in self._holders(keys[:depth]):
@@ -337,6 +339,9 @@ OTHER_WORDS = {
     **{"replace": ["append"]},
 }
 """Words that may stand in the place of others."""
+
+BRANCHES = frozenset({"rejected", "non_preferred_output", "alternate_trace"})
+"""Keys of what is left out as one: then no part of it has a report of its own."""
 
 IDS = ("id", "trajectory_id")
 """Ids of a run: without one another serves as its id, so that the report stays."""

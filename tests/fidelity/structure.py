@@ -136,8 +136,8 @@ def _spellings(tree: Any) -> Iterator[Change]:
             if other and ARGUMENTS.intersection(keys):
                 yield Change("type of a number", keys, replaced(tree, {keys: Number(other)}))
         elif _is_plain(keys, value):
-            for spaced in (f"{value}\n", f" {value}", f"\n\n{value}  "):
-                yield Change(f"white space {spaced[:2]!r}", keys, replaced(tree, {keys: spaced}))
+            for spaced in (f"{value}\n", f"\n {value}  "):
+                yield Change(f"white space {spaced!r:.8}", keys, replaced(tree, {keys: spaced}))
 
 
 def _is_plain(keys: Keys, value: Any) -> bool:
