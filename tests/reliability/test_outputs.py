@@ -38,7 +38,7 @@ def test_a_full_disk_is_a_sentence_and_the_same_call_works_when_there_is_room(
     whole = jobs.output(name, tmp_path / "whole")
     whole.parent.mkdir()
     assert jobs.call(job.words(inputs, whole)).returncode == 0
-    assert jobs.contents(out) == jobs.contents(whole)
+    assert jobs.contents(name, out) == jobs.contents(name, whole)
 
 
 @pytest.mark.parametrize("name", jobs.names())
@@ -79,7 +79,7 @@ def test_a_real_disk_that_is_full(name, inputs, tmp_path, small_disk):
     assert jobs.call([*job.words(inputs, out), *job.again]).returncode == 0
     whole = jobs.output(name, tmp_path)
     assert jobs.call(job.words(inputs, whole)).returncode == 0
-    assert jobs.contents(out) == jobs.contents(whole)
+    assert jobs.contents(name, out) == jobs.contents(name, whole)
 
 
 @pytest.mark.slow
