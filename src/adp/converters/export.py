@@ -37,6 +37,7 @@ from adp_schema.errors import (
 from adp_schema.model import Trajectory
 from adp_schema.protocols import Converter, Losses
 from adp_schema.store import Store
+from adp_schema.verifying import cannot_write
 
 _SUFFIXES = {
     **{"jsonl": ".jsonl", "json_array": ".json", "json": ".json", "parquet": ".parquet"},
@@ -116,7 +117,7 @@ def export(
                 report.records += _write(staged, target, records, source, converter)
             report.files += 1
     except OSError as error:
-        raise OutputExistsError(f"cannot write to {folder}: {error.strerror}") from error
+        raise cannot_write(folder, error) from error
     report.losses = dict(sorted(losses.counts.items()))
     return report
 
