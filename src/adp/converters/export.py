@@ -25,6 +25,7 @@ from adp.converters.files.writing import (
     written_whole,
 )
 from adp.converters.registry import formats
+from adp.core.alone import alone
 from adp.core.filenames import session_name
 from adp.core.progress import Progress, Silent
 from adp_schema.errors import (
@@ -62,6 +63,7 @@ class ExportReport:
     losses: dict[str, int] = field(default_factory=dict)
 
 
+@alone
 def export(
     store: Store,
     to: str,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from adp.core.alone import alone
 from adp.core.hub import fetch, fetch_all
 from adp.core.progress import Progress, Silent
 from adp.core.staged import StagedRun
@@ -19,6 +20,7 @@ _HERE = "hub"
 """Folder of the run that files come to first."""
 
 
+@alone
 def pull(
     url: str, out: str | os.PathLike[str], *, progress: Progress | None = None
 ) -> tuple[Manifest, HubPath]:

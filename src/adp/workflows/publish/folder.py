@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from adp.core import shards
+from adp.core.alone import alone
 from adp.core.composition import Composition, CompositionOptions, composition
 from adp.core.licenses import Assessment, assess
 from adp.core.progress import Progress, Silent
@@ -85,6 +86,7 @@ class Prepared:
         return sum(file.size for file in self.files)
 
 
+@alone
 def prepare(
     path: str,
     repo: RepoId,
