@@ -12,7 +12,15 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from adp.converters.field_table import LOST, VERDICTS, FieldRow, field_rows, load_probe
+from adp.converters.branches import LEFT_OUT, WHOLE
+from adp.converters.field_table import (
+    LOST,
+    VERDICTS,
+    FieldRow,
+    FieldTable,
+    field_table,
+    load_probe,
+)
 from adp.converters.registry import BUILTIN, formats
 from adp_schema.builder import Origin, RowBuilder
 from adp_schema.protocols import Converter, Losses, RawRecord
@@ -43,6 +51,31 @@ def index_page() -> str:
         "",
         "Each page says how the format is recognised, what becomes of each field, and what is lost",
         "on the way to each other format.",
+        "",
+        *("## Branches and preference pairs", ""),
+        "`adp export` writes a branch inside its run where the format has a place for it.",
+        "Elsewhere it depends on what the branch is:",
+        "",
+        *table(
+            ("kind", "what it is", "a record of its own"),
+            [
+                *(
+                    (f"`{kind}`", why, "yes, without the steps before it")
+                    for kind, why in WHOLE.items()
+                ),
+                *(
+                    (f"`{kind}`", why, "only with `--branches rows`")
+                    for kind, why in LEFT_OUT.items()
+                ),
+                ("none", "nothing is known of it", "only with `--branches rows`"),
+            ],
+        ),
+        "",
+        "What a branch that is left out started is left out with it, and so is a run of another",
+        "format that a preference pair rejects as a whole. `--branches rows` writes all of them.",
+        "What is left out is counted and reported as a loss, so `--strict` stops there; only what",
+        "`--no-branches` leaves out is no loss. A preference pair that the target does not hold is",
+        "reported as `$.pairs[*]`.",
     ]
     return "\n".join(lines) + "\n"
 
@@ -50,7 +83,7 @@ def index_page() -> str:
 def format_page(name: str) -> str:
     """The page of one format."""
     converter = CONVERTERS[name]
-    rows = field_rows(name, CONVERTERS)
+    tried = field_table(name, CONVERTERS)
     lines = [
         *(f"# {name}", "", NOTE, "", f"{converter.title}.", ""),
         *("## How it is recognised", "", converter.recognised, ""),
@@ -62,8 +95,8 @@ def format_page(name: str) -> str:
         *("## Versions", "", converter.versions, ""),
         *_flavours(converter),
         *_example(name, converter),
-        *_losses(rows),
-        *_fields(rows),
+        *_losses(tried),
+        *_fields(tried.rows),
     ]
     return "\n".join(lines).rstrip() + "\n"
 
@@ -121,14 +154,16 @@ def _short(value: Any) -> str:
     return text if len(text) <= 120 else f"{text[:117]}..."
 
 
-def _losses(rows: list[FieldRow]) -> list[str]:
+def _losses(tried: FieldTable) -> list[str]:
     """What does not survive: in the store, and on the way to each other format."""
+    rows = tried.rows
     lines = ["## Losses", "", "A loss is always reported; `--strict` makes it an error.", ""]
     own = [row.path for row in rows if LOST in row.verdict.split(", ")]
-    lines += [f"- In the store: {_paths(own)}."]
-    for target in sorted({target for row in rows for target in row.targets}):
+    lines += [f"- Fields lost in the store: {_paths(own)}."]
+    for target, further in tried.further.items():
         gone = [row.path for row in rows if LOST in row.targets[target].split(", ")]
-        lines.append(f"- Written as `{target}`: {_paths(gone)}.")
+        lines.append(f"- Fields lost in `{target}`: {_paths(gone)}.")
+        lines += [f"  - also reported: `{path}`: {reason}" for path, reason in further]
     return [*lines, ""]
 
 

@@ -93,6 +93,7 @@ class ConvertKeywords(TypedDict, total=False):
     license: str | None
     since: PathText | None
     limits: Limits
+    follow_links: bool
 
 
 def convert(
@@ -113,6 +114,7 @@ def convert(
             license: license of the content, for every trajectory.
             since: an earlier store; inputs that it holds are left out.
             limits: sizes and nesting beyond which a record is rejected.
+            follow_links: read also what links lead to that leave the sources.
 
     Returns:
         The store. ``store.manifest.counts`` says what became of the records.
@@ -190,7 +192,9 @@ def export(
             settings: options of the exporter, such as ``{"expand": True}``.
             model: whose tokens are written, where tokens are: a folder, a Hub name, or ``tiny``.
             branches: kinds of branches to write besides the main lines; ``["all"]`` for all. For a
-                format: ``False`` leaves branches out.
+                format: ``True`` also writes branches that are no runs by themselves, such as
+                alternates, and what preference pairs reject, as records of their own; ``False``
+                leaves all branches out.
 
     Returns:
         How much was written, and what was not: of a format, what it could not hold; of a trainer,
@@ -238,6 +242,7 @@ def validate(
     checks: Sequence[str] = (),
     examples: int = 3,
     verify: bool = False,
+    follow_links: bool = False,
 ) -> ValidationReport:
     """Run checks over a store, or over files, which are converted for it.
 
@@ -246,6 +251,7 @@ def validate(
         checks: names of the checks, such as ``"dangling-call"``; none means all.
         examples: how many examples to keep of each.
         verify: hash the files of a store again.
+        follow_links: of files, read also what links lead to that leave the sources.
 
     Returns:
         A report: ``report.found()`` lists the checks that found something.
@@ -255,9 +261,11 @@ def validate(
         InputError: a source is missing or of no known format.
         StoreError: the store's manifest is damaged.
     """
+    from adp.converters.run import ConvertOptions
     from adp.workflows.validate import validate as run
 
-    return run(sources, checks=checks, examples=examples, verify=verify)
+    options = ConvertOptions(follow_links=follow_links)
+    return run(sources, checks=checks, examples=examples, verify=verify, options=options)
 
 
 def curate(

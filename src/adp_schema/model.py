@@ -240,6 +240,8 @@ class Trajectory(Row):
     raw: list[RawRow] = Field(default_factory=list, exclude=True)
     task: Task | None = Field(default=None, exclude=True)
     branches: list[Trajectory] = Field(default_factory=list, exclude=True)
+    pairs: list[Pair] = Field(default_factory=list, exclude=True)
+    """Preference pairs that name it. An export fills it; they are rows of the store, not of it."""
 
 
 class Task(Row):

@@ -39,6 +39,8 @@ def rows_of(trajectory: Trajectory) -> tuple[Columns, Rows]:
     Raises:
         SchemaError: it could not be read back as it is.
     """
+    if trajectory.pairs:
+        raise SchemaError("pairs are no part of a trajectory; leave its list of pairs empty")
     columns = _columns("trajectories", trajectory)
     rows = _numbered(trajectory)
     rows["links"] = [_columns("links", link) for link in trajectory.links]

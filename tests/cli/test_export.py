@@ -52,7 +52,11 @@ def test_a_file_is_there_when_it_is_whole(tmp_path):
 
 
 def test_branches_are_told_apart_and_may_be_left_out(run, store, tmp_path):
-    done = run("export", store.root, "--to", "openai_chat", "-o", tmp_path / "all")
+    done = run("export", store.root, "--to", "openai_chat", "-o", tmp_path / "runs")
+    assert "3 records in 2 files" in done.out
+    assert "1 branch is left out; --branches rows writes such as records" in done.out
+    rows = ("--branches", "rows", "-o", tmp_path / "all")
+    done = run("export", store.root, "--to", "openai_chat", *rows)
     assert "4 records in 2 files" in done.out
     assert "1 branch among them; --no-branches leaves them out" in done.out
     words = ("export", store.root, "--to", "openai_chat", "--no-branches")
@@ -63,3 +67,6 @@ def test_branches_are_told_apart_and_may_be_left_out(run, store, tmp_path):
     assert (report.records, report.branches_left_out) == (3, 1)
     done = run(*words, "--branches", "all", "-o", tmp_path / "none")
     assert (done.code, "exclude each other" in done.err) == (2, True)
+    words = ("export", store.root, "--to", "openai_chat", "--branches", "rewind")
+    done = run(*words, "-o", tmp_path / "none")
+    assert (done.code, "takes the word rows alone" in done.err) == (2, True)

@@ -32,8 +32,11 @@ def test_the_report_as_json(run, tmp_path, examples):
     [
         (("--to", "trl-sft"), "--set expand=true; or leave such chats out"),
         (("--to", "trl-sft", "--strict"), "leave out --flavour, --single and --strict"),
-        (("--to", "openai_chat", "--model", "tiny"), "leave out --model, --set and --branches"),
-        (("--to", "openai_chat", "--set", "a=1"), "leave out --model, --set and --branches"),
+        (
+            ("--to", "openai_chat", "--model", "tiny"),
+            "is for no trainer; leave out --model and --set",
+        ),
+        (("--to", "openai_chat", "--set", "a=1"), "is for no trainer; leave out --model and --set"),
         (("--to", "trl-sff"), "did you mean trl-sft"),
     ],
 )

@@ -26,13 +26,18 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 def test_from_a_store_to_a_merged_model(
-    store: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    store: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr("adp.trainers.precision.bf16_is_native", lambda device: False)
     out = str(tmp_path / "run")
     assert main(["train", "sft", store, "--model", "tiny", "-o", out, *QUICK]) == 0
     said = capsys.readouterr().out
     assert "4 rows: " in said
     assert "2 steps of 8 rows" in said
+    assert "bf16 is emulated on this processor: training in float32\n" in said
     assert f"next: adp merge-adapter {out}" in said
     assert main(["merge-adapter", out, "-o", str(tmp_path / "merged"), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["dtype"] == "float32"

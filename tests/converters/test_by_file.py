@@ -25,6 +25,7 @@ def rollouts(file, count):
             branch = numbered(f"{name}-{number}-b")
             branch.source_file, branch.source_records = file, [number]
             branch.parent_id = one.trajectory_id
+            branch.branch_kind = "subagent"
             one.branches = [branch]
         yield one
 

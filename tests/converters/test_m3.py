@@ -529,6 +529,44 @@ def test_parameters_that_are_a_schema_already_are_not_put_into_another(given, ke
     assert losses.items == []
 
 
+@pytest.mark.parametrize(
+    "question",
+    [
+        r"caf\u00e9",
+        r"\ud83d\ude00",
+        r"half \ud83d",
+        r"a\/b",
+        r"\u0041",
+        "caf\u00e9",
+        r"tab\t \u0009",
+    ],
+)
+def test_reference_data_with_escapes_lose_nothing(question):
+    """Python's json writes escapes by default; the task holds the same values as characters."""
+    record = (
+        '{"sample_id":"1","tools":[],"doc_collections":[],"num_turns":1,"num_hops":1,"type":"t",'
+        f'"trajectory":[[{{"input":"{question}"}},{{"plan":null,"answer":"a"}}]]}}'
+    )
+    (run,) = read_one(CONVERTER, record.encode())
+    losses = Losses()
+    written = CONVERTER.write(run, losses)
+    assert json.loads(jsontext.encode(written)) == json.loads(record)
+    assert losses.items == []
+
+
+@pytest.mark.parametrize(
+    ("column", "value"),
+    [("gold_trajectory", '[[{"input":"caf\\u00e8"}]]'), ("turns", "[]"), ("instruction", "other")],
+)
+def test_a_task_that_says_something_else_is_a_loss(column, value):
+    record = gold()
+    (run,) = read_one(CONVERTER, json.dumps(record).encode())
+    setattr(run.task, column, value)
+    losses = Losses()
+    CONVERTER.write(run, losses)
+    assert [item["path"] for item in losses.items] == [f"$.task.{column}"]
+
+
 def test_an_edit_of_reference_data_shows_or_is_reported():
     (run,) = read_one(CONVERTER, json.dumps(gold()).encode())
     assert run.task is not None

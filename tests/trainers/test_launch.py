@@ -26,6 +26,7 @@ SETTINGS = {
     "training.per_device_train_batch_size": 2,
     "training.gradient_checkpointing": False,
     "training.use_cpu": True,
+    "training.bf16": False,
     "data.workers": 1,
 }
 

@@ -17,10 +17,13 @@ EPILOG = epilog("adp export my_store --to openai_chat -o chats", 2, 4, 5, 10)
 
 Branches = Annotated[
     list[str] | None,
-    typer.Option(metavar="KIND", help="Trainers: a kind of branch to write too, or all."),
+    typer.Option(
+        metavar="KIND",
+        help="Trainers: a kind of branch to write too, or all. Formats: rows, see above.",
+    ),
 ]
 NoBranches = Annotated[
-    bool, typer.Option("--no-branches", help="Leave branches out, such as alternates.")
+    bool, typer.Option("--no-branches", help="Leave all branches out, which is then no loss.")
 ]
 Flavour = Annotated[
     str | None, typer.Option(metavar="NAME", help="Way to write the format; see: adp formats.")
@@ -55,10 +58,15 @@ def export(
 ) -> None:
     """Write a store out in another format, or as the file of a trainer.
 
-    Of a format, it says what that cannot hold. A format without a place for branches gets each as
-    a record of its own, unless --no-branches leaves them out. A trainer's file holds exactly the
-    trained steps, and a README.md beside it says how to train on it. Where a trainer cannot mark
-    single steps, the export is refused, or each step gets a row of its own: --set expand=true.
+    Of a format, it says what that cannot hold. Where a format has no place for a branch in its
+    run, one that is a run by itself (attempt, subagent, continuation) becomes a record of its own.
+    Other branches (alternate, fork, rewind, revision) and what preference pairs reject are left
+    out and reported, for who trains on all records would train on them; --branches rows writes
+    them, too.
+
+    A trainer's file holds exactly the trained steps, and a README.md beside it says how to train
+    on it. Where a trainer cannot mark single steps, the export is refused, or each step gets a
+    row of its own: --set expand=true.
     """
     from adp.trainers.export.registry import exporters
 
@@ -74,8 +82,10 @@ def export(
 
     if to not in formats:
         raise UsageError(unknown_name("format or exporter", to, [*formats, *exporters]))
-    if model is not None or settings or branches:
-        raise UsageError(f"{to} is for no trainer; leave out --model, --set and --branches")
+    if model is not None or settings:
+        raise UsageError(f"{to} is for no trainer; leave out --model and --set")
+    if branches and branches != ["rows"]:
+        raise UsageError(f"{to} is for no trainer, where --branches takes the word rows alone")
     from adp.converters.branches import LONELY
     from adp.converters.export import export as write
 
@@ -83,7 +93,7 @@ def export(
     with progress:
         report = write(
             store, to, out, flavour=flavour, single=single, strict=strict,
-            branches=not no_branches, progress=progress
+            branches=True if branches else False if no_branches else None, progress=progress
         )  # fmt: skip
     if as_json:
         print_json(asdict(report))
@@ -92,8 +102,9 @@ def export(
     console().print(f"{written} under {out}", soft_wrap=True)
     if report.branches_left_out:
         are = counted(report.branches_left_out, "branch is", "branches are")
-        console().print(f"{are} left out", soft_wrap=True)
-    elif LONELY in report.losses:
+        way = "" if no_branches else "; --branches rows writes such as records of their own"
+        console().print(f"{are} left out{way}", soft_wrap=True)
+    if LONELY in report.losses:
         lonely = counted(report.losses[LONELY], "branch", "branches")
         console().print(f"{lonely} among them; --no-branches leaves them out", soft_wrap=True)
     top("lost (path: reason)", report.losses)

@@ -209,6 +209,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if hasattr(stream, "reconfigure"):
             # A terminal that cannot show a character must not stop the command.
             stream.reconfigure(errors="backslashreplace")
+    code = _ended(arguments)
+    engine = sys.modules.get("adp_schema.gate_engine")
+    if arguments is None and engine is not None and engine.unfinished():
+        # Python would wait for a query that does not stop.
+        os._exit(code)
+    return code
+
+
+def _ended(arguments: Sequence[str] | None) -> int:
+    """Run a command; whatever ends it becomes an exit code."""
     try:
         code = copy_context().run(_call, arguments)
         sys.stdout.flush()

@@ -203,6 +203,8 @@ def _say_plan(config: TrainConfig, plan: Plan) -> None:
 
 
 def _say_rest(config: TrainConfig, plan: Plan) -> None:
+    from adp.trainers.precision import Precision
+
     screen = console()
     if plan.eval_rows:
         screen.print(f"{counted(plan.eval_rows, 'row')} to measure the loss on")
@@ -220,6 +222,7 @@ def _say_rest(config: TrainConfig, plan: Plan) -> None:
         f"{counted(plan.steps, 'step')} of {batch * launch.processes} rows{many}{zero}, "
         f"learning rate {config.learning_rate:g}"
     )
+    screen.print(Precision.from_plain(plan.precision).sentence(), soft_wrap=True)
 
 
 def _say_done(done: Trained, out: str) -> None:

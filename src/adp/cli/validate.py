@@ -9,7 +9,7 @@ from rich.console import Console as Screen
 from rich.padding import Padding
 from rich.text import Text
 
-from adp.cli.convert import equation
+from adp.cli.convert import FollowLinks, equation
 from adp.cli.text import console, epilog, light_table, print_json, visible
 from adp.core.checks.model import SEVERITIES, Check, CheckResult
 from adp.core.checks.registry import GROUPS
@@ -44,6 +44,7 @@ def validate(
         str | None,
         typer.Option("--from", metavar="FORMAT", help="Format of the files; see: adp formats."),
     ] = None,
+    follow_links: FollowLinks = False,
     list_checks: Annotated[
         bool, typer.Option("--list", help="List the checks and what to do about each.")
     ] = False,
@@ -70,7 +71,7 @@ def validate(
             checks=check or [],
             examples=examples,
             verify=verify,
-            options=ConvertOptions(format=format_name),
+            options=ConvertOptions(format=format_name, follow_links=follow_links),
             progress=Silent() if as_json else progress,
         )
     if as_json:

@@ -1,4 +1,8 @@
-"""Trajectories of one record: a run and its branches, put together for formats that embed them."""
+"""Trajectories of one record: a run and its branches, put together for formats that embed them.
+
+A branch that its format has no place for in its run may become a record of its own, where that
+makes sense by itself: `WHOLE`. The others are left out unless they are asked for: `LEFT_OUT`.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +10,21 @@ from collections.abc import Callable, Iterable, Iterator
 
 from adp_schema.model import Trajectory
 from adp_schema.protocols import Losses
+
+WHOLE = {
+    "attempt": "a run of its own at the same task",
+    "subagent": "a run of its own, with a task of its own",
+    "continuation": "the run goes on in it",
+}
+"""Kind of branch -> why it is written as a record of its own."""
+
+LEFT_OUT = {
+    "alternate": "another answer at one step, with which the run did not go on",
+    "fork": "another way from one step on; only one of the two was kept",
+    "rewind": "what was taken back",
+    "revision": "an answer that was made up or changed, often to be the worse one of a pair",
+}
+"""Kind of branch -> why it is not written as a record of its own unless that is asked for."""
 
 _ALONE = "a branch is written as a record of its own, without its parent"
 
@@ -55,5 +74,7 @@ def report_parent(trajectory: Trajectory, losses: Losses) -> None:
     if trajectory.parent_id is None:
         return
     losses.add("$.parent_id", _ALONE)
+    if trajectory.branch_kind is not None:
+        losses.add("$.branch_kind", "what it is of its parent is not said")
     if trajectory.parent_step:
         losses.add("$.parent_step", "the steps that it shares with its parent are not repeated")

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from adp.converters import style as styles
-from adp.converters.branches import count, report_parent, with_branches
+from adp.converters.branches import count
 from adp.converters.by_file import FileOf, Files
 from adp.converters.files.writing import (
     compression_of,
@@ -24,6 +24,8 @@ from adp.converters.files.writing import (
     without_compression,
     written_whole,
 )
+from adp.converters.pairs import Pairs
+from adp.converters.records import RecordWriter
 from adp.converters.registry import formats
 from adp.core.alone import alone
 from adp.core.filenames import session_name
@@ -53,7 +55,7 @@ class ExportReport:
     Attributes:
         files: number of files.
         records: number of records in them.
-        branches_left_out: branches that were not to be written.
+        branches_left_out: branches, and rejected sides of preference pairs, that no record holds.
         losses: what the format could not hold: ``path: reason`` -> number of times.
     """
 
@@ -72,7 +74,7 @@ def export(
     flavour: str | None = None,
     single: str | None = None,
     strict: bool = False,
-    branches: bool = True,
+    branches: bool | None = None,
     progress: Progress | None = None,
 ) -> ExportReport:
     """Write the trajectories of a store as files of a format.
@@ -84,8 +86,11 @@ def export(
         flavour: way to write it, where the format has several.
         single: write one file of this name instead of one a source file.
         strict: stop at the first loss.
-        branches: write branches too: in their run where the format has a place for them, else as
-            records of their own, without the steps that they share with it.
+        branches: which branches become records of their own, without the steps that they share
+            with their run, where the format has no place for them in it. By default those that
+            are runs (`adp.converters.branches.WHOLE`); the others, and rejected sides of
+            preference pairs, are left out, which is a loss. True: all of them. False: no branch
+            is written, in no place, and that is no loss.
         progress: told how far it is, in trajectories.
 
     Raises:
@@ -103,9 +108,10 @@ def export(
     report, losses = ExportReport(), Losses()
     told = progress or Silent()
     sources = _sources(store)
-    files = Files(store, _file_of(single, converter, sources), branches=branches)
+    files = Files(store, _file_of(single, converter, sources), branches=branches is not False)
     told.total(store.manifest.counts.trajectories - files.left_out)
-    report.branches_left_out = files.left_out
+    pairs = Pairs(store.scan("pairs").collect().to_arrow() if store.files("pairs") else None)
+    writer = RecordWriter(converter, losses, flavour=flavour, pairs=pairs, rows=branches is True)
     targets = _targets(files.names, converter, sources, single)
     try:
         for name, trajectories in files:
@@ -113,15 +119,30 @@ def export(
             target = folder / targets[name]
             target.parent.mkdir(parents=True, exist_ok=True)
             same = source is not None and source["source_format"] == converter.name
-            scribe = _Scribe(converter, flavour, losses, strict, told, folder if same else None)
+            scribe = _Scribe(converter, writer, losses, strict, told, folder if same else None)
             records = scribe.records(trajectories)
             with written_whole(target) as staged:
                 report.records += _write(staged, target, records, source, converter)
             report.files += 1
     except OSError as error:
         raise cannot_write(folder, error) from error
+    writer.finish()
+    stop_at_loss(losses, strict, "the store", converter)
+    report.branches_left_out = files.left_out + writer.left_out
     report.losses = dict(sorted(losses.counts.items()))
     return report
+
+
+def stop_at_loss(losses: Losses, strict: bool, of: str | None, converter: Converter) -> None:
+    """Take the losses of a trajectory.
+
+    Raises:
+        ConversionLossError: there is one, and ``strict`` says to stop.
+    """
+    items = losses.take()
+    if strict and items:
+        path, reason = items[0]["path"], items[0]["reason"]
+        raise ConversionLossError(f"{of}: {converter.name} cannot hold {path}: {reason} (--strict)")
 
 
 def _file_of(
@@ -208,7 +229,7 @@ class _Scribe:
 
     Attributes:
         converter: the format.
-        flavour: way to write it.
+        writer: writes its records.
         losses: takes what the format cannot hold.
         strict: stop at the first loss.
         told: told how far it is.
@@ -216,7 +237,7 @@ class _Scribe:
     """
 
     converter: Converter
-    flavour: str | None
+    writer: RecordWriter
     losses: Losses
     strict: bool
     told: Progress
@@ -224,20 +245,13 @@ class _Scribe:
 
     def records(self, trajectories: Iterator[Trajectory]) -> Iterator[Any]:
         """The records, one a trajectory, or one a run with its branches."""
-        converter, losses = self.converter, self.losses
-        for trajectory in with_branches(trajectories, converter.embeds):
-            words = () if self.flavour is None else (self.flavour,)
-            record = converter.write(trajectory, losses, *words)
-            report_parent(trajectory, losses)
-            self._side_files(trajectory)
-            items = losses.take()
-            if self.strict and items:
-                raise ConversionLossError(
-                    f"{trajectory.trajectory_id}: {converter.name} cannot hold "
-                    f"{items[0]['path']}: {items[0]['reason']} (--strict)"
-                )
+        for trajectory, record in self.writer.records(trajectories):
+            if record is not None:
+                self._side_files(trajectory)
+            stop_at_loss(self.losses, self.strict, trajectory.trajectory_id, self.converter)
             self.told.advance(count(trajectory))
-            yield record
+            if record is not None:
+                yield record
 
     def _side_files(self, trajectory: Trajectory) -> None:
         """Write the files that belong to a trajectory's file, where the format knows of any."""
@@ -270,9 +284,9 @@ def _write(
             framing = "jsonl"
     style = json.loads(source["style"]) if source is not None and same else default_style(framing)
     if framing == "json":
-        # A file holds one document; several records need an array around them.
+        # A file holds one document; several records, or none, need an array around them.
         first = list(islice(records, 2))
-        framing = "json_array" if len(first) > 1 else "json"
+        framing = "json" if len(first) == 1 else "json_array"
         records = chain(first, records)
     if framing == "parquet":
         from adp.converters.parquet_rows import write_rows

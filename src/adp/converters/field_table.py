@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import copy
 import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -22,7 +23,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from adp.converters.branches import report_parent, with_branches
+from adp.converters.pairs import Pairs
+from adp.converters.records import RecordWriter
 from adp.converters.registry import formats
 from adp.converters.row_differences import (
     EXTRA,
@@ -43,9 +45,10 @@ from adp.converters.unwritten import BOOKKEEPING
 from adp_schema import errors, jsontext
 from adp_schema.builder import Origin, RowBuilder
 from adp_schema.model import Media, Trajectory
-from adp_schema.protocols import Converter, Losses, RawRecord
+from adp_schema.protocols import Converter, Losses, RawRecord, general_path
 from adp_schema.reader import assemble, to_models
 
+_MEDIA_ID = re.compile(r"\b[0-9a-f]{32}\b")
 _KINDS = ("class_", "role", "from", "type")
 
 
@@ -68,6 +71,20 @@ class FieldRow:
     verdict: str
     columns: list[str] = field(default_factory=list)
     targets: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass
+class FieldTable:
+    """What becomes of a format's records.
+
+    Attributes:
+        rows: a row a field, in the order of the probe.
+        further: other format -> what is reported besides those fields: path in a trajectory,
+            such as ``$.pairs[*]``, and reason.
+    """
+
+    rows: list[FieldRow]
+    further: dict[str, list[tuple[str, str]]]
 
 
 @dataclass
@@ -94,14 +111,16 @@ class _Leaf:
 
 
 def field_rows(name: str, converters: Mapping[str, Converter] | None = None) -> list[FieldRow]:
+    """The rows of `field_table`."""
+    return field_table(name, converters).rows
+
+
+def field_table(name: str, converters: Mapping[str, Converter] | None = None) -> FieldTable:
     """Try every field of a format.
 
     Args:
         name: name of the format.
         converters: the formats by name; all registered ones by default.
-
-    Returns:
-        A row a field, in the order of the probe.
 
     Raises:
         SilentLossError: a field is lost, and no report says so.
@@ -109,12 +128,15 @@ def field_rows(name: str, converters: Mapping[str, Converter] | None = None) -> 
     known = converters if converters is not None else {one: formats.get(one) for one in formats}
     probe = load_probe(name)
     found: dict[str, FieldRow] = {}
+    further: dict[str, set[tuple[str, str]]] = {key: set() for key in sorted(set(known) - {name})}
     for record in probe["records"]:
         trial = _Trial(name, known, record, probe["changes"])
         for leaf in _leaves(record, (), "$"):
             row = trial.row(leaf)
             _merge(found.setdefault(row.path, row), row)
-    return list(found.values())
+        for target, paths in trial.further().items():
+            further[target] |= paths
+    return FieldTable(list(found.values()), {key: sorted(paths) for key, paths in further.items()})
 
 
 def load_probe(name: str) -> dict[str, Any]:
@@ -192,6 +214,18 @@ class _Trial:
         self._others = sorted(set(converters) - {name})
         self._written: dict[str, tuple[list[bytes], list[dict[str, str]]]] = {}
         self._back: dict[str, _Reading] = {}
+        self._told: dict[str, set[str]] = {}
+
+    def further(self) -> dict[str, set[tuple[str, str]]]:
+        """What each other format reports of the record that is the loss of no field."""
+        return {
+            target: {
+                (_MEDIA_ID.sub("*", general_path(item["path"])), item["reason"])
+                for item in items
+                if item["path"] not in self._told.get(target, ())
+            }
+            for target, (_, items) in self._written.items()
+        }
 
     def row(self, leaf: _Leaf) -> FieldRow:
         """Find out what becomes of a field."""
@@ -256,15 +290,10 @@ class _Trial:
         self, path: str, losses: list[dict[str, str]], expected: list[str], where: str
     ) -> None:
         """Raise unless the losses name one of the expected places, or what holds it."""
-        for loss in losses:
-            said = loss["path"]
-            if any(
-                place == said
-                or place.startswith(f"{said}.")
-                or said.startswith((f"{place}.", f"{place}["))
-                for place in expected
-            ):
-                return
+        matching = {loss["path"] for loss in losses if _covers(loss["path"], expected)}
+        self._told.setdefault(where, set()).update(matching)
+        if matching:
+            return
         raise SilentLossError(
             f"{self._name}: {path} is lost in the {where}, and no report says so; "
             f"expected one at {' or '.join(expected)}"
@@ -293,13 +322,21 @@ class _Trial:
 
     def _write(self, name: str, reading: _Reading, losses: Losses) -> list[bytes]:
         """Write the trajectories of a record as an export does."""
-        converter = self._converters[name]
         runs = [run.model_copy(update={"branches": []}) for run in reading.trajectories]
-        records = []
-        for run in with_branches(runs, converter.embeds):
-            records.append(jsontext.encode(converter.write(run, losses)))
-            report_parent(run, losses)
-        return records
+        writer = RecordWriter(self._converters[name], losses, pairs=Pairs(reading.tables["pairs"]))
+        written = [record for _, record in writer.records(runs)]
+        writer.finish()
+        return [jsontext.encode(record) for record in written if record is not None]
+
+
+def _covers(said: str, expected: list[str]) -> bool:
+    """Whether a report names one of the expected places, what holds it, or what is in it."""
+    return any(
+        place == said
+        or place.startswith((f"{said}.", f"{said}["))
+        or said.startswith((f"{place}.", f"{place}["))
+        for place in expected
+    )
 
 
 def _encode(record: Any) -> bytes:
@@ -327,7 +364,9 @@ __all__ = [
     "STRUCTURE",
     "VERDICTS",
     "FieldRow",
+    "FieldTable",
     "SilentLossError",
     "field_rows",
+    "field_table",
     "load_probe",
 ]

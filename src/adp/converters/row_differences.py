@@ -23,7 +23,12 @@ VERDICTS = {
 """Verdict -> what it means. Another format may also give ``to TABLE.COLUMN``: kept, elsewhere."""
 
 RANK = (NATIVE, EXTRA, FORM)
-_IGNORED = frozenset({"seq", "trajectory_id", "losses", "media_id", "size", "parent_id"})
+_IGNORED = frozenset(
+    {
+        *("seq", "trajectory_id", "losses", "media_id", "size", "parent_id"),
+        *("pair_id", "context_id", "chosen_id", "rejected_id"),
+    }
+)
 _FORM_OF_PART = frozenset({"$keys", "$form", "$source", "$extra"})
 
 Place = tuple[str, int, str]
@@ -142,7 +147,7 @@ def hub_paths(rows: Rows, place: Place) -> list[str]:
         holder = f".early_observations[{row['order']}]"
         inner = holder if early else f".steps[{step}].observations[{row['order']}]"
     else:
-        before = [other for other in rows[table][:index] if other["seq"] == row["seq"]]
+        before = [other for other in rows[table][:index] if other.get("seq") == row.get("seq")]
         inner = f".{table}[{len(before)}]"
     return [f"${inner}.{column}", f"{_run_path(runs, number)}{inner}.{column}"]
 

@@ -92,7 +92,7 @@ def select(path: str, where: str) -> Selection:
     found: dict[int, tuple[str, str | None]] = {}
     query = select_where("seq, trajectory_id, dataset", where)
     try:
-        for batch in store.gate().batches(query):
+        for batch in store.gate().of_user(query):
             for seq, name, dataset in zip(*(column.to_pylist() for column in batch), strict=True):
                 found[seq] = (name, dataset)
     except QueryError as error:

@@ -30,6 +30,7 @@ from adp.trainers.config import TrainConfig
 from adp.trainers.launch import launch
 from adp.trainers.method import METHODS, Plan
 from adp.trainers.model import build_tiny, check_installed, context_length
+from adp.trainers.precision import Precision, choose
 from adp.trainers.quiet import quiet
 from adp.trainers.record import RECORD, write_record
 from adp.trainers.refuse import refuse
@@ -37,6 +38,7 @@ from adp.trainers.rewards import check_python
 from adp.trainers.work import (
     CHECKPOINTS,
     JOB,
+    PLAN,
     ROWS,
     WORK,
     clear,
@@ -45,8 +47,6 @@ from adp.trainers.work import (
 )
 from adp_schema.errors import AdpError, OutputExistsError, UsageError
 from adp_schema.manifest import write_atomic
-
-_PLAN = "plan.json"
 
 
 @dataclass
@@ -163,10 +163,11 @@ def _train(config: TrainConfig, out: Path, options: TrainOptions, progress: Prog
     if options.told is not None:
         options.told(plan)
     began = time.monotonic()
+    exact = Precision.from_plain(plan.precision).applied(config)
     if config.launch.processes > 1 or config.launch.zero:
-        launch(config, out)
+        launch(exact, out)
     else:
-        train_here(config, out, options.steps)
+        train_here(exact, out, options.steps)
     seconds = time.monotonic() - began
     record = write_record(config, plan, out, options.command, seconds)
     clear(out)
@@ -206,7 +207,7 @@ def _differences(old: dict[str, Any], new: dict[str, Any], above: str = "") -> l
 
 def _rows(config: TrainConfig, work: Path, progress: Progress) -> Plan:
     """The rows of a run: those that are there, when it is resumed and the store is the same."""
-    plan_file, rows = work / _PLAN, work / ROWS
+    plan_file, rows = work / PLAN, work / ROWS
     old = None
     if plan_file.exists():
         old = Plan.from_plain(json.loads(plan_file.read_text(encoding="utf-8")))
@@ -222,6 +223,9 @@ def _rows(config: TrainConfig, work: Path, progress: Progress) -> Plan:
             build_tiny(staged / "base", config.model.tiny)
     if old is not None and old.facts != plan.facts:
         raise UsageError("the store is another one now; start a new run in another folder")
+    if old is not None:
+        # A run does not change its number format where it goes on on another machine.
+        plan.precision = old.precision
     write_atomic(plan_file, json.dumps(plan.plain()) + "\n")
     staged.rename(rows)
     return plan
@@ -230,6 +234,7 @@ def _rows(config: TrainConfig, work: Path, progress: Progress) -> Plan:
 def _prepare(config: TrainConfig, folder: Path, progress: Progress) -> Plan:
     plan = METHODS.get(config.method).prepare(config, folder, progress)
     plan.steps = _steps(config, plan.sequences)
+    plan.precision = choose(config).plain()
     room = context_length(config)
     if room is not None and plan.longest > room:
         plan.notes[f"tokens beyond the {room:,} that the model was made for (longest row)"] = (

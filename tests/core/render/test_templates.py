@@ -80,7 +80,7 @@ def test_forms(name: str) -> None:
 )
 def test_prompt_and_tail(name: str, prompt: str, tail: str) -> None:
     found = renderer(name).template.forms
-    assert (found.prompt, found.tail) == (prompt, tail)
+    assert (found.prompt, found.answer.tail) == (prompt, tail)
 
 
 def test_a_message_stands_after_its_prompt() -> None:

@@ -87,17 +87,21 @@ def test_wilson_is_scipys(successes, more):
 
 
 @shared
-def test_the_four_intervals_of_the_airline_rewards():
+def test_the_intervals_of_the_airline_rewards():
     rows = [
         scored(run["reward"], task=str(run["task_id"]), attempt=run["trial"]) for run in airline()
     ]
     ends = {}
-    for method in ("wilson", "auto", "bootstrap"):
+    for method in ("wilson", "auto", "cluster", "bootstrap"):
         (figure,) = mean_figures(rows, intervals=Intervals(method=method))
         ends[figure.method] = (figure.low, figure.high)
     assert ends["wilson"] == pytest.approx((0.3537, 0.4893), abs=1e-4)
     # Inspect has 0.318 to 0.522, with 1.96 in the place of Student's 2.01 for 50 tasks.
     assert ends["cluster"] == pytest.approx((0.3151, 0.5249), abs=1e-4)
+    # Between the two: as wide as the clustered one, and nearer to the middle as Wilson's is.
+    low, high = ends["wilson-cluster"]
+    assert ends["cluster"][0] < low < ends["wilson"][0]
+    assert ends["wilson"][1] < high < ends["cluster"][1] + 0.01
     assert ends["bootstrap"] == pytest.approx((0.32, 0.52), abs=0.01)
     assert AIRLINE.exists()
 

@@ -8,9 +8,11 @@ from adp.converters.atif.form import arrange, members
 from adp.converters.m3 import gold as g
 from adp.converters.m3 import keys as k
 from adp.converters.m3.pen import Item, Pen
+from adp.converters.m3.said import same_json
 from adp.converters.m3.tools import bare
 from adp.converters.unwritten import report_columns
 from adp_schema import jsontext
+from adp_schema.arrow import json_columns
 from adp_schema.model import Observation, Step, Trajectory
 from adp_schema.parts import resolve
 from adp_schema.protocols import Losses
@@ -128,18 +130,13 @@ def _report(run: Trajectory, out: Item, losses: Losses) -> None:
     told = {
         name
         for name, value in said.items()
-        if _same(value, getattr(task, name)) or _same(value, original(task, name, extra))
+        if any(
+            value == stored
+            or (name in json_columns("tasks") and stored is not None and same_json(value, stored))
+            for stored in (getattr(task, name), original(task, name, extra))
+        )
     }
     report_columns(task, frozenset(told), "$.task", losses)
-
-
-def _same(said: str, stored: str | None) -> bool:
-    if said == stored:
-        return True
-    if stored is None or not jsontext.is_valid(said) or not jsontext.is_valid(stored):
-        return False
-    first, second = (jsontext.relayout(text.encode("utf-8"), -1) for text in (said, stored))
-    return first == second
 
 
 def _string(text: str | None) -> Any:

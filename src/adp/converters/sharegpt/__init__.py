@@ -16,10 +16,10 @@ from msgspec import Raw
 from adp.converters.sharegpt import keys as k
 from adp.converters.sharegpt.foreign import ForeignWriter
 from adp.converters.sharegpt.read import read_record
-from adp.converters.sharegpt.write import write_record
+from adp.converters.sharegpt.write import said_of_pair, write_record
 from adp_schema import jsontext
 from adp_schema.builder import RowBuilder
-from adp_schema.model import Trajectory
+from adp_schema.model import Pair, Trajectory
 from adp_schema.protocols import Losses, Match, RawRecord
 
 
@@ -67,6 +67,10 @@ class ShareGPT:
     def read(self, record: RawRecord, builder: RowBuilder, losses: Losses) -> None:
         """Convert a row into one trajectory, and a branch when it is a preference pair."""
         read_record(record, builder, losses)
+
+    def pair_columns(self, trajectory: Trajectory, pair: Pair) -> frozenset[str]:
+        """The columns of a pair that a row says: what reading it gives again."""
+        return said_of_pair(trajectory, pair)
 
     def write(
         self, trajectory: Trajectory, losses: Losses, flavour: str | None = None

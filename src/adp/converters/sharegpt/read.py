@@ -165,11 +165,13 @@ def _pair(reader: TurnReader, builder: RowBuilder, chosen: Raw, rejected: Raw) -
     branch: Columns = {"parent_id": main, "parent_step": first, "branch_kind": "alternate"}
     builder.trajectory({**branch, "extra": shape.pack(None, shape={"at": "rejected"})})
     reader.read(rejected, "$.rejected", "rejected")
-    other = builder.finish()
-    builder.pair(
-        {
-            **{"pair_id": main, "context_id": main, "context_up_to": first, "level": "step"},
-            **{"chosen_id": main, "chosen_from": first, "chosen_to": first + 1},
-            **{"rejected_id": other, "rejected_from": first, "rejected_to": first + 1},
-        }
-    )
+    builder.pair(pair_of(main, builder.finish(), first))
+
+
+def pair_of(main: str | None, other: str | None, first: int) -> Columns:
+    """The pair of a record: the answers of its run and of the branch at one step."""
+    return {
+        **{"pair_id": main, "context_id": main, "context_up_to": first, "level": "step"},
+        **{"chosen_id": main, "chosen_from": first, "chosen_to": first + 1},
+        **{"rejected_id": other, "rejected_from": first, "rejected_to": first + 1},
+    }

@@ -10,6 +10,7 @@ from adp.converters.openai_chat.keys import write_string
 from adp.converters.scalars import write_field, write_number
 from adp.converters.sharegpt import keys as k
 from adp.converters.sharegpt.offered import offered_tools
+from adp.converters.sharegpt.read import pair_of
 from adp.converters.text_calls import (
     Values,
     Wanted,
@@ -21,12 +22,13 @@ from adp.converters.text_calls import (
 )
 from adp.converters.unwritten import report_columns
 from adp_schema import jsontext, media
-from adp_schema.model import Observation, Step, ToolCall, Trajectory
+from adp_schema.model import Observation, Pair, Step, ToolCall, Trajectory
 from adp_schema.parts import JOINT, resolve
 from adp_schema.protocols import Losses
 from adp_schema.shape import Extra, original, unpack
 
 _RECORD = frozenset({"source_id", "task_id", "agent_model", "success", "reward", "tools", "extra"})
+_BRANCH = frozenset({"branch_kind", "extra"})
 _STEP = frozenset({"source", "kind", "actor", "text", "content", "reasoning", "loss_weight"})
 _CALL = frozenset({"call_id", "native_id", "kind", "name", "arguments", "arguments_raw", "extra"})
 _RESULT = frozenset({"source", "name", "text", "content", "call_id", "native_call_id", "extra"})
@@ -35,6 +37,21 @@ _RESULT = frozenset({"source", "name", "text", "content", "call_id", "native_cal
 def write_record(trajectory: Trajectory, losses: Losses) -> dict[str, Any]:
     """Convert a trajectory that was read from this format."""
     return _Writer(trajectory, losses).record()
+
+
+def said_of_pair(run: Trajectory, pair: Pair) -> frozenset[str]:
+    """The columns of a preference pair that a record says: those that reading it gives again."""
+    if run.source_format != k.NAME:
+        return frozenset()
+    last = run.steps[-1] if run.steps else None
+    at = None if last is None else unpack(last.extra).shape.get("at")
+    branch = next((b for b in run.branches if unpack(b.extra).shape.get("at") == "rejected"), None)
+    if last is None or at != "chosen" or branch is None:
+        return frozenset()
+    read = pair_of(run.trajectory_id, branch.trajectory_id, last.step or 0)
+    if any(getattr(pair, name) != value for name, value in read.items() if name != "pair_id"):
+        return frozenset()
+    return frozenset(read)
 
 
 @dataclass
@@ -133,7 +150,11 @@ class _Writer:
             if unpack(branch.extra).shape.get("at") != "rejected" or "rejected" in known:
                 self._losses.add(f"$.branches[{index}]", reason)
                 continue
-            _Writer(branch, self._losses).turns(known)
+            losses = Losses()
+            report_columns(branch, _BRANCH, "$", losses)
+            _Writer(branch, losses).turns(known)
+            for item in losses.items:
+                self._losses.add(f"$.branches[{index}]{item['path'][1:]}", item["reason"])
         if "chosen" in known and "rejected" not in known:
             self._losses.add("$.branches", "the rejected answer is a branch that is not here")
 

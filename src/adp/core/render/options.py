@@ -81,6 +81,11 @@ class RenderOptions(BaseModel):
         "the trained steps see what they will see at inference; one_row: one row, as the template "
         "writes the whole chat.",
     )
+    end_of_turn: Literal["require", "allow"] = Field(
+        default="require",
+        description="require: refuse to train on steps that end with no token at which generation "
+        "stops; allow: train on them, and count them.",
+    )
     trust_remote_code: bool = Field(
         default=False, description="Run the tokenizer's code that the model brings with it."
     )

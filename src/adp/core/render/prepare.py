@@ -10,7 +10,7 @@ from typing import Any
 
 from adp.core.render.chat import Call, Chat, Message
 from adp.core.render.options import Reasoning, RenderOptions
-from adp.core.render.template import Forms, TemplateRefusalError
+from adp.core.render.probe import Forms, TemplateRefusalError
 from adp_schema.parts import JOINT
 
 SYSTEM_DROPPED = "messages of the system that the template drops"

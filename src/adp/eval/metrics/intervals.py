@@ -10,9 +10,18 @@
   for few tasks: 1.96 in the place of 2.78 for five.
 - ``bootstrap``: percentiles of the ratio over draws of whole tasks with replacement.
 
-``auto`` takes Wilson for truths where each task has one run, and ``cluster`` otherwise. When all
-tasks agree (0 of 200), the clustered error is 0, which nobody should believe: for a share Wilson's
-interval over the number of tasks is taken instead, and what is no share has none and says so.
+- ``wilson-cluster``: Wilson's interval of a share with the effective number of runs in the place of
+  the number of runs, N* = p (1 - p) / error^2 for the clustered error above (Kish 1965, "Survey
+  Sampling", section 8.2; Korn and Graubard 1998, "Confidence Intervals for Proportions with Small
+  Expected Number of Positive Counts Estimated from Survey Data", use it with another interval), and
+  Student's quantile with C-1 degrees of freedom in the place of the normal one. Near 0 and 1 the
+  symmetric ``cluster`` holds the true share too seldom: its error is estimated from the same few
+  failures as the share, and it ends beyond 1.
+
+``auto`` takes Wilson for truths where each task has one run, ``wilson-cluster`` for other shares
+and ``cluster`` for all else. When all tasks agree (0 of 200), the clustered error is 0, which
+nobody should believe: for a share Wilson's interval over the number of tasks is taken instead, and
+what is no share has none and says so.
 """
 
 from __future__ import annotations
@@ -69,15 +78,18 @@ class Intervals:
 DEFAULT = Intervals()
 
 
-def wilson(successes: float, count: int, level: float = 0.95) -> tuple[float, float]:
+def wilson(
+    successes: float, count: float, level: float = 0.95, quantile: float | None = None
+) -> tuple[float, float]:
     """Wilson's score interval of a share.
 
     Args:
         successes: number of successes.
-        count: number of runs, at least 1.
+        count: number of runs, above 0; an effective number need not be whole.
         level: share of intervals that hold the true share.
+        quantile: quantile of both tails in the place of the normal one for that level.
     """
-    quantile = Intervals(level=level).quantile
+    quantile = Intervals(level=level).quantile if quantile is None else quantile
     share, square = successes / count, quantile * quantile
     center = (share + square / (2 * count)) / (1 + square / count)
     spread = math.sqrt(share * (1 - share) / count + square / (4 * count * count))
@@ -175,7 +187,8 @@ def share_ends(
 ) -> Ends:
     """Interval of a ratio of two sums that is a share, if its parts say that it is one.
 
-    It stays between 0 and 1, and it is Wilson's over the number of tasks when all tasks agree.
+    It stays between 0 and 1. With the methods ``auto`` and ``wilson`` it is Wilson's with the
+    effective number of runs, and over the number of tasks when all tasks agree.
     """
     low, high, method = ratio_ends(tops, bottoms, clusters, options)
     if not all(0 <= top <= bottom for top, bottom in zip(tops, bottoms, strict=True)):
@@ -189,6 +202,12 @@ def share_ends(
         return (*wilson(share * known, known, options.level), "wilson")
     if low is None or high is None:
         return low, high, method
+    if options.method in ("auto", "wilson"):
+        share, quantile = math.fsum(tops) / math.fsum(bottoms), options.student(len(set(clusters)))
+        error = (high - low) / 2 / quantile
+        effective = share * (1 - share) / error**2
+        ends = wilson(share * effective, effective, options.level, quantile)
+        return (*ends, "wilson-cluster")
     return max(0.0, low), min(1.0, high), method
 
 

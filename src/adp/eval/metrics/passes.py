@@ -12,7 +12,7 @@ import math
 from collections.abc import Sequence
 
 from adp.eval.metrics.collected import Cluster, Collected, collect
-from adp.eval.metrics.intervals import DEFAULT, Intervals, mean_ends
+from adp.eval.metrics.intervals import DEFAULT, Intervals, mean_ends, share_ends
 from adp.eval.scorer import Figure, Scored
 
 NEAR = 1e-6
@@ -110,7 +110,13 @@ def _figure(
         return found.undefined(
             name, f"{few} of {len(chances)} tasks have fewer than {name[5:]} scored attempts"
         )
-    ends = mean_ends(known, [str(index) for index in range(len(known))], intervals)
+    # pass@1 is the mean success: with several attempts a task, its interval is the same, too.
+    repeated = name in ("pass@1", "pass^1") and len(found.values) > len(chances)
+    tasks = [str(index) for index in range(len(known))]
+    if repeated:
+        ends = share_ends(known, [1.0] * len(known), tasks, intervals)
+    else:
+        ends = mean_ends(known, tasks, intervals)
     reason = None
     if len(known) < len(chances):
         few = len(chances) - len(known)

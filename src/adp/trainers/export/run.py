@@ -15,6 +15,7 @@ import yaml
 from adp.core.alone import alone
 from adp.core.progress import Progress, Silent
 from adp.core.render.chat import Chat
+from adp.core.render.report import check_ends
 from adp.core.staged import versions
 from adp.trainers.export.exporter import Exporter, Item, Tally
 from adp.trainers.export.fit import Fitter, UnfitError
@@ -189,6 +190,8 @@ class _Export:
         finally:
             file.close()
         tally, report = self.tally, self.report
+        if self._told.render is not None:
+            check_ends(tally.changed, self._told.render)
         report.rows, report.in_rows, report.in_store = file.rows, tally.trained, source.count
         missing = source.count - tally.trained - sum(tally.left_out.values())
         if missing:

@@ -131,8 +131,9 @@ def _success(found: Evaluation) -> Section:
         tables.append(table("Reward", heads, values))
     lines = [
         "Attempts at one task are not independent, so intervals are clustered by task where tasks "
-        "have several attempts; with one attempt each they are those of Wilson. Unscored and "
-        "broken episodes count for nothing."
+        "have several attempts: those of shares are Wilson's with the effective number of runs. "
+        "With one attempt each they are those of Wilson. Unscored and broken episodes count for "
+        "nothing."
     ]
     lines += [ASSISTED.format(name(run.name), run.assisted.words)
               for run in found.runs if run.assisted]  # fmt: skip

@@ -1,0 +1,117 @@
+"""Trajectories into the records of a format, with all that the store holds of them accounted for.
+
+A converter writes one trajectory and reports what of its rows it does not carry. What is beside a
+trajectory is the same for every format, so it is accounted for here: preference pairs, and
+branches that the format does not write in their run.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from adp.converters.branches import LEFT_OUT, count, report_parent, with_branches
+from adp.converters.pairs import Pairs, is_rejected
+from adp.converters.unwritten import report_columns
+from adp_schema.model import Pair, Trajectory
+from adp_schema.protocols import Converter, Losses
+
+_ASK = "it is left out; --branches rows writes it as a record of its own"
+
+
+class RecordWriter:
+    """Writes records of a format.
+
+    Args:
+        converter: the format.
+        losses: takes what is not carried.
+        flavour: way to write it; None means the first.
+        pairs: the preference pairs of the store.
+        rows: whether branches and rejected sides that make no sense by themselves become records
+            of their own, too. By default they are left out, and reported.
+
+    Attributes:
+        left_out: trajectories that no record holds.
+    """
+
+    def __init__(
+        self,
+        converter: Converter,
+        losses: Losses,
+        *,
+        flavour: str | None = None,
+        pairs: Pairs | None = None,
+        rows: bool = False,
+    ) -> None:
+        self._converter = converter
+        self._losses = losses
+        self._words = () if flavour is None else (flavour,)
+        self._pairs = Pairs() if pairs is None else pairs
+        self._rows = rows
+        self._gone: set[str | None] = set()
+        self._siblings: Counter[str | None] = Counter()
+        self.left_out = 0
+
+    def records(self, trajectories: Iterable[Trajectory]) -> Iterator[tuple[Trajectory, Any]]:
+        """Each trajectory with its record; None for one that is left out.
+
+        Args:
+            trajectories: in the order of a store, without branches in them.
+        """
+        for trajectory in with_branches(trajectories, self._converter.embeds):
+            self._pairs.hang(trajectory)
+            reason = None if self._rows else self._no_row(trajectory)
+            if reason is None:
+                record = self._converter.write(trajectory, self._losses, *self._words)
+                report_parent(trajectory, self._losses)
+                self._report_pairs(trajectory, "$")
+            else:
+                record = None
+                self._leave_out(trajectory, reason)
+            if trajectory.parent_id is not None:
+                self._siblings[trajectory.parent_id] += 1
+            yield trajectory, record
+
+    def finish(self) -> None:
+        """Report the pairs of which nothing was written."""
+        for index in range(self._pairs.left()):
+            self._losses.add(f"$.pairs[{index}]", "none of its trajectories is written")
+
+    def _no_row(self, trajectory: Trajectory) -> str | None:
+        """Why a trajectory is no record of its own; None when it is one."""
+        if trajectory.parent_id is not None:
+            if trajectory.parent_id in self._gone:
+                return f"the run that it starts from is left out; {_ASK}"
+            kind = trajectory.branch_kind
+            if kind is None or kind in LEFT_OUT:
+                what = "a branch of no known kind" if kind is None else f"a branch of kind {kind}"
+                return f"{what} is no run of its own; {_ASK}"
+        elif trajectory.source_format == self._converter.name or trajectory.branches:
+            return None
+        return f"preference pairs reject it; {_ASK}" if is_rejected(trajectory) else None
+
+    def _leave_out(self, trajectory: Trajectory, reason: str) -> None:
+        self._gone.add(trajectory.trajectory_id)
+        self.left_out += count(trajectory)
+        parent = trajectory.parent_id
+        path = "$" if parent is None else f"$.branches[{self._siblings[parent]}]"
+        self._losses.add(path, reason)
+
+    def _report_pairs(self, trajectory: Trajectory, path: str) -> None:
+        """Report each pair once: what of it the record does not say."""
+        for index, pair in self._pairs.settle(trajectory):
+            place = f"{path}.pairs[{index}]"
+            carried = self._carried(trajectory, pair)
+            if carried:
+                report_columns(pair, carried, place, self._losses)
+            else:
+                reason = "the format does not say which of two answers is preferred"
+                self._losses.add(place, reason)
+        for number, branch in enumerate(trajectory.branches):
+            self._report_pairs(branch, f"{path}.branches[{number}]")
+
+    def _carried(self, trajectory: Trajectory, pair: Pair) -> frozenset[str]:
+        """The columns of a pair that the record of a trajectory says."""
+        carried = getattr(self._converter, "pair_columns", None)
+        return frozenset() if carried is None else frozenset(carried(trajectory, pair))
