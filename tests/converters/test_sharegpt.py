@@ -155,7 +155,7 @@ def test_columns_of_the_record():
     assert (run.source_id, run.agent_model, run.reward, run.tools) == ("7", "m", 1.0, "[{}]")
     assert run.tools_origin == "recorded"
     assert (run.steps[0].source, run.steps[0].text) == ("system", "be brief")
-    assert run.json_value("extra")["kto_tag"] is True
+    assert run.success is True
     assert same(turn("human", "a"), tools=[{"a": 1}]).tools == '[{"a":1}]'
     for tools in (None, "", "no list", {"a": 1}):
         assert same(turn("human", "a"), tools=tools, system=None).tools is None

@@ -134,6 +134,8 @@ def hub_paths(rows: Rows, place: Place) -> list[str]:
     seqs = [run["seq"] for run in runs]
     number = seqs.index(row["seq"]) if row.get("seq") in seqs else 0
     step = row.get("step")
+    if step is not None:
+        step -= runs[number]["parent_step"] or 0  # a branch counts on from its parent
     if table == "trajectories":
         inner = ""
     elif table == "tasks":

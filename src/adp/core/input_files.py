@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
+from adp_schema.errors import InputError
+
 OUTSIDE = "it is a link that leads out of what was named; --follow-links reads it"
 """Why a link is refused."""
 
@@ -107,6 +109,24 @@ class Roots:
                 return False
             place = above
         return True
+
+
+def check_inside(path: Path, folder: Path) -> None:
+    """Refuse a file that was found in a folder when it lies elsewhere, or is no file.
+
+    For readers of folders that have no `Roots` and no option to follow links.
+
+    Raises:
+        InputError: it is a link that leads out of the folder, to nothing, to a pipe...
+    """
+    fault = Roots([folder]).locate(path).fault
+    if fault == OUTSIDE:
+        raise InputError(
+            f"{path} is a link that leads out of {folder}; put the file itself there, "
+            "or name the place where it lies"
+        )
+    if fault:
+        raise InputError(f"{path}: {fault}; remove it")
 
 
 def open_file(path: str | os.PathLike[str], buffering: int = -1) -> BinaryIO:

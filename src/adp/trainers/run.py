@@ -16,7 +16,6 @@ import json
 import math
 import os
 import shutil
-import tempfile
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -47,6 +46,7 @@ from adp.trainers.work import (
 )
 from adp_schema.errors import AdpError, OutputExistsError, UsageError
 from adp_schema.manifest import write_atomic
+from adp_schema.scratch import ScratchFolder
 
 
 @dataclass
@@ -101,8 +101,8 @@ def plan_run(
     refuse(config)
     _check_python(config, allow_python)
     config = config.resolved()
-    with tempfile.TemporaryDirectory(prefix="adp-train-") as folder:
-        return _prepare(config, Path(folder), progress or Silent())
+    with ScratchFolder("train") as folder:
+        return _prepare(config, folder, progress or Silent())
 
 
 def train(
