@@ -18,6 +18,8 @@ from typing import Any
 
 import pytest
 
+from tests.waiting import PATIENCE
+
 DOCS = Path(__file__).parents[2] / "docs" / "bad-input.md"
 DRIVER = Path(__file__).with_name("bad_input_driver.py")
 NOBODY = 65534
@@ -77,7 +79,7 @@ class Place:
         done = subprocess.run(
             [sys.executable, str(DRIVER), json.dumps(plan)],
             capture_output=True,
-            timeout=300,
+            timeout=PATIENCE,
             env={**os.environ, "TMPDIR": str(self.root)},
             check=False,
         )

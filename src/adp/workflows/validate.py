@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,6 +16,7 @@ from adp_schema import location
 from adp_schema.errors import UsageError
 from adp_schema.growing import GROWING
 from adp_schema.manifest import MANIFEST, Counts, Manifest
+from adp_schema.scratch import ScratchFolder
 from adp_schema.store import Store
 
 
@@ -109,7 +109,7 @@ def validate(
         raise UsageError(f"{stores[0]} is a store: check stores one at a time, and without files")
     if stores:
         return _checked(Store.open(paths[0]), paths, checks, examples, verify=verify)
-    with tempfile.TemporaryDirectory(prefix="adp-validate-") as folder:
+    with ScratchFolder("validate") as folder:
         out = os.path.join(folder, "store")  # noqa: PTH118
         convert(paths, out, options=options, progress=progress)
         report = _checked(Store.open(out), paths, checks, examples, verify=False)
