@@ -36,6 +36,9 @@ JOINTS = ("\n\n", "\n", " ", "")
 _IDS = re.compile(r"(native_id|call_id):")
 """Reports that a call's id is not kept."""
 
+ARGUMENTS = frozenset({"arguments", "kwargs", "action_arguments"})
+"""Keys below which a number's type is part of what was said to a tool."""
+
 TAKEN = "key taken away"
 BORDERS = "borders"
 
@@ -104,8 +107,8 @@ def _alike(trial: Trial, change: Change, target: str) -> None:
 
 def _is_there(value: Any, written: Written) -> bool:
     """Whether all texts of a part of the source stand in a target: another part repeats them."""
-    texts = [text for _, text in leaves(value)]
-    return all(
+    texts = [text for keys, text in leaves(value) if not is_word(keys, text)]
+    return bool(texts) and all(
         isinstance(text, str) and len(text) > 3 and exact.text(text)[1:-1] in written.text
         for text in texts
     )
@@ -117,11 +120,30 @@ def _is_about(written: Written, bare: Reading | None, target: str) -> bool:
 
 def changes(tree: Any) -> Iterator[Change]:
     """The changes of a record."""
+    yield from _spellings(tree)
     for keys, holder in list(containers(tree)):
         if isinstance(holder, list):
             yield from _of_list(tree, keys, holder)
         else:
             yield from _of_object(tree, keys, holder)
+
+
+def _spellings(tree: Any) -> Iterator[Change]:
+    """A text with other white space around it; in arguments of calls a number of another type."""
+    for keys, value in leaves(tree):
+        if isinstance(value, Number):
+            other = f"{value}.0" if re.fullmatch(r"-?\d{1,15}", value) else ""
+            if other and ARGUMENTS.intersection(keys):
+                yield Change("type of a number", keys, replaced(tree, {keys: Number(other)}))
+        elif _is_plain(keys, value):
+            for spaced in (f"{value}\n", f"\n {value}  "):
+                yield Change(f"white space {spaced!r:.8}", keys, replaced(tree, {keys: spaced}))
+
+
+def _is_plain(keys: Keys, value: Any) -> bool:
+    """Whether the white space around a text is part of it: beside the tags of calls it is form."""
+    is_text = _free(str(keys[-1]) if keys else "", value) and " " in value
+    return is_text and not re.search(r"</?tool_", value)
 
 
 def _of_list(tree: Any, keys: Keys, items: list[Any]) -> Iterator[Change]:
@@ -186,6 +208,8 @@ def _of_object(tree: Any, keys: Keys, holder: dict[str, Any]) -> Iterator[Change
         yield Change(TAKEN, here, gone, gone)
     names = [name for name, value in holder.items() if _free(name, value)]
     for one, two in pairwise(names):
+        if holder[one] == holder[two]:
+            continue
         swapped = {(*keys, one): holder[two], (*keys, two): holder[one]}
         bare = replaced(tree, {(*keys, one): DELETE, (*keys, two): DELETE})
         yield Change("texts of two keys swapped", (*keys, one), replaced(tree, swapped), bare)
