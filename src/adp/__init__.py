@@ -204,7 +204,7 @@ def export(
     Raises:
         UsageError: there is no such format, flavour or option, or the trainer's format cannot
             carry the mask.
-        OutputExistsError: the folder holds something, or cannot be written.
+        StoreError: the store is damaged, or the folder holds something or cannot be written.
         ConversionLossError: with ``strict``, the format or the rows cannot hold something.
         EmptyResultError: there is nothing to train on.
     """
@@ -227,11 +227,14 @@ def export(
         kind = "for a trainer" if for_trainer else "for no trainer"
         raise UsageError(f"{to} is {kind}; leave out {', '.join(wrong)}")
     run: Any
+    from adp_schema.verifying import verified
+
     if for_trainer:
         from adp.trainers.export.run import export_rows as run
     else:
         from adp.converters.export import export as run
-    report: ExportReport | RowsReport = run(_opened(store), to, os.fspath(out), **given, **rows)
+    with verified():
+        report: ExportReport | RowsReport = run(_opened(store), to, os.fspath(out), **given, **rows)
     return report
 
 
@@ -378,7 +381,10 @@ def drop(
 def _opened(store: PathText | Store) -> Store:
     import os
 
-    return open(store) if isinstance(store, str | os.PathLike) else store
+    if isinstance(store, str | os.PathLike):
+        return open(store)
+    store.check()
+    return store
 
 
 def __getattr__(name: str) -> Any:

@@ -14,6 +14,9 @@ from tests.fidelity.product import LINES, Reading, Written
 PAIRS = (("chosen", "rejected"), ("preferred_output", "non_preferred_output"))
 """Keys of the two sides of a preference pair, in the layouts that people have."""
 
+HOP = "atif"
+"""The format that holds all of the others: what it took without a report comes back without one."""
+
 _ABOUT_PAIRS = re.compile(r"pair|prefer|chosen|reject|branch", re.IGNORECASE)
 _ASIDE = re.compile(r"reject|non_preferred|alternate|branch|subagent", re.IGNORECASE)
 
@@ -141,6 +144,8 @@ def _way_back(trial: Trial) -> None:
         lost = sorted(_words(trial.source.tree) - _words(documents(again)))
         said = ", ".join(again.reports)[:200]
         trial.product.forget(back)
+        if again.reports and target != HOP:
+            continue
         if lost:
             trial.add("way back", target, (), f"gone: {' '.join(lost)[:100]}; {said}")
         elif again.reports:

@@ -12,6 +12,7 @@ from typing import Any
 
 import yaml
 
+from adp.core.alone import alone
 from adp.core.progress import Progress, Silent
 from adp.core.render.chat import Chat
 from adp.core.render.drops import check_drops
@@ -58,6 +59,7 @@ class RowsReport:
     files: dict[str, dict[str, Any]] = field(default_factory=dict)
 
 
+@alone
 def export_rows(
     store: Store,
     to: str,
