@@ -61,7 +61,7 @@ def _begin(
         target = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666)
         os.dup2(target, number)
         os.close(target)
-    sys.stdin = open(os.devnull)  # noqa: SIM115
+    sys.stdin = Path(os.devnull).open()  # noqa: SIM115
     os.environ.clear()
     os.environ.update(env)
     code = 70
