@@ -204,8 +204,7 @@ def export(
     Raises:
         UsageError: there is no such format, flavour or option, or the trainer's format cannot
             carry the mask.
-        OutputExistsError: the folder holds something, or cannot be written.
-        DamagedStoreError: the files of the store are not those of its manifest.
+        StoreError: the store is damaged, or the folder holds something or cannot be written.
         ConversionLossError: with ``strict``, the format or the rows cannot hold something.
         EmptyResultError: there is nothing to train on.
     """
@@ -382,10 +381,9 @@ def drop(
 def _opened(store: PathText | Store) -> Store:
     import os
 
-    if isinstance(store, str | os.PathLike):
-        return open(store)
-    store.check()
-    return store
+    opened = open(store) if isinstance(store, str | os.PathLike) else store
+    opened.check()
+    return opened
 
 
 def __getattr__(name: str) -> Any:
