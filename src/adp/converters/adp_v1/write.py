@@ -85,12 +85,14 @@ class Writer:
         extra = pen.extra(step)
         if step.kind in ("context_edit", "event"):
             self._losses.add(f"{path}.kind", f"a step of kind {step.kind} becomes a message")
-        copied = step.kind == "message" and step.is_copied_context and not step.calls
+        told = not step.calls and (step.kind == "message" or step.reasoning is None)
+        copied = step.is_copied_context and told
         if step.source == "agent" and not copied:
             report_columns(step, _ACTED | self._carried, path, self._losses)
             self._acted(step, extra, path)
             return
-        report_columns(step, _SAID | self._carried, path, self._losses)
+        said = _SAID | {"is_copied_context"} if step.source == "agent" else _SAID
+        report_columns(step, said | self._carried, path, self._losses)
         values: Item = {"source": step.source, "name": pen.text(step, "actor", extra)}
         if step.source == "system":
             if step.actor is not None:

@@ -210,7 +210,11 @@ class Writer:
             if known["source"] is None:
                 usual["source"] = known["source"] = "system"
         known["timestamp"] = string(
-            write_time(step.timestamp, original(step, "timestamp_text", extra))
+            write_time(
+                step.timestamp,
+                original(step, "timestamp_text", extra),
+                zoned=step.timestamp_zone_known is not False,
+            )
         )
         known["model_name"] = self._hand.text(step, "model", extra)
         known["reasoning_effort"] = self._effort(step, extra)

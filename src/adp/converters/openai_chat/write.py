@@ -9,6 +9,7 @@ from msgspec import Raw
 
 from adp.converters.openai_chat import keys as k
 from adp.converters.openai_chat.content import write_content, write_foreign_content
+from adp.converters.pairs import is_rejected_step
 from adp.converters.scalars import write_field, write_number
 from adp.converters.unwritten import report_columns
 from adp_schema import jsontext, media
@@ -135,7 +136,9 @@ class ChatWriter:
 
     def _step(self, step: Step, path: str) -> dict[str, Any]:
         extra = self.extra(step)
-        report_columns(step, self.carried(_STEP), path, self.losses)
+        weight = self._weight(step, path, extra)
+        masked = _STEP | {"is_copied_context"} if step.source == "agent" else _STEP
+        report_columns(step, self.carried(masked), path, self.losses)
         if step.kind in ("context_edit", "event"):
             self.losses.add(f"{path}.kind", f"a step of kind {step.kind} becomes a message")
         role = extra.shape.get("role", k.USUAL_ROLES[step.source or "user"])
@@ -153,12 +156,24 @@ class ChatWriter:
             reasoning = media.restore(original(step, "reasoning", extra), blobs)
             known[extra.shape.get("reasoning", "reasoning_content")] = _string(reasoning)
         self.add_calls(step, path, extra, known)
-        if step.loss_weight is not None:
-            known["weight"] = write_number(step.loss_weight, "weight", extra)
+        if weight is not None:
+            known["weight"] = weight
         names = extra.shape.get("keys")
         if names is not None and "content" not in names and known["content"] is None:
             del known["content"]
         return arrange(known, self.kept(extra), names)
+
+    def _weight(self, step: Step, path: str, extra: Extra) -> Any:
+        """The weight of a message in the loss: 0 where its step is not to be trained."""
+        run, weight = self.trajectory, step.loss_weight
+        rejected = not self.native and any(
+            is_rejected_step(pair, run.trajectory_id, step.step) for pair in run.pairs
+        )
+        if step.source == "agent" and (step.is_copied_context or rejected) and weight != 0:
+            if weight is not None:
+                self.losses.add(f"{path}.loss_weight", "what is not to be trained gets weight 0")
+            return 0
+        return None if weight is None else write_number(weight, "weight", extra)
 
     def _content(self, row: Step | Observation, extra: Extra, path: str) -> Any:
         blobs = self.trajectory.media
