@@ -6,6 +6,7 @@ import functools
 
 from adp_schema import shape
 from adp_schema.model import Row
+from adp_schema.parts import Part
 from adp_schema.protocols import Losses
 
 _REASONS = {
@@ -38,6 +39,27 @@ DEFAULTS = {
 """Values that say no more than a null in the same column."""
 
 REASON = "the target format has no place for it"
+
+
+RENUMBERED = "another call has this id, so a number is added to it"
+
+
+def report_parts(parts: list[Part], path: str, losses: Losses, *joined: str) -> None:
+    """Report what a message says beyond [reasoning, text, calls] in this order.
+
+    Args:
+        parts: its parts.
+        path: where it is.
+        losses: takes the reports.
+        joined: kinds of parts of which the writer makes one.
+    """
+    ranks = [{"reasoning": 0, "tool_call": 2}.get(part.type, 1) for part in parts]
+    if ranks != sorted(ranks):
+        losses.add(f"{path}.content", "the order of reasoning, text and calls is not kept")
+    for kind in joined:
+        if sum(part.type == kind for part in parts) > 1:
+            reason = f"several pieces of {kind} become one, joined by a blank line"
+            losses.add(f"{path}.content", reason)
 
 
 def report_columns(row: Row, carried: frozenset[str], path: str, losses: Losses) -> None:

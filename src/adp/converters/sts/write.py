@@ -40,6 +40,9 @@ def write_session(trajectory: Trajectory, losses: Losses) -> list[Line]:
 class SessionWriter(ChatWriter):
     """Writes the header and the messages of one trajectory."""
 
+    lists = True
+    """Whether several texts of a message are written as a list."""
+
     def header(self) -> Line:
         """The first line."""
         run = self.trajectory
@@ -140,10 +143,16 @@ class SessionWriter(ChatWriter):
             return ""
         if not isinstance(content, list):
             return content
-        for index, part in enumerate(json.loads(row.content or "[]")):
+        parts = json.loads(row.content or "[]")
+        texts = [part for part in parts if part["type"] == "text"]
+        if self.lists and len(texts) == len(content):
+            return content
+        for index, part in enumerate(parts):
             if part["type"] == "media":
                 reason = "an image or a sound becomes its address in the text"
                 self.losses.add(f"{path}.content[{index}]", reason)
+        if len(texts) > 1:
+            self.losses.add(f"{path}.content", "the texts become one, joined by a blank line")
         return _string(JOINT.join(map(_words, content)))
 
     @staticmethod
