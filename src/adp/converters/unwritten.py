@@ -23,6 +23,7 @@ _REASONS = {
     "said of the whole data set by who converts it, and said again to convert the target": (
         *("dataset", "license"),
     ),
+    "made from the bytes of a blob": ("media_id", "size"),
     "where the store has it from, and how": (
         *("source_format", "source_version", "source_file", "source_records", "source_offsets"),
         *("source_lengths", "source_hash", "converter", "converter_version", "losses"),

@@ -16,7 +16,7 @@ from adp.converters.adp_v1.turn import Turn
 from adp.converters.unwritten import REASON, report_columns
 from adp_schema import jsontext, shape
 from adp_schema.model import Observation, Step, ToolCall, Trajectory
-from adp_schema.parts import JOINT, Part
+from adp_schema.parts import JOINT, Part, resolve
 from adp_schema.protocols import Losses
 from adp_schema.shape import Extra
 
@@ -213,7 +213,7 @@ class Writer:
             "reward": pen.reward(row, extra),
         }
         carried = _SEEN | self._carried
-        if row.content is not None:
+        if any(part.type == "media" for part in resolve(row.content, row.text)):
             carried |= _BOXES
         if "class" in extra.shape or any(getattr(row, column) is not None for column in _PAGE):
             report_columns(row, carried | _PAGE | _BOXES, path, self._losses)

@@ -12,7 +12,7 @@ from adp.converters.openai_chat import keys as k
 from adp.converters.openai_chat.content import write_content, write_foreign_content
 from adp.converters.pairs import is_rejected_step
 from adp.converters.scalars import write_field, write_number
-from adp.converters.unwritten import RENUMBERED, report_columns
+from adp.converters.unwritten import REASON, RENUMBERED, report_columns
 from adp_schema import jsontext, media
 from adp_schema.model import Observation, Row, Step, ToolCall, Trajectory
 from adp_schema.protocols import Losses
@@ -178,6 +178,7 @@ class ChatWriter:
             form = self.extra(call)
             place = f"{path}.calls[{index}]"
             report_columns(call, self.carried(carried), place, self.losses)
+            self._report_kind(step, call, carried, place)
             if call.native_id is not None and self.id_of(call, form) != call.native_id:
                 self.losses.add(f"{place}.native_id", RENUMBERED)
             if form.shape.get("form") == "function_call":
@@ -193,6 +194,17 @@ class ChatWriter:
                 known["tool_calls"] = jsontext.string(k.write_string(calls, listed))
         if "function_call" in known and "tool_calls" in known:
             known["function_call"] = known.pop("function_call")
+
+    def _report_kind(self, step: Step, call: ToolCall, carried: frozenset[str], path: str) -> None:
+        """Report what a call of another format is beyond a function that the agent calls."""
+        if self.native:
+            return
+        if call.kind not in (None, "function"):
+            self.losses.add(f"{path}.kind", f"a call of kind {call.kind} becomes one of a function")
+        if call.language is not None and (call.name is not None or call.kind != "code"):
+            self.losses.add(f"{path}.language", REASON)
+        if "requestor" in carried and call.requestor == "user" and step.source != "user":
+            self.losses.add(f"{path}.requestor", "a call belongs to whom its message does")
 
     def id_of(self, call: ToolCall, extra: Extra) -> str | None:
         """The id under which a call is written."""
@@ -283,6 +295,10 @@ class ChatWriter:
         if content is None and not self.native:
             content = ""
         known["content"] = content
+        if not self.native and row.source not in (None, "environment"):
+            self.losses.add(
+                f"{path}.source", f"{row.source} is written as the role {known['role']}"
+            )
         tree_written = row.text is None and not self.native
         carried = _RESULT | {"axtree"} if tree_written else _RESULT
         report_columns(row, self.carried(carried), path, self.losses)

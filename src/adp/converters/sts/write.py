@@ -119,6 +119,8 @@ class SessionWriter(ChatWriter):
         if answered is not None:
             known["toolCallId"] = _string(answered)
         known["content"] = self._text(row, extra, path)
+        if not self.native and row.source not in (None, "environment"):
+            self.losses.add(f"{path}.source", f"{row.source} is written as the role tool")
         carried = _RESULT | {"axtree"} if row.text is None and not self.native else _RESULT
         self._add_time(row, extra, path, known)
         report_columns(row, self.carried(carried) | self._time_columns(row), path, self.losses)
