@@ -15,7 +15,7 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo loop loop-full test test-slow test-all-pythons check bench gpu-bench fuzz docs golden clean
+.PHONY: help venv demo loop loop-full test test-slow test-all-pythons check bench gpu-bench fuzz fidelity docs golden clean
 .PHONY: lint types layers spelling sizes docs-fresh oracle-tests formats-report
 
 help: ## List the targets
@@ -85,6 +85,9 @@ gpu-bench: $(INSTALLED) ## Measure training on a GPU, ours against plain TRL (16
 
 fuzz: $(INSTALLED) ## Change small records at random, 20,000 times a format, and look for losses
 	$(BIN)/python -m tests.fuzz --out benchmarks/results/fuzz.json
+
+fidelity: $(INSTALLED) ## Look for losses that nothing reports, over the files under DATA=...
+	$(BIN)/python -m tests.fidelity $(if $(DATA),--data $(DATA)) $(ARGS)
 
 docs: $(INSTALLED) ## Write the generated pages of docs/ anew
 	$(BIN)/python -m tools.docs

@@ -36,6 +36,13 @@ SHAPES: dict[str, tuple[str, dict[str, Any]]] = {
 RANK = 16
 
 
+def number_format(device: str) -> str:
+    """What both sides compute in: bfloat16 on a GPU that has it; a trial in float32."""
+    from adp.trainers.precision import bf16_is_native
+
+    return "bfloat16" if device != "cpu" and bf16_is_native(device) else "float32"
+
+
 def build(shape: str, out: str, tokenizer: str, template: str, device: str) -> dict[str, Any]:
     """Write a model with random weights, and a tokenizer with a chat template."""
     import torch
@@ -44,7 +51,7 @@ def build(shape: str, out: str, tokenizer: str, template: str, device: str) -> d
 
     kind, values = SHAPES[shape]
     config = getattr(transformers, kind)(**values, tie_word_embeddings=False)
-    dtype = torch.float32 if device == "cpu" else torch.bfloat16
+    dtype = getattr(torch, number_format(device))
     torch.manual_seed(0)
     with torch.device(device):
         model = transformers.AutoModelForCausalLM.from_config(config, dtype=dtype)
@@ -118,7 +125,7 @@ def _arguments(job: dict[str, Any], out: Path) -> dict[str, Any]:
         "gradient_accumulation_steps": 1,
         "max_steps": job["warm"] + job["steps"],
         "learning_rate": 1e-5,
-        "bf16": job["device"] != "cpu",
+        "bf16": number_format(job["device"]) == "bfloat16",
         "use_cpu": job["device"] == "cpu",
         "dataloader_pin_memory": job["device"] != "cpu",
         "save_strategy": "no",
@@ -185,7 +192,7 @@ def _theirs(job: dict[str, Any], out: Path, *, packing: bool) -> Any:
     data = load_dataset(
         "json", data_files=str(plain), split="train", features=features, cache_dir=str(out / "hf")
     )
-    dtype = "float32" if job["device"] == "cpu" else "bfloat16"
+    dtype = number_format(job["device"])
     given = {
         **_arguments(job, out),
         "max_length": job["window"],

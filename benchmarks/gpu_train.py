@@ -27,6 +27,7 @@ from pathlib import Path
 from typing import Any
 
 import agent_runs
+from gpu_tasks import number_format
 from measure import HERE, PACKAGES, RESULTS, Goal, machine, print_goals, run_command, run_task
 
 TEMPLATE = "qwen3_training"
@@ -140,7 +141,7 @@ def device_of(name: str) -> dict[str, Any]:
     import torch
 
     if name == "cpu":
-        return {"name": "cpu", "peak": None}
+        return {"name": "cpu", "peak": None, "computes_in": number_format(name)}
     found = torch.cuda.get_device_properties(0)
     peak = next((value for key, value in PEAKS.items() if key in found.name), None)
     return {
@@ -148,6 +149,7 @@ def device_of(name: str) -> dict[str, Any]:
         "memory_gb": round(found.total_memory / 1e9, 1),
         "peak": peak,
         "cuda": torch.version.cuda,
+        "computes_in": number_format(name),
     }
 
 

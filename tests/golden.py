@@ -27,6 +27,7 @@ EXAMPLES = {
     "atif": "tests/converters/examples/trip.json",
     "sts": "tests/converters/examples/clock.jsonl",
     "m3": "tests/converters/examples/trees.json",
+    "preference": "tests/converters/examples/tea.jsonl",
 }
 
 

@@ -19,9 +19,10 @@ import pytest
 
 from adp_schema.ids import digest_file
 from adp_schema.manifest import MANIFEST, RUN
+from tests.waiting import PATIENCE
 
 ROOT = Path(__file__).parents[1]
-LONGEST = 300
+LONGEST = PATIENCE
 """Seconds after which a run counts as hanging."""
 
 

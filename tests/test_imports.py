@@ -5,6 +5,8 @@ import sys
 
 import pytest
 
+from tests.waiting import PATIENCE
+
 HEAVY = ("datasets", "duckdb", "pandas", "polars", "torch", "transformers")
 
 
@@ -12,7 +14,7 @@ def loaded_by(code):
     """Names of the top-level modules that a fresh interpreter has loaded after some code."""
     script = f"{code}\nimport sys\nprint(*sorted({{m.split('.')[0] for m in sys.modules}}))"
     done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=120
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=PATIENCE
     )
     return set(done.stdout.splitlines()[-1].split())
 

@@ -43,7 +43,7 @@ class Answer:
 
 def name_file(path: Path) -> Answer:
     """What one file is."""
-    kinds = kinds_of(read_head(path))
+    kinds = kinds_of(read_head(path.resolve()))
     if len(kinds) > 1:
         return Answer("two kinds at once", ", ".join(kind.name for kind in kinds))
     try:

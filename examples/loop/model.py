@@ -20,6 +20,7 @@ from pathlib import Path
 import torch  # noqa: TID253
 from transformers import LlamaConfig, LlamaForCausalLM  # noqa: TID253
 
+from adp.trainers.precision import bf16_is_native
 from examples.loop.tokenizer import SPECIAL, build_tokenizer
 
 WIDTH, LAYERS, HEADS = 128, 2, 4
@@ -107,12 +108,15 @@ def learn_to_copy(model, tokens, seed, most=500, enough=0.97, told=print):
         the number of steps and the last running accuracy.
     """
     generator = torch.Generator().manual_seed(seed)
+    native = bf16_is_native("cpu")
+    if not native:
+        told("stage 0: bf16 is emulated on this processor: training in float32")
     optimizer = torch.optim.AdamW(model.parameters(), lr=2e-3, betas=(0.9, 0.98), weight_decay=0.01)
     running, step = 0.0, 0
     model.train()
     for step in range(1, most + 1):
         ids, known = copy_batch(32, 64, tokens, generator)
-        with torch.autocast("cpu", torch.bfloat16):
+        with torch.autocast("cpu", torch.bfloat16, enabled=native):
             logits = model(input_ids=ids).logits[:, :-1]
         wanted, mask = ids[:, 1:], known[:, 1:]
         logits, targets = logits[mask].float(), wanted[mask]

@@ -7,7 +7,7 @@ import yaml
 from examples.loop import stages
 from examples.loop.model import make_base
 
-SEEN = ["rows", "steps of", "loss", "dropped", "note"]
+SEEN = ["rows", "steps of", "training in", "loss", "dropped", "note"]
 
 
 def run(work, scale, seed):

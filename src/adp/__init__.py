@@ -93,6 +93,7 @@ class ConvertKeywords(TypedDict, total=False):
     license: str | None
     since: PathText | None
     limits: Limits
+    follow_links: bool
 
 
 def convert(
@@ -113,6 +114,7 @@ def convert(
             license: license of the content, for every trajectory.
             since: an earlier store; inputs that it holds are left out.
             limits: sizes and nesting beyond which a record is rejected.
+            follow_links: read also what links lead to that leave the sources.
 
     Returns:
         The store. ``store.manifest.counts`` says what became of the records.
@@ -183,10 +185,11 @@ def export(
         to: name of the format, such as ``"openai_chat"``, or of the exporter for a trainer, such
             as ``"trl-sft"``.
         out: folder for the files; it must be empty or absent.
-        **options: any of these; the first three are for formats, the others for trainers.
+        **options: any of these; flavour and single are for formats, the last three for trainers.
             flavour: way to write the format, where it has several.
             single: write one file of this name instead of one a source file.
-            strict: stop at the first loss.
+            strict: stop at the first loss; of a trainer's file of tokens, refuse to write it when
+                rows lack something of the store.
             settings: options of the exporter, such as ``{"expand": True}``.
             model: whose tokens are written, where tokens are: a folder, a Hub name, or ``tiny``.
             branches: kinds of branches to write besides the main lines; ``["all"]`` for all. For a
@@ -201,8 +204,8 @@ def export(
     Raises:
         UsageError: there is no such format, flavour or option, or the trainer's format cannot
             carry the mask.
-        OutputExistsError: the folder holds something, or cannot be written.
-        ConversionLossError: with ``strict``, the format cannot hold something.
+        StoreError: the store is damaged, or the folder holds something or cannot be written.
+        ConversionLossError: with ``strict``, the format or the rows cannot hold something.
         EmptyResultError: there is nothing to train on.
     """
     import os
@@ -215,6 +218,8 @@ def export(
     if for_trainer or not isinstance(given.get("branches"), bool):
         words.append("branches")  # kinds of branches; of a format it says whether
     rows = {name: given.pop(name) for name in words if name in given}
+    if for_trainer and "strict" in given:
+        rows["strict"] = given.pop("strict")
     wrong = sorted(given if for_trainer else rows)
     if wrong:
         from adp_schema.errors import UsageError
@@ -222,11 +227,14 @@ def export(
         kind = "for a trainer" if for_trainer else "for no trainer"
         raise UsageError(f"{to} is {kind}; leave out {', '.join(wrong)}")
     run: Any
+    from adp_schema.verifying import verified
+
     if for_trainer:
         from adp.trainers.export.run import export_rows as run
     else:
         from adp.converters.export import export as run
-    report: ExportReport | RowsReport = run(_opened(store), to, os.fspath(out), **given, **rows)
+    with verified():
+        report: ExportReport | RowsReport = run(_opened(store), to, os.fspath(out), **given, **rows)
     return report
 
 
@@ -236,6 +244,7 @@ def validate(
     checks: Sequence[str] = (),
     examples: int = 3,
     verify: bool = False,
+    follow_links: bool = False,
 ) -> ValidationReport:
     """Run checks over a store, or over files, which are converted for it.
 
@@ -244,6 +253,7 @@ def validate(
         checks: names of the checks, such as ``"dangling-call"``; none means all.
         examples: how many examples to keep of each.
         verify: hash the files of a store again.
+        follow_links: of files, read also what links lead to that leave the sources.
 
     Returns:
         A report: ``report.found()`` lists the checks that found something.
@@ -253,9 +263,11 @@ def validate(
         InputError: a source is missing or of no known format.
         StoreError: the store's manifest is damaged.
     """
+    from adp.converters.run import ConvertOptions
     from adp.workflows.validate import validate as run
 
-    return run(sources, checks=checks, examples=examples, verify=verify)
+    options = ConvertOptions(follow_links=follow_links)
+    return run(sources, checks=checks, examples=examples, verify=verify, options=options)
 
 
 def curate(
@@ -369,7 +381,10 @@ def drop(
 def _opened(store: PathText | Store) -> Store:
     import os
 
-    return open(store) if isinstance(store, str | os.PathLike) else store
+    if isinstance(store, str | os.PathLike):
+        return open(store)
+    store.check()
+    return store
 
 
 def __getattr__(name: str) -> Any:

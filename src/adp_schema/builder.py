@@ -57,6 +57,8 @@ class RowBuilder:
         self.size = 0
         self._keys: dict[str, list[tuple[int, str, int]]] = {name: [] for name in CHILD_TABLES}
         self._repeats: Counter[str] = Counter()
+        self._pair_repeats: Counter[str] = Counter()
+        self._pair_bases: list[str] = []
         self._media_seen: dict[str, str | None] = {}
         self._tasks_seen: dict[tuple[str, str | None], str] = {}
         self._origin = Origin(seq=0, dataset="")
@@ -113,6 +115,9 @@ class RowBuilder:
             key = (self._origin.dataset, row["task_id"])
             if self._tasks_seen.get(key) == _content(row):
                 del self._tasks_seen[key]
+        pairs = len(self.rows["pairs"]) - self._mark["pairs"]
+        for _ in range(pairs):
+            self._pair_repeats[self._pair_bases.pop()] -= 1
         for name, length in self._mark.items():
             del self.rows[name][length:]
         for name, keys in self._keys.items():
@@ -168,6 +173,11 @@ class RowBuilder:
         self._open = False
         self.size += self._origin.size if self._sub == 1 else 0
         return trajectory_id
+
+    @property
+    def next_step(self) -> int:
+        """The number that the next step of the open trajectory gets."""
+        return self._step + 1
 
     # ---- rows of the open trajectory -------------------------------------------------------
 
@@ -321,7 +331,11 @@ class RowBuilder:
         self._add("rejects", columns)
 
     def pair(self, columns: Columns) -> None:
-        """Add a preference pair."""
+        """Add a preference pair; a ``pair_id`` that was there before gets ``#2``, ``#3``."""
+        base = columns["pair_id"]
+        self._pair_repeats[base] += 1
+        self._pair_bases.append(base)
+        columns["pair_id"] = ids.numbered(base, self._pair_repeats[base])
         self._add("pairs", columns)
 
     def source_file(self, columns: Columns) -> None:

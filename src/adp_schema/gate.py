@@ -13,16 +13,25 @@ The paths of the shards are no secret: DuckDB's own catalogue shows them to a qu
 
 from __future__ import annotations
 
+import shutil
 import tempfile
 import threading
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
-from concurrent.futures import TimeoutError as FutureTimeoutError
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 import pyarrow as pa
 
-from adp_schema.errors import QueryError, QueryTimeoutError
+from adp_schema import verifying
+from adp_schema.errors import QueryError
+from adp_schema.gate_engine import (
+    SECONDS_VARIABLE,
+    Engine,
+    Limits,
+    machine_memory,
+    memory_bytes,
+    unfinished,
+    user_seconds,
+)
 from adp_schema.gate_files import (
     NONE_RENAMED,
     ExtraView,
@@ -39,7 +48,10 @@ if TYPE_CHECKING:
     import duckdb
 
 MEMORY_LIMIT = "4GB"
-"""How much memory the engine may use unless the caller says otherwise."""
+"""How much memory the engine may use unless the caller says otherwise; less on a small machine."""
+
+_SHARE = 0.5
+"""How much of a small machine's memory, and of the free room for temporary files, it may use."""
 
 CHECKED_LIMIT = 512
 """How many statements are remembered as checked."""
@@ -69,13 +81,14 @@ class QueryGate:
         threads: threads of the engine; None means one a core.
         memory_limit: memory that the engine may use, such as ``"4GB"``.
         temp_directory: an existing folder for what does not fit in memory; the gate makes a
-            folder of its own in it and removes that when closed. With None, a query that needs
-            more than the memory fails.
+            folder of its own in it, which takes half of the free room at most, and removes that
+            when closed. With None, a query that needs more than the memory fails.
         extra: further views, in the order in which they are to be created.
         store_views: whether there are the views of stores; without them the further views are
             all that a query finds.
 
     Attributes:
+        memory: memory that the engine may use, in bytes.
         held: what must live as long as the gate, such as the owner of scratch files.
 
     Raises:
@@ -108,6 +121,7 @@ class QueryGate:
         self._spill = _spill_folder(temp_directory)
         try:
             self._con = _connect(threads, memory_limit, self._spill.name if self._spill else "")
+            self.memory = memory_bytes(self._con)
             views = list(VIEWS.values()) if store_views else []
             further = open_files(self._con, stores, views, extra, named=named)
             self._columns = {**{view.name: view.columns for view in views}, **further}
@@ -134,6 +148,8 @@ class QueryGate:
         *,
         seconds: float | None = None,
         analyze: bool = True,
+        watch: bool = False,
+        advice: str = "",
     ) -> pa.RecordBatchReader:
         """Run one statement and return a reader that yields its rows as they are made.
 
@@ -143,21 +159,25 @@ class QueryGate:
         Args:
             sql: one SELECT, DESCRIBE, SHOW, SUMMARIZE or EXPLAIN of a SELECT.
             parameters: values of ``?`` in order, or of ``$name`` by name.
-            seconds: how long the engine may work until the first rows, and then for each batch;
-                None sets no limit.
+            seconds: how long the engine may work for all of it; None sets no limit.
             analyze: whether EXPLAIN ANALYZE is allowed, which runs what it explains.
+            watch: whether the query is also stopped when this process grows past the memory
+                limit, of which the engine counts only most. Nothing else may need much memory
+                in this process at the same time.
+            advice: what to say when the time is up, behind what happened.
 
         Raises:
             QueryError: the statement is not allowed, not valid, fails, or takes too long.
         """
         cursor = self._cursor()
-        engine = _Engine(cursor, seconds)
+        memory = self.memory if watch else None
+        engine = Engine(cursor, Limits(seconds, memory, self._memory_limit, advice))
         tables: frozenset[str] = frozenset()
         try:
-            text, tables, analyzes = _check(cursor, sql)
+            text, tables, analyzes = engine.call(_check, cursor, sql)
             if analyzes and not analyze:
                 raise QueryError("EXPLAIN ANALYZE is not allowed here; write EXPLAIN")
-            relation = cursor.sql(text, params=parameters)
+            relation = engine.call(lambda: cursor.sql(text, params=parameters))
             reader = engine.call(relation.to_arrow_reader, BATCH_ROWS)
         except Exception as error:
             engine.close()
@@ -170,16 +190,38 @@ class QueryGate:
             except Exception as error:
                 raise self._as_query_error(error, sql, tables) from None
             finally:
-                reader.close()
+                if not engine.stuck:
+                    reader.close()
                 engine.close()
 
         return pa.RecordBatchReader.from_batches(reader.schema, rows())
+
+    def of_user(
+        self, sql: str, parameters: Parameters | None = None, *, seconds: float | None = None
+    ) -> pa.RecordBatchReader:
+        """Like `batches`, for SQL that a user wrote: it ends, and within the memory.
+
+        Args:
+            sql: one SELECT, DESCRIBE, SHOW, SUMMARIZE or EXPLAIN of a SELECT.
+            parameters: values of ``?`` in order, or of ``$name`` by name.
+            seconds: how long the engine may work, 0 for no limit; None: what the environment
+                variable ``ADP_QUERY_SECONDS`` says, else 600.
+
+        Raises:
+            QueryError: see `batches`.
+        """
+        allowed = user_seconds() if seconds is None else seconds or None
+        more = f"the environment variable {SECONDS_VARIABLE}" if seconds is None else "--seconds"
+        advice = f"; ask for less, or give it more time with {more} (in seconds; 0: no limit)"
+        return self.batches(sql, parameters, seconds=allowed, watch=True, advice=advice)
 
     def close(self) -> None:
         """Close the gate and remove its temporary files. Closing it twice does nothing."""
         with self._lock:
             if self._con is not None:
-                self._con.close()
+                # A query that did not stop would be waited for.
+                if not unfinished():
+                    self._con.close()
                 self._con = None
             if self._spill is not None:
                 self._spill.cleanup()
@@ -202,7 +244,12 @@ class QueryGate:
         """The error of a query as one sentence; an error of another kind as it is."""
         import duckdb
 
-        if isinstance(error, duckdb.OutOfMemoryException):
+        if isinstance(error, duckdb.OutOfMemoryException | MemoryError):
+            if "max_temp_directory_size" in str(error):
+                return QueryError(
+                    "the query needs more room for temporary files than half of what is free there;"
+                    " select fewer rows or columns, or give another folder"
+                )
             return QueryError(
                 f"the query needs more memory than {self._memory_limit}; select fewer rows or "
                 "columns, raise the memory limit, or give a folder for temporary files"
@@ -213,12 +260,21 @@ class QueryGate:
         # form, or a parameter of a wrong kind, as ValueError, TypeError or RuntimeError.
         if said := hub_error(error):
             return said
+        if not _is_about_sql(error) and (damaged := verifying.explain()):
+            return damaged
         kinds = (duckdb.Error, pa.ArrowException, OSError, ValueError, TypeError, RuntimeError)
         return (
             QueryError(sentence(str(error), sql, tables, self._columns))
             if isinstance(error, kinds)
             else error
         )
+
+
+def _is_about_sql(error: Exception) -> bool:
+    """Whether an error of the engine is about the statement or its values, not about a file."""
+    kinds = ("Binder", "Catalog", "Constraint", "Conversion", "Not implemented", "Out of Range",
+             "Parser", "Permission", "Syntax")  # fmt: skip
+    return str(error).startswith(tuple(f"{kind} Error" for kind in kinds))
 
 
 _CHECKED: dict[str, Checked] = {}
@@ -235,47 +291,6 @@ def _check(cursor: duckdb.DuckDBPyConnection, sql: str) -> Checked:
                 _CHECKED.clear()
             _CHECKED[sql] = found
     return found
-
-
-class _Engine:
-    """Lets a cursor work in a thread of its own, so that Ctrl-C stops it at once.
-
-    The engine does not look for signals while it works; a thread that only waits does.
-    """
-
-    def __init__(self, cursor: duckdb.DuckDBPyConnection, seconds: float | None = None) -> None:
-        self._cursor = cursor
-        self._seconds = seconds
-        self._worker = ThreadPoolExecutor(1, "adp-query")
-
-    def call(self, function: Callable[..., Any], *arguments: object) -> Any:
-        """Call a function in the thread and return what it returns."""
-        coming = self._worker.submit(function, *arguments)
-        try:
-            return coming.result(self._seconds)
-        except FutureTimeoutError:
-            if coming.done():  # at the last moment, or this error is the function's own
-                return coming.result()
-            self._stop(coming)
-            raise QueryTimeoutError(
-                f"the query took longer than {self._seconds:g} s and was stopped"
-            ) from None
-        except KeyboardInterrupt:
-            self._stop(coming)
-            self.close()
-            raise
-
-    def _stop(self, coming: Future[Any]) -> None:
-        """Interrupt the engine until it has stopped."""
-        # It forgets an interrupt that comes before it begins, as on a busy machine.
-        while not coming.done():
-            self._cursor.interrupt()
-            wait([coming], 0.05)
-
-    def close(self) -> None:
-        """End the thread and the cursor."""
-        self._worker.shutdown()
-        self._cursor.close()
 
 
 def _spill_folder(temp_directory: str | None) -> tempfile.TemporaryDirectory[str] | None:
@@ -306,6 +321,10 @@ def _connect(threads: int | None, memory_limit: str, spill: str) -> duckdb.DuckD
     }
     if threads is not None:
         config["threads"] = threads
+    if spill:
+        config["max_temp_directory_size"] = f"{int(shutil.disk_usage(spill).free * _SHARE)}B"
+    if memory_limit == MEMORY_LIMIT and (there := machine_memory()):
+        config["memory_limit"] = f"{min(4_000_000_000, int(there * _SHARE))}B"
     try:
         return duckdb.connect(":memory:", config=config)
     except duckdb.Error as error:

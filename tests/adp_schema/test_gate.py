@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import os
+import queue
 import shutil
 import subprocess
 import sys
@@ -18,6 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from adp_schema import gate_engine
 from adp_schema.errors import QueryError, QueryTimeoutError, StoreError
 from adp_schema.gate import QueryGate
 from adp_schema.gate_files import ExtraView, StoreFiles
@@ -416,26 +418,23 @@ def test_a_query_that_begins_after_its_time_is_stopped(
     gate: QueryGate, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stopped = []
+    serve = gate_engine._serve
 
-    class Busy(ThreadPoolExecutor):
-        """Its thread does not get to work for a while."""
+    def busy(jobs):
+        """A thread that does not get to work for a while."""
+        late = queue.SimpleQueue()
+        threading.Thread(target=serve, args=(late,), daemon=True).start()
+        while (job := jobs.get()) is not None:
+            time.sleep(0.3)
+            job[0].add_done_callback(lambda done: stopped.append(done.exception()))
+            late.put(job)
+        late.put(None)
 
-        def submit(self, function, *arguments):
-            def late():
-                time.sleep(0.3)
-                try:
-                    return function(*arguments)
-                except duckdb.InterruptException:
-                    stopped.append(function)
-                    raise
-
-            return super().submit(late)
-
-    monkeypatch.setattr("adp_schema.gate.ThreadPoolExecutor", Busy)
+    monkeypatch.setattr(gate_engine, "_serve", busy)
     endless = "SELECT count(*) FROM range(20000000000) t(i)"
     with pytest.raises(QueryTimeoutError):
-        gate.batches(endless, seconds=0.1).read_all()
-    assert stopped
+        gate.batches(endless, seconds=1).read_all()
+    assert isinstance(stopped[-1], duckdb.InterruptException)
 
 
 def test_closing_with_a_query_half_read(files: dict[str, list[str]], tmp_path: Path) -> None:

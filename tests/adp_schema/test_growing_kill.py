@@ -19,9 +19,10 @@ from adp_schema.growing import GrowingStore, seal
 from adp_schema.store import Store
 from tests.growing import hashes, numbered
 from tests.growing_worker import acknowledged, check
+from tests.waiting import PATIENCE, until
 
 ROOT = Path(__file__).parents[2]
-LONGEST = 120
+LONGEST = PATIENCE
 """Seconds after which a process counts as hanging."""
 ENDLESS = 1_000_000
 """More trajectories than a writer has time for."""
@@ -84,11 +85,7 @@ class Family:
 
     def wait_for_reads(self, number):
         wanted = self.reads() + number
-        late = time.monotonic() + LONGEST
-        while self.reads() < wanted:
-            assert self.reader.poll() is None, self.reader.communicate()[1].decode()
-            assert time.monotonic() < late
-            time.sleep(0.05)
+        until(lambda: self.reads() >= wanted, self.reader)
 
     def check(self):
         """Check the store, and return how many it holds."""
@@ -172,10 +169,7 @@ def test_sealing_stops_writers_that_run(tmp_path):
     family = Family(tmp_path, ENDLESS)
     try:
         family.write(["w0", "w1"])
-        late = time.monotonic() + LONGEST
-        while len(acknowledged(family.acks)) < 20:
-            assert time.monotonic() < late
-            time.sleep(0.02)
+        until(lambda: len(acknowledged(family.acks)) >= 20, family.writers["w0"])
         assert family.end(family.start("seal")) == 0
         for writer in family.writers.values():
             assert writer.communicate(timeout=LONGEST)[0] == b"sealed\n"

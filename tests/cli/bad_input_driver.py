@@ -41,13 +41,19 @@ def become_ordinary(uid: int) -> None:
     assert os.geteuid() == uid, "still root: the test would show nothing"
 
 
-def meddle(path: str, append: str = "", remove: bool = False) -> None:
-    """Change or remove a file when the conversion of the first shard begins."""
+def meddle(path: str, append: str = "", remove: bool = False, become: str = "") -> None:
+    """Change, remove or swap a file when the conversion of the first shard begins."""
     convert_shard = shard.convert_shard
 
     def changed(job: shard.Job) -> shard.ShardResult:
-        if remove:
+        if remove or become:
             Path(path).unlink(missing_ok=True)
+        if become == "pipe":
+            os.mkfifo(path)
+        elif become:
+            Path(path).symlink_to(Path(path).parents[1] / "private.jsonl")
+        elif remove:
+            pass
         else:
             with Path(path).open("a", encoding="utf-8") as file:
                 file.write(append)

@@ -18,6 +18,8 @@ from typing import Any
 
 import pytest
 
+from tests.waiting import PATIENCE
+
 DOCS = Path(__file__).parents[2] / "docs" / "bad-input.md"
 DRIVER = Path(__file__).with_name("bad_input_driver.py")
 NOBODY = 65534
@@ -77,7 +79,7 @@ class Place:
         done = subprocess.run(
             [sys.executable, str(DRIVER), json.dumps(plan)],
             capture_output=True,
-            timeout=300,
+            timeout=PATIENCE,
             env={**os.environ, "TMPDIR": str(self.root)},
             check=False,
         )
@@ -257,6 +259,32 @@ def test_binary(place):
     assert used_rejected(place) == (1, 1)
 
 
+@row("a Git LFS or git-annex pointer, or a web page, in place of the data")
+def test_pointer(place):
+    data = b"version https://git-lfs.github.com/spec/v1\noid sha256:4d\nsize 12345\n"
+    pointer = place.put("a.parquet", data)
+    place.put("b.jsonl", good())
+    assert used_rejected(place) == (1, 1)
+    assert "git lfs pull" in place.reasons
+    shutil.rmtree(place.out)
+    ran = place.convert(source=pointer)
+    assert ran.code == 3
+    assert "git lfs pull" in ran.err
+
+
+@row("an empty list, or records that are lists")
+def test_lists(place):
+    place.put("a.json", b"[]")
+    lists = place.put("b.json", b"[[1], [2]]")
+    place.put("c.jsonl", good())
+    assert used_rejected(place) == (1, 2)
+    assert "an empty list" in place.reasons
+    shutil.rmtree(place.out)
+    ran = place.convert(source=lists)
+    assert ran.code == 3
+    assert "records are lists" in ran.err
+
+
 @row("a file that may not be read")
 def test_unreadable(place):
     secret = place.put("a.jsonl", good(1))
@@ -285,6 +313,40 @@ def test_links(place):
     (place.input / "deep" / "again").symlink_to(place.input)
     (place.input / "gone.jsonl").symlink_to(place.input / "nothing")
     assert used_rejected(place) == (1, 1)
+
+
+@row("a link that leads out of the folder")
+def test_link_out(place):
+    place.put("a.jsonl", good(1))
+    (place.root / "private.jsonl").write_bytes(good(2))
+    (place.input / "l.jsonl").symlink_to("../private.jsonl")
+    assert used_rejected(place) == (1, 1)
+    assert "--follow-links" in place.reasons
+    shutil.rmtree(place.out)
+    assert used_rejected(place, "--follow-links") == (2, 0)
+
+
+@row("a link to a pipe, a socket or a device")
+def test_link_to_a_pipe(place):
+    place.put("a.jsonl", good())
+    os.mkfifo(place.root / "pipe")
+    (place.input / "l.jsonl").symlink_to(place.root / "pipe")
+    (place.input / "zero.jsonl").symlink_to("/dev/zero")
+    assert used_rejected(place) == (1, 2)
+    assert "a link to a pipe" in place.reasons
+    assert "a link to a device" in place.reasons
+
+
+@row("a file that becomes a pipe or a link before it is read")
+@pytest.mark.parametrize("become", ["pipe", "link"])
+def test_file_becomes_a_pipe(place, become):
+    path = place.put("a.jsonl", good(1))
+    place.put("b.jsonl", good(2))
+    (place.root / "private.jsonl").write_bytes(good(3))
+    ran = place.convert(meddle={"path": str(path), "become": become})
+    assert ran.code == 3
+    assert "a.jsonl" in ran.err
+    assert not (place.out / "adp.json").exists()
 
 
 @row("a pipe or a device in a folder")

@@ -144,4 +144,16 @@ def test_a_format_that_cannot_be_read_yet_is_not_to_be_named(run, tmp_path):
     done = run("convert", tmp_path / "rollout.jsonl", "-o", tmp_path / "out")
     said = done.out + done.err
     assert "which this version cannot read yet" in said
-    assert "name the format with --from" not in said
+    assert "--from" not in said
+
+
+def test_calls_that_were_kept_as_text_are_told(run, tmp_path):
+    said = ["do it", "Action: ls[]", "Observation: a b", "Action: cat[a]"]
+    roles = ["user", "assistant"] * 2
+    messages = [{"role": role, "content": text} for role, text in zip(roles, said, strict=True)]
+    path = tmp_path / "a.jsonl"
+    path.write_text(json.dumps({"messages": messages}) + "\n")
+    done = run("convert", path, "-o", tmp_path / "s")
+    assert "2 texts of the agent look like a call and 1 turn of the user looks like the" in done.out
+    path.write_text(json.dumps({"messages": messages[:1]}) + "\n")
+    assert "look" not in run("convert", path, "-o", tmp_path / "s2").out

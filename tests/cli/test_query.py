@@ -20,11 +20,11 @@ import pytest
 from adp.cli.query import statements
 from adp_schema.store import Store
 from adp_schema.views import VIEWS
+from tests.waiting import PATIENCE
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Run
 
-PATIENCE = 120
 """Seconds after which a process counts as hanging."""
 ODD = (
     "SELECT 1 AS a, 2 AS a, NULL AS n, [1, 2] AS l, 'x\"y,\n' AS t, 1.5::DECIMAL(3, 1) AS d,"

@@ -26,13 +26,18 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 def test_from_a_store_to_a_merged_model(
-    store: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    store: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr("adp.trainers.precision.bf16_is_native", lambda device: False)
     out = str(tmp_path / "run")
     assert main(["train", "sft", store, "--model", "tiny", "-o", out, *QUICK]) == 0
     said = capsys.readouterr().out
     assert "4 rows: " in said
     assert "2 steps of 8 rows" in said
+    assert "bf16 is emulated on this processor: training in float32\n" in said
     assert f"next: adp merge-adapter {out}" in said
     assert main(["merge-adapter", out, "-o", str(tmp_path / "merged"), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["dtype"] == "float32"
@@ -72,3 +77,19 @@ def test_other_systems_and_faults(
     assert main(["train", "sft", store, "-o", str(tmp_path / "out"), "--set", "lora.rank=3"]) == 2
     assert "did you mean" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
+
+
+def test_strict_stops_before_a_drop(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ADP_CACHE", str(tmp_path / "cache"))
+    store = write_runs(tmp_path / "store", 4).root
+    out = tmp_path / "run"
+    words = ["train", "sft", store, "--model", "tiny", "--strict", *QUICK]
+    assert main([*words, "--dry-run", "--json"]) == 0
+    longest = json.loads(capsys.readouterr().out)["plan"]["longest"]
+    words.append(f"--set=render.max_length={longest - 1}")
+    for more in (["--dry-run"], ["-o", str(out)]):
+        assert main([*words, *more]) == 4
+        assert "the window is too small: " in capsys.readouterr().err
+    assert not out.exists()

@@ -121,7 +121,6 @@ LINES: dict[str, list[Any]] = {
     ],
     "alpaca": [{"instruction": "i", "input": "", "output": "o"}],
     "prompt_completion": [{"prompt": "p", "completion": "c"}],
-    "preferences": [{"prompt": "p", "chosen": "a", "rejected": "b"}],
     "apibench": [{"code": "c", "api_call": "f()", "provider": "P", "api_data": {}}],
     "action_studio": [{"unique_trajectory_id": "1", "task_instruction": "t", "conversation": []}],
     "sage_dialogs": [{"dialog_id": "1", "goal": "g", "turns": [_USER], "target_tools": []}],

@@ -404,3 +404,49 @@ def adp_v1_records() -> st.SearchStrategy[bytes]:
         required=("id", "content", "details"),
     )
     return record.map(lambda text: text.encode("utf-8"))
+
+
+def preference_records() -> st.SearchStrategy[bytes]:
+    """Rows of the format ``preference`` as JSON text."""
+    listed = st.builds(_array, st.lists(messages(), max_size=3), st.booleans())
+    turn = st.sampled_from(["\n\nHuman: ", "\n\nAssistant: ", "\n\nAssistant:", "\n\nHuman:"])
+    words_ = st.sampled_from(["", "yes", " no", "\n\n", "a: b", "\xe9"])
+    dialogue = st.lists(st.tuples(turn, words_), min_size=1, max_size=4).map(
+        lambda turns: escaped("".join(mark + text for mark, text in turns))
+    )
+    lines = st.lists(st.builds(inside, messages().filter(_is_plain), st.booleans()), max_size=2)
+    side = st.one_of(
+        strings(), dialogue, listed, messages(), st.builds(_array, lines, st.booleans())
+    )
+
+    @st.composite
+    def build(draw: st.DrawFn) -> str:
+        first, second = draw(side), draw(side)
+        head = draw(st.lists(messages(), max_size=2))
+        if head and draw(st.booleans()):  # both sides begin alike
+            first, second = (_array([*head, draw(messages())], spaced=True) for _ in range(2))
+        prompt = draw(st.one_of(side, st.just(_array(head, spaced=True)), st.just("null")))
+        names = draw(
+            st.sampled_from(
+                [("chosen", "rejected"), ("preferred_output", "non_preferred_output"), ("chosen",)]
+            )
+        )
+        known = dict(zip(names, (first, second), strict=False))
+        key = draw(st.sampled_from(["prompt", "question", "instruction", "messages", "input"]))
+        if key == "input" and prompt != "null":
+            known["input"] = _object([('"messages"', prompt), ('"x"', "1.0")], spaced=True)
+        elif not (key == "messages" and prompt[:1] not in "[n"):
+            known[key] = prompt
+        if draw(st.booleans()):
+            known["messages"] = first if first[:1] == "[" else _array(head, spaced=True)
+        columns = {**_columns(listed), "pair_id": NAMES, "score_chosen": NUMBERS, "label": NAMES}
+        for name in draw(st.sets(st.sampled_from(sorted(columns)), max_size=3)):
+            known[name] = draw(columns[name])
+        return _object([(escaped(name), value) for name, value in known.items()], spaced=True)
+
+    return build().map(lambda text: text.encode("utf-8"))
+
+
+def _is_plain(text: str) -> bool:
+    """Whether a message may stand in a string: what JSON's own decoder reads."""
+    return not any(word in text for word in ("NaN", "Infinity", "\\ud"))

@@ -99,7 +99,7 @@ def test_two_texts_stay_two_or_are_reported(target):
     (run,) = read_one(formats.get("openai_chat"), data)
     (back,) = read_one(formats.get(target), write_one(formats.get(target), run, losses))
     paths = {item["path"] for item in losses.items}
-    if target in ("atif", "sts"):
+    if target in ("atif", "preference", "sts"):
         assert parts_of(back.steps) == parts_of(run.steps)
         rows = [row for step in back.steps for row in step.observations]
         assert parts_of(rows) == [2]

@@ -97,10 +97,10 @@ def test_found_files_that_cannot_be_read_are_one_reject_each(tmp_path, monkeypat
     (tmp_path / "in" / "gone.jsonl").symlink_to(tmp_path / "nowhere")
     put(tmp_path / "in" / "locked.jsonl")
     (tmp_path / "in" / "shut").mkdir()
-    opened, listed = Path.open, os.scandir
+    opened, listed = os.open, os.scandir
 
     def guarded(path, *arguments, **options):
-        if path.name == "locked.jsonl":
+        if str(path).endswith("locked.jsonl"):
             raise PermissionError(13, "Permission denied")
         return opened(path, *arguments, **options)
 
@@ -109,7 +109,7 @@ def test_found_files_that_cannot_be_read_are_one_reject_each(tmp_path, monkeypat
             raise PermissionError(13, "Permission denied")
         return listed(path)
 
-    monkeypatch.setattr(Path, "open", guarded)
+    monkeypatch.setattr(os, "open", guarded)
     monkeypatch.setattr(os, "scandir", guarded_list)
     store = converted(tmp_path / "in", tmp_path / "s", ConvertOptions())
     assert store.manifest.counts.rejected == 3

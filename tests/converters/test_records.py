@@ -35,7 +35,7 @@ def written(folder):
     return "".join(path.read_text() for path in sorted(folder.rglob("*")) if path.is_file())
 
 
-@pytest.mark.parametrize("name", FOREIGN)
+@pytest.mark.parametrize("name", sorted(set(FOREIGN) - {"preference"}))
 def test_a_preference_pair_is_reported(pair, tmp_path, name):
     report = export(pair, name, str(tmp_path / "out"))
     assert any(loss.startswith("$.pairs[*]: ") for loss in report.losses)
@@ -54,6 +54,14 @@ def test_a_rejected_answer_is_no_row_unless_asked(pair, tmp_path, name):
     report = export(pair, name, str(tmp_path / "rows"), branches=True)
     assert (report.records, report.branches_left_out) == (2, 0)
     assert "Lyon" in written(tmp_path / "rows")
+
+
+def test_a_preference_row_holds_the_pair_of_another_format(pair, tmp_path):
+    report = export(pair, "preference", str(tmp_path / "out"), strict=True)
+    assert (report.records, report.losses, report.branches_left_out) == (1, {}, 0)
+    row = json.loads(written(tmp_path / "out"))
+    assert row["chosen"] == [{"role": "assistant", "content": "Paris"}]
+    assert row["rejected"] == [{"role": "assistant", "content": "Lyon"}]
 
 
 def test_its_own_format_holds_a_pair(pair, tmp_path):

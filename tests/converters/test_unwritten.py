@@ -47,7 +47,7 @@ def test_copied_context_is_written_or_reported(store, tmp_path, name):
         items = json.loads(file.read_text())[0]["content"]
         assert [item["class_"] for item in items][1::2] == ["text_observation", "message_action"]
     # The one of the user has no place in any of them.
-    assert reported == (1 if name in ("openai_chat", "adp_v1") else 2)
+    assert reported == (1 if name in ("openai_chat", "adp_v1", "preference") else 2)
     assert any(".timestamp_zone_known: " in loss for loss in report.losses)
 
 

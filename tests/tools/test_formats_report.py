@@ -103,7 +103,7 @@ def test_the_list_of_expected_answers_names_kinds_that_exist():
     from adp.converters.known import KNOWN
 
     kinds = {("known" if kind.is_trace else "no trace", kind.name) for kind in KNOWN}
-    readers = {"adp_v1", "atif", "m3", "openai_chat", "sharegpt"}
+    readers = {"adp_v1", "atif", "m3", "openai_chat", "preference", "sharegpt"}
     listed = json.loads(formats_report.EXPECTED.read_text("utf-8"))
     assert list(listed) == sorted(listed)
     for answer in set(listed.values()):

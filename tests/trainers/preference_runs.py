@@ -20,6 +20,8 @@ SMALL = {
     "lr_scheduler_type": "constant",
     "warmup_steps": 0,
     "use_cpu": True,
+    # Weights and losses are compared with those of a reference in float32.
+    "bf16": False,
     "save_strategy": "no",
 }
 """Settings of training that suit the model ``tiny``."""

@@ -48,6 +48,8 @@ def config_of(store: Store | Path | str, **more: Any) -> TrainConfig:
         "training.gradient_checkpointing": False,
         "training.save_strategy": "no",
         "training.use_cpu": True,
+        # Losses are compared with those of a reference in float32.
+        "training.bf16": False,
         **{name.replace("__", "."): value for name, value in more.items()},
     }
     return read_config(None, more=values)[0]

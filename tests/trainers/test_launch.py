@@ -17,6 +17,7 @@ import yaml
 from adp.trainers.config import TrainConfig
 from adp.trainers.launch import command, config_file
 from tests.trainers.small_runs import config_of, losses_of, write_runs
+from tests.waiting import PATIENCE
 
 pytestmark = pytest.mark.train
 
@@ -26,6 +27,7 @@ SETTINGS = {
     "training.per_device_train_batch_size": 2,
     "training.gradient_checkpointing": False,
     "training.use_cpu": True,
+    "training.bf16": False,
     "data.workers": 1,
 }
 
@@ -56,7 +58,7 @@ def _run(folder: Path, name: str, settings: dict[str, Any], *words: str) -> subp
 
 
 def _finish(process: subprocess.Popen[str]) -> dict[str, Any]:
-    out, wrong = process.communicate(timeout=900)
+    out, wrong = process.communicate(timeout=2 * PATIENCE)
     assert process.returncode == 0, wrong
     found: dict[str, Any] = json.loads(out)
     return found
@@ -96,7 +98,7 @@ def test_two_processes_learn_what_one_does(tmp_path: Path, zero: int) -> None:
 def test_a_fault_of_one_of_several_is_one_sentence(tmp_path: Path) -> None:
     wild = {"training.learning_rate": 1e30, "training.max_grad_norm": 0, "training.max_steps": 5}
     process = _run(tmp_path, "out", wild, "--launch", "2")
-    _, wrong = process.communicate(timeout=900)
+    _, wrong = process.communicate(timeout=2 * PATIENCE)
     assert process.returncode == 11
     assert wrong.strip().splitlines()[-1].startswith("error: ")
     assert "learning_rate" in wrong

@@ -10,6 +10,7 @@ from rich.text import Text
 
 from adp.cli.text import console, counted, epilog, human_size, light_table, one_line, print_json
 from adp.converters.files.limits import FILE_BYTES, RECORD_BYTES, Limits
+from adp.core.checks.kept import KeptAsText, kept_as_text
 from adp.core.progress import Console, Silent
 from adp_schema.errors import NothingNewError
 from adp_schema.jsontext import MAX_DEPTH
@@ -27,6 +28,9 @@ MaxDepth = Annotated[
 ]
 MaxDecompressedBytes = Annotated[
     int, typer.Option(min=1, metavar="N", help="Of a compressed file read no more than this.")
+]
+FollowLinks = Annotated[
+    bool, typer.Option("--follow-links", help="Read what links lead to, outside of SRC as well.")
 ]
 
 
@@ -66,6 +70,7 @@ def convert(
         str | None,
         typer.Option(metavar="OLD", help="Leave out what this earlier store holds already."),
     ] = None,
+    follow_links: FollowLinks = False,
     max_record_bytes: MaxRecordBytes = RECORD_BYTES,
     max_depth: MaxDepth = MAX_DEPTH,
     max_decompressed_bytes: MaxDecompressedBytes = FILE_BYTES,
@@ -75,7 +80,8 @@ def convert(
 
     The format is recognised by itself; so are gz, zst and zip. A record that cannot be converted
     is set aside with its reason and stops nothing; see adp rejects. A stopped run goes on when it
-    is called again. In folders, hidden files and stores are passed over.
+    is called again. In folders, hidden files and stores are passed over, and links that lead out
+    of them are not followed.
     """
     from adp.converters.run import ConvertOptions
 
@@ -88,6 +94,7 @@ def convert(
         license=license_name,
         limits=Limits(max_record_bytes, max_depth, max_decompressed_bytes),
         since=since,
+        follow_links=follow_links,
     )
     _convert(sources, out, options, as_json=as_json)
 
@@ -157,9 +164,29 @@ def report(manifest: Manifest, out: str) -> None:
         were = "record was" if rejected == 1 else "records were"
         line = f"{rejected:,} {were} REJECTED; look at {'it' if rejected == 1 else 'them'} with"
         screen.print(Text(f"{line}: adp rejects {out}", "bold red"), soft_wrap=True)
+    if line := kept_line(kept_as_text(Path(out), manifest), out):
+        screen.print(Text(line, "yellow"), soft_wrap=True)
     top("reason", manifest.reasons)
     top("lost (path: reason)", manifest.losses)
     screen.print(f"next: adp info {out}", soft_wrap=True)
+
+
+def kept_line(kept: KeptAsText, out: str) -> str:
+    """One sentence on calls and turns of the environment that were kept as text, if there are."""
+    if not (kept.calls or kept.outputs):
+        return ""
+    where = "" if kept.whole else f"of the first {kept.steps:,} steps, "
+    what = [
+        counted(kept.calls, "text of the agent looks", "texts of the agent look") + " like a call"
+        if kept.calls
+        else "",
+        counted(kept.outputs, "turn of the user looks", "turns of the user look")
+        + " like the output of a tool"
+        if kept.outputs
+        else "",
+    ]
+    told = " and ".join(filter(None, what))
+    return f"{where}{told}; kept as text, see: adp validate {out}"
 
 
 def equation(manifest: Manifest) -> Text:

@@ -23,10 +23,16 @@ from rich.console import Console
 from rich.text import Text
 
 from adp.cli.text import console, light_table, one_line, whole_file
-from adp_schema.errors import OutputExistsError
+from adp_schema.errors import OutputExistsError, QueryError
 
 CELL = 200
 """Characters of a cell in a table."""
+
+LARGEST = 256 << 20
+"""Bytes of values that are made Python values at one time."""
+
+_PIECE = 16 << 20
+"""Bytes of rows that are made Python values at one time, where there are several rows."""
 
 COUNT_SECONDS = 2.0
 """How long to go on counting the rows that a table does not show."""
@@ -50,7 +56,7 @@ def print_table(reader: pa.RecordBatchReader, limit: int) -> None:
     count, whole, deadline = 0, True, time.monotonic() + COUNT_SECONDS
     for batch in reader:
         room = batch.num_rows if not limit else min(limit - len(shown), batch.num_rows)
-        shown += zip(*(column.slice(0, room).to_pylist() for column in batch.columns), strict=True)
+        shown += zip(*(_beginnings(column.slice(0, room)) for column in batch.columns), strict=True)
         count += batch.num_rows
         if len(shown) < count and time.monotonic() > deadline:
             whole = False
@@ -62,6 +68,41 @@ def print_table(reader: pa.RecordBatchReader, limit: int) -> None:
     else:
         _print_grid(screen, names, numbers, shown)
     screen.print(Text(_footer(len(shown), count, whole=whole), "dim"))
+
+
+def _beginnings(column: pa.Array) -> list[Any]:
+    """Values for a table, of which it shows the beginning: no more of a long one becomes Python.
+
+    Raises:
+        QueryError: the values are too large for a table.
+    """
+    import pyarrow.compute as pc
+
+    if pa.types.is_string(column.type):
+        return pc.utf8_slice_codeunits(column, 0, CELL + 1).to_pylist()  # type: ignore[no-any-return]
+    if pa.types.is_binary(column.type):
+        return [None if n is None else Bytes(n) for n in pc.binary_length(column).to_pylist()]
+    if pa.types.is_list(column.type):
+        column = pc.list_slice(column, 0, CELL + 1)
+    _check_size(column, "a table")
+    return column.to_pylist()  # type: ignore[no-any-return]
+
+
+def _check_size(values: pa.Array | pa.RecordBatch, form: str) -> None:
+    """Python takes many times the memory of what it is given.
+
+    Raises:
+        QueryError: the values are too large for it.
+    """
+    if values.nbytes > LARGEST:
+        raise QueryError(
+            f"some values are too large for {form}: {values.nbytes >> 20:,} MiB together; select "
+            "less of them, or write them to a file with -o FILE.parquet"
+        )
+
+
+class Bytes(int):
+    """How many bytes a value has that is not shown."""
 
 
 def _footer(shown: int, count: int, *, whole: bool) -> str:
@@ -100,8 +141,8 @@ def cell(value: Any) -> Text:
     """A value as one line of a table: cut, and harmless on a terminal."""
     if value is None:
         return Text("null", "dim")
-    if isinstance(value, bytes):
-        return Text(f"{len(value):,} bytes", "dim")
+    if isinstance(value, Bytes):
+        return Text(f"{value:,} bytes", "dim")
     if isinstance(value, float):
         return Text(f"{value:.6g}")
     plain_value = plain(value)
@@ -208,16 +249,26 @@ def _is_number(kind: pa.DataType) -> bool:
 
 
 def _as_text(column: pa.Array) -> pa.Array:
+    _check_size(column, "CSV")
     texts = []
     for value in map(plain, column.to_pylist()):
         texts.append(value if value is None or isinstance(value, str) else json_text(value))
     return pa.array(texts, pa.string())
 
 
+def _python_rows(batch: pa.RecordBatch, form: str) -> Iterator[tuple[Any, ...]]:
+    """The rows of a batch as Python values; a few at a time when they are large."""
+    step = max(batch.num_rows * _PIECE // max(batch.nbytes, 1), 1)
+    for start in range(0, batch.num_rows, step):
+        piece = batch.slice(start, step)
+        _check_size(piece, form)
+        yield from zip(*(column.to_pylist() for column in piece.columns), strict=True)
+
+
 def _json_rows(schema: pa.Schema, batches: Iterator[pa.RecordBatch]) -> Iterator[bytes]:
     """Each row as a JSON object in one line."""
     for batch in batches:
-        for row in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+        for row in _python_rows(batch, "JSON"):
             yield json_text(dict(zip(schema.names, map(plain, row), strict=True))).encode()
 
 

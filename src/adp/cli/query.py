@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated
 
@@ -15,6 +15,7 @@ from rich.text import Text
 from adp.cli.text import console, counted, epilog, light_table, visible
 from adp_schema.errors import AdpError, InputError, UsageError, unknown_name
 from adp_schema.gate import MEMORY_LIMIT, QueryGate
+from adp_schema.gate_engine import SECONDS_VARIABLE, unfinished
 from adp_schema.gate_files import RECORD, ExtraView, StoreFiles, record_views
 from adp_schema.manifest import MANIFEST
 from adp_schema.scores import SCORE_VIEWS, score_files, score_views
@@ -27,6 +28,7 @@ EPILOG = epilog(
 
 FORMATS = ("table", "csv", "json", "jsonl", "parquet")
 LIMIT = 40
+SECONDS = 60.0
 ALL_VIEWS = VIEWS | SCORE_VIEWS
 
 HELP = """\
@@ -39,11 +41,12 @@ Write a SELECT and end it with a semicolon.
 
 @dataclass(frozen=True)
 class Output:
-    """Where results go: form, file and the number of rows in a table."""
+    """Where results go: form, file and the number of rows in a table; how long a query works."""
 
     form: str
     file: Path | None
     limit: int
+    seconds: float = SECONDS
 
 
 def query(
@@ -75,6 +78,16 @@ def query(
         str | None,
         typer.Option(metavar="FOLDER", help="Folder for what does not fit in memory."),
     ] = None,
+    seconds: Annotated[
+        float,
+        typer.Option(
+            min=0,
+            metavar="N",
+            envvar=SECONDS_VARIABLE,
+            show_envvar=False,
+            help="Seconds that a query may work; 0 sets no limit.",
+        ),
+    ] = SECONDS,
     scores: Annotated[
         list[str] | None,
         typer.Option(metavar="FOLDER", help="Where the scores are, if not in the store."),
@@ -86,21 +99,15 @@ def query(
     terminal that is a prompt, and .tables says what there is to ask. Over several stores, the
     column store of trajectories tells them apart. What adp score said is in the view scores. What
     adp curate made has the views ledger, annotations and step_columns too.
+
+    A query stops when its time or its memory is used up; the environment variable
+    ADP_QUERY_SECONDS sets the time for good.
     """
-    output = choose_output(form, out, limit)
+    output = replace(choose_output(form, out, limit), seconds=seconds)
     if command is not None and file is not None:
         raise UsageError("-c and -f exclude each other")
-    if file is not None:
-        try:
-            command = file.read_text(encoding="utf-8")
-        except UnicodeDecodeError:
-            raise InputError(f"{file} is not UTF-8 text") from None
-        except OSError as error:
-            raise InputError(f"cannot read {file}: {error.strerror}") from None
-    extra = record_views(stores[0]) if len(stores) == 1 else []
-    paths = outputs(stores[0]) if extra else stores
-    files = store_files(paths)
-    extra += scores_of(files, paths, scores)
+    command = text_of(file) if file is not None else command
+    files, extra = what_to_ask(stores, scores)
     with QueryGate(files, memory_limit=memory, temp_directory=temp, extra=extra) as gate:
         if command is not None:
             run(gate, command, output)
@@ -112,6 +119,30 @@ def query(
             for statement in statements(sys.stdin.readline):
                 if not answer(gate, statement, output):
                     break
+
+
+def what_to_ask(
+    stores: list[str], scores: list[str] | None
+) -> tuple[list[StoreFiles], list[ExtraView]]:
+    """The files of the stores, and the views over their scores and their record of curation."""
+    extra = record_views(stores[0]) if len(stores) == 1 else []
+    paths = outputs(stores[0]) if extra else stores
+    files = store_files(paths)
+    return files, extra + scores_of(files, paths, scores)
+
+
+def text_of(file: Path) -> str:
+    """The text of a file with SQL.
+
+    Raises:
+        InputError: it cannot be read, or is no text.
+    """
+    try:
+        return file.read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        raise InputError(f"{file} is not UTF-8 text") from None
+    except OSError as error:
+        raise InputError(f"cannot read {file}: {error.strerror}") from None
 
 
 def choose_output(form: str | None, out: Path | None, limit: int) -> Output:
@@ -176,7 +207,7 @@ def run(gate: QueryGate, sql: str, output: Output) -> None:
     """Run one statement and print or write its rows."""
     from adp.cli.output import print_table, write_rows
 
-    reader = gate.batches(sql)
+    reader = gate.of_user(sql, seconds=output.seconds)
     if output.form != "table":
         count = write_rows(reader, output.form, output.file)
         if output.file is not None:
@@ -249,6 +280,8 @@ def prompt(gate: QueryGate, output: Output) -> None:
             if not answer(gate, statement, output):
                 return
         except AdpError as error:
+            if unfinished():  # it would go on taking memory and time
+                raise
             console().print(Text(f"error: {visible(str(error))}", "red"), soft_wrap=True)
         except KeyboardInterrupt:
             console().print(Text("stopped"))

@@ -9,13 +9,13 @@ from rich.console import Console as Screen
 from rich.padding import Padding
 from rich.text import Text
 
-from adp.cli.convert import equation
+from adp.cli.convert import FollowLinks, equation
 from adp.cli.text import console, epilog, light_table, print_json, visible
 from adp.core.checks.model import SEVERITIES, Check, CheckResult
 from adp.core.checks.registry import GROUPS
 from adp.core.checks.run import EXAMPLES, chosen
 from adp.core.progress import Console, Silent
-from adp_schema.errors import FindingsError, UsageError, unknown_name
+from adp_schema.errors import DamagedStoreError, FindingsError, UsageError, unknown_name
 
 EPILOG = epilog("adp validate my_store --fail-on warning", 2, 3, 5, 8)
 COLOURS = {"error": "bold red", "warning": "yellow", "note": "cyan"}
@@ -44,6 +44,7 @@ def validate(
         str | None,
         typer.Option("--from", metavar="FORMAT", help="Format of the files; see: adp formats."),
     ] = None,
+    follow_links: FollowLinks = False,
     list_checks: Annotated[
         bool, typer.Option("--list", help="List the checks and what to do about each.")
     ] = False,
@@ -70,7 +71,7 @@ def validate(
             checks=check or [],
             examples=examples,
             verify=verify,
-            options=ConvertOptions(format=format_name),
+            options=ConvertOptions(format=format_name, follow_links=follow_links),
             progress=Silent() if as_json else progress,
         )
     if as_json:
@@ -79,6 +80,8 @@ def validate(
         if report.converted:
             console().print(equation(report.manifest))
         show(report.results, report.found(), report.not_run)
+    if report.damaged:
+        raise DamagedStoreError(report.damaged)
     failing = report.fails(fail_on) if fail_on != "never" else []
     if failing:
         raise FindingsError(sentence(failing, fail_on))

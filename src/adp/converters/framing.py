@@ -17,12 +17,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, BinaryIO
 
 from adp.converters.files.json_values import Scanner, Value, is_closed
 from adp.converters.files.limits import Gathered, Limits
 from adp.converters.files.streams import Place, Source
+from adp.core.input_files import open_file
 from adp_schema.errors import RecordError
 from adp_schema.ids import digest
 
@@ -264,7 +264,7 @@ def pieces_of(
     elif not place.plain:
         cuts = [(0, limits.file_bytes, 1)]
     elif framing == "jsonl" and place.size > SHARD_BYTES:
-        cuts = _cut_lines(Path(place.path), place.size)
+        cuts = _cut_lines(place.path, place.size)
     else:
         cuts = [(0, place.size, 1)]
     return [Piece(place, source_file, framing, start, end, first) for start, end, first in cuts]
@@ -273,7 +273,7 @@ def pieces_of(
 def _cut_rows(path: str) -> list[tuple[int, int, int]]:
     import pyarrow.parquet as pq
 
-    with pq.ParquetFile(path) as file:
+    with open_file(path) as data, pq.ParquetFile(data) as file:
         metadata = file.metadata
         rows = metadata.num_rows
         groups = range(metadata.num_row_groups)
@@ -283,11 +283,11 @@ def _cut_rows(path: str) -> list[tuple[int, int, int]]:
     return list(zip(bounds, bounds[1:], (bound + 1 for bound in bounds), strict=False))
 
 
-def _cut_lines(path: Path, size: int) -> list[tuple[int, int, int]]:
+def _cut_lines(path: str, size: int) -> list[tuple[int, int, int]]:
     """Ranges of whole lines of at least 128 MB: (start, end, number of the first line)."""
     cuts: list[tuple[int, int, int]] = []
     start, line = 0, 1
-    with path.open("rb") as file:
+    with open_file(path) as file:
         while start < size:
             end = min(start + SHARD_BYTES, size)
             file.seek(end - 1 if end < size else end)

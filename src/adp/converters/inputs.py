@@ -19,6 +19,7 @@ from adp.converters.files.walk import (
     COMPRESSIONS,
     DATA_SUFFIXES,
     Found,
+    base_of,
     is_data,
     is_hidden,
     is_pattern,
@@ -26,11 +27,15 @@ from adp.converters.files.walk import (
     matches,
     walk,
 )
+from adp.converters.known import looks_like, recognise_known
+from adp.core.input_files import Located, Roots
 from adp_schema.errors import InputError
 from adp_schema.ids import digest_file, numbered
 from adp_schema.location import hub_form, is_url
 
 STDIN = "-"
+_LOOKED = 20
+_ENDINGS = 5
 
 
 @dataclass(frozen=True)
@@ -42,19 +47,21 @@ class InputFile:
         source_file: its path relative to the root of the conversion, with forward slashes.
         named: True when the user named it; False when it was found in a folder or an archive.
         fault: why it cannot be read; empty when it can.
+        path: the file as it was named or found.
     """
 
     place: Place
     source_file: str
     named: bool
     fault: str = ""
+    path: str = ""
 
     @property
     def label(self) -> str:
         """What messages call it."""
         if self.source_file == "stdin":
             return "standard input"
-        return self.place.path if self.place.member is None else self.source_file
+        return self.path if self.place.member is None else self.source_file
 
     @property
     def dataset(self) -> str:
@@ -72,21 +79,25 @@ class Inputs:
     Attributes:
         files: the inputs, in order.
         walked: whether a folder was given, so that files beside the found ones may be looked at.
+        roots: where their links may lead.
     """
 
     files: list[InputFile] = field(default_factory=list)
     walked: bool = False
+    roots: Roots = field(default_factory=lambda: Roots([]))
 
 
-def collect(sources: list[str], spool: Path | None = None) -> Inputs:
+def collect(sources: list[str], spool: Path | None = None, *, follow_links: bool = False) -> Inputs:
     """Find the inputs of a conversion, in the order given; folders are walked sorted.
 
     Paths are relative to the folder itself when a single folder is given, else to the folder
     that all sources share. Hidden files and folders below it are passed over, and so are stores.
+    A link that leads out of the sources is not followed, and has a fault.
 
     Args:
         sources: files, folders, patterns, and ``-`` for standard input.
         spool: where standard input is put.
+        follow_links: read what links lead to, wherever that is.
 
     Raises:
         InputError: a source does not exist, or holds no data file.
@@ -95,29 +106,41 @@ def collect(sources: list[str], spool: Path | None = None) -> Inputs:
         raise InputError("no input was given; name at least one file or folder")
     given: list[tuple[Path, bool]] = []
     piped = STDIN in sources
+    roots = Roots(_named(sources, spool), follow_links)
     for source in sources:
         if source == STDIN:
             continue
         _check_local(source)
         if is_pattern(source):
-            given += [(path, False) for path in _matched(source)]
+            given += [(path, False) for path in _matched(source, roots)]
         else:
             given.append((_existing(Path(source)), True))
     root = _root([path for path, _ in given])
     found: dict[str, InputFile] = {}
     if piped:
-        for item in _inputs_of(_spooled(spool), "stdin", named=True):
+        for item in _inputs_of(_spooled(spool), "stdin", roots, named=True):
             _add(found, item)
     for path, named in given:
         # Paths below a folder above the home folder would tell where that one is.
         base = path.absolute().parent if len(given) > 1 and _is_above_home(root) else root
-        for item in _of(path, base, named):
+        for item in _of(path, base, roots, named):
             _add(found, item)
-    return Inputs(list(found.values()), any(path.is_dir() for path, _ in given))
+    return Inputs(list(found.values()), any(path.is_dir() for path, _ in given), roots)
+
+
+def _named(sources: list[str], spool: Path | None) -> Iterator[Path]:
+    """What the user named: files, folders, and the folders that patterns begin with."""
+    for source in sources:
+        if source != STDIN:
+            yield base_of(source) if is_pattern(source) else Path(source)
+        elif spool is not None:
+            yield spool
 
 
 def collect_below(root: Path, given: list[tuple[Path, bool]]) -> Inputs:
-    """Find the inputs of a conversion below a folder, whatever part of it is read.
+    """Find the inputs of a conversion below a folder of our own, whatever part of it is read.
+
+    Links in it are followed.
 
     Args:
         root: the folder that all names are relative to.
@@ -126,19 +149,20 @@ def collect_below(root: Path, given: list[tuple[Path, bool]]) -> Inputs:
     Raises:
         InputError: a folder holds no data file.
     """
+    roots = Roots([root], follow_links=True)
     found: dict[str, InputFile] = {}
     for path, named in given:
-        for item in _of(path, root.absolute(), named):
+        for item in _of(path, root.absolute(), roots, named):
             _add(found, item)
-    return Inputs(list(found.values()), any(path.is_dir() for path, _ in given))
+    return Inputs(list(found.values()), any(path.is_dir() for path, _ in given), roots)
 
 
 def _add(found: dict[str, InputFile], item: InputFile) -> None:
     """Add an input once; another one that would have the same name gets a number."""
     name, count = item.source_file, 1
     while name in found:
-        other = found[name].place
-        if (other.path, other.member) == (item.place.path, item.place.member):
+        other = found[name]
+        if (other.path, other.place.member) == (item.path, item.place.member):
             return
         count += 1
         name = numbered(item.source_file, count)
@@ -152,9 +176,9 @@ def _is_above_home(folder: Path) -> bool:
         return False
 
 
-def _matched(pattern: str) -> list[Path]:
+def _matched(pattern: str, roots: Roots) -> list[Path]:
     try:
-        paths = matches(pattern)
+        paths = matches(pattern, roots)
     except re.error as error:
         raise InputError(f"{pattern} is no pattern ({error}); check the brackets") from error
     if not paths:
@@ -185,34 +209,53 @@ def _existing(path: Path) -> Path:
     return path
 
 
-def _of(path: Path, root: Path, named: bool) -> Iterator[InputFile]:
+def _of(path: Path, root: Path, roots: Roots, named: bool) -> Iterator[InputFile]:
     """The inputs that a path stands for."""
-    if not path.is_dir():
-        yield from _inputs_of(path, _name(path, root), named)
+    if not roots.locate(path).path or not path.is_dir():
+        yield from _inputs_of(path, _name(path, root), roots, named)
         return
-    found = walk(path)
+    found = walk(path, roots=roots)
+    if named:
+        _check_any(path, found, roots)
     found.files = [file for file in found.files if is_data(file.name)]
-    _check_any(path, found, named)
     for file in sorted([*found.files, *found.faults]):
         name = _name(file, root)
         if fault := found.faults.get(file):
-            if file.suffix and not is_data(file.name):
+            if file.suffix and not is_data(file.name) and not roots.locate(file).is_folder:
                 continue
-            yield InputFile(Place(str(file), 0, 0), name, named=False, fault=fault)
+            yield _faulty(file, name, fault)
         else:
-            yield from _inputs_of(file, name, named=False)
+            yield from _inputs_of(file, name, roots, named=False)
 
 
-def _check_any(folder: Path, found: Found, named: bool) -> None:
-    if named and folder in found.faults:
+def _faulty(path: Path, name: str, fault: str, named: bool = False) -> InputFile:
+    """An input that is not opened."""
+    return InputFile(Place("", 0, 0), name, named, fault, str(path))
+
+
+def _check_any(folder: Path, found: Found, roots: Roots) -> None:
+    if folder in found.faults:
         raise InputError(f"{folder}: {found.faults[folder]}; check who may read it")
-    if named and not found.files and not found.faults:
-        kinds = ", ".join(sorted(DATA_SUFFIXES))
-        packed = ", ".join(sorted(COMPRESSIONS))
-        raise InputError(
-            f"{folder} holds no data file ({kinds}; JSON also with {packed}); "
-            "name the files themselves"
-        )
+    if found.faults or any(is_data(file.name) for file in found.files):
+        return
+    kinds = ", ".join(sorted(DATA_SUFFIXES))
+    packed = ", ".join(sorted(COMPRESSIONS))
+    raise InputError(
+        f"{folder} holds no data file ({kinds}; JSON also with {packed})"
+        f"{_others(found.files, roots)}; name the files themselves"
+    )
+
+
+def _others(files: list[Path], roots: Roots) -> str:
+    """What the files are that are not looked at: what some look like, else how they end."""
+    for file in files[:_LOOKED]:
+        place = roots.locate(file).path
+        known = recognise_known(Path(place), file.name) if place else None
+        if known is not None and known.is_trace:
+            return f": {file.name}: {looks_like(known)}"
+    endings = Counter(file.suffix.lower() or "no ending" for file in files)
+    common = sorted(endings.items(), key=lambda item: (-item[1], item[0]))[:_ENDINGS]
+    return f", but {', '.join(f'{count} with {end}' for end, count in common)}" if common else ""
 
 
 def _root(paths: list[Path]) -> Path:
@@ -227,21 +270,28 @@ def _name(path: Path, root: Path) -> str:
     return os.fsencode(name).decode("utf-8", "backslashreplace")
 
 
-def _inputs_of(path: Path, name: str, named: bool) -> Iterator[InputFile]:
+def _inputs_of(path: Path, name: str, roots: Roots, named: bool) -> Iterator[InputFile]:
     """A file as one input, or as many when it is an archive."""
-    try:
-        stat = path.stat()
-    except OSError as error:
+    place = place_of(roots.locate(path))
+    if isinstance(place, str):
         if named:
-            raise InputError(f"cannot read {path}: {error.strerror}; check the path") from error
-        fault = f"it cannot be read: {error.strerror}"
-        yield InputFile(Place(str(path), 0, 0), name, named, fault)
-        return
-    place = Place(str(path), stat.st_size, stat.st_mtime_ns, packed=stat.st_size)
-    if (named or path.suffix.lower() in ARCHIVES) and archives.is_zip(path):
-        yield from _members(place, name, named)
+            raise InputError(f"{path}: {place}; check the path")
+        yield _faulty(path, name, place)
+    elif (named or path.suffix.lower() in ARCHIVES) and archives.is_zip(place.path):
+        for item in _members(place, name, named):
+            yield replace(item, path=str(path))
     else:
-        yield InputFile(place, name, named)
+        yield InputFile(place, name, named, path=str(path))
+
+
+def place_of(found: Located) -> Place | str:
+    """The place of a file, or why it is not read."""
+    if found.status is None or found.fault:
+        return found.fault
+    if not found.is_file:
+        return "it is a folder now"
+    size = found.status.st_size
+    return Place(found.path, size, found.status.st_mtime_ns, packed=size)
 
 
 def _members(place: Place, name: str, named: bool) -> Iterator[InputFile]:

@@ -18,6 +18,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from adp.core.input_files import open_file
+
 _BATCH = 256
 _BATCH_BYTES = 32 << 20
 _NUMBERS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
@@ -29,7 +31,7 @@ def rows_as_json(path: str, start: int, end: int) -> Iterator[tuple[int, bytes, 
     Raises:
         pa.ArrowException: the file is damaged; so does OSError.
     """
-    with pq.ParquetFile(path) as file:
+    with open_file(path) as data, pq.ParquetFile(data) as file:
         schema = file.schema_arrow
         first = 0
         for group in range(file.num_row_groups):
@@ -40,9 +42,9 @@ def rows_as_json(path: str, start: int, end: int) -> Iterator[tuple[int, bytes, 
                 average = metadata.total_byte_size // max(count, 1) + 1
                 size = max(1, min(_BATCH, _BATCH_BYTES // average))
                 for batch in file.iter_batches(size, row_groups=[group], use_threads=False):
-                    for data, error in _batch(batch, schema):
+                    for text, error in _batch(batch, schema):
                         if start <= row < end:
-                            yield row, data, error
+                            yield row, text, error
                         row += 1
             first += count
 
@@ -124,9 +126,11 @@ def _from_json(value: Any, kind: pa.DataType) -> Any:
     return value
 
 
-def schema_text(path: Path) -> str:
+def schema_text(path: str) -> str:
     """The Arrow schema of a Parquet file as base64 text."""
-    return base64.b64encode(pq.read_schema(path).serialize().to_pybytes()).decode("ascii")
+    with open_file(path) as file:
+        schema = pq.read_schema(file)
+    return base64.b64encode(schema.serialize().to_pybytes()).decode("ascii")
 
 
 def write_rows(path: Path, records: Iterator[bytes], schema: str | None) -> int:

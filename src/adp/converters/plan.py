@@ -6,7 +6,6 @@ writes the same store.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -23,6 +22,7 @@ from adp.converters.inputs import InputFile, Inputs
 from adp.converters.known import KnownFormat, kinds_of, looks_like, outranks, recognise_known
 from adp.converters.known.head import HEAD_BYTES, text_head
 from adp.converters.registry import formats
+from adp.converters.unread import NO_FORMAT, advice, by_kind, no_object
 from adp_schema import jsontext
 from adp_schema.errors import AmbiguousFormatError, InputError, RecordError
 from adp_schema.protocols import Converter, Match
@@ -126,7 +126,8 @@ def choose(
             planned.append(error)
     files = attach(inputs, planned, limits)
     if not any(file.format for file in files):
-        raise InputError(f"no input has a known format: {files[0].source_file}: {files[0].why}")
+        one = f"{files[0].source_file}: {files[0].why}" if len(files) == 1 else ""
+        raise InputError(f"no input has a known format: {one or '; '.join(by_kind(files))}")
     return files
 
 
@@ -149,7 +150,6 @@ def _plan_file(item: InputFile, choice: _Choice) -> PlannedFile:
     chosen: str | None = None
     style: dict[str, Any] = {"layout": "spaced"}
     pieces: list[Piece] = []
-    hint = ""
     try:
         if not why:
             place, kind, why = detect(item.place, item.source_file, choice.limits)
@@ -161,20 +161,17 @@ def _plan_file(item: InputFile, choice: _Choice) -> PlannedFile:
                 # Its lines were looked at one by one; all of them are one record.
                 kind = "session"
                 pieces = framing.pieces_of(place, item.source_file, kind, choice.limits)
-            hint = "" if "--from" in why else "; name the format with --from (see: adp formats)"
-            if chosen is None and (known := _known(item)) and why == looks_like(known):
-                hint = ""  # there is no format to name
             first = head[0].data if head and not head[0].error else None
             style = layout(place, kind, first, choice.limits)
-        elif not item.fault and (known := _known(item)):
+        elif item.place.size and not item.fault and (known := _known(item)):
             why = looks_like(known)
     except (OSError, pa.ArrowException) as error:
-        chosen, hint = None, ""
+        chosen = None
         reason = (getattr(error, "strerror", None) or str(error)).splitlines()
         why = f"it cannot be read: {reason[0] if reason else type(error).__name__}"
     if chosen is None:
         if item.named:
-            raise InputError(f"{item.label}: {why}{hint}")
+            raise InputError(f"{item.label}: {why}")
         pieces = [Piece(place, item.source_file, "json", 0, place.packed)]
     return PlannedFile(
         source_file=item.source_file,
@@ -206,12 +203,12 @@ def _head(pieces: list[Piece], limits: Limits) -> list[Frame]:
     return head
 
 
-def _recognise(item: InputFile, head: Iterable[Frame], choice: _Choice) -> tuple[str | None, str]:
+def _recognise(item: InputFile, head: list[Frame], choice: _Choice) -> tuple[str | None, str]:
     """The format that claims a file most strongly, and why."""
     if choice.wanted:
         return choice.wanted, "named by --from"
     best: dict[str, Match] = {}
-    found = "no JSON object"
+    found = ""
     keys: list[str] = []
     for frame in head:
         try:
@@ -231,11 +228,14 @@ def _recognise(item: InputFile, head: Iterable[Frame], choice: _Choice) -> tuple
     if top == Match.NO:
         if known is not None:
             return None, looks_like(known)
-        found = f"the first record has the keys {', '.join(keys[:8])}" if keys else found
-        return None, f"no format recognises it ({found})"
+        if not keys:
+            return None, found or no_object(head)
+        forced = advice(choice.converters, head, choice.limits)
+        return None, f"{NO_FORMAT} (the first record has the keys {', '.join(keys[:8])}){forced}"
     names = sorted(name for name, match in best.items() if match == top)
     if known is not None and outranks(known, names):
-        return None, f"{looks_like(known)}; read it all the same with --from {names[0]}"
+        forced = advice([formats.get(name) for name in names], head, choice.limits)
+        return None, f"{looks_like(known)}{forced}"
     if len(names) > 1:
         raise AmbiguousFormatError(
             f"{item.label}: {' and '.join(names)} claim it equally; choose one with --from"
@@ -247,11 +247,12 @@ def _recognise(item: InputFile, head: Iterable[Frame], choice: _Choice) -> tuple
 
 def _known(item: InputFile) -> KnownFormat | None:
     """What a file, or a member of an archive, seems to be that no format reads."""
+    name = item.source_file.rsplit("/", 1)[-1]
     if item.place.member is None:
-        return recognise_known(Path(item.place.path))
+        return recognise_known(Path(item.place.path), name)
     with Source(item.place, Limits()) as source:
         data = source.file.read(HEAD_BYTES + 1)
-    head = text_head(item.source_file.rsplit("/", 1)[-1], data[:HEAD_BYTES], len(data) > HEAD_BYTES)
+    head = text_head(name, data[:HEAD_BYTES], len(data) > HEAD_BYTES)
     return next(iter(kinds_of(head)), None)
 
 

@@ -10,6 +10,7 @@ BUILTIN = {
     "atif": "adp.converters.atif:CONVERTER",
     "m3": "adp.converters.m3:CONVERTER",
     "openai_chat": "adp.converters.openai_chat:CONVERTER",
+    "preference": "adp.converters.preference:CONVERTER",
     "sharegpt": "adp.converters.sharegpt:CONVERTER",
     "sts": "adp.converters.sts:CONVERTER",
 }

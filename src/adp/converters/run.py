@@ -24,6 +24,8 @@ from adp.converters.renumber import renumber_repeats
 from adp.converters.session_folders import resolve
 from adp.converters.shard import Job, ShardResult, convert_shard
 from adp.converters.since import earlier, only_new
+from adp.converters.unread import by_kind
+from adp.core.alone import alone
 from adp.core.progress import Progress, Silent
 from adp.core.staged import StagedRun, check_free
 from adp.core.staged import versions as staged_versions
@@ -48,6 +50,7 @@ class ConvertOptions:
         license: license of the content, for every trajectory.
         limits: what is larger or deeper is rejected.
         since: folder or URL of an earlier store; its inputs are left out.
+        follow_links: read also what links lead to that leave the sources.
     """
 
     format: str | None = None
@@ -58,15 +61,17 @@ class ConvertOptions:
     license: str | None = None
     limits: Limits = field(default_factory=Limits)
     since: str | os.PathLike[str] | None = None
+    follow_links: bool = False
 
     def kept(self) -> dict[str, Any]:
         """What the lineage says of them: those that the user chose and the store depends on."""
-        named = ("format", "strict", "keep_raw", "dataset", "license")
+        named = ("format", "strict", "keep_raw", "dataset", "license", "follow_links")
         chosen = {name: getattr(self, name) for name in named}
         plain = {name: value for name, value in chosen.items() if value not in (None, False)}
         return {**plain, **self.limits.changed()}
 
 
+@alone
 def convert(
     sources: list[str],
     out: str,
@@ -119,7 +124,9 @@ def _plan(sources: list[str], store: Path, options: ConvertOptions, report: Prog
         known = earlier(os.fspath(options.since)) if options.since else None
         on_hub = bring(sources, run, report)
         if on_hub is None:
-            inputs, dataset, source = collect(resolve(sources), run / "stdin"), options.dataset, ""
+            follow = options.follow_links
+            inputs = collect(resolve(sources), run / "stdin", follow_links=follow)
+            dataset, source = options.dataset, ""
         else:
             inputs = collect_below(on_hub.root, on_hub.given)
             dataset, source = options.dataset or on_hub.place.name, on_hub.place.url()
@@ -145,10 +152,11 @@ def _plan(sources: list[str], store: Path, options: ConvertOptions, report: Prog
 
 def _announce(plan: Plan, report: Progress) -> None:
     """Say which format was chosen and why, once for files that share both."""
-    groups: Counter[tuple[str | None, str]] = Counter((f.format, f.why) for f in plan.files)
-    for (name, why), count in sorted(groups.items(), key=lambda item: str(item)):
-        files = f"{count} file{'s' if count > 1 else ''}"
-        report.note(f"{files}: {name} ({why})" if name else f"{files} rejected: {why}")
+    groups: Counter[tuple[str, str]] = Counter((f.format, f.why) for f in plan.files if f.format)
+    for (name, why), count in sorted(groups.items()):
+        report.note(f"{count} file{'s' if count > 1 else ''}: {name} ({why})")
+    for phrase in by_kind(file for file in plan.files if not file.format):
+        report.note(f"rejected: {phrase}")
     if plan.unchanged:
         inputs = "1 input" if plan.unchanged == 1 else f"{plan.unchanged:,} inputs"
         report.note(f"{inputs} unchanged, not read again")

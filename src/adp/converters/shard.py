@@ -16,7 +16,7 @@ import msgspec
 
 from adp.converters import framing
 from adp.converters.files.limits import KEPT_BYTES, Limits
-from adp.converters.files.streams import Source, beginning, changed, check_unchanged
+from adp.converters.files.streams import Source, beginning, check_unchanged, unreadable
 from adp.converters.framing import Frame, Piece
 from adp.converters.registry import formats
 from adp_schema import jsontext
@@ -190,14 +190,17 @@ class _Worker:
         try:
             yield from framing.frames(piece, self.job.limits, style)
         except OSError as error:
-            raise changed(piece.place, f"cannot be read ({error.strerror or error})") from error
+            raise unreadable(piece.place, error) from error
 
     def _read_sides(self, piece: Piece) -> dict[str, bytes]:
         """The files that go with the first record of a piece."""
         found = {}
         for side in piece.sides:
-            with Source(side.place, self.job.limits) as source:
-                frame = framing.whole_file(source, self.job.limits)
+            try:
+                with Source(side.place, self.job.limits) as source:
+                    frame = framing.whole_file(source, self.job.limits)
+            except OSError as error:
+                raise unreadable(side.place, error) from error
             if frame.size <= self.job.limits.record_bytes and not source.fault:
                 found[side.source_file] = frame.data
         return found

@@ -13,7 +13,7 @@ from pathlib import Path, PurePosixPath
 from adp.converters.files.limits import Limits
 from adp.converters.files.streams import Place
 from adp.converters.framing import Piece, Side
-from adp.converters.inputs import InputFile, Inputs
+from adp.converters.inputs import InputFile, Inputs, place_of
 from adp.converters.plan import PlannedFile
 from adp.converters.registry import formats
 from adp_schema.errors import InputError
@@ -43,14 +43,15 @@ def attach(
         sides: list[Side] = []
         for name in formats.get(file.format).side_files(file.source_file):
             other = numbers.get(name)
-            place = _place(inputs.files, inputs.files[number], name, other)
-            if place is None or other == number or other in owned:
+            found = _find(inputs, inputs.files[number], name, other)
+            if found is None or other == number or other in owned:
                 continue
-            if place.packed <= limits.record_bytes:
+            place, fault = found[0], found[1] or _too_large(found[0], file, limits)
+            if not fault:
                 sides.append(Side(name, place))
             if name not in taken:
                 taken.add(name)
-                owned.setdefault(number, []).append(_planned(name, place, file, limits))
+                owned.setdefault(number, []).append(_planned(name, place, file, fault))
         if sides:
             owned.setdefault(number, [])
             file.pieces[0] = replace(file.pieces[0], sides=tuple(sides))
@@ -69,34 +70,42 @@ def _may_look_around(inputs: Inputs, item: InputFile) -> bool:
     return item.place.member is not None or (inputs.walked and not item.named)
 
 
-def _place(items: list[InputFile], owner: InputFile, name: str, number: int | None) -> Place | None:
-    """Where a candidate lies; None when it is not there."""
+def _find(
+    inputs: Inputs, owner: InputFile, name: str, number: int | None
+) -> tuple[Place, str] | None:
+    """Where a candidate lies, and why it is not read; None when it is not there."""
     if number is not None:
-        item = items[number]
-        return None if item.fault else item.place
-    path, own = PurePosixPath(name), owner.place.path
+        item = inputs.files[number]
+        return None if item.fault else (item.place, "")
+    path, own = PurePosixPath(name), owner.path
     outside = path.is_absolute() or ".." in path.parts
     if owner.place.member is not None or outside or not own.endswith(f"/{owner.source_file}"):
         return None
     file = Path(own.removesuffix(owner.source_file)) / path
-    try:
-        stat = file.stat()
-    except (OSError, ValueError):
+    if not file.is_symlink() and not file.is_file():
         return None
-    if not file.is_file():
-        return None
-    return Place(str(file), stat.st_size, stat.st_mtime_ns, packed=stat.st_size)
+    place = place_of(inputs.roots.locate(file))
+    return (Place("", 0, 0), place) if isinstance(place, str) else (place, "")
 
 
-def _planned(name: str, place: Place, owner: PlannedFile, limits: Limits) -> PlannedFile:
-    fits = place.packed <= limits.record_bytes
+def _too_large(place: Place, owner: PlannedFile, limits: Limits) -> str:
+    """Why a file is not given to its owner; empty when it is."""
+    if place.packed <= limits.record_bytes:
+        return ""
+    return (
+        f"it belongs to {owner.source_file} but is larger than the limit of "
+        f"{limits.record_bytes:,} bytes"
+    )
+
+
+def _planned(name: str, place: Place, owner: PlannedFile, fault: str) -> PlannedFile:
+    """The plan of a file that belongs to another one, or why it is rejected."""
     return PlannedFile(
         source_file=name,
         place=place,
         dataset=owner.dataset,
-        format=owner.format if fits else None,
-        why=f"it belongs to {'a file of this format' if fits else owner.source_file}"
-        + ("" if fits else f" but is larger than the limit of {limits.record_bytes:,} bytes"),
+        format=None if fault else owner.format,
+        why=fault or "it belongs to a file of this format",
         framing="side",
         style={},
         pieces=[Piece(place, name, "side", 0, place.packed)],

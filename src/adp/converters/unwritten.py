@@ -11,7 +11,7 @@ from adp_schema.protocols import Losses
 
 _REASONS = {
     "numbered anew by whoever reads the target": (
-        *("seq", "trajectory_id", "step", "turn", "call", "order", "call_step"),
+        *("seq", "trajectory_id", "step", "turn", "call", "order", "call_step", "pair_id"),
     ),
     "said by the place of a branch in its run; one that stands alone is reported as a whole": (
         *("parent_id", "parent_step", "branch_kind"),

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from adp.core.render.chat import Call, Chat, Message
+from adp.core.render.probe import TemplateRefusalError
 from adp.core.render.render import Renderer
-from adp.core.render.template import TemplateRefusalError
 
 _NAMES = ("probe_first", "probe_second")
 _VALUES: tuple[dict[str, Any], ...] = ({"probe_key": "one"}, {"probe_key": "two"})

@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from adp.core import shards
+from adp.core.alone import alone
 from adp.core.condition import own_lines, select_where
 from adp.core.drop_shard import DropJob, drop_shard, refers
 from adp.core.merge import REFERENCES
@@ -91,7 +92,7 @@ def select(path: str, where: str) -> Selection:
     found: dict[int, tuple[str, str | None]] = {}
     query = select_where("seq, trajectory_id, dataset", where)
     try:
-        for batch in store.gate().batches(query):
+        for batch in store.gate().of_user(query):
             for seq, name, dataset in zip(*(column.to_pylist() for column in batch), strict=True):
                 found[seq] = (name, dataset)
     except QueryError as error:
@@ -127,6 +128,7 @@ def _add_branches(store: Store, found: dict[int, tuple[str, str | None]]) -> Non
                 pending.append(name)
 
 
+@alone
 def drop(
     selection: Selection,
     out: str,

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
@@ -16,6 +14,7 @@ from adp.curation.load import load
 from adp.curation.op import Outcome
 from adp.curation.registry import OPS
 from adp_schema.errors import RecipeError
+from adp_schema.scratch import ScratchFolder
 from adp_schema.store import Store
 
 Given = str | os.PathLike[str] | Store
@@ -63,8 +62,8 @@ def apply(
         name: one.root if isinstance(one, Store) else os.fspath(one) for name, one in stores.items()
     }
     loaded = load(open_inputs(paths, reserve))
-    with tempfile.TemporaryDirectory(prefix="adp-") as scratch:
-        pool = loaded.pool(Path(scratch), seed=seed, workers=workers)
+    with ScratchFolder("apply") as scratch:
+        pool = loaded.pool(scratch, seed=seed, workers=workers)
         missing = [name for name in chosen.needs(checked) if name not in pool.members.columns]
         if missing:
             raise RecipeError(f"the op {op} needs the column {missing[0]}, which is not there")

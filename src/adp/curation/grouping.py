@@ -32,7 +32,7 @@ def group_names(pool: Pool, by: str, op: str) -> pl.Series:
     else:
         check_condition(by)
         try:
-            found = pool.query(f"SELECT seq, (\n{by}\n) AS found FROM pool")
+            found = pool.query(f"SELECT seq, (\n{by}\n) AS found FROM pool", of_user=True)
         except QueryError as error:
             raise QueryError(f"the groups of {op}: {own_lines(str(error))}") from None
         values = pool.members.join(found, on="seq", how="left", maintain_order="left")["found"]

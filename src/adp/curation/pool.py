@@ -152,7 +152,12 @@ class Pool:
         )
 
     def query(
-        self, sql: str, parameters: Parameters | None = None, *, most: int | None = None
+        self,
+        sql: str,
+        parameters: Parameters | None = None,
+        *,
+        most: int | None = None,
+        of_user: bool = False,
     ) -> pl.DataFrame:
         """Answer one SELECT through the query gate.
 
@@ -164,6 +169,7 @@ class Pool:
             sql: the statement.
             parameters: values of ``?`` in order, or of ``$name`` by name.
             most: rows after which no more are read, for what might go on for ever.
+            of_user: whether a user wrote it, so that it is stopped when it takes too long.
 
         Raises:
             QueryError: the statement is not allowed, not valid, fails, or gives another result
@@ -173,7 +179,9 @@ class Pool:
 
         check_repeatable(sql)
         try:
-            found = pl.from_arrow(_first(self.gate().batches(sql, parameters), most))
+            gate = self.gate()
+            ask = gate.of_user if of_user else gate.batches
+            found = pl.from_arrow(_first(ask(sql, parameters), most))
         except pl.exceptions.PolarsError as error:
             raise QueryError(
                 f"a column of the query is of a kind that cannot be kept; cast it ({error})"
@@ -193,7 +201,9 @@ class Pool:
         """
         check_condition(condition)
         try:
-            return self.query(f"SELECT {columns} FROM pool WHERE (\n{condition}\n) ORDER BY seq")
+            return self.query(
+                f"SELECT {columns} FROM pool WHERE (\n{condition}\n) ORDER BY seq", of_user=True
+            )
         except QueryError as error:
             raise QueryError(own_lines(str(error))) from None
 

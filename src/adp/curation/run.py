@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from adp.core import shards
+from adp.core.alone import alone
 from adp.core.progress import Progress, Silent
 from adp.core.staged import StagedRun, versions
 from adp.core.workers import shared
@@ -31,6 +31,7 @@ from adp.curation.write import Making, write_stores
 from adp_schema import location
 from adp_schema.errors import AdpError, EmptyResultError, QueryError, RecipeError
 from adp_schema.ids import digest, digest_file
+from adp_schema.scratch import ScratchFolder
 
 if TYPE_CHECKING:
     import polars as pl
@@ -71,6 +72,7 @@ class Curated:
     state: State
 
 
+@alone
 def run(
     recipe: Recipe,
     out: str | None,
@@ -104,8 +106,8 @@ def run(
         # A run that was stopped after its last file was written has nothing left to write.
         if staged is not None and staged.finished is None:
             return _run(recipe, inputs, staged, options, report)
-        with tempfile.TemporaryDirectory(prefix="adp-curate-") as scratch:
-            return _decide(recipe, inputs, Path(scratch), options, report)[0]
+        with ScratchFolder("curate") as scratch:
+            return _decide(recipe, inputs, scratch, options, report)[0]
 
 
 def _run(

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from adp.trainers.config import TrainConfig
+from adp.trainers.precision import choose
 from adp_schema.errors import UsageError, unknown_name
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ def common_arguments(config: TrainConfig, out: Path) -> dict[str, Any]:
     found |= {
         "output_dir": str(out / "checkpoints"),
         "learning_rate": config.learning_rate,
-        "bf16": computes_in_bf16(config),
+        "bf16": choose(config).compute == "bfloat16",
         "eval_strategy": strategy if config.evaluates else "no",
         "use_cpu": cpu,
         "dataloader_pin_memory": not cpu,
@@ -95,15 +96,3 @@ def check_other(config: TrainConfig, kind: type[TrainingArguments]) -> None:
             )
         if name not in names:
             raise UsageError(f"training.other: {unknown_name('field', name, names - OURS)}")
-
-
-def computes_in_bf16(config: TrainConfig) -> bool:
-    """Whether to compute in bfloat16: as told, else where a GPU can."""
-    import torch
-
-    training = config.training
-    if training.bf16 is not None:
-        return training.bf16
-    if training.fp16 or training.use_cpu or not torch.cuda.is_available():
-        return False
-    return bool(torch.cuda.is_bf16_supported())

@@ -174,8 +174,10 @@ class TrainingSection(Section):
     adam_beta1: float = Field(0.9, ge=0, lt=1, description="Beta 1 of Adam.")
     adam_beta2: float = Field(0.999, ge=0, lt=1, description="Beta 2 of Adam.")
     adam_epsilon: float = Field(1e-8, gt=0, description="Epsilon of Adam.")
-    bf16: bool | None = Field(
-        None, description="Compute in bfloat16; null: on a GPU that can, not on a CPU."
+    bf16: bool | Literal["auto"] = Field(
+        "auto",
+        description="Compute in bfloat16. auto: where the GPU or the processor has instructions "
+        "for it, else in float32; true: also where it is emulated, with a warning; null is auto.",
     )
     fp16: bool = Field(False, description="Compute in float16.")
     tf32: bool | None = Field(None, description="Let float32 products use TF32; null: torch's.")
@@ -214,6 +216,12 @@ class TrainingSection(Section):
     other: dict[str, Any] = Field(
         default_factory=dict, description="Further fields of TRL's configuration, by name."
     )
+
+    @field_validator("bf16", mode="before")
+    @classmethod
+    def _auto(cls, value: Any) -> Any:
+        # Files of other systems, and of earlier versions, say null.
+        return "auto" if value is None else value
 
     @field_validator("save_strategy", "eval_strategy", mode="before")
     @classmethod

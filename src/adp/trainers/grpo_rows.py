@@ -11,8 +11,8 @@ import numpy as np
 
 from adp.core.render.chat import Chat, Message, chats_of
 from adp.core.render.prepare import plain_tools, prepare
+from adp.core.render.probe import TemplateRefusalError
 from adp.core.render.render import Renderer
-from adp.core.render.template import TemplateRefusalError
 from adp.core.tasks import TaskIndex, TaskKey
 from adp.trainers.config_methods import GrpoSection
 from adp.trainers.parts import Part, Parts

@@ -15,8 +15,8 @@ import sys
 from importlib.resources import files
 from pathlib import Path
 
-from adp.trainers.arguments import computes_in_bf16
 from adp.trainers.config import TrainConfig
+from adp.trainers.precision import choose
 from adp.trainers.work import FAULT, WORK
 from adp_schema.errors import TrainingError
 
@@ -58,7 +58,7 @@ def command(config: TrainConfig, out: Path) -> list[str]:
     if not section.zero:
         run = ["torch.distributed.run", "--nproc_per_node", count, "--master_port", port]
         return [sys.executable, "-m", *run, *worker]
-    precision = "fp16" if config.training.fp16 else "bf16" if computes_in_bf16(config) else "no"
+    precision = {"float16": "fp16", "bfloat16": "bf16", "float32": "no"}[choose(config).compute]
     run = ["accelerate.commands.launch", "--config_file", str(config_file(config))]
     run += ["--num_processes", count, "--main_process_port", port]
     run += ["--mixed_precision", precision]

@@ -34,6 +34,7 @@ class Plan:
         longest: tokens of the longest row.
         steps: optimiser steps to come.
         facts: what the record says about the rows: hashes of store, tokenizer and template, ...
+        precision: the number format, as `adp.trainers.precision.Precision` writes it.
     """
 
     rows: int = 0
@@ -46,6 +47,7 @@ class Plan:
     longest: int = 0
     steps: int = 0
     facts: dict[str, Any] = field(default_factory=dict)
+    precision: dict[str, Any] = field(default_factory=dict)
 
     def plain(self) -> dict[str, Any]:
         """As JSON has it."""

@@ -87,7 +87,7 @@ class PairRenderer:
             )
         self._limit = options.max_length
         self._cuts = options.window == "keep_ends"
-        self._renderer = Renderer(renderer.tokenizer, whole(options))
+        self._renderer = Renderer(renderer.tokenizer, whole(options), renderer.stops)
 
     def row(self, pair: PairChats, tally: Tally) -> PairRow | None:
         """The row of one pair; None when it gives none, with the reason counted."""

@@ -15,8 +15,9 @@ import numpy as np
 import pyarrow as pa
 
 from adp.core.progress import Progress
-from adp.core.render.model import load_tokenizer
+from adp.core.render.model import load_tokenizer, stop_ids
 from adp.core.render.render import Renderer
+from adp.core.render.report import check_ends
 from adp.trainers.config import TrainConfig
 from adp.trainers.method import Plan
 from adp.trainers.parts import Part, Parts
@@ -86,7 +87,7 @@ def renderer_of(config: TrainConfig) -> Renderer:
     model = config.model
     name = model.tokenizer_name_or_path or model.model_name_or_path
     tokenizer = load_tokenizer(name, trust_remote_code=model.trust_remote_code)
-    return Renderer(tokenizer, config.render)
+    return Renderer(tokenizer, config.render, stop_ids(name))
 
 
 def write_rows(
@@ -116,6 +117,7 @@ def write_rows(
     raw = folder / "raw.arrow"
     store = Store.open(config.data.store)
     _write_raw(raw, schema, examples(store, renderer, Parts.of_run(store, config), tally))
+    check_ends(tally.notes, config.render)
     plan = Plan(dropped=tally.left_out, notes=tally.notes)
     with pa.memory_map(str(raw)) as source:
         table = pa.ipc.open_stream(source).read_all()

@@ -61,7 +61,8 @@ def write_record(
         "learning_rate": config.learning_rate,
         "stores": _stores(config),
         "mask": _mask(config, plan),
-        "plan": plan.plain(),
+        "precision": plan.precision,
+        "plan": {name: value for name, value in plan.plain().items() if name != "precision"},
         "result": {**result, **_metrics(log)},
         "versions": _versions(),
     }

@@ -24,7 +24,8 @@ class Machine:
         launched: whether this process was started by a launcher, one for each GPU.
         bitsandbytes: whether the package is installed.
         deepspeed: whether the package is installed.
-        bf16: whether the GPU computes in bfloat16; on a CPU True.
+        bf16: whether the GPU computes in bfloat16, if only by emulating it; on a CPU True.
+        tf32: whether there is a GPU that computes in TF32.
     """
 
     gpus: int = 0
@@ -32,6 +33,7 @@ class Machine:
     bitsandbytes: bool = False
     deepspeed: bool = True
     bf16: bool = True
+    tf32: bool = False
 
 
 def this_machine() -> Machine:
@@ -45,6 +47,7 @@ def this_machine() -> Machine:
         bitsandbytes=importlib.util.find_spec("bitsandbytes") is not None,
         deepspeed=importlib.util.find_spec("deepspeed") is not None,
         bf16=not gpus or bool(torch.cuda.is_bf16_supported()),
+        tf32=bool(gpus) and torch.cuda.get_device_properties(0).major >= 8,
     )
 
 
@@ -215,7 +218,7 @@ def _packing(config: TrainConfig, machine: Machine) -> str | None:
 
 def _precision(config: TrainConfig, machine: Machine) -> str | None:
     training = config.training
-    if training.bf16 and training.fp16:
+    if training.bf16 is True and training.fp16:
         return "give training.bf16 or training.fp16, not both"
     full = config.lora is None and not config.launch.zero
     if training.fp16 and full and config.model.dtype == "float16":
@@ -226,8 +229,10 @@ def _precision(config: TrainConfig, machine: Machine) -> str | None:
     cpu = training.use_cpu or machine.gpus == 0
     if training.fp16 and cpu:
         return "float16 is not for training on a CPU; leave out training.fp16"
-    if training.bf16 and not cpu and not machine.bf16:
+    if training.bf16 is True and not cpu and not machine.bf16:
         return "this GPU does not compute in bfloat16; use training.fp16: true and bf16: false"
+    if training.tf32 and (cpu or not machine.tf32):
+        return "only GPUs of NVIDIA from Ampere on compute in TF32; leave out training.tf32"
     return None
 
 

@@ -16,7 +16,6 @@ import json
 import math
 import os
 import shutil
-import tempfile
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -26,10 +25,12 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from adp.core.progress import Progress, Silent
+from adp.core.render.drops import check_drops
 from adp.trainers.config import TrainConfig
 from adp.trainers.launch import launch
 from adp.trainers.method import METHODS, Plan
 from adp.trainers.model import build_tiny, check_installed, context_length
+from adp.trainers.precision import Precision, choose
 from adp.trainers.quiet import quiet
 from adp.trainers.record import RECORD, write_record
 from adp.trainers.refuse import refuse
@@ -37,6 +38,7 @@ from adp.trainers.rewards import check_python
 from adp.trainers.work import (
     CHECKPOINTS,
     JOB,
+    PLAN,
     ROWS,
     WORK,
     clear,
@@ -45,8 +47,7 @@ from adp.trainers.work import (
 )
 from adp_schema.errors import AdpError, OutputExistsError, UsageError
 from adp_schema.manifest import write_atomic
-
-_PLAN = "plan.json"
+from adp_schema.scratch import ScratchFolder
 
 
 @dataclass
@@ -60,6 +61,7 @@ class TrainOptions:
         told: called with the plan before the training starts.
         allow_python: let rewards be Python functions that the configuration names.
         steps: told about each step.
+        strict: refuse to train on rows that lack something of the store.
     """
 
     resume: bool = False
@@ -68,6 +70,7 @@ class TrainOptions:
     told: Callable[[Plan], None] | None = None
     allow_python: bool = False
     steps: Progress = field(default_factory=Silent)
+    strict: bool = False
 
 
 @dataclass
@@ -84,7 +87,11 @@ class Trained:
 
 
 def plan_run(
-    config: TrainConfig, progress: Progress | None = None, *, allow_python: bool = False
+    config: TrainConfig,
+    progress: Progress | None = None,
+    *,
+    allow_python: bool = False,
+    strict: bool = False,
 ) -> Plan:
     """What a run would do; nothing is written and no model is loaded.
 
@@ -92,17 +99,22 @@ def plan_run(
         config: the run.
         progress: told about the rendering.
         allow_python: let rewards be Python functions that the configuration names.
+        strict: refuse rows that lack something of the store.
 
     Raises:
         UsageError: what does not go well together.
+        ConversionLossError: ``strict``, and something is dropped.
         EmptyResultError: nothing is left to train on.
     """
     check_installed()
     refuse(config)
     _check_python(config, allow_python)
     config = config.resolved()
-    with tempfile.TemporaryDirectory(prefix="adp-train-") as folder:
-        return _prepare(config, Path(folder), progress or Silent())
+    with ScratchFolder("train") as folder:
+        plan = _prepare(config, folder, progress or Silent())
+    if strict:
+        check_drops(plan.dropped, plan.notes)
+    return plan
 
 
 def train(
@@ -154,6 +166,8 @@ def _train(config: TrainConfig, out: Path, options: TrainOptions, progress: Prog
     write_atomic(work / JOB, json.dumps(job) + "\n")
     try:
         plan = _rows(config, work, progress)
+        if options.strict:
+            check_drops(plan.dropped, plan.notes)
     except AdpError:
         if not options.resume:
             shutil.rmtree(out)
@@ -163,10 +177,11 @@ def _train(config: TrainConfig, out: Path, options: TrainOptions, progress: Prog
     if options.told is not None:
         options.told(plan)
     began = time.monotonic()
+    exact = Precision.from_plain(plan.precision).applied(config)
     if config.launch.processes > 1 or config.launch.zero:
-        launch(config, out)
+        launch(exact, out)
     else:
-        train_here(config, out, options.steps)
+        train_here(exact, out, options.steps)
     seconds = time.monotonic() - began
     record = write_record(config, plan, out, options.command, seconds)
     clear(out)
@@ -206,7 +221,7 @@ def _differences(old: dict[str, Any], new: dict[str, Any], above: str = "") -> l
 
 def _rows(config: TrainConfig, work: Path, progress: Progress) -> Plan:
     """The rows of a run: those that are there, when it is resumed and the store is the same."""
-    plan_file, rows = work / _PLAN, work / ROWS
+    plan_file, rows = work / PLAN, work / ROWS
     old = None
     if plan_file.exists():
         old = Plan.from_plain(json.loads(plan_file.read_text(encoding="utf-8")))
@@ -222,6 +237,9 @@ def _rows(config: TrainConfig, work: Path, progress: Progress) -> Plan:
             build_tiny(staged / "base", config.model.tiny)
     if old is not None and old.facts != plan.facts:
         raise UsageError("the store is another one now; start a new run in another folder")
+    if old is not None:
+        # A run does not change its number format where it goes on on another machine.
+        plan.precision = old.precision
     write_atomic(plan_file, json.dumps(plan.plain()) + "\n")
     staged.rename(rows)
     return plan
@@ -230,6 +248,7 @@ def _rows(config: TrainConfig, work: Path, progress: Progress) -> Plan:
 def _prepare(config: TrainConfig, folder: Path, progress: Progress) -> Plan:
     plan = METHODS.get(config.method).prepare(config, folder, progress)
     plan.steps = _steps(config, plan.sequences)
+    plan.precision = choose(config).plain()
     room = context_length(config)
     if room is not None and plan.longest > room:
         plan.notes[f"tokens beyond the {room:,} that the model was made for (longest row)"] = (

@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from adp.core.progress import Progress
-from adp.core.render.report import RenderReport
+from adp.core.render.report import RenderReport, check_ends
 from adp.core.render.run import render_store
 from adp.trainers.config import TrainConfig
 from adp.trainers.held_out import held_out
@@ -138,7 +138,7 @@ def _parts(config: TrainConfig, progress: Progress) -> tuple[_Part, _Part | None
     tokenizer = config.model.tokenizer_name_or_path or config.model.model_name_or_path
 
     def render(path: str, splits: tuple[str, ...] | None) -> RenderReport:
-        return render_store(
+        report = render_store(
             Store.open(path),
             tokenizer,
             options=config.render,
@@ -146,6 +146,8 @@ def _parts(config: TrainConfig, progress: Progress) -> tuple[_Part, _Part | None
             workers=data.workers,
             progress=progress,
         )
+        check_ends(report.notes, config.render)
+        return report
 
     report = render(data.store, data.splits)
     train, measured = _Part(report), None

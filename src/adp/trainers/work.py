@@ -18,11 +18,12 @@ from typing import Any
 from adp.core.progress import Console, Progress, Silent
 from adp.trainers.config import TrainConfig
 from adp.trainers.method import METHODS
+from adp.trainers.precision import Precision
 from adp.trainers.quiet import quiet
 from adp_schema.errors import AdpError, MissingExtraError, TrainingError
 from adp_schema.manifest import write_atomic
 
-JOB, ROWS, FAULT, RESULT = "job.json", "rows", "fault.json", "result.json"
+JOB, PLAN, ROWS, FAULT, RESULT = "job.json", "plan.json", "rows", "fault.json", "result.json"
 """Files of a run that is under way, and the folder of its rows, in ``work``."""
 
 WORK, CHECKPOINTS, ADAPTER, MODEL = "work", "checkpoints", "adapter", "model"
@@ -33,7 +34,7 @@ def train_here(config: TrainConfig, out: Path, progress: Progress) -> None:
     """Train in this process.
 
     Args:
-        config: checked.
+        config: checked, with the number format written out.
         out: folder of the run, with its rows; a checkpoint in it is gone on from.
         progress: told about each step.
 
@@ -177,7 +178,10 @@ def main(arguments: list[str]) -> int:
     out = Path(arguments[0])
     first = os.environ.get("RANK", "0") == "0"
     job = json.loads((out / WORK / JOB).read_text(encoding="utf-8"))
-    config = TrainConfig.model_validate(job["config"])
+    plan = json.loads((out / WORK / PLAN).read_text(encoding="utf-8"))
+    config = Precision.from_plain(plan["precision"]).applied(
+        TrainConfig.model_validate(job["config"])
+    )
     try:
         with Console("training", "steps") if first and job["shown"] else Silent() as progress:
             train_here(config, out, progress)

@@ -42,10 +42,17 @@ class Ends:
     Attributes:
         text: of a message without calls; empty when nothing follows the words.
         calls: of a message with calls; None for the same as `text`.
+        open_: whether the template leaves the last turn open, and the next message begins with the
+            token: then a row ends with it.
     """
 
     text: tuple[str, ...]
     calls: tuple[str, ...] | None = None
+    open_: bool = False
+
+    def left(self, calls: bool) -> str:
+        """What a row ends with that the template does not write there."""
+        return (self.calls or self.text if calls else self.text)[0] if self.open_ else ""
 
     def after(self, text: str, place: int, calls: bool) -> int:
         """The end of a turn whose words end at a place; -1 when it is not known."""
@@ -76,7 +83,7 @@ ENDS = {
     "gemma4": GEMMA4,
     **dict.fromkeys(["gemma4_v2", "gemma4_v3", "gemma4_v4", "gemma4_v5"], GEMMA4),
     "diffusion_gemma": GEMMA4,
-    "glm4moe": Ends((), ("</tool_call>",)),
+    "glm4moe": Ends(("<|user|>",), ("<|observation|>",), open_=True),
     "gptoss": Ends(("<|return|>", "<|end|>"), ("<|call|>",)),
     "granite": Ends(("<|end_of_text|>",)),
     **dict.fromkeys(["lfm2_2_5", "lfm2_2_5_v2", "lfm2_2_5_vl"], Ends(("<|im_end|>\n",))),
@@ -147,10 +154,14 @@ KINDS = ("bytes", "bytes_nfc", "metaspace_first", "metaspace_always", "sentencep
 @functools.cache
 def tokenizer(name: str, kind: str) -> Any:
     """A small tokenizer of a kind, with a template and its special tokens."""
+    return tokenizer_of(template(name), kind)
+
+
+def tokenizer_of(text: str, kind: str = "bytes") -> Any:
+    """The same with the text of a template."""
     from tokenizers import AddedToken
     from transformers import PreTrainedTokenizerFast
 
-    text = template(name)
     backend = _backend(kind)
     backend.add_special_tokens([AddedToken(word, normalized=False) for word in specials(text)])
     return PreTrainedTokenizerFast(

@@ -153,6 +153,8 @@ def expected(
     text, marked = write(renderer, chat, last + 1), write(renderer, mark(chat), last + 1)
     assert text is not None
     assert marked is not None
+    left = ends.left(bool(chat.messages[last].calls))
+    text, marked = text + left, marked + left
     assert bare(marked)[0] == text, "marks change what the template writes"
     if row.text != text:
         text, marked = _after_prompt(renderer, chat, row, last, marked)

@@ -9,7 +9,7 @@ import pytest
 from adp.core.render.anchors import free_marks
 from adp.core.render.chat import Chat
 from adp.core.render.options import RenderOptions
-from adp.core.render.template import TemplateRefusalError
+from adp.core.render.probe import TemplateRefusalError
 from tests.core.render.families import renderer
 from tests.core.render.talks import PARIS, agent, chat, tool, user
 

@@ -80,7 +80,7 @@ def test_forms(name: str) -> None:
 )
 def test_prompt_and_tail(name: str, prompt: str, tail: str) -> None:
     found = renderer(name).template.forms
-    assert (found.prompt, found.tail) == (prompt, tail)
+    assert (found.prompt, found.answer.tail) == (prompt, tail)
 
 
 def test_a_message_stands_after_its_prompt() -> None:
@@ -97,13 +97,6 @@ def test_a_message_stands_after_its_prompt() -> None:
         "I need the weather." in thoughts.rows[0].text[: row[1]]
         for row in thoughts.rows[0].spans[1:]
     )
-
-
-def test_short_ids() -> None:
-    found = renderer("mistral_tekken").chat(TALKS["parallel"])
-    assert found.trained == 2
-    assert "[CALL_ID]000000001[ARGS]" in found.rows[0].text
-    assert "[TOOL_RESULTS]000000002[TOOL_CONTENT]rain" in found.rows[0].text
 
 
 def test_two_templates_of_one_tokenizer() -> None:

@@ -24,6 +24,7 @@ from adp.eval.rollout.recorder import About
 from adp.eval.turns import Call, Turn
 from adp_schema.errors import UsageError
 from adp_schema.model import Task
+from tests.waiting import PATIENCE
 
 pytest.importorskip("mcp")
 
@@ -33,7 +34,8 @@ TASK = Task(task_id="t", instruction="What is 2 + 3?", answers='["5"]')
 
 
 def made(**settings):
-    return KIND.make(KIND.settings(**({"command": SERVER, "env": PATH} | settings)))
+    usual = {"command": SERVER, "env": PATH, "start_timeout": PATIENCE, "timeout": PATIENCE}
+    return KIND.make(KIND.settings(**(usual | settings)))
 
 
 def call(name, /, **arguments):
@@ -100,7 +102,7 @@ def test_a_server_that_does_not_begin(tmp_path):
     broken = play(made(command=(sys.executable, "-c", long)), [])
     assert "it wrote: ... " in broken.error_message
     assert broken.error_message.endswith("and why")
-    silent = (sys.executable, "-c", "import time; time.sleep(30)")
+    silent = (sys.executable, "-c", "import time; time.sleep(1800)")
     assert "in time" in play(made(command=silent, start_timeout=0.5), []).error_message
 
 
@@ -121,8 +123,8 @@ def address():
 
 
 def test_a_tool_that_takes_too_long_and_one_that_says_too_much(address):
-    script = [call("wait", seconds=20), Turn(text="5")]
-    found = play(made(command=None, url=address, timeout=2.0), script)
+    script = [call("wait", seconds=PATIENCE), Turn(text="5")]
+    found = play(made(command=None, url=address, timeout=4.0), script)
     assert found.steps[1].observations[0].error_type == "timeout"
     script = [call("say", text="x", times=1000), Turn(text="5")]
     found = play(made(command=None, url=address, longest=10), script)
@@ -131,7 +133,9 @@ def test_a_tool_that_takes_too_long_and_one_that_says_too_much(address):
 
 
 def test_an_episode_is_cut_while_a_tool_runs(address):
-    found = play(made(command=None, url=address), [call("wait", seconds=30)], Limits(max_seconds=1))
+    found = play(
+        made(command=None, url=address), [call("wait", seconds=PATIENCE)], Limits(max_seconds=8)
+    )
     assert (found.error_type, found.stop_reason) == ("environment", "timeout")
 
 

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.skipif(not WORKS, reason="bubblewrap is not installed o
 
 
 def step(code, **settings):
-    environment = KIND.make(PythonSettings(**settings))
+    environment = KIND.make(PythonSettings(**({"seconds": 300.0} | settings)))
     environment.reset(Task(task_id="t", instruction="Compute."))
     outcome = environment.step(Turn(calls=(Call("python", json.dumps({"code": code}), "c"),)))
     return outcome.results[0]
@@ -33,9 +33,10 @@ def test_output_errors_and_limits_are_results():
     assert step("x = 1").text == "(no output)"
     failed = step("1 / 0")
     assert (failed.error, failed.exit_code) == ("execution", 1)
-    late = step("print('begun', flush=True)\nwhile True: pass", seconds=2.0)
+    # Asleep, so that the time that a slow machine needs for the start is cheap to give.
+    late = step("print('begun', flush=True)\nimport time\ntime.sleep(3600)", seconds=10.0)
     assert late.error == "timeout"
-    assert late.text.startswith("begun\nError: the program ran longer than 2 s")
+    assert late.text.startswith("begun\nError: the program ran longer than 10 s")
     assert step("while True: print('x' * 100)", output_bytes=1000).error == "limit"
     assert step("x = [bytearray(50 << 20) for _ in range(50)]", memory_mb=128).error == "execution"
 

@@ -22,10 +22,10 @@ from adp.eval.rollout.episode import run_episode  # noqa: E402
 from adp.eval.rollout.limits import Limits  # noqa: E402
 from adp.eval.rollout.recorder import About  # noqa: E402
 from tests.eval.policies.small_agent import BROKEN, TASKS, Sums, write_agent  # noqa: E402
+from tests.waiting import PATIENCE  # noqa: E402
 
 pytestmark = [pytest.mark.slow, pytest.mark.train]
 
-PATIENCE = 120
 _START = "from transformers.cli.transformers import main; main()"
 
 
@@ -54,14 +54,14 @@ def served(tmp_path_factory):
         yield f"http://127.0.0.1:{port}/v1", str(folder)
     finally:
         process.terminate()
-        process.wait(30)
+        process.wait(PATIENCE)
 
 
 def _wait(url, process, log):
     end = time.monotonic() + PATIENCE
     while time.monotonic() < end and process.poll() is None:
         try:
-            with urllib.request.urlopen(url, timeout=5):
+            with urllib.request.urlopen(url, timeout=60):
                 return
         except OSError:
             time.sleep(0.2)

@@ -133,13 +133,13 @@ def test_a_model_that_fails_breaks_its_episodes_and_not_the_run(agent):
 def test_an_episode_that_is_cut_while_it_waits_harms_no_other(agent):
     policy = TransformersPolicy(TransformersSettings(model=str(agent), max_tokens=64))
     real = policy._generator.generate
-    policy._generator.generate = lambda jobs: time.sleep(0.8) or real(jobs)
+    policy._generator.generate = lambda jobs: time.sleep(2.5) or real(jobs)
 
     async def everything():
         def episode(task, limits):
             return run_episode(About(dataset="s", task=task), Sums(), Alone(policy), limits)
 
-        short = Limits(max_seconds=0.4)
+        short = Limits(max_seconds=1.2)
         return await asyncio.gather(episode(TASKS[0], short), episode(TASKS[1], None))
 
     cut, whole = asyncio.run(everything())

@@ -26,6 +26,7 @@ from adp_schema.growing import GrowingStore, seal
 from adp_schema.model import Task
 from adp_schema.store import Store
 from tests.eval.rollout.adder import Adder, Waiting, sums, turns_of
+from tests.waiting import PATIENCE
 
 TASKS = sums(None, "test", 20, 3)
 
@@ -470,11 +471,15 @@ def test_a_tool_that_never_returns_keeps_nobody(tmp_path):
         "    def step(self, turn):\n"
         "        time.sleep(1000)\n"
         f"report = gather({str(tmp_path / 'sums')!r}, environment=Hanging, tasks=TASKS[:3],\n"
-        "    limits=Limits(max_seconds=1))\n"
+        "    limits=Limits(max_seconds=8))\n"
         "print(report.hanging, dict(report.now.errors), flush=True)\n"
     )
     done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=True
+        [sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=True,
     )
     assert done.stdout == "3 {'environment: timeout': 3}\n"
 

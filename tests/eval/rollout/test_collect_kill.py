@@ -16,8 +16,9 @@ import pytest
 from adp_schema.store import Store
 from tests.eval.rollout.adder import install
 from tests.kill import ROOT, command
+from tests.waiting import PATIENCE, until
 
-LONGEST = 120
+LONGEST = PATIENCE
 """Seconds after which a process counts as hanging."""
 
 
@@ -69,11 +70,8 @@ class Runs:
 
     def wait_for_more(self, process):
         """Wait until something is appended."""
-        before, late = self.size(), time.monotonic() + LONGEST
-        while self.size() == before:
-            assert process.poll() is None, process.communicate()[1]
-            assert time.monotonic() < late
-            time.sleep(0.01)
+        before = self.size()
+        until(lambda: self.size() != before, process, pause=0.01)
 
     def held(self):
         """What the store holds: id -> what came out. Nothing may be there twice."""
@@ -139,10 +137,8 @@ def test_runs_that_are_killed_at_20_moments_lose_and_repeat_nothing(tmp_path):
 def test_several_processes_share_the_work(tmp_path):
     runs = Runs(tmp_path, 40, 4)
     both = [runs.start(0.05, "--concurrency", 8, "--json", shut=True) for _ in range(2)]
-    late = time.monotonic() + LONGEST
-    while sum(runs.begun_often().values()) < 16:  # or the faster one might do all of it
-        assert time.monotonic() < late
-        time.sleep(0.02)
+    # Or the faster one might do all of it.
+    until(lambda: sum(runs.begun_often().values()) >= 16, both[0])
     runs.gate.touch()
     reports = []
     for process in both:
@@ -162,10 +158,7 @@ def test_several_processes_share_the_work(tmp_path):
 def test_the_work_of_a_killed_process_is_taken_over(tmp_path):
     runs = Runs(tmp_path, 30, 2)
     first = runs.start(30)
-    late = time.monotonic() + LONGEST
-    while not (runs.out / "growing" / "collect.claims").exists():
-        assert time.monotonic() < late
-        time.sleep(0.02)
+    until((runs.out / "growing" / "collect.claims").exists, first)
     time.sleep(0.3)
     second = runs.start(0, "--json")
     time.sleep(1.0)

@@ -22,6 +22,7 @@ from adp.eval.turns import Call, Turn
 from adp_schema.errors import UsageError
 from adp_schema.model import Task
 from adp_schema.store import Store
+from tests.waiting import PATIENCE
 
 NUMBERS = {"a": {"type": "number"}, "b": {"type": "number"}}
 
@@ -108,7 +109,9 @@ def test_time_that_the_agent_used_cuts_the_episode():
             await asyncio.sleep(0.1)  # far from half of the time
             return call('{"a": 1, "b": 1}')
 
-    found = asyncio.run(run_episode(ABOUT, Adder(), Alone(Busy([])), Limits(max_seconds=1.5)))
+    found = asyncio.run(
+        run_episode(ABOUT, Adder(), Alone(Busy([])), Limits(max_seconds=4, max_turns=1000))
+    )
     assert (found.truncated, found.stop_reason, found.error_type) == (True, "max_seconds", None)
     assert (found.success, len(found.steps) > 2) == (False, True)
 
@@ -116,7 +119,7 @@ def test_time_that_the_agent_used_cuts_the_episode():
 class Waits(Adder):
     """Waits in one of its methods, as others do for a server; or works on and on."""
 
-    def __init__(self, where, seconds=0.8):
+    def __init__(self, where, seconds=2.4):
         super().__init__()
         self.where, self.seconds = where, seconds
 
@@ -138,7 +141,7 @@ class Waits(Adder):
 def test_time_that_the_environment_used_is_not_the_agent_s(where, blocking):
     world = Waits(where)
     world.blocking = blocking
-    found = play(lambda request: call('{"a": 1, "b": 1}'), Limits(max_seconds=0.4), world)
+    found = play(lambda request: call('{"a": 1, "b": 1}'), Limits(max_seconds=1.2), world)
     assert (found.error_type, found.stop_reason) == ("environment", "timeout")
     assert (found.success, found.truncated) == (None, None)
     assert "max_seconds" in found.error_message
@@ -148,10 +151,10 @@ def test_time_that_a_request_used_is_not_the_agent_s():
     class Slow(Scripted):
         async def act(self, request):
             if request.turn:
-                await asyncio.sleep(30)
+                await asyncio.sleep(PATIENCE)
             return call('{"a": 1, "b": 1}')
 
-    found = asyncio.run(run_episode(ABOUT, Adder(), Alone(Slow([])), Limits(max_seconds=0.5)))
+    found = asyncio.run(run_episode(ABOUT, Adder(), Alone(Slow([])), Limits(max_seconds=3)))
     assert (found.error_type, found.stop_reason) == ("infrastructure", "timeout")
     assert (found.success, found.truncated, len(found.steps)) == (None, None, 2)
 

@@ -54,7 +54,7 @@ class Bars:
         self.done += amount
 
 
-def judged(folder, concurrency, votes, wait_for, patience=20.0):
+def judged(folder, concurrency, votes, wait_for, patience=300.0):
     """Rows of a store that a judge scored, and the most requests that it had at once."""
     store = grown(folder, *(run(f"t{n}", final_answer=f"answer {n}") for n in range(RUNS)))
     endpoint, bars = Endpoint(wait_for, patience), Bars()

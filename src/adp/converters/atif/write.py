@@ -42,10 +42,12 @@ class Writer:
     Args:
         run: the trajectory.
         losses: takes what has no place in the record.
+        embedded: whether its parent is written around it.
     """
 
-    def __init__(self, run: Trajectory, losses: Losses) -> None:
+    def __init__(self, run: Trajectory, losses: Losses, *, embedded: bool = False) -> None:
         self._run = run
+        self._embedded = embedded
         self._losses = losses
         self._hand = Hand(run, losses)
         self._calls = Calls(self._hand)
@@ -74,12 +76,13 @@ class Writer:
         if run.task is not None:
             report_columns(run.task, frozenset(), "$.task", self._losses)
         without = {n for n, value in self._files.columns.items() if getattr(run, n) == value}
+        if not self._embedded:
+            without |= {"parent_step", "branch_kind"}
         inner, own = self._hand.split(extra)
         if self._files.files:
             del own[extra.shape["trial"]["key"]]
-        adp = adp_columns(run, extra, {}, run.media, without=frozenset(without))
-        if run.branch_kind not in (None, "subagent"):
-            adp = {"branch_kind": run.branch_kind, "parent_step": run.parent_step, **adp}
+        usual = {"branch_kind": "subagent"}
+        adp = adp_columns(run, extra, usual, run.media, without=frozenset(without))
         known["extra"] = write_beside(run, inner, extra, adp, run.media)
         return arrange(known, own, extra.shape, k.TRAJECTORY)
 
@@ -167,10 +170,9 @@ class Writer:
 
     def _branch(self, index: int) -> Item:
         branch, losses = self._run.branches[index], Losses()
-        record = Writer(branch, losses).record()
-        if branch.branch_kind not in (None, "subagent"):
-            reason = f"a branch of kind {branch.branch_kind} is written as a subagent"
-            losses.add("$.branch_kind", reason)
+        record = Writer(branch, losses, embedded=True).record()
+        if branch.branch_kind is None:
+            losses.add("$.branch_kind", "a branch of no known kind is written as a subagent")
         for item in losses.items:
             self._losses.add(f"$.branches[{index}]{item['path'][1:]}", item["reason"])
         return record

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import stat
 import struct
 import zipfile
 from functools import lru_cache
-from pathlib import Path
 from typing import BinaryIO
 from zipfile import ZipInfo
+
+from adp.core.input_files import open_file
 
 STORED, DEFLATED, BZIP2, ZSTANDARD = 0, 8, 12, 93
 MAGIC = (b"PK\x03\x04", b"PK\x05\x06")
@@ -21,7 +23,7 @@ def members(path: str, size: int, mtime_ns: int) -> tuple[ZipInfo, ...]:
     """The members of an archive, in its own order.
 
     Args:
-        path: the archive.
+        path: the archive, without links.
         size: its size; with the time it keeps a changed file from being taken for the old one.
         mtime_ns: its time of change.
 
@@ -29,7 +31,7 @@ def members(path: str, size: int, mtime_ns: int) -> tuple[ZipInfo, ...]:
         OSError: it cannot be read.
         zipfile.BadZipFile: it is no zip archive, or a damaged one.
     """
-    with zipfile.ZipFile(path) as archive:
+    with open_file(path) as file, zipfile.ZipFile(file) as archive:
         return tuple(archive.infolist())
 
 
@@ -45,10 +47,10 @@ def data_start(handle: BinaryIO, info: ZipInfo) -> int | None:
     return info.header_offset + _LOCAL_HEADER.size + int(name) + int(extra)
 
 
-def is_zip(path: Path) -> bool:
-    """Whether a file begins like a zip archive; False when it cannot be read."""
+def is_zip(path: str) -> bool:
+    """Whether a file, named without links, begins like a zip archive; False if unreadable."""
     try:
-        with path.open("rb") as file:
+        with open_file(path) as file:
             return file.read(4) in MAGIC
     except OSError:
         return False
@@ -63,6 +65,8 @@ def fault_of(infos: tuple[ZipInfo, ...]) -> str:
 
 def member_fault(info: ZipInfo) -> str:
     """Why a member cannot be read; empty when it can."""
+    if stat.S_ISLNK(info.external_attr >> 16):
+        return "the member is a link; links in archives are not followed"
     if info.flag_bits & 1:
         return "the member is encrypted; unpack the archive first"
     if info.compress_type not in _READABLE:

@@ -17,12 +17,16 @@ _HEAD = 1 << 16
 _LINES_LOOK = 16 << 20
 _BOM = b"\xef\xbb\xbf"
 _MAGIC = {b"\x1f\x8b": "gz", b"\x28\xb5\x2f\xfd": "zst"}
+_LFS = "it is a Git LFS pointer, not the data; get the data with: git lfs pull"
 _UNREAD = {
     b"PK\x03\x04": "it is a zip archive inside another file; unpack it first",
     b"SQLite format 3\x00": "it is an SQLite database, which is not read",
     b"BZh": "it is compressed with bzip2, which is not read; decompress it first",
     b"\xfd7zXZ\x00": "it is compressed with xz, which is not read; decompress it first",
     b"7z\xbc\xaf": "it is a 7z archive, which is not read; unpack it first",
+    b"version https://git-lfs.github.com/spec/": _LFS,
+    b"version https://hawser.github.com/spec/": _LFS,
+    b"/annex/objects/": "it is a git-annex pointer, not the data; get the data with: git annex get",
     b"\xff\xfe": "it is UTF-16 text; save it as UTF-8",
     b"\xfe\xff": "it is UTF-16 text; save it as UTF-8",
 }
@@ -42,6 +46,8 @@ def detect(place: Place, name: str, limits: Limits) -> tuple[Place, str | None, 
     Raises:
         OSError: the file cannot be read.
     """
+    if not place.size:
+        return place, None, "the file is empty"  # or one of the kernel, which may have no end
     head, fault = _head(place, limits)
     compression = _compression(head)
     if compression and not fault:
@@ -58,6 +64,8 @@ def detect(place: Place, name: str, limits: Limits) -> tuple[Place, str | None, 
     for magic, why in _UNREAD.items():
         if head.startswith(magic):
             return place, None, why
+    if head.lstrip()[:14].lower().startswith((b"<!doctype html", b"<html")):
+        return place, None, "it is a web page, not the data; download the file itself"
     if head[257:262] == b"ustar":
         return place, None, "it is a tar archive, which is not read; unpack it first"
     framing = _framing(place, _is_lines(name), head, limits)
@@ -138,11 +146,9 @@ def _by_first_value(place: Place, array: bool, limits: Limits) -> str:
 def layout(place: Place, kind: str, first: bytes | None, limits: Limits) -> dict[str, Any]:
     """The style of a file, from its first record and its ends."""
     if kind == "parquet":
-        from pathlib import Path
-
         from adp.converters.parquet_rows import schema_text
 
-        return {"layout": "compact", "schema": schema_text(Path(place.path))}
+        return {"layout": "compact", "schema": schema_text(place.path)}
     found: dict[str, Any] = {"layout": "spaced"}
     if first is not None:
         found = style.detect(first, kind)

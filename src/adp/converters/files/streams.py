@@ -18,6 +18,7 @@ from zipfile import ZipInfo
 
 from adp.converters.files import archives
 from adp.converters.files.limits import BOMB_BYTES, BOMB_RATIO, Limits
+from adp.core.input_files import open_file
 from adp_schema.errors import InputError
 
 _STEP = 256 << 10
@@ -36,7 +37,7 @@ class Place:
     """Where the bytes of an input lie.
 
     Attributes:
-        path: the file on disk.
+        path: the file on disk, without links; empty when it must not be read.
         size: its size when the run was planned.
         mtime_ns: its time of change then.
         member: number of the member when the file is a zip archive.
@@ -69,7 +70,7 @@ class Source:
     """
 
     def __init__(self, place: Place, limits: Limits) -> None:
-        self._handle = Path(place.path).open("rb", buffering=_BUFFER)  # noqa: SIM115
+        self._handle = open_file(place.path, _BUFFER)
         self._chunks: _ChunkFile | None = None
         self.file: BinaryIO = self._handle
         if not place.plain:
@@ -315,11 +316,16 @@ def check_unchanged(place: Place) -> None:
         InputError: it is not.
     """
     try:
-        stat = Path(place.path).stat()
+        stat = Path(place.path).lstat()
     except OSError as error:
         raise changed(place, f"is gone ({error.strerror})") from error
     if (stat.st_size, stat.st_mtime_ns) != (place.size, place.mtime_ns):
         raise changed(place, "changed while it was read")
+
+
+def unreadable(place: Place, error: OSError) -> InputError:
+    """The error for a file that could be read when the run was planned."""
+    return changed(place, f"cannot be read ({error.strerror or error})")
 
 
 def changed(place: Place, what: str) -> InputError:

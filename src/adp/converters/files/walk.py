@@ -9,9 +9,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
+from adp.core.input_files import OUTSIDE, Roots
+
 COMPRESSIONS = frozenset({".gz", ".zst", ".zstd"})
 ARCHIVES = frozenset({".zip", ".eval"})
-RECORDS = frozenset({".json", ".jsonl", ".ndjson"})
+RECORDS = frozenset({".json", ".jsonl", ".ndjson", ".traj"})
 DATA_SUFFIXES = RECORDS | {".parquet"} | ARCHIVES
 _MAGIC = re.compile(r"[*?\[]")
 STORE_MARKS = ("adp.json", "growing.json")
@@ -63,7 +65,7 @@ class Found:
     faults: dict[Path, str] = field(default_factory=dict)
 
 
-def walk(root: Path, depth: int | None = None) -> Found:
+def walk(root: Path, depth: int | None = None, roots: Roots | None = None) -> Found:
     """All files below a folder, but hidden ones and those of stores.
 
     A folder that several links lead to is visited once, so a circle of links ends.
@@ -71,8 +73,10 @@ def walk(root: Path, depth: int | None = None) -> Found:
     Args:
         root: the folder.
         depth: levels to go down; None means all.
+        roots: where links may lead; None allows what lies in the folder itself.
     """
     found = Found()
+    roots = roots or Roots([root])
     seen: set[str] = set()
     real, linked = deque([(root, 1)]), deque[tuple[Path, int]]()
     while real or linked:
@@ -83,19 +87,23 @@ def walk(root: Path, depth: int | None = None) -> Found:
             continue
         seen.add(where)
         for path, entry in _entries(folder, found):
-            try:
-                is_folder, is_file, is_link = entry.is_dir(), entry.is_file(), entry.is_symlink()
-            except OSError as error:
-                found.faults[path] = f"it cannot be read: {error.strerror}"
-                continue
+            is_link = entry.is_symlink()
+            if is_link:
+                target = roots.locate(path)
+                is_folder, is_file = target.is_folder, target.is_file
+                if target.fault:
+                    # A file that would not be looked at is not missed.
+                    if target.fault != OUTSIDE or is_folder or is_data(path.name):
+                        found.faults[path] = target.fault
+                    continue
+            else:
+                is_folder, is_file = entry.is_dir(), entry.is_file()
             if is_folder and not is_store(path):
                 found.folders.append(path)
                 if depth is None or level < depth:
                     (linked if is_link else real).append((path, level + 1))
             elif is_file:
                 found.files.append(path)
-            elif is_link and not is_folder:
-                found.faults[path] = "it is a link to nothing"
     found.files.sort()
     found.folders.sort()
     return found
@@ -124,12 +132,22 @@ def is_magic(source: str) -> bool:
     return bool(_MAGIC.search(source))
 
 
-def matches(pattern: str) -> list[Path]:
-    """The files and folders that a pattern names, sorted; ``**`` stands for any folders."""
+def base_of(pattern: str) -> Path:
+    """The folder that a pattern begins with."""
     parts = Path(pattern).parts
-    first = next(index for index, part in enumerate(parts) if _MAGIC.search(part))
-    base, wanted = Path(*parts[:first]), parts[first:]
-    found = walk(base, None if "**" in wanted else len(wanted))
+    return Path(*parts[: next(at for at, part in enumerate(parts) if _MAGIC.search(part))])
+
+
+def matches(pattern: str, roots: Roots | None = None) -> list[Path]:
+    """The files and folders that a pattern names, sorted; ``**`` stands for any folders.
+
+    Args:
+        pattern: the pattern.
+        roots: where links may lead; None allows what lies in its first folder.
+    """
+    base = base_of(pattern)
+    wanted = Path(pattern).parts[len(base.parts) :]
+    found = walk(base, None if "**" in wanted else len(wanted), roots)
     regex = re.compile(pattern_regex(wanted))
     paths = [*found.files, *found.folders, *(path for path in found.faults if path != base)]
     return sorted({path for path in paths if regex.fullmatch(path.relative_to(base).as_posix())})

@@ -27,10 +27,15 @@ def kinds_of(head: Head) -> list[KnownFormat]:
     return [kind for kind in KNOWN if kind.test(head)]
 
 
-def recognise_known(path: Path) -> KnownFormat | None:
-    """What a file is that no format reads, judged by its first part; None when nothing fits."""
+def recognise_known(path: Path, name: str = "") -> KnownFormat | None:
+    """What a file is that no format reads, judged by its first part; None when nothing fits.
+
+    Args:
+        path: the file: absolute, and without links.
+        name: what it is called, if not by its path.
+    """
     try:
-        head = read_head(path)
+        head = read_head(path, name)
     except OSError:
         return None
     return next(iter(kinds_of(head)), None)

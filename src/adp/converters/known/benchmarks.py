@@ -93,7 +93,10 @@ def _tau2(row: Row) -> bool:
 
 
 def _toolbench(row: Row) -> bool:
-    return "query" in inner(row, "answer_generation") and ("tree" in row or "try_count" in row)
+    if "query" in inner(row, "answer_generation"):
+        return "tree" in row or "try_count" in row
+    # The answer comes last, after a tree that may be larger than what is looked at.
+    return has(inner(inner(row, "tree"), "tree"), "node_type", "io_state")
 
 
 def _values(head: Head) -> list[Row]:

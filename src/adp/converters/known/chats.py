@@ -76,10 +76,6 @@ def _prompt_completion(row: Row) -> bool:
     )
 
 
-def _preferences(row: Row) -> bool:
-    return has(row, "chosen", "rejected") and not has(row, "chosen_messages")
-
-
 def _toolace(row: Row) -> bool:
     turns = items(row, "conversations")
     spoken = [text(turn, "value") for turn in turns if turn.get("from") in ("assistant", "gpt")]
@@ -118,7 +114,6 @@ FORMATS: tuple[KnownFormat, ...] = (
     KnownFormat("toolace", "ToolACE rows", first(_toolace)),
     KnownFormat("alpaca", "Alpaca rows (instruction, output)", first(_alpaca)),
     KnownFormat("prompt_completion", "rows of prompt and completion", first(_prompt_completion)),
-    KnownFormat("preferences", "rows of chosen and rejected answers", first(_preferences)),
     KnownFormat("apibench", "APIBench rows", first(_apibench)),
     KnownFormat(
         "action_studio",

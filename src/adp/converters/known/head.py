@@ -6,6 +6,7 @@ where it is cut, so that the first keys and items of a large document can be see
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import json
 import re
@@ -14,11 +15,15 @@ import zipfile
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from adp.core.input_files import open_file
+
 HEAD_BYTES = 1 << 18
 HEAD_RECORDS = 20
+_SQLITE_BYTES = 16 << 20
 
 _TOKEN = re.compile(
     r'"[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?\Z)'  # a string, perhaps cut at the end
@@ -49,33 +54,37 @@ class Head:
     members: frozenset[str] = frozenset()
     broken: int = 0
 
-    @property
+    @cached_property
     def rows(self) -> list[dict[str, Any]]:
         """The records that are JSON objects."""
         return [record for record in self.records if isinstance(record, dict)]
 
 
-def read_head(path: Path) -> Head:
+def read_head(path: Path, name: str = "") -> Head:
     """Look at the first part of a file.
+
+    Args:
+        path: the file: absolute, and without links.
+        name: what it is called, if not by its path.
 
     Raises:
         OSError: it cannot be read.
     """
-    with path.open("rb") as file:
+    name = name or path.name
+    with open_file(path) as file:
         data = file.read(HEAD_BYTES)
         cut = bool(file.read(1))
-    name = path.name
     if data.startswith(b"\x1f\x8b"):
         data, cut = _unzipped(path)
         name = name.removesuffix(".gz")
     if not data:
         return Head(name, "empty")
     if data.startswith(b"PK\x03\x04"):
-        return _zip_head(path)
+        return _zip_head(path, name)
     if data.startswith(b"SQLite format 3\x00"):
-        return _sqlite_head(path)
+        return _sqlite_head(path, name)
     if data.startswith(b"PAR1"):
-        return _parquet_head(path)
+        return _parquet_head(path, name)
     return text_head(name, data, cut)
 
 
@@ -165,34 +174,36 @@ def closed(text: str) -> Any:
 def _unzipped(path: Path) -> tuple[bytes, bool]:
     """The first bytes of a gzip file; what can be read of a damaged one."""
     try:
-        with gzip.open(path, "rb") as file:
+        with open_file(path) as packed, gzip.open(packed, "rb") as file:
             data = file.read(HEAD_BYTES)
             return data, bool(file.read(1))
     except (OSError, EOFError, zlib.error):
         return b"", False
 
 
-def _zip_head(path: Path) -> Head:
+def _zip_head(path: Path, name: str) -> Head:
     try:
-        with zipfile.ZipFile(path) as file:
-            return Head(path.name, "zip", members=frozenset(file.namelist()))
+        with open_file(path) as data, zipfile.ZipFile(data) as file:
+            return Head(name, "zip", members=frozenset(file.namelist()))
     except (zipfile.BadZipFile, NotImplementedError, ValueError):
-        return Head(path.name, "unknown")
+        return Head(name, "unknown")
 
 
-def _sqlite_head(path: Path) -> Head:
-    """Tables and columns. The file is opened so that nothing of it is locked or written."""
-    address = f"{path.absolute().as_uri()}?mode=ro&immutable=1"
+def _sqlite_head(path: Path, name: str) -> Head:
+    """Tables and columns, of a copy of the first part in memory: nothing is locked or written."""
+    with open_file(path) as file:
+        data = bytearray(file.read(_SQLITE_BYTES))
+    page = int.from_bytes(data[16:18], "big")
+    page = 1 << 16 if page == 1 else max(page, 512)
+    del data[len(data) // page * page :]
+    data[18:20] = b"\1\1"  # as if no log were kept beside it: memory has no place for one
     try:
-        connection = sqlite3.connect(address, uri=True)
+        with contextlib.closing(sqlite3.connect(":memory:")) as connection:
+            connection.deserialize(bytes(data))
+            connection.execute("PRAGMA writable_schema = ON")  # opens a file that is cut
+            return Head(name, "sqlite", members=frozenset(_columns(connection)))
     except sqlite3.Error:
-        return Head(path.name, "unknown")
-    try:
-        return Head(path.name, "sqlite", members=frozenset(_columns(connection)))
-    except sqlite3.Error:
-        return Head(path.name, "unknown")
-    finally:
-        connection.close()
+        return Head(name, "unknown")
 
 
 def _columns(connection: sqlite3.Connection) -> Iterator[str]:
@@ -204,15 +215,15 @@ def _columns(connection: sqlite3.Connection) -> Iterator[str]:
         yield f"{table}.{column}"
 
 
-def _parquet_head(path: Path) -> Head:
+def _parquet_head(path: Path, name: str) -> Head:
     """The first rows of a Parquet file."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     try:
-        file = pq.ParquetFile(path)
-        batch = next(file.iter_batches(HEAD_RECORDS), None)
+        with open_file(path) as data, pq.ParquetFile(data) as file:
+            batch = next(file.iter_batches(HEAD_RECORDS), None)
         rows = batch.to_pylist() if batch is not None else []
     except (pa.ArrowException, OSError, ValueError):
-        return Head(path.name, "unknown")
-    return Head(path.name, "parquet", rows)
+        return Head(name, "unknown")
+    return Head(name, "parquet", rows)

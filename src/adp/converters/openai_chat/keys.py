@@ -55,7 +55,7 @@ RECORD_FIELDS: Fields = (
     ("source_id", ("id", "trajectory_id", "traj_id", "uuid", "conversation_id"), "id"),
     ("task_id", ("task_id", "instance_id"), "id"),
     ("agent_model", ("model",), "text"),
-    ("success", ("success", "resolved"), "bool"),
+    ("success", ("success", "resolved", "kto_tag", "label"), "bool"),
     ("reward", ("reward",), "number"),
 )
 """Columns of the trajectory, the keys that they are read from, and the type of the value."""

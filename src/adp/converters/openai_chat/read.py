@@ -44,8 +44,24 @@ def read_record(record: RawRecord, builder: RowBuilder, losses: Losses) -> None:
     columns["extra"] = shape.pack(fields, shape=form)
     builder.trajectory(columns)
     for index, message in enumerate(messages):
-        if marked or not read_message(message, builder):
-            _message(message, f"$.messages[{index}]", builder, losses)
+        read_item(message, f"$.messages[{index}]", builder, losses, marked=marked)
+
+
+def read_item(raw: Raw, path: str, builder: RowBuilder, losses: Losses, *, marked: bool) -> None:
+    """Add one message to the open trajectory.
+
+    Args:
+        raw: the message.
+        path: where it is, for errors and losses.
+        builder: takes its rows.
+        losses: takes what cannot be kept.
+        marked: whether it went through `jsontext.sanitise`.
+
+    Raises:
+        RecordError: it is no message.
+    """
+    if marked or not read_message(raw, builder):
+        _message(raw, path, builder, losses)
 
 
 def _usual_record(names: list[str], form: dict[str, Any], rest: dict[str, Raw]) -> list[str]:

@@ -148,15 +148,19 @@ class ChatWriter:
 
     def _weight(self, step: Step, path: str, extra: Extra) -> Any:
         """The weight of a message in the loss: 0 where its step is not to be trained."""
-        run, weight = self.trajectory, step.loss_weight
-        rejected = not self.native and any(
-            is_rejected_step(pair, run.trajectory_id, step.step) for pair in run.pairs
-        )
-        if step.source == "agent" and (step.is_copied_context or rejected) and weight != 0:
+        weight = step.loss_weight
+        if weight != 0 and self._not_trained(step):
             if weight is not None:
                 self.losses.add(f"{path}.loss_weight", "what is not to be trained gets weight 0")
             return 0
         return None if weight is None else write_number(weight, "weight", extra)
+
+    def _not_trained(self, step: Step) -> bool:
+        """Whether a step of the agent is copied context, or preference pairs reject it."""
+        name, pairs = self.trajectory.trajectory_id, self.trajectory.pairs
+        if step.source != "agent" or step.is_copied_context or self.native:
+            return step.source == "agent" and bool(step.is_copied_context)
+        return any(is_rejected_step(pair, name, step.step) for pair in pairs)
 
     def _content(self, row: Step | Observation, extra: Extra, path: str) -> Any:
         blobs = self.trajectory.media

@@ -25,7 +25,8 @@ _IN_BROWSER = (
     r"```\s*(?:click|type|hover|press|scroll|goto|new_tab|tab_focus|close_tab|go_back|go_forward"
     r"|stop|fill|select_option)\b[^\n`]*```\s*$"
 )
-_LEFT = "|".join((_IN_TAGS, _IN_LINES, _IN_JSON, _IN_BRACKETS, _IN_BROWSER))
+CALL_IN_TEXT = "|".join((_IN_TAGS, _IN_LINES, _IN_JSON, _IN_BRACKETS, _IN_BROWSER))
+"""What a call looks like in a text of the agent (RE2)."""
 
 
 @lru_cache(maxsize=256)
@@ -78,9 +79,9 @@ CHECKS = (
             )
             SELECT s.seq, s.trajectory_id, s.step, 0 AS place,
                 {step_path("s.step", ".text")} AS path,
-                {around("s.text", _LEFT + "|" + _IN_SHELL)} AS excerpt
+                {around("s.text", CALL_IN_TEXT + "|" + _IN_SHELL)} AS excerpt
             FROM said s JOIN ({LAST_STEP}) e ON e.seq = s.seq
-            WHERE regexp_matches(s.text, '{_LEFT}')
+            WHERE regexp_matches(s.text, '{CALL_IN_TEXT}')
                 OR (s.step < e.step AND regexp_matches(s.text, '{_IN_SHELL}'))"""
         ),
     ),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from adp.core.checks.model import Check, Sql
 from adp.core.checks.sql import ANSWERED, SAID, step_path
 
-_OUTPUT = (
+OUTPUT_BEGINS = (
     r"^\s*(?:OBSERVATION|Observation|Obs|EXECUTION RESULT|Execution result|Execution Result|"
     r"Tool output|Tool Output|Tool result|Tool Result|Function result|Command output|"
     r"STDOUT|Stdout|stdout)\b[^\n]{0,60}:"
@@ -15,7 +15,7 @@ _OUTPUT = (
 )
 """How output of a tool begins that was put into a text."""
 
-_ACTS = r"<(?:function|tool_call|execute|invoke)|(?:^|\n)\s*(?:Action|ACTION|Act):|```"
+ACTS = r"<(?:function|tool_call|execute|invoke)|(?:^|\n)\s*(?:Action|ACTION|Act):|```"
 """Signs of an act in an agent's text."""
 
 _ROLE = "CASE WHEN json_valid(extra) THEN json_extract_string(extra, '$.\"$shape\".role') END"
@@ -55,13 +55,13 @@ CHECKS = (
             ),
             output AS (
                 SELECT seq, step FROM steps
-                WHERE source = 'user' AND regexp_matches(left(text, 400), '{_OUTPUT}')
+                WHERE source = 'user' AND regexp_matches(left(text, 400), '{OUTPUT_BEGINS}')
             ),
             wrote AS (
                 SELECT t.seq, t.step FROM turns t
                 JOIN output o ON o.seq = t.seq AND o.step = t.step
                 JOIN steps b ON b.seq = t.seq AND b.step = t.before
-                WHERE regexp_matches(b.text, '{_ACTS}')
+                WHERE regexp_matches(b.text, '{ACTS}')
             ),
             praised AS (SELECT seq, step FROM steps WHERE starts_with(text, '<finish>')),
             found AS (

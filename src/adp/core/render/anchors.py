@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any
 
-from adp.core.render.template import Plain, TemplateRefusalError
+from adp.core.render.probe import Plain, TemplateRefusalError
 
 _PRIVATE = range(0xE000, 0xF900)
 """Characters of private use; Unicode gives them no meaning."""

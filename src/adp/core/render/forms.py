@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from adp.core.render.template import Plain
+from adp.core.render.probe import Plain
 
 Form = tuple[Any, ...]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ class LeanTokenizer:
         special_tokens_map: kind of special token -> its text.
         all_special_tokens: their texts.
         added_tokens_decoder: id -> added token.
+        stops: ids of tokens at which generation stops besides the tokenizer's own.
     """
 
     backend_tokenizer: Any
@@ -27,14 +29,16 @@ class LeanTokenizer:
     special_tokens_map: dict[str, Any]
     all_special_tokens: list[str]
     added_tokens_decoder: dict[int, Any]
+    stops: tuple[int, ...] = ()
 
 
-def save_lean(tokenizer: Any, path: Path) -> None:
+def save_lean(tokenizer: Any, path: Path, stops: Sequence[int] = ()) -> None:
     """Write those parts to a file.
 
     Args:
         tokenizer: of transformers.
         path: the file.
+        stops: ids of tokens at which generation stops besides the tokenizer's own.
     """
     special = {
         kind: [str(each) for each in value] if isinstance(value, (list, tuple)) else str(value)
@@ -45,6 +49,7 @@ def save_lean(tokenizer: Any, path: Path) -> None:
         "chat_template": tokenizer.chat_template,
         "special_tokens_map": special,
         "all_special_tokens": [str(each) for each in tokenizer.all_special_tokens],
+        "stops": list(stops),
     }
     write_atomic(path, json.dumps(content))
 
@@ -61,4 +66,5 @@ def load_lean(path: Path) -> LeanTokenizer:
         special_tokens_map=content["special_tokens_map"],
         all_special_tokens=content["all_special_tokens"],
         added_tokens_decoder=backend.get_added_tokens_decoder(),
+        stops=tuple(content["stops"]),
     )

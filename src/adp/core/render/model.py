@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -41,3 +42,34 @@ def load_tokenizer(
             f"no tokenizer could be loaded for '{model}' ({words}); give the folder of a model, "
             f"a name on the Hugging Face Hub, or {NAME}"
         ) from error
+
+
+def stop_ids(model: str) -> tuple[int, ...]:
+    """The end-of-sequence tokens that the generation config of a model names.
+
+    Args:
+        model: a folder, a name on the Hugging Face Hub, or ``tiny``.
+
+    Returns:
+        Their ids; empty when the model has no such file, or it cannot be read.
+    """
+    name = "generation_config.json"
+    if model == NAME and not Path(model).exists():
+        return ()
+    path: str | None = str(Path(model, name))
+    if not Path(model).exists():
+        from transformers.utils import cached_file
+
+        path = cached_file(
+            model,
+            name,
+            _raise_exceptions_for_gated_repo=False,
+            _raise_exceptions_for_missing_entries=False,
+            _raise_exceptions_for_connection_errors=False,
+        )
+    try:
+        told = json.loads(Path(path or "").read_text(encoding="utf-8")).get("eos_token_id")
+    except (OSError, ValueError, AttributeError):
+        return ()
+    numbers = told if isinstance(told, list) else [told]
+    return tuple(sorted({number for number in numbers if type(number) is int}))

@@ -13,10 +13,10 @@ from collections.abc import Sequence
 
 from adp.core.render.anchors import Anchors
 from adp.core.render.forms import Surroundings, form_of
+from adp.core.render.probe import common
 from adp.core.render.sampled import Memory
 from adp.core.render.spans import Render, Span, last_render
 from adp.core.render.speller import Speller
-from adp.core.render.template import common
 
 DRIFT = "steps whose context is written differently at inference"
 MISSING = "steps that the template leaves out of history"

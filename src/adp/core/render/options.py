@@ -13,6 +13,7 @@ RESERVED = frozenset({"messages", "tools", "documents", "add_generation_prompt",
 """What templates are given in any case."""
 
 Reasoning = Literal["keep", "strip", "last_turn"]
+Words = Literal["keep", "before", "drop", "refuse"]
 
 
 class RenderOptions(BaseModel):
@@ -39,6 +40,14 @@ class RenderOptions(BaseModel):
         default="keep",
         description="split: a step with several calls becomes one message for each call with its "
         "result, for templates that take one call a message.",
+    )
+    words: Words = Field(
+        default="keep",
+        description="What becomes of words beside calls in a template that drops these. keep: such "
+        "a step is not trained, and is context without its words, as the template writes it; "
+        "before: the words are a message of their own before that of the calls, and both are "
+        "trained; drop: the calls are trained without the words; refuse: the whole chat is "
+        "refused. All are counted.",
     )
     max_length: int | None = Field(
         default=None,
@@ -80,6 +89,11 @@ class RenderOptions(BaseModel):
         description="Where the template rewrites history. exact: several rows, in each of which "
         "the trained steps see what they will see at inference; one_row: one row, as the template "
         "writes the whole chat.",
+    )
+    end_of_turn: Literal["require", "allow"] = Field(
+        default="require",
+        description="require: refuse to train on steps that end with no token at which generation "
+        "stops; allow: train on them, and count them.",
     )
     trust_remote_code: bool = Field(
         default=False, description="Run the tokenizer's code that the model brings with it."

@@ -8,21 +8,30 @@ for row in renderer.trajectory(store.get("swe/42", resolve=True)).rows:
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from adp.core.render.chat import Chat, Message, chats_of
-from adp.core.render.model import load_tokenizer
+from adp.core.render.model import load_tokenizer, stop_ids
 from adp.core.render.one_row import one_row
 from adp.core.render.options import RenderOptions
-from adp.core.render.prepare import REASONING_DROPPED, choose, plain_tools, prepare, said_in
+from adp.core.render.prepare import (
+    REASONING_DROPPED,
+    WORDS_REFUSED,
+    choose,
+    plain_tools,
+    prepare,
+    said_in,
+)
+from adp.core.render.probe import TemplateRefusalError
+from adp.core.render.report import NO_END
 from adp.core.render.sampled import Memory
 from adp.core.render.spans import Render, Span, renders
 from adp.core.render.speller import Speller
-from adp.core.render.template import ChatTemplate, TemplateRefusalError
+from adp.core.render.template import ChatTemplate
 from adp.core.render.tokens import Encoder, Tokens
 from adp.core.render.windows import fit
 from adp_schema.model import Trajectory
@@ -106,21 +115,27 @@ class Renderer:
     Args:
         tokenizer: a fast tokenizer of transformers with a chat template.
         options: what is asked for.
+        stops: ids of tokens at which generation stops besides the tokenizer's own, such as those
+            of the model's generation config.
 
     Attributes:
         tokenizer: the tokenizer.
         options: the options.
         template: its chat template.
         encoder: makes tokens of text.
+        stops: the ids that were given.
 
     Raises:
         UsageError: the tokenizer has no template, or is not a fast one.
     """
 
-    def __init__(self, tokenizer: Any, options: RenderOptions | None = None) -> None:
+    def __init__(
+        self, tokenizer: Any, options: RenderOptions | None = None, stops: Collection[int] = ()
+    ) -> None:
         self.tokenizer = tokenizer
         self.options = options or RenderOptions()
-        self.template = ChatTemplate(tokenizer, self.options)
+        self.stops = tuple(sorted(stops))
+        self.template = ChatTemplate(tokenizer, self.options, self.stops)
         self.encoder = Encoder(tokenizer)
         self._memory = Memory() if self.options.check == "sampled" else None
 
@@ -138,7 +153,7 @@ class Renderer:
         """
         options = options or RenderOptions()
         trust = options.trust_remote_code
-        return cls(load_tokenizer(model, trust_remote_code=trust), options)
+        return cls(load_tokenizer(model, trust_remote_code=trust), options, stop_ids(model))
 
     def trajectory(self, trajectory: Trajectory) -> Rendered:
         """Render a trajectory.
@@ -164,7 +179,8 @@ class Renderer:
             return found
         try:
             ready = prepare(chat, self.options, self.template.forms, found.notes)
-            cut = self._rows(ready, found)
+            left = {ready.messages[index].step for index in ready.trained()}
+            cut = self._rows(ready, found) if left else set()
         except TemplateRefusalError as error:
             # The counts must add up: what was rendered before does not stand.
             lost = Counter({f"refused: {error}": len(asked)})
@@ -173,8 +189,9 @@ class Renderer:
         found.trained = len(trained)
         found.lost = +Counter(
             {
-                "the window is too small": len((asked - trained) & cut),
-                "no token of its own": len(asked - trained - cut),
+                WORDS_REFUSED: len(asked - left),
+                "the window is too small": len((left - trained) & cut),
+                "no token of its own": len(left - trained - cut),
             }
         )
         return found
@@ -203,7 +220,8 @@ class Renderer:
         """Tokens of a chat up to its last trained message; of all of it without one."""
         last = chat.trained()[-1:] or [len(chat.messages) - 1]
         plain = self.template.plain(chat)[: last[0] + 1]
-        return self.encoder.count(self.template.render(plain, plain_tools(chat)))
+        text = self.template.render(plain, plain_tools(chat))
+        return self.encoder.count(text + self.template.left(plain[-1], text))
 
     def _renders(self, chat: Chat, notes: Counter[str]) -> Iterator[tuple[Render, Tokens]]:
         speller = Speller(
@@ -213,6 +231,15 @@ class Renderer:
         for render in spelled(speller, chat.trained(), notes, self._memory):
             edges = [place for span in render.spans for place in (span.start, span.end)]
             yield render, self.encoder.encode(render.text, edges)
+
+    def _stops(self, ids: Array) -> bool:
+        """Whether the last id, but for white space, is one at which generation stops."""
+        for number in ids[::-1]:
+            if int(number) in self.template.stops:
+                return True
+            if self.encoder.text(int(number)).strip():
+                return False
+        return False
 
     def forget(self) -> None:
         """Forget what was found out about the template: what follows does not depend on it then."""
@@ -230,6 +257,7 @@ class Renderer:
             weights[first:stop] = message.weight
             steps[first:stop] = message.step
             found.notes["tokens across the edge of a step, not trained"] += across
+            found.notes[NO_END] += first < stop and not self._stops(tokens.ids[first:stop])
             if span.start < span.end:
                 found.notes += _dropped(message, render.text[span.start : span.end])
         found.notes = +found.notes

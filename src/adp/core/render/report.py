@@ -8,7 +8,32 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from adp.core.render.options import RenderOptions
+from adp_schema.errors import UsageError
+
 MANIFEST = "render.json"
+
+NO_END = "steps that train no end of turn"
+"""The note that counts them: a model that is trained on them may not learn to stop."""
+
+
+def check_ends(notes: Counter[str], options: RenderOptions) -> None:
+    """Refuse to train on steps that do not teach the model to stop, unless that is allowed.
+
+    Args:
+        notes: of the rows to train on.
+        options: how they were rendered.
+
+    Raises:
+        UsageError: there are such steps; says what to do.
+    """
+    count = notes[NO_END]
+    if count and options.end_of_turn == "require":
+        raise UsageError(
+            f"{count:,} {NO_END}: after them the chat template writes no token at which generation "
+            "stops, so the model may not learn to stop; use a template that ends turns with such a "
+            "token, or train nevertheless: end_of_turn=allow (of adp train: render.end_of_turn)"
+        )
 
 
 @dataclass

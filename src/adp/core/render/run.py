@@ -40,7 +40,7 @@ from adp_schema.ids import digest
 from adp_schema.manifest import write_atomic
 from adp_schema.store import Store
 
-RENDERING = 1
+RENDERING = 2
 """Raised when the same input gives other rows, so that caches are made anew."""
 
 JOB_ROWS = 8000
@@ -164,7 +164,7 @@ def _key(store: Store, renderer: Renderer, splits: Sequence[str] | None) -> dict
 def _tell(run: StagedRun, renderer: Renderer) -> tuple[str, str]:
     """Write the tokenizer for the workers; its file, and the options as JSON."""
     tokenizer = run.scratch / "tokenizer.json"
-    save_lean(renderer.tokenizer, tokenizer)
+    save_lean(renderer.tokenizer, tokenizer, renderer.stops)
     told = (str(tokenizer), renderer.options.model_dump_json())
     _loaded[told] = renderer
     return told
@@ -285,7 +285,8 @@ def _renderer(tokenizer: str, options: str) -> Renderer:
     if (tokenizer, options) not in _loaded:
         _loaded.clear()
         told = RenderOptions.model_validate_json(options)
-        _loaded[tokenizer, options] = Renderer(load_lean(Path(tokenizer)), told)
+        lean = load_lean(Path(tokenizer))
+        _loaded[tokenizer, options] = Renderer(lean, told, lean.stops)
     return _loaded[tokenizer, options]
 
 

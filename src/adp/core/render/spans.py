@@ -3,8 +3,9 @@
 A trained message is trained from where the model begins to write to the end of its turn. Where it
 begins is known from the prompt that the model gets at inference: the render of what came before,
 with the generation prompt. Where it ends is known from the render that ends with the message: after
-its last special token, the end of turn, so a line end that only the template writes is not
-trained. A template that marks what is generated (``{% generation %}``) is taken at its word.
+the token at which the model stops (`adp.core.render.endings`), so neither a line end that only the
+template writes is trained nor the begin of the next message. A template that marks what is
+generated (``{% generation %}``) is taken at its word, but for an end of turn that it leaves out.
 
 A render fits a message when it begins with that prompt and goes on with that very message.
 Templates that rewrite history (reasoning of earlier turns left out, another token at the end of the

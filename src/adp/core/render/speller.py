@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from adp.core.render.anchors import Anchors, Marks, free_marks, with_marks, without_marks
-from adp.core.render.template import ChatTemplate, Plain, TemplateRefusalError, common
+from adp.core.render.probe import Plain, TemplateRefusalError, common
+from adp.core.render.template import ChatTemplate
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,14 +108,14 @@ class Speller:
         return head[: head.rfind(told[:count]) + count] + told[count:] if count else head
 
     def whole(self, index: int) -> str:
-        """The chat up to a message, with it."""
+        """The chat up to a message, with it and what ends its turn."""
         if index not in self._wholes:
             before = self._messages[: index + 1]
             if self._template.marks:
                 text, self._marked[index] = self._template.render_marked(before, self._tools)
             else:
                 text = self._template.render(before, self._tools)
-            self._wholes[index] = text
+            self._wholes[index] = text + self._template.left(self._messages[index], text)
         return self._wholes[index]
 
     def marked(self, index: int) -> list[tuple[int, int]] | None:
@@ -132,6 +133,8 @@ class Speller:
         found = self._marked.get(index)
         if found is None:
             return None
+        text = self.whole(index)
+        found = [(start, self._closed(text, start, end)) for start, end in found]
         said = [number for number in range(index + 1) if self._assistant(number)]
         if len(found) > len(said):
             found = _joined(found)
@@ -207,6 +210,7 @@ class Speller:
                 marks = self._free()
                 marked = with_marks(self._messages[: index + 1], marks)
                 text = self._template.render(marked, self._tools)
+                text += self._template.left(self._messages[index], text)
                 anchors = Anchors(self.whole(index), text, marks)
                 self._anchors = index, anchors if anchors.sound else None
             except TemplateRefusalError:
@@ -279,16 +283,28 @@ class Speller:
         return min(count, next(begun, count))
 
     def end(self, text: str, start: int) -> int:
-        """The end of turn: after the last special token when only white space follows it."""
+        """The end of turn: after the last stop token when only white space follows it."""
         end, limit = start, len(text)
-        tail = self._template.forms.tail
-        if tail and text.endswith(tail):
-            limit -= len(tail)
-        for found in self._special.finditer(text, start, limit):
+        forms = self._template.forms
+        for tail in (forms.answer.tail, forms.calls.tail):
+            if tail and text.endswith(tail, start):
+                limit -= len(tail)
+                break
+        for found in self._template.stop.finditer(text, start, limit):
             end = found.end()
         if end == start or text[end:limit].strip():
             return limit
         return end
+
+    def _closed(self, text: str, start: int, end: int) -> int:
+        """The end of a marked part, with the stop token that follows it and is not marked."""
+        if self._template.ended(text[start:end]):
+            return end
+        place = end
+        while text[place : place + 1].isspace():
+            place += 1
+        found = self._template.stop.match(text, place)
+        return found.end() if found else end
 
     def special_before(self, text: str, start: int, end: int) -> int:
         """Where the special token begins that ends at a place; the place itself without one."""

@@ -9,61 +9,16 @@ between ``<think>`` tags.
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
 from adp.core.render.chat import Chat, Message
 from adp.core.render.options import RenderOptions
+from adp.core.render.probe import Plain, TemplateRefusalError, probe
 from adp_schema.errors import MissingExtraError, UsageError
 from adp_schema.ids import digest
-
-Plain = dict[str, Any]
-"""A message as templates take it."""
-
-
-class TemplateRefusalError(Exception):
-    """A template refuses a conversation; the message says why, in its own words."""
-
-
-@dataclass(frozen=True)
-class Forms:
-    """What a template can write, and how it wants to be given it.
-
-    Attributes:
-        arguments: ``object`` or ``text``; None when it writes no calls.
-        empty: the content of a message that has calls and no text; None leaves the key out, as
-            transformers does with every key whose value is None.
-        text_with_calls: whether it writes the text of a message that has calls.
-        results: whether it writes messages of tools.
-        tools: whether it writes the tools on offer.
-        system: whether it takes a system message.
-        later_system: whether it writes a system message in the middle of a chat, and the first one.
-        parallel: whether it takes several calls in one message.
-        alternates: whether it refuses two messages of the user in a row.
-        short_ids: whether ids of calls must be nine letters or digits.
-        reasoning: ``field``, ``inline`` (as text between tags), or None: it drops all of it.
-        prompt: the generation prompt: what follows a message of the user before the model writes.
-        tail: what it writes at the end of a chat after the end of the last turn, such as the end
-            of the text.
-    """
-
-    arguments: str | None = None
-    empty: str | None = ""
-    text_with_calls: bool = False
-    results: bool = False
-    tools: bool = False
-    system: bool = False
-    later_system: bool = False
-    parallel: bool = False
-    alternates: bool = False
-    short_ids: bool = False
-    reasoning: str | None = None
-    prompt: str = ""
-    tail: str = ""
 
 
 class ChatTemplate:
@@ -72,6 +27,8 @@ class ChatTemplate:
     Args:
         tokenizer: a tokenizer of transformers.
         options: date, options of the template, and perhaps another template.
+        stops: ids of tokens at which generation stops besides the tokenizer's own, such as those
+            of the model's generation config.
 
     Attributes:
         texts: the template, and that for conversations with tools on offer, which is mostly the
@@ -80,12 +37,14 @@ class ChatTemplate:
         marks: whether it marks what the model generates (``{% generation %}``).
         forms: what it can write.
         special: finds special tokens in a text.
+        stops: ids of all tokens at which generation stops.
+        stop: finds these tokens in a text.
 
     Raises:
         UsageError: the tokenizer has no template, or it is no valid one.
     """
 
-    def __init__(self, tokenizer: Any, options: RenderOptions) -> None:
+    def __init__(self, tokenizer: Any, options: RenderOptions, stops: Collection[int] = ()) -> None:
         try:
             from transformers.utils.chat_template_utils import _compile_jinja_template
         except ImportError as error:
@@ -110,11 +69,21 @@ class ChatTemplate:
             sorted(tokenizer.special_tokens_map.items()),
             sorted(options.template_options.items()),
             options.date,
+            sorted(stops),
         )
         self.digest = digest(repr(told).encode("utf-8", "surrogatepass"))
         self.marks = any("endgeneration" in text for text in self.texts)
         self.special = special_pattern(tokenizer)
-        self.forms = probe(self.render, self.special)
+        added = {int(i): str(token) for i, token in tokenizer.added_tokens_decoder.items()}
+        eos = tokenizer.special_tokens_map.get("eos_token")
+        names = {added[number] for number in stops if number in added} | ({eos} if eos else set())
+        self.forms = probe(self.render, self.special, names)
+        names |= {one.stop for one in (self.forms.answer, self.forms.calls) if one.stop}
+        self._stop_names = tuple(sorted(names))
+        self.stop = _any_of(names)
+        of_name = tokenizer.backend_tokenizer.token_to_id
+        ids = {of_name(name) for name in names}
+        self.stops = frozenset(stops) | {int(number) for number in ids if number is not None}
 
     def render(
         self, messages: Sequence[Plain], tools: Sequence[Plain] | None, prompt: bool = False
@@ -170,6 +139,26 @@ class ChatTemplate:
             raise TemplateRefusalError(words[:300]) from error
         return "".join(blocks), places
 
+    def left(self, message: Plain, text: str) -> str:
+        """What ends the turn of a message with which a conversation ends.
+
+        Args:
+            message: the last message of the conversation.
+            text: the conversation as the template writes it.
+
+        Returns:
+            The beginning of the next message up to the token at which the model stops; empty when
+            the template has ended the turn itself, or has no such token.
+        """
+        if message["role"] != "assistant":
+            return ""
+        ending = self.forms.calls if message.get("tool_calls") else self.forms.answer
+        return "" if not ending.left or self.ended(text) else ending.left
+
+    def ended(self, text: str) -> bool:
+        """Whether a text ends with a token at which the model stops, but for white space."""
+        return text.rstrip().endswith(self._stop_names)
+
     def plain(self, chat: Chat) -> list[Plain]:
         """The messages of a chat in the form that the template wants."""
         return [self._message(message) for message in chat.messages]
@@ -216,175 +205,14 @@ def _own_templates(tokenizer: Any) -> tuple[str, str]:
     return str(text), str(with_tools)
 
 
-_TOOL = {
-    "type": "function",
-    "function": {
-        "name": "probe_tool",
-        "description": "probe",
-        "parameters": {"type": "object", "properties": {"key": {"type": "string"}}},
-    },
-}
-_USER = {"role": "user", "content": "probe question"}
-_ANSWER = {"role": "assistant", "content": "probe answer"}
-_LONG, _SHORT = ("call_000001", "call_000002"), ("abcdef123", "abcdef124")
-
-Render = Callable[..., str]
-
-
-class _Trial:
-    """Small conversations in a template, with the tools that it can do nothing without."""
-
-    def __init__(self, render: Render) -> None:
-        self._render = render
-
-    def write(self, *messages: Plain, tools: bool = False, prompt: bool = False) -> str:
-        """A conversation; empty when the template refuses it."""
-        try:
-            return self._render(list(messages), [_TOOL] if tools else None, prompt)
-        except TemplateRefusalError:
-            return ""
-
-    def either(self, *messages: Plain, prompt: bool = False) -> str:
-        """A conversation without tools; with them, when the template refuses it without."""
-        found = self.write(*messages, prompt=prompt)
-        return found or self.write(*messages, tools=True, prompt=prompt)
-
-    def after(self, words: str, *messages: Plain, prompt: bool = False) -> str:
-        """What follows the given words in a conversation."""
-        return self.either(*messages, prompt=prompt).rpartition(words)[2]
-
-
-def probe(render: Render, special: re.Pattern[str]) -> Forms:
-    """Try a template out on small conversations.
-
-    Args:
-        render: as `ChatTemplate.render`.
-        special: finds special tokens.
-    """
-    trial = _Trial(render)
-    short = not _call_form(trial, _LONG)[0] and _call_form(trial, _SHORT)[0] is not None
-    ids = _SHORT if short else _LONG
-    arguments, empty = _call_form(trial, ids)
-    one, both = _calls(ids[:1], arguments, empty), _calls(ids, arguments, empty)
-    results = [_result(name, number) for number, name in enumerate(ids)]
-    with_text = trial.write(_USER, {**one, "content": "probe words"}, results[0], tools=True)
-    parallel = trial.write(_USER, both, *results, tools=True)
-    told = {"role": "system", "content": "probe system"}
-    later = {"role": "system", "content": "probe later"}
-    systems = trial.either(told, _USER, _ANSWER, later, _USER)
-    systems = systems or trial.either(told, _USER, later, _USER)
-    return Forms(
-        arguments=arguments,
-        empty=empty,
-        text_with_calls="probe words" in with_text and "probe value 0" in with_text,
-        results="probe result 0" in trial.write(_USER, one, results[0], tools=True),
-        tools="probe_tool" in trial.write(_USER, tools=True),
-        system="probe system" in trial.either(told, _USER),
-        later_system="probe system" in systems and "probe later" in systems,
-        parallel="probe value 0" in parallel and "probe value 1" in parallel,
-        alternates=not trial.either(_USER, _USER, _ANSWER) and bool(trial.either(_USER, _ANSWER)),
-        short_ids=short,
-        reasoning=_reasoning(trial, one, results[0]),
-        prompt=_prompt(trial, special),
-        tail=_tail(trial, special),
-    )
-
-
-def _prompt(trial: _Trial, special: re.Pattern[str]) -> str:
-    """What stands between the end of the user's turn and the words of the model."""
-    words = str(_USER["content"])
-    asked = trial.after(words, _USER, prompt=True)
-    plain = trial.after(words, _USER)
-    if asked.startswith(plain):
-        return asked[len(plain) :]
-    # Something else ends a chat: the user's turn ends with what another turn of the user follows.
-    more = f"{words} once more"
-    other = trial.after(more, {**_USER, "content": more}, _USER)
-    return asked[_boundary(asked, other, special) :]
-
-
-def _tail(trial: _Trial, special: re.Pattern[str]) -> str:
-    """What follows the end of the last turn, and does not when another turn comes."""
-    words = str(_ANSWER["content"])
-    alone, followed = trial.after(words, _USER, _ANSWER), trial.after(words, _USER, _ANSWER, _USER)
-    place = _boundary(alone, followed, special)
-    return alone[place:] if alone[:place].strip() else ""
-
-
-def common(one: str, other: str) -> int:
-    """Length of the common beginning of two texts."""
-    low, high = 0, min(len(one), len(other))
-    while low < high:
-        middle = (low + high + 1) // 2
-        if one[low:middle] == other[low:middle]:
-            low = middle
-        else:
-            high = middle - 1
-    return low
-
-
-def _boundary(one: str, other: str, special: re.Pattern[str]) -> int:
-    """The same, without a part of a word or of a special token at its end.
-
-    A first text that is all in the other is taken whole.
-    """
-    count = common(one, other)
-    ends = {found.end() for found in special.finditer(one)}
-    while 0 < count < len(one) and count not in ends and not one[count - 1].isspace():
-        count -= 1
-    return count
-
-
-def _calls(ids: Sequence[str], form: str | None, empty: str | None) -> Plain:
-    """A message with a call for each id; each call has a value of its own."""
-    values = [{"key": f"probe value {number}"} for number in range(len(ids))]
-    calls = [
-        {
-            "id": name,
-            "type": "function",
-            "function": {
-                "name": "probe_x",
-                "arguments": json.dumps(value) if form == "text" else value,
-            },
-        }
-        for name, value in zip(ids, values, strict=True)
-    ]
-    plain: Plain = {"role": "assistant", "tool_calls": calls}
-    return plain if empty is None else {**plain, "content": empty}
-
-
-def _result(call_id: str, number: int) -> Plain:
-    content = f"probe result {number}"
-    return {"role": "tool", "content": content, "tool_call_id": call_id, "name": "probe_x"}
-
-
-def _call_form(trial: _Trial, ids: Sequence[str]) -> tuple[str | None, str | None]:
-    """How arguments and the missing text are given, so that a call is written whole."""
-    for form in ("object", "text"):
-        for empty in ("", None):
-            for rest in ([_result(ids[0], 0)], []):
-                text = trial.write(_USER, _calls(ids[:1], form, empty), *rest, tools=True)
-                # Arguments that are text already must not become text once more.
-                twice = '\\"probe value' in text or "\\'probe value" in text
-                if "probe_x" in text and "probe value 0" in text and not twice:
-                    return form, empty
-    return None, ""
-
-
-def _reasoning(trial: _Trial, calling: Plain, result: Plain) -> str | None:
-    thought = "probe thought"
-    named = {"reasoning_content": thought, "thinking": thought}
-    if thought in trial.either(_USER, {**_ANSWER, **named}):
-        return "field"
-    if thought in trial.write(_USER, {**calling, **named}, result, tools=True):
-        return "field"
-    inline = {**_ANSWER, "content": f"<think>\n{thought}\n</think>\n\n{_ANSWER['content']}"}
-    return "inline" if thought in trial.either(_USER, inline) else None
-
-
 def special_pattern(tokenizer: Any) -> re.Pattern[str]:
     """Finds every added token of a tokenizer, longest first."""
     names = {str(token) for token in tokenizer.all_special_tokens}
     names |= {str(token.content) for token in tokenizer.added_tokens_decoder.values()}
+    return _any_of(names)
+
+
+def _any_of(names: Collection[str]) -> re.Pattern[str]:
+    """Finds each of some tokens in a text, the longest first."""
     words = sorted((name for name in names if name.strip()), key=lambda name: (-len(name), name))
     return re.compile("|".join(map(re.escape, words)) if words else r"(?!)")

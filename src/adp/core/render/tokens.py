@@ -128,6 +128,10 @@ class Encoder:
             ends[own] = piece.ends + bounds[number]
         return Tokens(np.concatenate(parts), starts, ends)
 
+    def text(self, number: int) -> str:
+        """What a token stands for."""
+        return str(self._backend.decode([number], skip_special_tokens=False))
+
     def count(self, text: str) -> int:
         """Number of tokens of a text."""
         if self._cuts is None:

@@ -44,7 +44,7 @@ def run(pool: Pool, options: Annotate) -> Outcome:
     """Add the columns."""
     most = sum(source.store.manifest.rows("trajectories") for source in pool.inputs)
     if options.sql is not None:
-        found = pool.query(options.sql, most=most + 1)
+        found = pool.query(options.sql, most=most + 1, of_user=True)
     elif options.expressions:
         found = _from_expressions(pool, options.expressions)
     else:
@@ -76,7 +76,7 @@ def _from_expressions(pool: Pool, expressions: Mapping[str, str]) -> pl.DataFram
             said = str(error).partition(";")[0].replace("condition", "expression")
             raise RecipeError(f"annotate, column {name}: {said}") from None
         items.append(f"({sql}\n) AS {quote_name(name)}")
-    return pool.query(f"SELECT seq, {', '.join(items)} FROM pool ORDER BY seq")
+    return pool.query(f"SELECT seq, {', '.join(items)} FROM pool ORDER BY seq", of_user=True)
 
 
 def _from_file(pool: Pool, options: Annotate) -> pl.DataFrame:

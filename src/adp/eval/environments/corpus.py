@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from adp.core.input_files import check_inside
 from adp_schema.errors import EmptyResultError, InputError, UsageError
 
 TEXT_NAMES = ("text", "contents", "content", "passage", "body")
@@ -74,6 +75,7 @@ def _from_path(path: Path) -> Iterator[Document]:
         name = file.relative_to(path)
         hidden = any(part.startswith(".") for part in name.parts)
         if file.suffix in ENDINGS and not hidden and file.is_file():
+            check_inside(file, path)
             yield from _from_file(file, name.as_posix())
 
 

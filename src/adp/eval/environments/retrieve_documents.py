@@ -12,6 +12,7 @@ from pathlib import Path
 
 from pydantic import Field
 
+from adp.core.input_files import check_inside
 from adp.eval.environment import CONTENT, EnvironmentKind, Settings
 from adp.eval.environments.corpus import ENDINGS
 from adp.eval.environments.search import Library, library, query_parameters
@@ -44,6 +45,7 @@ def read_collections(folder: Path, k1: float = 1.2, b: float = 0.75) -> Mapping[
     for entry in entries:
         if entry.name.startswith(".") or not (entry.is_dir() or entry.suffix in ENDINGS):
             continue
+        check_inside(entry, folder)
         name = entry.name if entry.is_dir() else entry.stem
         if name in found:
             raise InputError(f"{folder} holds two collections '{name}'; rename one of them")

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import shutil
 import sqlite3
-import tempfile
 import weakref
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -15,8 +13,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from adp.core.delimiters import delimiter_of
+from adp.core.input_files import check_inside
 from adp.eval.environments.sql_workers import Question, SqlWorkers
 from adp_schema.errors import InputError, UsageError
+from adp_schema.scratch import ScratchFolder
 
 if TYPE_CHECKING:
     import polars as pl
@@ -41,11 +41,11 @@ class Tables:
 
     Attributes:
         workers: processes that answer queries.
-        scratch: Parquet files of tables that came in another form; it lives as long as this.
+        scratch: Parquet files of tables that came in another form.
     """
 
     workers: SqlWorkers
-    scratch: Path
+    scratch: ScratchFolder
     _names: tuple[str, ...] = field(default=())
 
     @classmethod
@@ -81,24 +81,25 @@ class Tables:
 def _open(path: Path, memory: str) -> Tables:
     if not path.exists():
         raise InputError(f"{path} is not there; name a folder of tables, or one file")
-    scratch = Path(tempfile.mkdtemp(prefix="adp-tables-"))
+    scratch = ScratchFolder("tables")
     try:
         tables = _read(path, memory, scratch)
     except BaseException:
-        shutil.rmtree(scratch, ignore_errors=True)
+        scratch.close()
         raise
     weakref.finalize(tables, tables.workers.close)
-    weakref.finalize(tables, shutil.rmtree, scratch, ignore_errors=True)
     return tables
 
 
-def _read(path: Path, memory: str, scratch: Path) -> Tables:
+def _read(path: Path, memory: str, scratch: ScratchFolder) -> Tables:
     files = [path] if path.is_file() else sorted(path.iterdir())
     views: dict[str, Path] = {}
     for file in files:
         if file.suffix.lower() not in _READ:
             continue
-        for name, source in _parquet(file, scratch):
+        if file != path:
+            check_inside(file, path)
+        for name, source in _parquet(file, scratch.path):
             if name in views:
                 raise UsageError(f"two tables are named '{name}'; rename one of the files")
             views[name] = source

@@ -34,7 +34,6 @@ TOO_LARGE = "the query needs more memory than {memory}; select fewer rows or col
 
 _BESIDE = 256 << 20
 """Bytes of addresses for threads, for answers, and for parts of the engine besides its memory."""
-_UNITS = {"bytes": 0, "KiB": 10, "MiB": 20, "GiB": 30, "TiB": 40}
 
 
 class Request(TypedDict):
@@ -86,9 +85,7 @@ def _limited(gate: QueryGate) -> int | None:
         How large it may have become after a query and still be used; None: there is no limit.
     """
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    told = gate.query("SELECT current_setting('memory_limit') AS held").to_pylist()[0]["held"]
-    number, unit = re.fullmatch(r"([\d.]+) ?(\w+)", told).groups()  # type: ignore[union-attr]
-    memory, now = int(float(number) * (1 << _UNITS[unit])), _size()
+    memory, now = gate.memory, _size()
     if memory > 1 << 44 or now == 0:
         return None
     most = now + memory + memory // 2 + _BESIDE

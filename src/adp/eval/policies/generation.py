@@ -38,6 +38,13 @@ class Job:
     longest: int
 
 
+def ends_of(model: Any) -> frozenset[int]:
+    """Ids of the tokens at which the generation config of a model says to stop."""
+    own = getattr(model.generation_config, "eos_token_id", None)
+    more = own if isinstance(own, list) else [own]
+    return frozenset(end for end in more if end is not None)
+
+
 class Generator:
     """Writes with one model.
 
@@ -53,9 +60,7 @@ class Generator:
     ) -> None:
         self.model = model
         self.sampling = sampling
-        own = getattr(model.generation_config, "eos_token_id", None)
-        more = own if isinstance(own, list) else [own]
-        self.ends = frozenset(ends) | {end for end in more if end is not None}
+        self.ends = frozenset(ends) | ends_of(model)
         # Layers of other kinds, such as sliding windows, do not keep all that was read.
         self._plain = all(kind.__name__ == "DynamicLayer" for kind in self._kinds())
         self.prefixes = Prefixes(memory) if memory and self._plain else None

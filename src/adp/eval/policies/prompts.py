@@ -7,7 +7,7 @@ trained on.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,8 +17,8 @@ from adp.core.render.chat import Call as ChatCall
 from adp.core.render.chat import Chat, Message
 from adp.core.render.options import RenderOptions
 from adp.core.render.prepare import plain_tools, prepare
+from adp.core.render.probe import TemplateRefusalError
 from adp.core.render.render import Renderer
-from adp.core.render.template import TemplateRefusalError
 from adp.eval.policies.names import model_name
 from adp.eval.policies.settings import InProcessSettings
 from adp.eval.policy import AgentLimitError, Request
@@ -64,6 +64,8 @@ class Prompter:
     Args:
         tokenizer: of the model.
         settings: what is asked for.
+        stops: ids of tokens at which the model stops besides the tokenizer's own, such as those of
+            its generation config.
 
     Attributes:
         context: tokens of prompt and answer; None: there is no limit.
@@ -76,7 +78,9 @@ class Prompter:
         InputError: the file of the template cannot be read.
     """
 
-    def __init__(self, tokenizer: Any, settings: InProcessSettings) -> None:
+    def __init__(
+        self, tokenizer: Any, settings: InProcessSettings, stops: Collection[int] = ()
+    ) -> None:
         self._settings = settings
         given: dict[str, Any] = {
             "template_options": settings.template_options,
@@ -90,10 +94,10 @@ class Prompter:
             except (OSError, UnicodeDecodeError) as error:
                 raise InputError(f"{settings.chat_template} cannot be read: {error}") from error
         options = RenderOptions.model_validate(given)
-        self.renderer = Renderer(tokenizer, options)
+        self.renderer = Renderer(tokenizer, options, stops)
         in_text = settings.tools_in == "text" and settings.call_form == "auto"
         self.reader = AnswerReader(self.renderer, "tags" if in_text else settings.call_form)
-        self.ends = turn_ends(self.renderer)
+        self.ends = self.renderer.template.stops
         self.context = settings.context_length
 
     def prompt(self, request: Request) -> Prompt:
@@ -198,20 +202,3 @@ def _text(content: Any) -> str:
         return content
     parts = content if isinstance(content, list | tuple) else []
     return "\n\n".join(str(part.get("text", "")) for part in parts if isinstance(part, Mapping))
-
-
-def turn_ends(renderer: Renderer) -> frozenset[int]:
-    """Ids of the tokens that end a turn: the tokenizer's, and what its template writes."""
-    tokenizer, template = renderer.tokenizer, renderer.template
-    ends = {tokenizer.eos_token_id}
-    words = "probe answer"
-    chat = Chat("", 0, 0, (Message("user", "probe", 0), Message("assistant", words, 1)))
-    try:
-        text = template.render(template.plain(chat), None)
-    except TemplateRefusalError:
-        text = ""
-    after = text.rpartition(words)[2].lstrip()
-    mark = template.special.match(after) if words in text else None
-    if mark is not None:
-        ends.add(tokenizer.convert_tokens_to_ids(mark[0]))
-    return frozenset(int(end) for end in ends if isinstance(end, int) and end >= 0)

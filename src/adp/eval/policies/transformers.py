@@ -16,7 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
-from adp.eval.policies.generation import Generator, Job
+from adp.eval.policies.generation import Generator, Job, ends_of
 from adp.eval.policies.loading import load_for_generation
 from adp.eval.policies.names import model_name
 from adp.eval.policies.prompts import Prompt, Prompter
@@ -69,7 +69,7 @@ class TransformersPolicy:
             model, tokenizer = load_for_generation(settings)
         self.name = model_name(settings.model)
         self._settings = settings
-        self._prompter = Prompter(tokenizer, settings)
+        self._prompter = Prompter(tokenizer, settings, ends_of(model))
         memory = settings.prefix_cache_mb << 20
         self._generator = Generator(model, self._prompter.ends, settings, memory)
         if self._prompter.context is None:

@@ -12,7 +12,7 @@ from typing import Any
 
 from pydantic import Field
 
-from adp.core.render.model import load_tokenizer
+from adp.core.render.model import load_tokenizer, stop_ids
 from adp.eval.policies.loading import places
 from adp.eval.policies.names import model_name
 from adp.eval.policies.prompts import Generated, Prompter
@@ -67,7 +67,7 @@ class VllmPolicy:
             trust_remote_code=settings.trust_remote_code,
             revision=settings.revision if settings.tokenizer is None else None,
         )
-        self._prompter = Prompter(tokenizer, settings)
+        self._prompter = Prompter(tokenizer, settings, stop_ids(base))
         try:
             given = _engine_arguments(settings, base, adapter is not None)
             self._engine: Any = AsyncLLM.from_engine_args(AsyncEngineArgs(**given))

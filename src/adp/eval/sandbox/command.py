@@ -1,9 +1,11 @@
 """The command line of bubblewrap: what the program inside can see.
 
-It sees ``/usr`` and the interpreter, read-only; an empty ``/tmp`` of limited size in memory; a
-``/proc`` and a ``/dev`` of its own. It has no network, no environment, no other processes, and
-nothing of ``/home``, ``/root``, ``/etc``, ``/run`` or ``/var``. What it may ask of the kernel is
-limited by `adp.eval.sandbox.seccomp`.
+It sees the programs and libraries of the system and a standard library, read-only; an empty
+``/tmp`` of limited size in memory; a ``/proc`` and a ``/dev`` of its own. It has no network, no
+environment, no other processes, no installed packages of any Python, and nothing of ``/home``,
+``/root``, ``/opt``, ``/etc``, ``/run``, ``/var`` or ``/usr/local``. An interpreter that is not that
+of the system is shown at ``/python``, so that the place where it is installed is not there. What
+the program may ask of the kernel is limited by `adp.eval.sandbox.seccomp`.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ import os
 import shutil
 import subprocess
 import sys
+import sysconfig
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,12 +23,21 @@ from pathlib import Path
 from adp.eval.sandbox import seccomp
 from adp_schema.errors import UsageError
 
-_SHARED = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64")
+_SHARED = (
+    *("/usr/bin", "/usr/sbin", "/usr/lib", "/usr/lib32", "/usr/lib64", "/usr/libexec"),
+    *("/usr/share/zoneinfo", "/usr/share/terminfo", "/usr/share/locale"),
+    *("/bin", "/sbin", "/lib", "/lib32", "/lib64"),
+)
+_PACKAGES = ("site-packages", "dist-packages")
+_DEPTH = 8
+"""Folders above one in which packages are looked for."""
+_PYTHON = "/python"
+"""Where an interpreter is shown that is not that of the system."""
 _FILES = ("/etc/ld.so.cache", "/etc/localtime")
 # Not /dev/zero: it can be mapped as shared memory, which no limit counts.
 _DEVICES = ("null", "full", "random", "urandom")
 _LINKS = {"fd": "", "stdin": "/0", "stdout": "/1", "stderr": "/2"}
-_MASKED = ("/proc/keys", "/proc/key-users")
+_MASKED = ("/proc/keys", "/proc/key-users", "/proc/cmdline")
 
 NO_BUBBLEWRAP = (
     "running Python of a model needs bubblewrap, and {why}; install it (Debian, Ubuntu: "
@@ -101,12 +113,12 @@ def confined(tmp_bytes: int, calls: int) -> list[str]:
         options += ["--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID"]
     else:
         options += ["--unshare-user", "--disable-userns", "--uid", "65534", "--gid", "65534"]
+    options += ["--perms", "0755", "--dir", "/usr", "--perms", "0755", "--dir", "/usr/share"]
     for place in _SHARED:
         options += _mounted(place)
     for name in _FILES:
         options += ["--ro-bind-try", name, name]
-    for folder in _interpreter():
-        options += [*_parents(folder), "--ro-bind", folder, folder]
+    options += [*_without_packages(), *_interpreter()]
     return [
         *options,
         *("--proc", "/proc", *_masked(), *_devices()),
@@ -127,7 +139,7 @@ def _mounted(place: str) -> list[str]:
 
 
 def _masked() -> list[str]:
-    """Files of the kernel that name the keys of the user."""
+    """Files of the kernel that name the keys of the user, or how the machine was started."""
     found = [name for name in _MASKED if Path(name).exists()]
     return [word for name in found for word in ("--ro-bind", "/dev/null", name)]
 
@@ -142,10 +154,61 @@ def _devices() -> list[str]:
     return options
 
 
+@functools.cache
+def _packages_of_system() -> list[str]:
+    """Folders of packages of the Pythons that the system's libraries hold."""
+    found = []
+    for library in ("/usr/lib", "/usr/lib64", "/lib", "/lib64"):
+        if Path(library).is_symlink():
+            continue
+        for folder, below, _ in os.walk(library):
+            found += [f"{folder}/{name}" for name in below if name in _PACKAGES]
+            deep = folder.count("/") > _DEPTH
+            below[:] = [] if deep else [name for name in below if name not in _PACKAGES]
+    return sorted(folder for folder in found if not Path(folder).is_symlink())
+
+
+def _without_packages() -> list[str]:
+    """Hide what is installed for the Pythons of the system."""
+    return [word for folder in _packages_of_system() for word in _emptied(folder)]
+
+
+def _emptied(folder: str) -> list[str]:
+    """An empty folder in place of one that is there."""
+    return ["--perms", "0555", "--size", "4096", "--tmpfs", folder, "--remount-ro", folder]
+
+
+def _of_system() -> bool:
+    """Whether the interpreter is that of the system, which is shown where it is."""
+    return os.path.realpath(sys.base_prefix) == "/usr"
+
+
 def _interpreter() -> list[str]:
-    """Folders of this interpreter that ``/usr`` does not hold, without its installed packages."""
-    folder = os.path.realpath(sys.base_prefix)
-    return [] if folder == "/usr" or folder.startswith("/usr/") else [folder]
+    """The interpreter and its standard library at `_PYTHON`, without its installed packages."""
+    if _of_system():
+        return []
+    program = _program()
+    library = Path(os.path.realpath(Path(os.__file__).parent))
+    shown = f"{_PYTHON}/{library.parent.name}/{library.name}"
+    options = [*_parents(f"{_PYTHON}/bin/python"), *_parents(shown)]
+    options += ["--ro-bind", str(program), f"{_PYTHON}/bin/{program.name}"]
+    options += ["--ro-bind", str(library), shown]
+    for name in _PACKAGES:
+        if (library / name).is_dir():
+            options += _emptied(f"{shown}/{name}")
+    for entry in sys.path:
+        modules = Path(os.path.realpath(entry))
+        if modules.name == "lib-dynload" and modules.parent != library and modules.is_dir():
+            place = f"{_PYTHON}/{modules.parent.parent.name}/{library.name}/lib-dynload"
+            options += [*_parents(place), "--ro-bind", str(modules), place]
+    # Shared libraries of the interpreter, such as conda's, are found beside it.
+    for folder in dict.fromkeys((library.parent, program.parent.parent / "lib")):
+        for found in sorted(folder.glob("lib*.so*")):
+            if found.is_file():
+                options += ["--ro-bind-try", str(found), f"{_PYTHON}/lib/{found.name}"]
+    if sysconfig.get_config_var("Py_ENABLE_SHARED"):
+        options += ["--setenv", "LD_LIBRARY_PATH", f"{_PYTHON}/lib"]
+    return options
 
 
 def _parents(folder: str) -> list[str]:
@@ -154,8 +217,14 @@ def _parents(folder: str) -> list[str]:
     return [part for parent in above for part in ("--perms", "0755", "--dir", parent)]
 
 
-def python() -> str:
-    """The interpreter that runs inside: the one below any virtual environment."""
+def _program() -> Path:
+    """The file of the interpreter below any virtual environment."""
     version = f"{sys.version_info.major}.{sys.version_info.minor}"
     found = Path(os.path.realpath(sys.base_prefix)) / "bin" / f"python{version}"
-    return str(found) if found.exists() else os.path.realpath(sys.executable)
+    return Path(os.path.realpath(found if found.exists() else sys.executable))
+
+
+def python() -> str:
+    """The interpreter that runs inside, by the path that it has there."""
+    program = _program()
+    return str(program) if _of_system() else f"{_PYTHON}/bin/{program.name}"

@@ -14,7 +14,7 @@ from adp.core.render.chat import Chat, Message, expand
 from adp.core.render.options import RenderOptions
 from adp.core.render.pairs import PairChats
 from adp.core.render.prepare import prepare
-from adp.core.render.template import Forms
+from adp.core.render.probe import Forms
 from adp.trainers.export.exporter import ExporterOptions, Form, PairOptions
 from adp_schema.errors import UsageError
 

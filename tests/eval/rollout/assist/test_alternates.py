@@ -19,6 +19,7 @@ from adp.eval.turns import Turn
 from adp_schema.errors import UsageError
 from adp_schema.model import Task
 from tests.eval.rollout.worlds import TASK, Chain, Knowing, acts, look, play
+from tests.waiting import PATIENCE
 
 
 def test_beside_a_bad_step_stands_what_the_expert_would_have_done():
@@ -134,12 +135,12 @@ def test_forks_are_closed_and_the_world_is_not_touched():
 
     class Slow(Scripted):
         async def act(self, request):
-            await asyncio.sleep(30)
+            await asyncio.sleep(PATIENCE)
 
     forks.clear()
     play_slow = Assistance(AssistSettings(), Slow([])).actor()
     about = About("chain", 0, TASK, timed=False)
-    asyncio.run(run_episode(about, Counted(), play_slow, Limits(max_seconds=0.3)))
+    asyncio.run(run_episode(about, Counted(), play_slow, Limits(max_seconds=3)))
     assert [fork.closed for fork in forks] == [1]
 
 

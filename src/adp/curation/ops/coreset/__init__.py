@@ -180,7 +180,7 @@ def _stratified(
 ) -> Selection:
     """Select within each stratum; the summary says how many of which."""
     try:
-        found = pool.query(_STRATA.format(options.strata))
+        found = pool.query(_STRATA.format(options.strata), of_user=True)
     except QueryError as error:
         raise RecipeError(f"coreset cannot use the strata {options.strata!r}: {error}") from None
     if found.height != len(pool):

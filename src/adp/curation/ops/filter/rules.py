@@ -30,7 +30,8 @@ def sql(pool: Pool, options: Filter, found: Verdicts) -> None:
     try:
         rows = pool.query(
             f"SELECT seq, CAST((\n{condition}\n) AS BOOLEAN) AS verdict{items} FROM pool "
-            "ORDER BY seq"
+            "ORDER BY seq",
+            of_user=True,
         )
     except QueryError as error:
         raise QueryError(own_lines(str(error))) from None

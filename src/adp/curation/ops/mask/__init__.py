@@ -202,7 +202,7 @@ def _by_sql(pool: Pool, condition: str, steps: pl.DataFrame) -> pl.DataFrame:
         "LEFT JOIN step_columns USING (seq, step) WHERE steps.source = 'agent' AND"
     )
     try:
-        found = pool.query(f"{start} (\n{condition}\n) ORDER BY ALL")
+        found = pool.query(f"{start} (\n{condition}\n) ORDER BY ALL", of_user=True)
     except QueryError as error:
         raise QueryError(own_lines(str(error))) from None
     return flagged(steps, found, "sql")

@@ -1,0 +1,162 @@
+"""What the product promises of whole exports: the same format, --strict, pairs, the way back."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from tests.fidelity import exact
+from tests.fidelity.check import Notes, Trial, is_form
+from tests.fidelity.exact import Keys, containers, leaves
+from tests.fidelity.marks import Marker, is_word
+from tests.fidelity.product import LINES, Reading, Written
+
+PAIRS = (("chosen", "rejected"), ("preferred_output", "non_preferred_output"))
+"""Keys of the two sides of a preference pair, in the layouts that people have."""
+
+HOP = "atif"
+"""The format that holds all of the others: what it took without a report comes back without one."""
+
+_ABOUT_PAIRS = re.compile(r"pair|prefer|chosen|reject|branch", re.IGNORECASE)
+_ASIDE = re.compile(r"reject|non_preferred|alternate|branch|subagent", re.IGNORECASE)
+
+
+def check_promises(trial: Trial) -> None:
+    """Check every target of a record."""
+    for target in trial.targets:
+        _strict(trial, target)
+    _same_format(trial)
+    _pairs(trial)
+    _way_back(trial)
+
+
+def documents(written: Written) -> list[Any]:
+    """The records of an export."""
+    found: list[Any] = []
+    for name, text in written.files.items():
+        if name.endswith((".jsonl", ".ndjson")):
+            found += [exact.parse(line) for line in text.split("\n") if line.strip()]
+        elif name.endswith(".json"):
+            found.append(exact.parse(text))
+    return found
+
+
+def _same_format(trial: Trial) -> None:
+    """An export in the source's own format is the source, key by key and digit by digit."""
+    name, raw = trial.source.format, trial.source.raw or trial.source.text(trial.source.tree)
+    reading = trial.product.read(raw, name, trial.source.suffix)
+    if reading is None:
+        return
+    check_same(trial, reading, raw)
+    trial.product.forget(reading)
+
+
+def check_same(notes: Notes, reading: Reading, raw: str) -> None:
+    """Compare an export in the source's own format with the file."""
+    name = notes.source.format
+    written = reading.written(name)
+    made = next(iter(written.files.values()), "")
+    if len(written.files) == 1 and made == raw:
+        if written.exported:
+            notes.alarm(
+                "a report about the same bytes", name, (), str(dict(written.exported))[:200]
+            )
+        if not reading.strict(name):
+            notes.alarm("--strict fails on the same bytes", name, (), "")
+    elif not written.reports and not _same_data(made, raw, notes.source.suffix):
+        notes.add("same format", name, (), "other data, no report")
+
+
+def _same_data(one: str, two: str, suffix: str) -> bool:
+    """Whether two files hold the same, with the order of keys and the spelling of numbers."""
+    return exact.dump(_document(one, suffix)) == exact.dump(_document(two, suffix))
+
+
+def _document(text: str, suffix: str) -> Any:
+    if suffix == ".jsonl":
+        return [exact.parse(line) for line in text.split("\n") if line.strip()]
+    return exact.parse(text)
+
+
+def _strict(trial: Trial, target: str) -> None:
+    """--strict goes through exactly where nothing is reported."""
+    written, passes = trial.base.written(target), trial.base.strict(target)
+    if passes and written.exported:
+        trial.add("--strict passes a loss", target, (), str(dict(written.exported))[:200])
+    if not passes and not written.exported:
+        trial.alarm("--strict fails", target, (), "nothing is reported")
+
+
+def _pairs(trial: Trial) -> None:
+    """A rejected answer is never a plain row, and a pair is carried or reported."""
+    tree = trial.source.tree
+    for keys, holder in containers(tree):
+        if not isinstance(holder, dict):
+            continue
+        for chosen, rejected in PAIRS:
+            if holder.get(chosen) and holder.get(rejected):
+                _pair(trial, (*keys, rejected), rejected)
+        if holder.get("alternate_trace"):
+            _aside(trial, (*keys, "alternate_trace"), "alternate")
+
+
+def _pair(trial: Trial, keys: Keys, name: str) -> None:
+    reading = trial.base
+    for target in trial.targets:
+        written = reading.written(target)
+        carried = re.search(r'"(rejected|non_preferred_output)"', written.text) is not None
+        if not carried and not any(_ABOUT_PAIRS.search(report) for report in written.exported):
+            trial.add("pair", target, keys, "neither carried nor reported")
+    _aside(trial, keys, name)
+
+
+def _aside(trial: Trial, keys: Keys, name: str) -> None:
+    """What was not the main line is no ordinary row of a target."""
+    tree = trial.source.tree
+    below = {where for where, _ in leaves(tree) if where[: len(keys)] == keys}
+    others = {value for where, value in leaves(tree) if where not in below}
+    below = {where for where in below if exact.at(tree, where) not in others}
+    marked = Marker(300).mark(tree, below)
+    reading = trial.read(marked.tree)
+    if reading is None:
+        return
+    for target in trial.targets:
+        for document in documents(reading.written(target)):
+            text = exact.dump(document)
+            if any(mark.is_in(text) for mark in marked.marks) and not _ASIDE.search(text):
+                trial.add(f"{name} as an ordinary row", target, keys, text[:160])
+                break
+
+
+def _way_back(trial: Trial) -> None:
+    """Through another format and back without a report: the source again, up to its form."""
+    name = trial.source.format
+    for target in trial.targets:
+        there = trial.base.written(target)
+        if target == name or there.reports or len(there.files) != 1:
+            continue
+        suffix = ".jsonl" if target in LINES or next(iter(there.files)).endswith("l") else ".json"
+        back = trial.product.read(there.text, target, suffix)
+        if back is None:
+            trial.add("way back", target, (), "what was written is refused")
+            continue
+        again = back.written(name)
+        lost = sorted(_words(trial.source.tree) - _words(documents(again)))
+        said = ", ".join(again.reports)[:200]
+        trial.product.forget(back)
+        if again.reports and target != HOP:
+            continue
+        if lost:
+            trial.add("way back", target, (), f"gone: {' '.join(lost)[:100]}; {said}")
+        elif again.reports:
+            trial.alarm("a report on the way back of nothing", target, (), said)
+
+
+def _words(tree: Any) -> set[str]:
+    """The words of a record, without its form: another dialect has other keys and tags."""
+    return {
+        word
+        for keys, value in leaves(tree)
+        if isinstance(value, str) and not is_form(keys) and not is_word(keys, value)
+        for word in re.findall(r"\w+", re.sub(r"</?\w+>|\\[nrtu\"]", " ", value))
+    }

@@ -1,0 +1,132 @@
+"""Nothing of a record is neither in a target nor reported, for every pair of formats.
+
+The records here are small and have every field; ``make fidelity DATA=...`` does the same over real
+files, and in every target what is tried here in one.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from adp_schema.protocols import Losses
+from adp_schema.store import Store
+from tests.fidelity import exact
+from tests.fidelity.check import Bounds, Source, Trial
+from tests.fidelity.product import Product, names
+from tests.fidelity.promises import check_promises
+from tests.fidelity.structure import check_structure
+
+RECORDS = sorted(Path(__file__).parent.glob("records/*/*"))
+HOP = "what an export to atif keeps is not read back"
+OPEN: dict[str, str] = {
+    "adp_v1/full": f"repeated ids get a number; {HOP}",
+    "atif/full": "copied context and the borders of parts are lost; repeated ids get a number",
+    "m3/run": HOP,
+    "openai_chat/older": "repeated ids get a number",
+    "openai_chat/tools": "the borders of parts are lost; repeated ids get a number",
+    "preference/kto": HOP,
+    "preference/kto_chat": HOP,
+    "preference/kto_messages": HOP,
+    "sharegpt/tools": HOP,
+    "sts/session": "the borders of parts are lost; repeated ids get a number",
+}
+
+
+def name_of(path: Path) -> str:
+    return f"{path.parent.name}/{path.stem}"
+
+
+def source(path: Path) -> Source:
+    raw = path.read_text(encoding="utf-8")
+    lines = (
+        [exact.parse(line) for line in raw.split("\n") if line] if path.suffix == ".jsonl" else None
+    )
+    tree = exact.parse(raw) if lines is None else lines
+    return Source(path.parent.name, tree, path.suffix, raw)
+
+
+@pytest.fixture
+def product():
+    made = Product()
+    yield made
+    made.close()
+
+
+def marked(path: Path):
+    reason = OPEN.get(name_of(path))
+    marks = [pytest.mark.xfail(reason=reason, strict=True)] if reason else []
+    return pytest.param(path, id=name_of(path), marks=marks)
+
+
+def check_all(product: Product, path: Path, sample: int) -> None:
+    trial = Trial(product, source(path), names(), Bounds(1, sample=sample))
+    assert trial.base is not None
+    trial.values()
+    check_promises(trial)
+    check_structure(trial)
+    assert [finding.line() for finding in trial.found] == []
+    assert [finding.line() for finding in trial.alarms] == []
+
+
+@pytest.mark.parametrize("path", [marked(path) for path in RECORDS])
+def test_nothing_is_silent(path, product):
+    """Of forty kinds of places that a target lacks, one is asked for its report."""
+    check_all(product, path, sample=40)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", [marked(path) for path in RECORDS])
+def test_nothing_at_all_is_silent(path, product):
+    check_all(product, path, sample=1)
+
+
+def test_every_format_has_a_record():
+    assert {path.parent.name for path in RECORDS} >= set(names())
+
+
+def record(name: str) -> Source:
+    return source(next(path for path in RECORDS if name_of(path) == name))
+
+
+@pytest.mark.parametrize(
+    ("name", "keys", "report"),
+    [
+        ("openai_chat/tools", ("success",), ".success"),
+        ("openai_chat/tools", ("metadata", "tags", 1), ".extra.metadata"),
+        ("adp_v1/full", ("content", 3, "url"), ".url"),
+        ("atif/full", ("steps", 2, "metrics", "logprobs", 0), ".logprobs"),
+    ],
+)
+def test_a_report_that_is_missing_is_noticed(name, keys, report, product, monkeypatch):
+    add = Losses.add
+
+    def forgetful(self, path: str, reason: str) -> None:
+        if not path.endswith(report):
+            add(self, path, reason)
+
+    assert found(product, name, keys) == []
+    monkeypatch.setattr(Losses, "add", forgetful)
+    assert found(product, name, keys) == [exact.place(keys)]
+
+
+def found(product: Product, name: str, keys: exact.Keys) -> list[str]:
+    """Where a value is found to be silent, tried alone."""
+    trial = Trial(product, record(name), ["sharegpt"], Bounds(1))
+    trial.alone([(keys, exact.at(trial.source.tree, keys), ["sharegpt"])])
+    return [finding.where for finding in trial.found]
+
+
+def test_a_step_that_is_missing_is_noticed(product, monkeypatch):
+    trajectories = Store.trajectories
+
+    def without_last_steps(self, *arguments, **options):
+        for run in trajectories(self, *arguments, **options):
+            yield run.model_copy(update={"steps": run.steps[:-1]})
+
+    monkeypatch.setattr(Store, "trajectories", without_last_steps)
+    keys = ("conversations", 12, "value")
+    trial = Trial(product, record("sharegpt/tools"), ["openai_chat"], Bounds(1))
+    trial.alone([(keys, exact.at(trial.source.tree, keys), ["openai_chat"])])
+    assert [finding.where for finding in trial.found] == ["$.conversations[12].value"]
