@@ -381,10 +381,9 @@ def drop(
 def _opened(store: PathText | Store) -> Store:
     import os
 
-    if isinstance(store, str | os.PathLike):
-        return open(store)
-    store.check()
-    return store
+    opened = open(store) if isinstance(store, str | os.PathLike) else store
+    opened.check()
+    return opened
 
 
 def __getattr__(name: str) -> Any:

@@ -27,8 +27,6 @@ OPEN: dict[str, str] = {
     "openai_chat/older": "repeated ids get a number",
     "openai_chat/tools": "the borders of parts are lost; repeated ids get a number",
     "preference/kto": HOP,
-    "preference/kto_chat": HOP,
-    "preference/kto_messages": HOP,
     "sharegpt/tools": HOP,
     "sts/session": "the borders of parts are lost; repeated ids get a number",
 }

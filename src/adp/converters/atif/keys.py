@@ -6,6 +6,7 @@
   order; a listed key without a value was null.
 - ``exact``: key -> number (or list of numbers) as written, when Python would write another one.
 - ``content``: ``list`` for a list of parts, ``value`` for something that is no text at all.
+- ``unknown``: keys of the agent whose value is `UNKNOWN`.
 - ``agent``, ``metrics``, ``observation``, ``web``: the form of that inner object.
 - ``tool_calls``, ``subagent_trajectories``, ``empty``: that list was there, and empty.
 - ``extra``: the keys of the source's ``extra`` in order, when columns hold some of them.
@@ -44,6 +45,9 @@ FINAL_METRICS = (
     *("total_cost_usd", "total_steps", "extra"),
 )
 WEB = ("html", "axtree", "url", "image_observation", "viewport_size")
+
+UNKNOWN = "unknown"
+"""What ATIF files say where an agent's name or version is not known, for they must say one."""
 
 AGENT_COLUMNS = {"name": "agent_name", "version": "agent_version", "model_name": "agent_model"}
 TOKEN_COLUMNS = {

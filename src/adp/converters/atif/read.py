@@ -117,6 +117,9 @@ class Reader:
             raise RecordError("expected an object", f"{top.path}.agent")
         for key, column in k.AGENT_COLUMNS.items():
             columns[column] = agent.text(key)
+            if columns[column] == k.UNKNOWN:
+                columns[column] = None
+                agent.form.setdefault("unknown", []).append(key)
         if agent.first("tool_definitions") == BRACKET:
             columns["tools"] = jsontext.one_line(agent.take("tool_definitions"))
             columns["tools_origin"] = "recorded"

@@ -105,6 +105,8 @@ class Writer:
         known: Item = {
             key: self._hand.text(run, column, extra) for key, column in k.AGENT_COLUMNS.items()
         }
+        for key in (extra.shape.get("agent") or {}).get("unknown", ()):
+            known[key] = k.UNKNOWN if known[key] is None else known[key]
         if run.tools is not None:
             known["tool_definitions"] = jsontext.raw(original(run, "tools", extra))
         return self._inner("agent", known, extra, k.AGENT)
