@@ -21,14 +21,10 @@ from tests.fidelity.structure import check_structure
 RECORDS = sorted(Path(__file__).parent.glob("records/*/*"))
 HOP = "what an export to atif keeps is not read back"
 OPEN: dict[str, str] = {
-    "adp_v1/full": f"repeated ids get a number; {HOP}",
-    "atif/full": "copied context and the borders of parts are lost; repeated ids get a number",
+    "adp_v1/full": HOP,
     "m3/run": HOP,
-    "openai_chat/older": "repeated ids get a number",
-    "openai_chat/tools": "the borders of parts are lost; repeated ids get a number",
     "preference/kto": HOP,
     "sharegpt/tools": HOP,
-    "sts/session": "the borders of parts are lost; repeated ids get a number",
 }
 
 
