@@ -17,6 +17,7 @@ import typer
 from typer.core import TyperGroup
 
 from adp_schema.errors import AdpError, UsageError, unknown_name
+from adp_schema.unfinished import calling
 
 COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
     "In and out": {
@@ -250,7 +251,8 @@ def _call(arguments: Sequence[str] | None) -> int:
     group = typer.main.get_command(app)
     try:
         _choose_hashing(words)
-        code = group.main(words or ["--help"], prog_name="adp", standalone_mode=False)
+        with calling(words):
+            code = group.main(words or ["--help"], prog_name="adp", standalone_mode=False)
     except SystemExit as stop:
         if stop.code == 1:
             # The library under typer leaves like this when a pipe breaks.
