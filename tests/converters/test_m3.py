@@ -532,12 +532,12 @@ def test_parameters_that_are_a_schema_already_are_not_put_into_another(given, ke
 @pytest.mark.parametrize(
     "question",
     [
-        r"caf\u00e9",
+        r"na\u00efve",
         r"\ud83d\ude00",
         r"half \ud83d",
         r"a\/b",
         r"\u0041",
-        "caf\u00e9",
+        "na\u00efve",
         r"tab\t \u0009",
     ],
 )
