@@ -17,6 +17,8 @@ PLAN, CALL = "plan.json", "call.json"
 _LONGEST = 400
 
 _calls: list[Sequence[str]] = []
+_plans: list[Path] = []
+"""Plans of the runs that the call has begun, the newest last."""
 
 
 @contextmanager
@@ -27,6 +29,7 @@ def calling(words: Sequence[str]) -> Iterator[None]:
         words: its words after ``adp``.
     """
     _calls.append(words)
+    _plans.clear()
     try:
         yield
     finally:
@@ -44,6 +47,12 @@ def note_call(scratch: Path) -> None:
 
         facts = {"call": shlex.join(["adp", *_calls[-1]]), "folder": str(Path.cwd())}
         write_atomic(scratch / CALL, json.dumps(facts))
+        _plans.append(scratch / PLAN)
+
+
+def goes_on() -> bool:
+    """Whether the call, or the last one, left a run that the same call goes on with."""
+    return any(plan.is_file() for plan in _plans)
 
 
 def unfinished(root: str | os.PathLike[str]) -> str | None:
