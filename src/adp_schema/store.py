@@ -24,6 +24,7 @@ from adp_schema.migrate import column_names
 from adp_schema.model import Trajectory
 from adp_schema.reader import ShardReader
 from adp_schema.tables import TABLES
+from adp_schema.unfinished import unfinished
 
 if TYPE_CHECKING:
     import numpy as np
@@ -124,7 +125,7 @@ class Store:
                 store = cls._opened(below)
                 store._name = _last_part(root)
                 return store
-            raise StoreError(f"{root} is not a store: it has no {MANIFEST}; {_advice(root)}")
+            raise StoreError(_no_store(root))
         return cls(root, read_manifest(root, address))
 
     @classmethod
@@ -359,15 +360,17 @@ class Store:
         return self._places
 
 
-def _advice(root: str) -> str:
-    """What to do about a folder that is no store."""
-    inside = (
-        [] if location.is_url(root) or not Path(root).is_dir() else sorted(Path(root).iterdir())
-    )
+def _no_store(root: str) -> str:
+    """Why a path is no store, and what to do about it."""
+    local = not location.is_url(root)
+    if local and (stopped := unfinished(root)):
+        return stopped
+    inside = sorted(Path(root).iterdir()) if local and Path(root).is_dir() else []
     names = [path.name for path in inside if (path / MANIFEST).is_file()]
+    advice = "make one with: adp convert SRC -o STORE"
     if names and len(names) <= 20:
-        return f"it holds {'the store' if len(names) == 1 else 'stores'}: {', '.join(names)}"
-    return "make one with: adp convert SRC -o STORE"
+        advice = f"it holds {'the store' if len(names) == 1 else 'stores'}: {', '.join(names)}"
+    return f"{root} is not a store: it has no {MANIFEST}; {advice}"
 
 
 def _last_part(root: str) -> str:

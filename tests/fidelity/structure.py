@@ -33,6 +33,7 @@ from tests.fidelity.product import Reading, Written
 JOINTS = ("\n\n", "\n", " ", "")
 """What a writer may put between two texts that it makes one of."""
 
+_TAGS = re.compile(r"</?tool_")
 _IDS = re.compile(r"(native_id|call_id):")
 """Reports that a call's id is not kept."""
 
@@ -143,14 +144,14 @@ def _spellings(tree: Any) -> Iterator[Change]:
 def _is_plain(keys: Keys, value: Any) -> bool:
     """Whether the white space around a text is part of it: beside the tags of calls it is form."""
     is_text = _free(str(keys[-1]) if keys else "", value) and " " in value
-    return is_text and not re.search(r"</?tool_", value)
+    return is_text and not _TAGS.search(value)
 
 
 def _of_list(tree: Any, keys: Keys, items: list[Any]) -> Iterator[Change]:
     inside = INSIDE in keys
     gone = replaced(tree, {keys: DELETE}) if keys else None
     for index, item in enumerate(items):
-        if not inside and len(items) > 1:
+        if not inside and len(items) > 1 and _says_something(item):
             without = replaced(tree, {(*keys, index): DELETE})
             yield Change("item taken away", (*keys, index), without, gone)
         double = [*items[: index + 1], item, *items[index + 1 :]]
@@ -166,11 +167,20 @@ def _of_list(tree: Any, keys: Keys, items: list[Any]) -> Iterator[Change]:
         yield from _joined(tree, keys, items, index)
 
 
+def _says_something(value: Any) -> bool:
+    """Whether there is more than words, nulls and empty texts."""
+    return any(
+        one is not None and one != "" and not is_word(keys, one) for keys, one in leaves(value)
+    )
+
+
 def _joined(tree: Any, keys: Keys, items: list[Any], index: int) -> Iterator[Change]:
     """Two items with the same words and one text each: as two, and as one."""
     one, two = items[index : index + 2]
     place = _only_text(one)
     if place is None or place != _only_text(two) or _words(one) != _words(two):
+        return
+    if _TAGS.search(at(one, place)):
         return
     for joint in JOINTS:
         text = at(one, place) + joint + at(two, place)
@@ -200,7 +210,7 @@ def _words(item: Any) -> list[Any]:
 def _of_object(tree: Any, keys: Keys, holder: dict[str, Any]) -> Iterator[Change]:
     for name, value in holder.items():
         here = (*keys, name)
-        if value is None or is_form(here) or INSIDE in keys or is_word(here, value):
+        if not _says_something(value) or is_form(here) or INSIDE in keys or is_word(here, value):
             continue
         gone = replaced(tree, {here: DELETE})
         if name in DERIVED:

@@ -17,6 +17,7 @@ import typer
 from typer.core import TyperGroup
 
 from adp_schema.errors import AdpError, UsageError, unknown_name
+from adp_schema.unfinished import calling, goes_on
 
 COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
     "In and out": {
@@ -80,6 +81,21 @@ _WRITE_ON_DEMAND = frozenset({"query", "rejects"})
 
 STOPPED = 130
 UNEXPECTED = 70
+
+_GOES_ON = {
+    "collect": "the same call goes on, with the episodes that are not whole yet",
+    "eval": "the same call goes on, with the episodes that are not whole yet",
+    "train": "the same call with --resume goes on from the last checkpoint, if there is one",
+    "seal": "the same call goes on",
+}
+"""Command -> what to do after Ctrl-C, at whatever moment it came."""
+
+_WHOLE = "the output is whole if it is there, else the same call begins anew"
+_ANEW = {
+    **dict.fromkeys(("convert", "merge", "drop", "redact", "curate", "publish"), _WHOLE),
+    **dict.fromkeys(("export", "pull", "report", "score"), _WHOLE),
+}
+"""Command -> what to say after Ctrl-C when it has left no run that goes on."""
 
 _WITHOUT_PANDAS = {"convert", "merge", "drop", "redact", "validate", "show", "export"}
 """Commands that build arrays, for which pyarrow would import pandas."""
@@ -226,13 +242,24 @@ def _ended(arguments: Sequence[str] | None) -> int:
     except BrokenPipeError:
         return _leave_pipe()
     except KeyboardInterrupt:
-        return _complain("stopped", STOPPED, label="")
+        return _complain(f"stopped{_way_on(arguments)}", STOPPED, label="")
     except AdpError as error:
         return _complain(str(error), error.exit_code)
     except (GeneratorExit, SystemExit):
         raise
     except BaseException as error:  # the panics of Polars are no Exception
         return _explain(error)
+
+
+def _way_on(arguments: Sequence[str] | None) -> str:
+    """What the same call does after Ctrl-C; empty for those that write nothing."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    command = words[0] if words else ""
+    if command in _GOES_ON:
+        return f"; {_GOES_ON[command]}"
+    if command in _ANEW:
+        return f"; {'the same call goes on where it stopped' if goes_on() else _ANEW[command]}"
+    return ""
 
 
 def _call(arguments: Sequence[str] | None) -> int:
@@ -250,7 +277,8 @@ def _call(arguments: Sequence[str] | None) -> int:
     group = typer.main.get_command(app)
     try:
         _choose_hashing(words)
-        code = group.main(words or ["--help"], prog_name="adp", standalone_mode=False)
+        with calling(words):
+            code = group.main(words or ["--help"], prog_name="adp", standalone_mode=False)
     except SystemExit as stop:
         if stop.code == 1:
             # The library under typer leaves like this when a pipe breaks.

@@ -51,6 +51,7 @@ class RecordWriter:
         self._pairs = Pairs() if pairs is None else pairs
         self._rows = rows
         self._gone: set[str | None] = set()
+        self._places: dict[str | None, int] = {}
         self._siblings: Counter[str | None] = Counter()
         self.left_out = 0
 
@@ -60,7 +61,7 @@ class RecordWriter:
         Args:
             trajectories: in the order of a store, without branches in them.
         """
-        for trajectory in with_branches(trajectories, self._converter.embeds):
+        for trajectory in with_branches(self._numbered(trajectories), self._converter.embeds):
             if self._converter.name != ATIF:
                 without_made(trajectory)
             self._pairs.hang(trajectory)
@@ -72,9 +73,15 @@ class RecordWriter:
             else:
                 record = None
                 self._leave_out(trajectory, reason)
-            if trajectory.parent_id is not None:
-                self._siblings[trajectory.parent_id] += 1
             yield trajectory, record
+
+    def _numbered(self, trajectories: Iterable[Trajectory]) -> Iterator[Trajectory]:
+        """Note which of its parent's branches each one is."""
+        for trajectory in trajectories:
+            if trajectory.parent_id is not None:
+                self._places[trajectory.trajectory_id] = self._siblings[trajectory.parent_id]
+                self._siblings[trajectory.parent_id] += 1
+            yield trajectory
 
     def finish(self) -> None:
         """Report the pairs of which nothing was written."""
@@ -97,8 +104,8 @@ class RecordWriter:
     def _leave_out(self, trajectory: Trajectory, reason: str) -> None:
         self._gone.add(trajectory.trajectory_id)
         self.left_out += count(trajectory)
-        parent = trajectory.parent_id
-        path = "$" if parent is None else f"$.branches[{self._siblings[parent]}]"
+        place = self._places.get(trajectory.trajectory_id)
+        path = "$" if place is None else f"$.branches[{place}]"
         self._losses.add(path, reason)
 
     def _report_pairs(self, trajectory: Trajectory, path: str) -> None:

@@ -179,7 +179,7 @@ def _write_web(row: Observation, kept: Any, extra: Extra, blobs: Any) -> Any:
 @functools.cache
 def _columns(table: str) -> dict[str, pa.Field]:
     """The columns of a table that may stand in ``extra.adp``, in order."""
-    carried = k.CARRIED[table] - {"source", "kind"} | BOOKKEEPING
+    carried = k.CARRIED[table] - {"source", "kind"} | BOOKKEEPING.keys()
     if table == "trajectories":
         carried -= {"parent_step", "branch_kind"}
     fields = columns_of(TABLES[table].row)

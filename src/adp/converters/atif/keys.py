@@ -80,7 +80,7 @@ CARRIED = {
             *("timestamp", "timestamp_text", "model", "reasoning_effort", "text", "content"),
             *("reasoning", "is_copied_context", "llm_call_count", "extra", "reward"),
             *("cost_usd", "logprobs", *TOKEN_COLUMNS.values(), *ID_COLUMNS, "edit_boundary"),
-            *("edit_summary", "source", "kind"),
+            *("edit_summary", "source", "kind", "timestamp_zone_known"),
         }
     ),
     "tool_calls": frozenset(

@@ -221,8 +221,14 @@ class Writer:
             if known["source"] is None:
                 usual["source"] = known["source"] = "system"
         known["timestamp"] = string(
-            write_time(step.timestamp, original(step, "timestamp_text", extra))
+            write_time(
+                step.timestamp,
+                original(step, "timestamp_text", extra),
+                zoned=step.timestamp_zone_known is not False,
+            )
         )
+        if step.timestamp is None and step.timestamp_zone_known is False:
+            self._losses.add(f"{path}.timestamp_zone_known", "there is no time that it is about")
         known["model_name"] = self._hand.text(step, "model", extra)
         known["reasoning_effort"] = self._effort(step, extra)
         known["message"], opaque = self._hand.content(step, extra, path)
@@ -242,6 +248,10 @@ class Writer:
         elif step.kind == "context_edit":
             inner = self._context(step, inner, known)
             usual["kind"] = "context_edit"
+        else:
+            edits = {"edit_boundary": step.edit_boundary, "edit_summary": step.edit_summary}
+            for name in (name for name, value in edits.items() if value is not None):
+                self._losses.add(f"{path}.{name}", "only an edit of the context has one")
         if opaque:
             inner = {**(inner or {}), "opaque": opaque}
         adp = adp_columns(step, extra, usual, self._run.media)

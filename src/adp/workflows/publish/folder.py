@@ -45,6 +45,7 @@ from adp.workflows.publish.sums import (
 from adp_schema.errors import OutputExistsError, StoreError
 from adp_schema.manifest import MANIFEST, RUN, write_atomic
 from adp_schema.store import Store
+from adp_schema.unfinished import note_call
 from adp_schema.verifying import verified
 
 CARD, CROISSANT = "README.md", "croissant.json"
@@ -200,6 +201,7 @@ class _Folder:
                 self._remove(SUMS, CARD, CROISSANT)
             self.scratch.mkdir(parents=True, exist_ok=True)
             write_atomic(plan, json.dumps({"content": content, "words": words}))
+            note_call(self.scratch)
         except OSError as error:
             raise OutputExistsError(f"cannot write to {self.out}: {error.strerror}") from error
 
