@@ -29,15 +29,6 @@ OPEN: dict[str, str] = {
 }
 
 
-MENDED = {
-    "atif/full": "copied context and the borders of parts; repeated ids",
-    "openai_chat/older": "repeated ids",
-    "openai_chat/tools": "the borders of parts; repeated ids",
-    "sts/session": "the borders of parts; repeated ids",
-}
-"""Open only until the accounting of ids and borders is merged; then these lines go."""
-
-
 def name_of(path: Path) -> str:
     return f"{path.parent.name}/{path.stem}"
 
@@ -61,8 +52,6 @@ def product():
 def marked(path: Path):
     reason = OPEN.get(name_of(path))
     marks = [pytest.mark.xfail(reason=reason, strict=True)] if reason else []
-    if name_of(path) in MENDED:
-        marks = [pytest.mark.xfail(reason=MENDED[name_of(path)], strict=False)]
     return pytest.param(path, id=name_of(path), marks=marks)
 
 

@@ -22,7 +22,7 @@ OWN = Path(__file__).parents[2] / "chat_templates"
 
 BOS, EOS, PAD = "<s>", "</s>", "<pad>"
 
-MARKS = re.compile(r"<[|\uff5c][^<>\s]+?[|\uff5c]>|</?[a-z_|]+>|\[/?[A-Z_]{3,}\]")
+MARKS = re.compile(r"<[|\uff5c][^<>\s]+?[|\uff5c]>|</?[a-z_|]+>|\[/?[A-Z_]{3,}\]|\[\|[a-z]+\|\]")
 """What looks like a special token in the text of a template."""
 
 WORDS = """
