@@ -21,9 +21,10 @@ from tests.fidelity.structure import check_structure
 RECORDS = sorted(Path(__file__).parent.glob("records/*/*"))
 HOP = "what an export to atif keeps is not read back"
 OPEN: dict[str, str] = {
-    "adp_v1/full": HOP,
     "m3/run": HOP,
     "preference/kto": HOP,
+    "sharegpt/pair": "the pair is back in the store, but not written in a trajectory from atif",
+    "sharegpt/pair_tools": "the pair is back in the store, but not written from there",
     "sharegpt/tools": HOP,
 }
 
