@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from adp_schema.builder import RowBuilder
-from adp_schema.ids import digest
-from adp_schema.manifest import Counts, Lineage, Manifest, Shard
+from adp_schema.ids import digest, digest_file
+from adp_schema.manifest import MANIFEST, Counts, Lineage, Manifest, Shard
 from adp_schema.store import Store
 from adp_schema.tables import TABLES
 from adp_schema.writer import ShardWriter, place
@@ -101,3 +103,20 @@ def reject_row(
         "source_hash": digest(data),
         "data": data,
     }
+
+
+def describe_again(root: str | Path, **more: Any) -> None:
+    """Let a manifest describe the files as they are now, after a test has written some anew.
+
+    Args:
+        root: folder of the store.
+        **more: values of the manifest to be changed.
+    """
+    path = Path(root) / MANIFEST
+    data = json.loads(path.read_text(encoding="utf-8"))
+    for shards in data["tables"].values():
+        for shard in shards:
+            file = Path(root, shard["path"])
+            rows = pq.read_metadata(file).num_rows
+            shard.update(size=file.stat().st_size, hash=digest_file(str(file)), rows=rows)
+    path.write_text(json.dumps({**data, **more}), encoding="utf-8")

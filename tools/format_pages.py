@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 from adp.converters.branches import LEFT_OUT, WHOLE
+from adp.converters.column_table import NO_CONTENT, column_table
 from adp.converters.field_table import (
     LOST,
     VERDICTS,
@@ -22,6 +23,7 @@ from adp.converters.field_table import (
     load_probe,
 )
 from adp.converters.registry import BUILTIN, formats
+from adp.converters.unwritten import BOOKKEEPING
 from adp_schema.builder import Origin, RowBuilder
 from adp_schema.protocols import Converter, Losses, RawRecord
 from tools.markdown import NOTE, table
@@ -50,7 +52,8 @@ def index_page() -> str:
         *table(("name", "what", "flavours to write"), rows),
         "",
         "Each page says how the format is recognised, what becomes of each field, and what is lost",
-        "on the way to each other format.",
+        "on the way to each other format. [formats/columns.md](formats/columns.md) says it of each",
+        "column of the store.",
         "",
         *("## Branches and preference pairs", ""),
         "`adp export` writes a branch inside its run where the format has a place for it.",
@@ -196,8 +199,41 @@ def _fields(rows: list[FieldRow]) -> list[str]:
     ]
 
 
+def columns_page() -> str:
+    """What becomes of each column of the store in each format."""
+    rows = []
+    for name, verdicts in column_table(CONVERTERS).items():
+        if name.partition(".")[2] not in BOOKKEEPING:
+            rows.append((f"`{name}`", *verdicts.values()))
+    lines = [
+        *("# Columns of the store in each format", "", NOTE, ""),
+        "Made by trying: a small store with a row in every table is written in every format, each",
+        "column is filled or changed in turn, and the store is written again. A column that makes",
+        "no difference and is not reported as lost stops the making of this page. What is written",
+        "and reported too is written for some rows, or in another form.",
+        "",
+        *table(("column", *CONVERTERS), rows),
+        "",
+        *(
+            "## What is no loss",
+            "",
+            "These columns describe the store, or repeat what others say.",
+            "",
+        ),
+        *table(("column", "why"), [(f"`{name}`", why) for name, why in BOOKKEEPING.items()]),
+        "",
+        "No export writes rows of these tables:",
+        "",
+        *table(("table", "why"), [(f"`{name}`", why) for name, why in NO_CONTENT.items()]),
+        "",
+        "Scores lie beside the tables of a store; they can be made of the target again.",
+    ]
+    return "\n".join(lines) + "\n"
+
+
 PAGES: dict[str, Callable[[], str]] = {
     "formats.md": index_page,
+    "formats/columns.md": columns_page,
     **{f"formats/{name}.md": functools.partial(format_page, name) for name in CONVERTERS},
 }
 """Path under ``docs/`` -> what makes the page."""

@@ -10,6 +10,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+from adp.core.render.probe import Forms
 from adp.core.render.render import Renderer
 from tests.core.render.families import OWN, files, renderer, trl_folder
 from tests.core.render.talks import TALKS
@@ -35,6 +36,8 @@ in the manner of Mistral, Granite and Hermes 2 Pro.
 
 What a template cannot write is not dropped without a word: the conversation is refused, with what
 to do instead (`tools: text`, `parallel_calls: split`), or what is left out is counted in the notes.
+With `--strict`, `adp tokens`, `adp train` and exports of tokens make each such count an error
+([training.md](training.md#what-is-counted)).
 """
 
 FORMS = """\
@@ -47,6 +50,29 @@ FORMS = """\
 - *reasoning*: `field` when it has a place for it, `inline` when it is given as text between
   `<think>` tags, `-` when it drops all of it.
 - *marks*: whether it marks what the model generates (`{% generation %}`).
+- *ends*: the token that ends a turn without calls, and one with calls where that is another one.
+  `next`: the next message begins with it, and rows that end with the turn get it. The tests use
+  tokenizers whose end-of-sequence token is `</s>`.
+
+A template that does not write *words* beside calls drops them, from what is trained and from what
+the model sees later. What becomes of such a step is the option `words`; other steps of the run are
+trained in any case, but for `refuse`:
+
+- `keep` (default): it is not trained, and counted. As context it is what the template makes of it.
+- `before`: the words are a message of their own, which ends its turn, and the calls are one after
+  it; both are trained. Where a template refuses two messages of the agent in a row, as `keep`.
+- `drop`: the calls are trained without the words; these are counted.
+- `refuse`: the whole run is refused.
+
+`keep` is the default because it trains nothing that the agent did not do: after `drop` a model
+calls without a word where the agent spoke first; after `before` it ends its turn between words and
+call, and the loop that runs it must ask once more. Where most steps have words beside calls, one of
+these, another template or `tools: text` is a decision to take by what the model is for.
+
+Templates that ask for ids of nine letters and digits (Mistral's) get valid ids as they are. Other
+ids are derived from the id, the name and the arguments of the call by a hash, and counted: the same
+call has the same id in every row, a result names that of its call, and a model learns no one id by
+heart.
 """
 
 ROWS = """\
@@ -57,8 +83,8 @@ of them. `history: one_row` gives one row instead.
 
 A number is that of the rows; `*`: at some steps the prompt at inference is another one in any case,
 because the template writes the answer without the prompt's end (such as `<think>`); `+`: some
-messages are put after their prompt, because the template rewrites what came before them. `-`: the
-conversation is refused.
+messages are put after their prompt, because the template rewrites what came before them; `!`: some
+steps are not trained, for the template drops their words. `-`: the conversation is refused.
 """
 
 TRL = """\
@@ -99,8 +125,8 @@ def _names() -> list[str]:
 
 def _forms(names: list[str]) -> Iterator[str]:
     columns = ("template", "arguments", "words", "results", "tools", "system", "parallel")
-    yield _line(*columns, "turns", "reasoning", "marks")
-    yield "|---" * 10 + "|"
+    yield _line(*columns, "turns", "reasoning", "marks", "ends")
+    yield "|---" * 11 + "|"
     for name in names:
         made = renderer(name)
         found = made.template.forms
@@ -118,7 +144,14 @@ def _forms(names: list[str]) -> Iterator[str]:
             "strict" if found.alternates else "",
             found.reasoning or "-",
             "yes" if made.template.marks else "",
+            _ends(found),
         )
+
+
+def _ends(found: Forms) -> str:
+    kinds = [found.answer] if found.calls == found.answer else [found.answer, found.calls]
+    said = (f"`{one.stop}`" + " next" * bool(one.left) if one.stop else "-" for one in kinds)
+    return ", ".join(said)
 
 
 def _rows(names: list[str]) -> Iterator[str]:
@@ -134,7 +167,8 @@ def _count(made: Renderer, title: str) -> str:
         return "-"
     other = found.notes["steps whose prompt at inference is another one"]
     moved = found.notes["steps put after their prompt, which the template rewrites later"]
-    return f"{len(found.rows)}{'*' if other else ''}{'+' if moved else ''}"
+    left = "!" if found.lost else ""
+    return f"{len(found.rows)}{'*' if other else ''}{'+' if moved else ''}{left}"
 
 
 def _line(*words: str) -> str:

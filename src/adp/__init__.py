@@ -185,10 +185,11 @@ def export(
         to: name of the format, such as ``"openai_chat"``, or of the exporter for a trainer, such
             as ``"trl-sft"``.
         out: folder for the files; it must be empty or absent.
-        **options: any of these; the first three are for formats, the others for trainers.
+        **options: any of these; flavour and single are for formats, the last three for trainers.
             flavour: way to write the format, where it has several.
             single: write one file of this name instead of one a source file.
-            strict: stop at the first loss.
+            strict: stop at the first loss; of a trainer's file of tokens, refuse to write it when
+                rows lack something of the store.
             settings: options of the exporter, such as ``{"expand": True}``.
             model: whose tokens are written, where tokens are: a folder, a Hub name, or ``tiny``.
             branches: kinds of branches to write besides the main lines; ``["all"]`` for all. For a
@@ -203,8 +204,8 @@ def export(
     Raises:
         UsageError: there is no such format, flavour or option, or the trainer's format cannot
             carry the mask.
-        OutputExistsError: the folder holds something, or cannot be written.
-        ConversionLossError: with ``strict``, the format cannot hold something.
+        StoreError: the store is damaged, or the folder holds something or cannot be written.
+        ConversionLossError: with ``strict``, the format or the rows cannot hold something.
         EmptyResultError: there is nothing to train on.
     """
     import os
@@ -217,6 +218,8 @@ def export(
     if for_trainer or not isinstance(given.get("branches"), bool):
         words.append("branches")  # kinds of branches; of a format it says whether
     rows = {name: given.pop(name) for name in words if name in given}
+    if for_trainer and "strict" in given:
+        rows["strict"] = given.pop("strict")
     wrong = sorted(given if for_trainer else rows)
     if wrong:
         from adp_schema.errors import UsageError
@@ -224,11 +227,14 @@ def export(
         kind = "for a trainer" if for_trainer else "for no trainer"
         raise UsageError(f"{to} is {kind}; leave out {', '.join(wrong)}")
     run: Any
+    from adp_schema.verifying import verified
+
     if for_trainer:
         from adp.trainers.export.run import export_rows as run
     else:
         from adp.converters.export import export as run
-    report: ExportReport | RowsReport = run(_opened(store), to, os.fspath(out), **given, **rows)
+    with verified():
+        report: ExportReport | RowsReport = run(_opened(store), to, os.fspath(out), **given, **rows)
     return report
 
 
@@ -375,7 +381,9 @@ def drop(
 def _opened(store: PathText | Store) -> Store:
     import os
 
-    return open(store) if isinstance(store, str | os.PathLike) else store
+    opened = open(store) if isinstance(store, str | os.PathLike) else store
+    opened.check()
+    return opened
 
 
 def __getattr__(name: str) -> Any:

@@ -59,8 +59,12 @@ def collect(
     import os
 
     from adp.eval.library import collect_in_python
+    from adp_schema.verifying import verified
 
-    return collect_in_python(env, policy, tasks, os.fspath(out), expert=expert, settings=settings)
+    with verified():
+        return collect_in_python(
+            env, policy, tasks, os.fspath(out), expert=expert, settings=settings
+        )
 
 
 def score(
@@ -92,15 +96,19 @@ def score(
     from adp.eval.scoring import ScoreOptions, choose, score_store
     from adp.eval.scoring.references import from_store
     from adp_schema.store import Store
+    from adp_schema.verifying import verified
 
     def opened(given: PathText | Store) -> Store:
-        return given if isinstance(given, Store) else Store.open(os.fspath(given))
+        found = given if isinstance(given, Store) else Store.open(os.fspath(given), check=False)
+        found.check()
+        return found
 
-    options = ScoreOptions(
-        out=None if out is None else os.fspath(out),
-        references=None if reference is None else from_store(opened(reference)),
-        branches=branches,
-    )
-    return score_store(
-        opened(store), choose([scorers] if isinstance(scorers, str) else scorers), options
-    )
+    with verified():
+        options = ScoreOptions(
+            out=None if out is None else os.fspath(out),
+            references=None if reference is None else from_store(opened(reference)),
+            branches=branches,
+        )
+        return score_store(
+            opened(store), choose([scorers] if isinstance(scorers, str) else scorers), options
+        )

@@ -52,6 +52,7 @@ def render(
     from adp.core.render.run import render_store
     from adp_schema.errors import UsageError
     from adp_schema.store import Store
+    from adp_schema.verifying import verified
 
     try:
         wanted = RenderOptions(**options)
@@ -59,6 +60,10 @@ def render(
         first = error.errors()[0]
         name = ".".join(map(str, first["loc"]))
         raise UsageError(f"{name or 'options of rendering'}: {first['msg']}") from error
-    opened = Store.open(os.fspath(store)) if isinstance(store, str | os.PathLike) else store
     folder = None if out is None else os.fspath(out)
-    return render_store(opened, os.fspath(model), folder, wanted, splits=splits, workers=workers)
+    with verified():
+        opened = store if isinstance(store, Store) else Store.open(os.fspath(store), check=False)
+        opened.check()
+        return render_store(
+            opened, os.fspath(model), folder, wanted, splits=splits, workers=workers
+        )

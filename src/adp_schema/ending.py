@@ -14,7 +14,6 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Protocol
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 
 from adp_schema.errors import SealedError, StoreError
@@ -35,6 +34,7 @@ from adp_schema.sealing import (
 )
 from adp_schema.tables import SHARDED_TABLES, TABLES
 from adp_schema.trajectory_rows import media_key, rows_of
+from adp_schema.verifying import check
 from adp_schema.writer import place, shard_name, writer_options
 
 END = "end"
@@ -74,6 +74,7 @@ def seal(root: str | Path, *, progress: Report | None = None) -> Manifest:
         with locked(folder, "seal"):
             if (folder / MANIFEST).exists():
                 return _again(folder)
+            check(str(folder), load(folder))
             with locked(folder, "append"):
                 _stop_writers(folder)
             seal_closed(folder, last=True)
@@ -82,10 +83,6 @@ def seal(root: str | Path, *, progress: Report | None = None) -> Manifest:
         return _again(folder)
     except FileNotFoundError as error:
         raise missing(Path(error.filename or folder)) from error
-    except pa.ArrowException as error:
-        raise StoreError(
-            f"a shard of {folder} is damaged: {error}; restore the store from a copy"
-        ) from error
     except OSError as error:
         raise StoreError(
             f"cannot write to {folder}: {error.strerror or error}; nothing is lost, "

@@ -10,6 +10,7 @@
     |-- RecordError             one record is wrong; the runner quarantines it (4)
     |-- ConversionLossError     ``--strict`` and something would be lost (4)
     |-- StoreError              a path is not a store, or the store is damaged (5)
+    |   |-- DamagedStoreError   files of a store are not those of its manifest (5)
     |   |-- StoreVersionError   written by a newer version of this package (5)
     |   |-- OutputExistsError   the output is there already (5)
     |   |-- SealedError         a growing store was ended while it was appended to (5)
@@ -107,6 +108,10 @@ class StoreError(AdpError):
     """A path is not a store, or the store is incomplete or damaged."""
 
     exit_code = 5
+
+
+class DamagedStoreError(StoreError):
+    """Files of a store are missing, or are not those that its manifest names."""
 
 
 class StoreVersionError(StoreError):

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import pyarrow as pa
 
+from adp_schema import verifying
 from adp_schema.errors import QueryError
 from adp_schema.gate_engine import (
     SECONDS_VARIABLE,
@@ -259,12 +260,21 @@ class QueryGate:
         # form, or a parameter of a wrong kind, as ValueError, TypeError or RuntimeError.
         if said := hub_error(error):
             return said
+        if not _is_about_sql(error) and (damaged := verifying.explain()):
+            return damaged
         kinds = (duckdb.Error, pa.ArrowException, OSError, ValueError, TypeError, RuntimeError)
         return (
             QueryError(sentence(str(error), sql, tables, self._columns))
             if isinstance(error, kinds)
             else error
         )
+
+
+def _is_about_sql(error: Exception) -> bool:
+    """Whether an error of the engine is about the statement or its values, not about a file."""
+    kinds = ("Binder", "Catalog", "Constraint", "Conversion", "Not implemented", "Out of Range",
+             "Parser", "Permission", "Syntax")  # fmt: skip
+    return str(error).startswith(tuple(f"{kind} Error" for kind in kinds))
 
 
 _CHECKED: dict[str, Checked] = {}

@@ -9,7 +9,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from adp_schema import location
+from adp_schema import location, verifying
 from adp_schema.errors import HubError, StoreError, unknown_name
 from adp_schema.statement import plain
 from adp_schema.tables import TABLES, Table
@@ -169,6 +169,8 @@ def _create_table_view(
     except duckdb.Error as error:
         if said := hub_error(error):
             raise said from None
+        if damaged := verifying.explain():
+            raise damaged from None
         raise StoreError(f"cannot read the table '{table.name}': {plain(str(error))}") from None
 
 

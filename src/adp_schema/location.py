@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, cast
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 
-from adp_schema.errors import StoreError
+from adp_schema.errors import DamagedStoreError, StoreError
 
 _PAGE = re.compile(
     r"https?://(?:www\.)?(?:huggingface\.co|hf\.co)/datasets/(?P<repo>[^/?#]+/[^/?#]+)"
@@ -124,16 +127,77 @@ def open_stream(address: str) -> IO[Any]:
     return cast(IO[Any], fsspec.open(address, "rb").open())
 
 
-def open_parquet(address: str) -> pq.ParquetFile:
-    """Open a Parquet file for reading."""
-    if not is_url(address):
-        return pq.ParquetFile(address)
-    if is_hub(address):
-        from adp_schema import hubfs
+class ShardFile(pq.ParquetFile):  # type: ignore[misc]
+    """A Parquet file of a store, whose faults are errors about the store.
 
-        # All that a read needs is asked for together: each call takes its time.
-        return pq.ParquetFile(hubfs.open_file(address), pre_buffer=True)
-    import fsspec
+    Whoever reads one store and writes another must be able to tell which of them failed.
 
-    file: IO[Any] = fsspec.open(address, "rb").open()
-    return pq.ParquetFile(file)
+    Args:
+        address: path or URL of the file.
+    """
+
+    def __init__(self, address: str) -> None:
+        self._address = address
+        with reading(address):
+            if not is_url(address):
+                super().__init__(address)
+            elif is_hub(address):
+                from adp_schema import hubfs
+
+                # All that a read needs is asked for together: each call takes its time.
+                super().__init__(hubfs.open_file(address), pre_buffer=True)
+            else:
+                import fsspec
+
+                super().__init__(fsspec.open(address, "rb").open())
+
+    def read(self, *arguments: Any, **options: Any) -> pa.Table:
+        """Read the file, as pyarrow does."""
+        with reading(self._address):
+            return super().read(*arguments, **options)
+
+    def read_row_group(self, *arguments: Any, **options: Any) -> pa.Table:
+        """Read a row group, as pyarrow does."""
+        with reading(self._address):
+            return super().read_row_group(*arguments, **options)
+
+    def iter_batches(self, *arguments: Any, **options: Any) -> Iterator[pa.RecordBatch]:
+        """Read the file piece by piece, as pyarrow does."""
+        batches = super().iter_batches(*arguments, **options)
+        while True:
+            with reading(self._address):
+                batch = next(batches, None)
+            if batch is None:
+                return
+            yield batch
+
+
+@contextmanager
+def reading(address: str) -> Iterator[None]:
+    """Turn what fails while a file of a store is read into an error that names the file.
+
+    Raises:
+        DamagedStoreError: the file is missing, cannot be read, or is damaged.
+    """
+    try:
+        yield
+    except FileNotFoundError:
+        raise DamagedStoreError(
+            f"{address} is missing; restore the store from a copy, or make it again"
+        ) from None
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        first = (str(error).splitlines() or [type(error).__name__])[0]
+        if isinstance(error, OSError) and error.errno:
+            raise DamagedStoreError(f"cannot read {address}: {error.strerror or first}") from error
+        raise DamagedStoreError(
+            f"{address} is damaged ({first}); restore the store from a copy, or make it again"
+        ) from error
+
+
+def open_parquet(address: str) -> ShardFile:
+    """Open a Parquet file of a store for reading.
+
+    Raises:
+        DamagedStoreError: it is missing, or none; so do the methods of the file.
+    """
+    return ShardFile(address)

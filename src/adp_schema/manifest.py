@@ -12,8 +12,11 @@ import re
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
+from adp_schema import location
+from adp_schema.errors import StoreError
+from adp_schema.migrate import column_names
 from adp_schema.tables import SCHEMA_VERSION
 
 MANIFEST = "adp.json"
@@ -111,6 +114,28 @@ class Manifest(_Strict):
     def write(self, folder: Path) -> None:
         """Write ``adp.json`` into a folder, whole or not at all."""
         write_atomic(folder / MANIFEST, self.text())
+
+
+def read_manifest(root: str, address: str) -> Manifest:
+    """Read a manifest; its version is checked first, since a newer one may look different.
+
+    Raises:
+        StoreError: it is damaged, or of a newer version.
+    """
+    advice = f"the manifest of {root} is damaged; restore it or convert again"
+    try:
+        data = json.loads(location.read_text(address))
+    except (ValueError, RecursionError) as error:
+        raise StoreError(f"{advice} ({error})") from error
+    if not isinstance(data, dict):
+        raise StoreError(f"{advice} (it is no object)")
+    column_names(str(data.get("schema_version")))
+    try:
+        return Manifest.model_validate(data)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"]))
+        raise StoreError(f"{advice} ({where}: {first['msg']})") from error
 
 
 def write_atomic(path: Path, text: str) -> None:

@@ -10,22 +10,21 @@ Store.grow("rollouts")         # a store that trajectories are appended to
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-from pydantic import ValidationError
 
-from adp_schema import location
+from adp_schema import location, verifying
 from adp_schema.branches import Parents, after
-from adp_schema.errors import StoreError, UsageError, unknown_name
-from adp_schema.manifest import MANIFEST, Manifest
+from adp_schema.errors import DamagedStoreError, StoreError, UsageError, unknown_name
+from adp_schema.manifest import MANIFEST, Manifest, read_manifest
 from adp_schema.migrate import column_names
 from adp_schema.model import Trajectory
 from adp_schema.reader import ShardReader
 from adp_schema.tables import TABLES
+from adp_schema.unfinished import unfinished
 
 if TYPE_CHECKING:
     import numpy as np
@@ -65,24 +64,57 @@ class Store:
         return f"<Store {self.root}: {count:,} {'trajectory' if count == 1 else 'trajectories'}>"
 
     @classmethod
-    def open(cls, root: str) -> Store:
+    def open(cls, root: str, *, check: bool = True) -> Store:
         """Open a store by its local path or its URL.
 
         On the Hugging Face Hub that is ``hf://datasets/OWNER/NAME[@REVISION][/PATH]``. Of a
         publication, there or in a local folder, the store is in the folder ``store``.
 
+        Args:
+            root: the path or URL.
+            check: compare its files with its manifest (`adp_schema.verifying`); False is for who
+                says what is wrong with them, or has just written them.
+
         Raises:
             StoreError: there is no store, its manifest is damaged, or nothing reads the URL.
+            DamagedStoreError: its files are not those of its manifest.
             StoreVersionError: a newer version of this package wrote it.
             HubError: the Hub refuses, or cannot be reached.
         """
-        root = str(root)
+        store = cls._opened(str(root))
+        verifying.note(store.root, store.manifest)
+        if check:
+            try:
+                store.check()
+            except DamagedStoreError:
+                if store.journal is None or not location.exists(
+                    location.join(store.root, MANIFEST)
+                ):
+                    raise
+                store = cls._opened(store.root)  # it was sealed meanwhile
+                store.check()
+        return store
+
+    def check(self) -> None:
+        """Compare the files with the manifest, as `adp_schema.verifying` says.
+
+        Raises:
+            DamagedStoreError: a file differs.
+        """
+        verifying.check(self.root, self.manifest)
+
+    def damage(self, *, every_byte: bool | None = None) -> dict[str, str]:
+        """What is wrong with the files: path in the store -> words; see `verifying.damage`."""
+        return verifying.damage(self.root, self.manifest, every_byte=every_byte)
+
+    @classmethod
+    def _opened(cls, root: str) -> Store:
         if location.is_hub(root):
             from adp_schema.hub import store_place
 
             # Pinned to a commit: what is read later must belong to the same manifest.
             root = store_place(root).url()
-            return cls(root, _read_manifest(root, location.join(root, MANIFEST)))
+            return cls(root, read_manifest(root, location.join(root, MANIFEST)))
         location.check_readable(root)
         address = location.join(root, MANIFEST)
         if not location.exists(address):
@@ -90,11 +122,11 @@ class Store:
                 return cls._open_growing(root)
             below = location.join(root, "store")
             if location.exists(location.join(below, MANIFEST)):
-                store = cls.open(below)
+                store = cls._opened(below)
                 store._name = _last_part(root)
                 return store
-            raise StoreError(f"{root} is not a store: it has no {MANIFEST}; {_advice(root)}")
-        return cls(root, _read_manifest(root, address))
+            raise StoreError(_no_store(root))
+        return cls(root, read_manifest(root, address))
 
     @classmethod
     def _open_growing(cls, root: str) -> Store:
@@ -109,7 +141,7 @@ class Store:
             address = location.join(root, MANIFEST)
             if not location.exists(address):
                 raise
-            return cls(root, _read_manifest(root, address))  # it was sealed meanwhile
+            return cls(root, read_manifest(root, address))  # it was sealed meanwhile
 
     @staticmethod
     def grow(
@@ -328,15 +360,17 @@ class Store:
         return self._places
 
 
-def _advice(root: str) -> str:
-    """What to do about a folder that is no store."""
-    inside = (
-        [] if location.is_url(root) or not Path(root).is_dir() else sorted(Path(root).iterdir())
-    )
+def _no_store(root: str) -> str:
+    """Why a path is no store, and what to do about it."""
+    local = not location.is_url(root)
+    if local and (stopped := unfinished(root)):
+        return stopped
+    inside = sorted(Path(root).iterdir()) if local and Path(root).is_dir() else []
     names = [path.name for path in inside if (path / MANIFEST).is_file()]
+    advice = "make one with: adp convert SRC -o STORE"
     if names and len(names) <= 20:
-        return f"it holds {'the store' if len(names) == 1 else 'stores'}: {', '.join(names)}"
-    return "make one with: adp convert SRC -o STORE"
+        advice = f"it holds {'the store' if len(names) == 1 else 'stores'}: {', '.join(names)}"
+    return f"{root} is not a store: it has no {MANIFEST}; {advice}"
 
 
 def _last_part(root: str) -> str:
@@ -354,25 +388,3 @@ def _scan_urls(files: list[str]) -> pl.LazyFrame:
     return pl.scan_pyarrow_dataset(
         ds.dataset(paths, format="parquet", filesystem=PyFileSystem(FSSpecHandler(found)))
     )
-
-
-def _read_manifest(root: str, address: str) -> Manifest:
-    """Read a manifest; its version is checked first, since a newer one may look different.
-
-    Raises:
-        StoreError: it is damaged, or of a newer version.
-    """
-    advice = f"the manifest of {root} is damaged; restore it or convert again"
-    try:
-        data = json.loads(location.read_text(address))
-    except (ValueError, RecursionError) as error:
-        raise StoreError(f"{advice} ({error})") from error
-    if not isinstance(data, dict):
-        raise StoreError(f"{advice} (it is no object)")
-    column_names(str(data.get("schema_version")))
-    try:
-        return Manifest.model_validate(data)
-    except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(map(str, first["loc"]))
-        raise StoreError(f"{advice} ({where}: {first['msg']})") from error

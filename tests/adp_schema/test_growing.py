@@ -635,7 +635,7 @@ class TestDamage:
     def test_of_an_early_shard(self, tmp_path):
         fill(tmp_path / "s", range(5), seal_count=2)
         (tmp_path / "s/steps/early-00000.parquet").write_bytes(b"junk" * 10)
-        with pytest.raises(StoreError, match=r"shard of .* is damaged: .*; restore"):
+        with pytest.raises(StoreError, match=r"is damaged: steps/early-00000.parquet: .*; restore"):
             seal(tmp_path / "s")
 
     def test_what_a_kill_left_is_cut_off_before_a_journal_is_closed(self, tmp_path):

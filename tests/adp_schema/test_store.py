@@ -14,7 +14,7 @@ from adp_schema.builder import Origin, RowBuilder
 from adp_schema.errors import StoreError, StoreVersionError, UsageError
 from adp_schema.store import Store
 from adp_schema.tables import TABLES
-from tests.stores import write_store
+from tests.stores import describe_again, write_store
 
 
 def builder_of(*names, parent=None):
@@ -147,9 +147,7 @@ def make_old(store, root):
             if table in ("trajectories", "tool_calls"):
                 rows = rows.rename_columns([names.get(n, n) for n in rows.column_names])
             pq.write_table(rows, path)
-    path = root / "adp.json"
-    manifest = json.loads(path.read_text())
-    path.write_text(json.dumps({**manifest, "schema_version": "0.9"}))
+    describe_again(root, schema_version="0.9")
 
 
 def test_an_older_store_opens(tmp_path):

@@ -31,7 +31,10 @@ def test_the_report_as_json(run, tmp_path, examples):
     ("words", "said"),
     [
         (("--to", "trl-sft"), "--set expand=true; or leave such chats out"),
-        (("--to", "trl-sft", "--strict"), "leave out --flavour, --single and --strict"),
+        (
+            ("--to", "trl-sft", "--strict"),
+            "writes no tokens here, so what a template drops is not known",
+        ),
         (
             ("--to", "openai_chat", "--model", "tiny"),
             "is for no trainer; leave out --model and --set",
@@ -62,7 +65,16 @@ def test_formats_lists_the_exporters(run):
 def test_the_function(tmp_path, examples):
     report = adp.export(str(examples), "chatml", tmp_path / "out", settings={"form": "text"})
     assert report.in_rows == 16
-    with pytest.raises(UsageError, match="leave out strict"):
+    with pytest.raises(UsageError, match="leave out --strict"):
         adp.export(str(examples), "chatml", tmp_path / "other", strict=True)
     with pytest.raises(UsageError, match="leave out model"):
         adp.export(str(examples), "openai_chat", tmp_path / "other", model="tiny")
+
+
+def test_strict_exports_of_tokens(run, tmp_path, examples):
+    words = ("export", examples, "--to", "verl-sft", "--model", "tiny")
+    failed = run(*words, "--strict", "-o", tmp_path / "out")
+    assert failed.code == 4
+    assert "arguments of a call are no JSON object: 1" in failed.err
+    assert not (tmp_path / "out").exists()
+    assert run(*words, "-o", tmp_path / "out").code == 0

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -76,17 +77,17 @@ def test_missing_shard_is_one_sentence(run, store: Store, tmp_path: Path):
     (tmp_path / "adp.json").write_text((Path(store.root) / "adp.json").read_text())
     done = run("show", tmp_path, "swe/django-22")
     assert done.code == 5
-    assert done.err.startswith("error: cannot read or write")
+    assert "part-00000.parquet: missing" in done.err
     assert done.err.count("\n") == 1
 
 
 def test_damaged_shard_is_one_sentence(run, store: Store, tmp_path: Path):
-    (tmp_path / "adp.json").write_text((Path(store.root) / "adp.json").read_text())
-    (tmp_path / "trajectories").mkdir()
-    (tmp_path / "trajectories" / "part-00000.parquet").write_bytes(b"no parquet at all")
-    done = run("show", tmp_path, "swe/django-22")
+    shutil.copytree(store.root, tmp_path / "s")
+    (tmp_path / "s" / "trajectories" / "part-00000.parquet").write_bytes(b"no parquet at all")
+    done = run("show", tmp_path / "s", "swe/django-22")
     assert done.code == 5
-    assert "--verify" in done.err
+    assert "trajectories/part-00000.parquet: it has 17 bytes, not " in done.err
+    assert done.err.count("\n") == 1
 
 
 @pytest.mark.parametrize(

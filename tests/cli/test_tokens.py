@@ -6,7 +6,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from adp.core.render.render import Renderer
+from adp_schema.builder import Origin, RowBuilder
 from adp_schema.store import Store
+from tests.stores import write_store
 
 
 @pytest.fixture(autouse=True)
@@ -89,3 +91,31 @@ def test_colours_stand_for_marks_on_a_terminal(store):
     )
     expected = "".join(row.text[start:end] for _, start, end in row.spans)
     assert coloured.replace("\n", "") == expected.replace("\n", "")
+
+
+NO_REASONING = """\
+{%- for m in messages %}
+    {{- '<|im_start|>' + m.role + '\\n' + m.content.split('</think>')[-1] + '<|im_end|>\\n' }}
+{%- endfor %}
+{%- if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}"""
+
+
+def test_strict_makes_a_drop_an_error(run, tmp_path):
+    builder = RowBuilder()
+    builder.begin(Origin(seq=0, dataset="d"))
+    builder.trajectory({"source_id": "one"})
+    builder.step({"source": "user", "text": "why?"})
+    builder.step({"source": "agent", "text": "because", "reasoning": "I think"})
+    builder.finish()
+    root = write_store(tmp_path / "store", builder).root
+    template = tmp_path / "template.jinja"
+    template.write_text(NO_REASONING)
+    words = ("tokens", root, "--model", "tiny", "--strict")
+    assert run(*words).code == 0
+    failed = run(*words, "--chat-template", str(template))
+    assert failed.code == 4
+    assert "steps whose reasoning the template drops: 1" in failed.err
+    assert "trained tokens" in failed.out
+    assert run(*words[:-1], "--chat-template", str(template)).code == 0
+    stripped = run(*words, "--chat-template", str(template), "--set", "reasoning=strip")
+    assert stripped.code == 0

@@ -77,3 +77,19 @@ def test_other_systems_and_faults(
     assert main(["train", "sft", store, "-o", str(tmp_path / "out"), "--set", "lora.rank=3"]) == 2
     assert "did you mean" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
+
+
+def test_strict_stops_before_a_drop(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ADP_CACHE", str(tmp_path / "cache"))
+    store = write_runs(tmp_path / "store", 4).root
+    out = tmp_path / "run"
+    words = ["train", "sft", store, "--model", "tiny", "--strict", *QUICK]
+    assert main([*words, "--dry-run", "--json"]) == 0
+    longest = json.loads(capsys.readouterr().out)["plan"]["longest"]
+    words.append(f"--set=render.max_length={longest - 1}")
+    for more in (["--dry-run"], ["-o", str(out)]):
+        assert main([*words, *more]) == 4
+        assert "the window is too small: " in capsys.readouterr().err
+    assert not out.exists()

@@ -18,7 +18,7 @@ from tests.converters.atif_records import atif_records, record, step
 from tests.converters.sharegpt_records import sharegpt_records
 from tests.converters.strategies import adp_v1_records, openai_records
 from tests.converters.test_between_formats import records
-from tests.roundtrip import read_one
+from tests.roundtrip import read_one, write_one
 
 DATA = Path(__file__).parents[2].parent / "shared" / "data"
 ADP_FILES = sorted(DATA.glob("adp_v1/*/sample_std.json"))
@@ -329,3 +329,17 @@ def test_a_trajectory_without_steps_gets_one():
     written, losses = flavoured(record(), "harbor")
     assert written["steps"] == [{"step_id": 1, "source": "system", "message": ""}]
     assert losses == ["$.steps"]
+
+
+def test_an_agent_that_is_not_known_has_no_name():
+    """A file must name its agent; the word for one that is not known is no name, and comes back."""
+    record = b'{"schema_version": "ATIF-v1.7", "agent": {"name": "unknown", "version": "unknown", '
+    record += (
+        b'"model_name": "small"}, "steps": [{"step_id": 1, "source": "user", "message": "q"}]}'
+    )
+    (run,) = read_one(formats.get("atif"), record)
+    assert (run.agent_name, run.agent_version, run.agent_model) == (None, None, "small")
+    assert json.loads(write_one(formats.get("atif"), run)) == json.loads(record)
+    losses = Losses()
+    write_one(formats.get("openai_chat"), run, losses)
+    assert losses.items == []

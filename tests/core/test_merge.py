@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections import Counter
 from pathlib import Path
@@ -24,6 +23,7 @@ from adp_schema.store import Store
 from adp_schema.tables import SHARDED_TABLES, TABLES
 from tests.converters.test_run import chat, hashes, write_lines
 from tests.core import any_store
+from tests.stores import describe_again
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
@@ -219,8 +219,7 @@ def test_older_stores_are_brought_up_to_date(tmp_path):
     rows = pq.read_table(path)
     old = rows.rename_columns(["args" if n == "arguments" else n for n in rows.column_names])
     pq.write_table(old.drop_columns(["status"]), path)
-    manifest = json.loads((folder / MANIFEST).read_text())
-    (folder / MANIFEST).write_text(json.dumps({**manifest, "schema_version": "0.9"}))
+    describe_again(folder, schema_version="0.9")
     merge([str(tmp_path / "a"), str(folder)], str(tmp_path / "ab"))
     merged = Store.open(str(tmp_path / "ab"))
     assert not merged.renamed

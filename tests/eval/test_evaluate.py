@@ -110,7 +110,7 @@ def test_files_of_suites(tmp_path):
     )
     assert read_suite(str(file)) == SUITE
     for text, said in (
-        ("name: x\n", "environment: Field required"),
+        ("name: x\n", "environment: it must be given"),
         ("name: x\nenvironment: y\ntasks: t\nscorer: 3\n", "'scorer'; did you mean scorers"),
         ("- a\n", "needs name, environment and tasks"),
     ):

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tests.fidelity import exact
-from tests.fidelity.exact import DELETE, Keys, Number, at, pattern, place, replaced
+from tests.fidelity.exact import DELETE, Keys, Number, at, leaves, pattern, place, replaced
 from tests.fidelity.marks import WORDS, Marker, is_word
 from tests.fidelity.product import Product, Reading, Written
 
@@ -244,7 +244,40 @@ class Trial(Notes):
                 continue
             if with_it - without_it:
                 return True
-        return self._list_is_reported(target, keys, base) or self._by_name(keys, base)
+        return (
+            self._list_is_reported(target, keys, base)
+            or self._whole_is_reported(target, keys, base)
+            or self._by_name(keys, base)
+        )
+
+    def _whole_is_reported(self, target: str, keys: Keys, base: Written) -> bool:
+        """Whether a branch that holds a value is not in the target at all, and reported."""
+        if not BRANCHES.intersection(keys):
+            return False
+        everything = Counter(value for _, value in leaves(self.source.tree))
+        for depth in range(len(keys) - 1, 0, -1):
+            for gone in self._holders(keys[:depth]):
+                below = [pair for pair in leaves(self.source.tree) if pair[0][:depth] in gone]
+                counts = Counter(value for _, value in below)
+                texts = {
+                    value
+                    for where, value in below
+                    if _is_telling(where, value) and counts[value] == everything[value]
+                }
+                if any(exact.text(text)[1:-1] in base.text for text in texts):
+                    continue
+                less = self.reports(replaced(self.source.tree, dict.fromkeys(gone, DELETE)), target)
+                if less is not None and base.reports - less:
+                    return True
+        return False
+
+    def _holders(self, keys: Keys) -> Iterator[list[Keys]]:
+        """What may go with a value: one thing that holds it, or the end of a list."""
+        yield [keys]
+        if isinstance(keys[-1], int):
+            length = len(at(self.source.tree, keys[:-1]))
+            for first in range(keys[-1], 0, -1):
+                yield [(*keys[:-1], index) for index in range(first, length)]
 
     def _list_is_reported(self, target: str, keys: Keys, base: Written) -> bool:
         """Whether a list of plain values is reported as one: both sides of a picture, say."""
@@ -293,6 +326,11 @@ def _others(keys: Keys, value: Any) -> Iterator[Any]:
         yield f"{value}x"
 
 
+def _is_telling(keys: Keys, value: Any) -> bool:
+    """Whether a text is found in a target by itself and not by accident."""
+    return isinstance(value, str) and len(value) > 3 and not is_word(keys, value)
+
+
 OTHER_WORDS = {
     **{"user": ["system"], "system": ["user"], "developer": ["system"], "human": ["gpt"]},
     **{"assistant": ["user"], "agent": ["user", "expert"], "expert": ["agent"], "gpt": ["human"]},
@@ -301,6 +339,9 @@ OTHER_WORDS = {
     **{"replace": ["append"]},
 }
 """Words that may stand in the place of others."""
+
+BRANCHES = frozenset({"rejected", "non_preferred_output", "alternate_trace"})
+"""Keys of what is left out as one: then no part of it has a report of its own."""
 
 IDS = ("id", "trajectory_id")
 """Ids of a run: without one another serves as its id, so that the report stays."""

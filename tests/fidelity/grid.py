@@ -139,7 +139,7 @@ def split(raw: str, name: str) -> Iterator[Source]:
     Raises:
         ValueError: the file is no JSON and no JSON Lines.
     """
-    lines = [line for line in raw.splitlines() if line.strip()]
+    lines = [line for line in raw.split("\n") if line.strip()]
     if name in LINES:
         yield Source(name, [exact.parse(line) for line in lines], ".jsonl")
         return

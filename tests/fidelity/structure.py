@@ -33,8 +33,12 @@ from tests.fidelity.product import Reading, Written
 JOINTS = ("\n\n", "\n", " ", "")
 """What a writer may put between two texts that it makes one of."""
 
+_TAGS = re.compile(r"</?tool_")
 _IDS = re.compile(r"(native_id|call_id):")
 """Reports that a call's id is not kept."""
+
+ARGUMENTS = frozenset({"arguments", "kwargs", "action_arguments"})
+"""Keys below which a number's type is part of what was said to a tool."""
 
 TAKEN = "key taken away"
 BORDERS = "borders"
@@ -104,8 +108,8 @@ def _alike(trial: Trial, change: Change, target: str) -> None:
 
 def _is_there(value: Any, written: Written) -> bool:
     """Whether all texts of a part of the source stand in a target: another part repeats them."""
-    texts = [text for _, text in leaves(value)]
-    return all(
+    texts = [text for keys, text in leaves(value) if not is_word(keys, text)]
+    return bool(texts) and all(
         isinstance(text, str) and len(text) > 3 and exact.text(text)[1:-1] in written.text
         for text in texts
     )
@@ -117,6 +121,7 @@ def _is_about(written: Written, bare: Reading | None, target: str) -> bool:
 
 def changes(tree: Any) -> Iterator[Change]:
     """The changes of a record."""
+    yield from _spellings(tree)
     for keys, holder in list(containers(tree)):
         if isinstance(holder, list):
             yield from _of_list(tree, keys, holder)
@@ -124,11 +129,29 @@ def changes(tree: Any) -> Iterator[Change]:
             yield from _of_object(tree, keys, holder)
 
 
+def _spellings(tree: Any) -> Iterator[Change]:
+    """A text with other white space around it; in arguments of calls a number of another type."""
+    for keys, value in leaves(tree):
+        if isinstance(value, Number):
+            other = f"{value}.0" if re.fullmatch(r"-?\d{1,15}", value) else ""
+            if other and ARGUMENTS.intersection(keys):
+                yield Change("type of a number", keys, replaced(tree, {keys: Number(other)}))
+        elif _is_plain(keys, value):
+            for spaced in (f"{value}\n", f"\n {value}  "):
+                yield Change(f"white space {spaced!r:.8}", keys, replaced(tree, {keys: spaced}))
+
+
+def _is_plain(keys: Keys, value: Any) -> bool:
+    """Whether the white space around a text is part of it: beside the tags of calls it is form."""
+    is_text = _free(str(keys[-1]) if keys else "", value) and " " in value
+    return is_text and not _TAGS.search(value)
+
+
 def _of_list(tree: Any, keys: Keys, items: list[Any]) -> Iterator[Change]:
     inside = INSIDE in keys
     gone = replaced(tree, {keys: DELETE}) if keys else None
     for index, item in enumerate(items):
-        if not inside and len(items) > 1:
+        if not inside and len(items) > 1 and _says_something(item):
             without = replaced(tree, {(*keys, index): DELETE})
             yield Change("item taken away", (*keys, index), without, gone)
         double = [*items[: index + 1], item, *items[index + 1 :]]
@@ -144,11 +167,20 @@ def _of_list(tree: Any, keys: Keys, items: list[Any]) -> Iterator[Change]:
         yield from _joined(tree, keys, items, index)
 
 
+def _says_something(value: Any) -> bool:
+    """Whether there is more than words, nulls and empty texts."""
+    return any(
+        one is not None and one != "" and not is_word(keys, one) for keys, one in leaves(value)
+    )
+
+
 def _joined(tree: Any, keys: Keys, items: list[Any], index: int) -> Iterator[Change]:
     """Two items with the same words and one text each: as two, and as one."""
     one, two = items[index : index + 2]
     place = _only_text(one)
     if place is None or place != _only_text(two) or _words(one) != _words(two):
+        return
+    if _TAGS.search(at(one, place)):
         return
     for joint in JOINTS:
         text = at(one, place) + joint + at(two, place)
@@ -178,7 +210,7 @@ def _words(item: Any) -> list[Any]:
 def _of_object(tree: Any, keys: Keys, holder: dict[str, Any]) -> Iterator[Change]:
     for name, value in holder.items():
         here = (*keys, name)
-        if value is None or is_form(here) or INSIDE in keys or is_word(here, value):
+        if not _says_something(value) or is_form(here) or INSIDE in keys or is_word(here, value):
             continue
         gone = replaced(tree, {here: DELETE})
         if name in DERIVED:
@@ -186,6 +218,8 @@ def _of_object(tree: Any, keys: Keys, holder: dict[str, Any]) -> Iterator[Change
         yield Change(TAKEN, here, gone, gone)
     names = [name for name, value in holder.items() if _free(name, value)]
     for one, two in pairwise(names):
+        if holder[one] == holder[two]:
+            continue
         swapped = {(*keys, one): holder[two], (*keys, two): holder[one]}
         bare = replaced(tree, {(*keys, one): DELETE, (*keys, two): DELETE})
         yield Change("texts of two keys swapped", (*keys, one), replaced(tree, swapped), bare)

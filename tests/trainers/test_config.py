@@ -220,6 +220,69 @@ def test_m3s_preference_settings() -> None:
     assert lora.target_modules == ("q_proj", "v_proj")
 
 
+def test_the_call_says_which_settings_of_m3s_file_hold() -> None:
+    """M3's file says stage: sft and holds the settings of DPO beside it."""
+    given = {**M3, "pref_loss": "ipo", "pref_beta": 0.3, "ref_model": "base"}
+    config, foreign = read_config(given, (), {"method": "dpo"})
+    assert foreign is not None
+    assert (config.method, config.dpo.loss_type, config.dpo.beta) == ("dpo", ("ipo",), 0.3)
+    assert config.dpo.ref_model_name_or_path == "base"
+    lines = foreign.lines()
+    assert 'stage = "sft" -> nothing: this call trains dpo' in lines
+    assert not [line for line in lines if line.startswith("pref_") and "nothing" in line]
+
+    config, foreign = read_config(given, ("method=kto",), {"method": "sft"})
+    assert foreign is not None
+    assert (config.method, config.kto.beta) == ("kto", 0.3)
+    assert config.kto.ref_model_name_or_path == "base"
+    assert 'pref_loss = "ipo" -> nothing: it is for DPO, and this call trains kto' in (
+        foreign.lines()
+    )
+
+
+@pytest.mark.parametrize("method", ["sft", "dpo", "kto", "grpo"])
+@pytest.mark.parametrize("stage", [None, "sft", "dpo", "kto"])
+def test_every_setting_of_a_foreign_file_holds_or_is_named(stage: str | None, method: str) -> None:
+    preference = {
+        "pref_loss": "ipo", "pref_beta": 0.3, "pref_ftx": 0.5, "dpo_label_smoothing": 0.1,
+        "simpo_gamma": 0.4, "ld_alpha": 0.2, "kto_chosen_weight": 2.0, "kto_rejected_weight": 3.0,
+        "ref_model": "base", "disable_dropout": True,
+    }  # fmt: skip
+    given = {**M3, "stage": stage, **preference}
+    assert read_config(given)[0].method == (stage or "sft")
+    config, foreign = read_config(given, (), {"method": method})
+    assert foreign is not None
+    assert config.method == method
+    told = [one.name for one in foreign.mapped] + [one.name for one in foreign.left]
+    assert sorted(told) == sorted(given)
+    plain = config.plain()
+    for setting in foreign.mapped:
+        for path, value in setting.to.items():
+            place: Any = plain
+            for name in path.split("."):
+                place = place[name]  # a section of another method is no longer there
+            assert place == value, path
+    assert all(left.why for left in foreign.left)
+
+
+def test_a_stage_that_is_not_trained_here_is_refused_whatever_the_call_says() -> None:
+    for stage, said in (("rm", "a reward model"), ("foo", "not known"), (["dpo"], "not known")):
+        with pytest.raises(UsageError, match=said):
+            read_config({**M3, "stage": stage}, (), {"method": "dpo"})
+
+
+def test_the_method_of_the_playgrounds_file_gives_way_to_the_calls() -> None:
+    given = {"training": {"method": "dpo", "beta": 0.2, "learning_rate": 1e-5}}
+    config, foreign = read_config(given, (), {"method": "sft"})
+    assert foreign is not None
+    assert config.method == "sft"
+    assert foreign.lines()[-2:] == [
+        'training.method = "dpo" -> nothing: this call trains sft',
+        "training.beta = 0.2 -> nothing: it is for DPO, and this call trains sft",
+    ]
+    assert read_config(given, (), {"method": "dpo"})[0].dpo.beta == 0.2
+
+
 @pytest.mark.skipif(not PLAYGROUND.is_dir(), reason="the real samples are not here")
 @pytest.mark.parametrize("name", ["dpo_config", "sft_toolbench_config", "teacher_mode_config"])
 def test_real_files_of_the_playground(name: str) -> None:

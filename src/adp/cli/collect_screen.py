@@ -43,9 +43,7 @@ class Screen:
         report = self._report
         if kind is KeyboardInterrupt and not self._quiet and report is not None:
             done = report.asked - report.left
-            said = (
-                f"{done:,} of {report.asked:,} episodes are in {self._out}; the same call goes on"
-            )
+            said = f"{done:,} of {report.asked:,} episodes are in {self._out}"
             print(said, file=sys.stderr)
 
     def show(self, report: CollectReport) -> None:

@@ -74,9 +74,10 @@ def export(
     if no_branches and branches:
         raise UsageError("--branches and --no-branches exclude each other")
     if to in exporters:
-        if flavour is not None or single is not None or strict:
-            raise UsageError(f"{to} is for a trainer; leave out --flavour, --single and --strict")
-        _rows(store, to, out, settings or [], model, branches or [], as_json=as_json)
+        if flavour is not None or single is not None:
+            raise UsageError(f"{to} is for a trainer; leave out --flavour and --single")
+        asked = (store, to, out, settings or [], model, branches or [])
+        _rows(*asked, strict=strict, as_json=as_json)
         return
     from adp.converters.registry import formats
 
@@ -118,6 +119,7 @@ def _rows(
     model: str | None,
     branches: list[str],
     *,
+    strict: bool,
     as_json: bool,
 ) -> None:
     """Write the file of a trainer."""
@@ -126,7 +128,11 @@ def _rows(
     progress: Silent | Console = Silent() if as_json else Console("exporting", "")
     with progress:
         report = export_rows(
-            store, to, out, settings, model=model, branches=branches, progress=progress
+            *(store, to, out, settings),
+            model=model,
+            branches=branches,
+            progress=progress,
+            strict=strict,
         )
     if as_json:
         print_json(asdict(report))

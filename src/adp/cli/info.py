@@ -10,10 +10,10 @@ from rich.text import Text
 
 from adp.cli.convert import equation, stored, top
 from adp.cli.text import console, epilog, human_size, light_table, pairs, print_json, visible
-from adp.core.verify import verify as verify_files
-from adp_schema.errors import StoreError
+from adp_schema.errors import DamagedStoreError
 from adp_schema.location import is_url
 from adp_schema.store import Store
+from adp_schema.verifying import sentence
 
 if TYPE_CHECKING:
     from adp_schema.snapshot import Journal
@@ -29,16 +29,14 @@ def info(
     as_json: Annotated[bool, typer.Option("--json", help="Print the contents as JSON.")] = False,
 ) -> None:
     """Say what a store holds: tables, data sets, counts, losses and where it comes from."""
-    store = Store.open(path)
-    wrong = verify_files(store) if verify else None
+    store = Store.open(path, check=False)
+    wrong = store.damage(every_byte=True if verify else None)
     if as_json:
-        print_json(contents(store, wrong))
+        print_json(contents(store, wrong if verify or wrong else None))
     else:
-        report(store)
+        report(store, damaged=bool(wrong))
     if wrong:
-        named = "; ".join(f"{file}: {what}" for file, what in list(wrong.items())[:10])
-        differ = "1 file differs" if len(wrong) == 1 else f"{len(wrong):,} files differ"
-        raise StoreError(f"{differ} from the manifest: {named}")
+        raise DamagedStoreError(sentence(store.root, wrong))
     if verify and not as_json:
         files = sum(len(shards) for shards in store.manifest.tables.values())
         are = "1 file is" if files == 1 else f"{files:,} files are"
@@ -48,7 +46,7 @@ def info(
 def contents(store: Store, wrong: dict[str, str] | None) -> dict[str, Any]:
     """The contents of a store for programs."""
     manifest = store.manifest
-    branches = branches_of(store)
+    branches = None if wrong else branches_of(store)
     answer: dict[str, Any] = {
         "store": store.root,
         "schema_version": manifest.schema_version,
@@ -104,8 +102,8 @@ def journal_line(journal: Journal) -> str:
     return line if last is None else f"{line}; last append {at(last)}"
 
 
-def report(store: Store) -> None:
-    """Print the contents of a store."""
+def report(store: Store, *, damaged: bool) -> None:
+    """Print the contents of a store; of a damaged one, what its manifest says."""
     manifest = store.manifest
     screen = console()
     size = stored(manifest) + (store.journal.size if store.journal is not None else 0)
@@ -119,7 +117,7 @@ def report(store: Store) -> None:
         )
     )
     screen.print(equation(manifest))
-    branches = branches_of(store)
+    branches = None if damaged else branches_of(store)
     are = "is a branch" if branches == 1 else "are branches"
     among = f" ({branches:,} of them {are})" if branches else ""
     screen.print(f"trajectories {manifest.counts.trajectories:,}{among}")

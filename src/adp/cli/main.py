@@ -10,12 +10,14 @@ import importlib
 import os
 import sys
 from collections.abc import Sequence
+from contextvars import copy_context
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
 from adp_schema.errors import AdpError, UsageError, unknown_name
+from adp_schema.unfinished import calling, goes_on
 
 COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
     "In and out": {
@@ -65,8 +67,35 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
 }
 """Section -> command -> (where its function or typer app is, one line of help)."""
 
+VERIFYING = frozenset(
+    {
+        *("convert", "export", "merge", "drop", "publish", "redact", "seal", "curate", "train"),
+        *("tokens", "collect", "eval", "score", "bfcl", "report"),
+    }
+)
+"""Commands that make a store or files from what they read in stores, so that they hash all of it
+first; see `adp_schema.verifying`."""
+
+_WRITE_ON_DEMAND = frozenset({"query", "rejects"})
+"""Commands that do so when they are told to write: -o."""
+
 STOPPED = 130
 UNEXPECTED = 70
+
+_GOES_ON = {
+    "collect": "the same call goes on, with the episodes that are not whole yet",
+    "eval": "the same call goes on, with the episodes that are not whole yet",
+    "train": "the same call with --resume goes on from the last checkpoint, if there is one",
+    "seal": "the same call goes on",
+}
+"""Command -> what to do after Ctrl-C, at whatever moment it came."""
+
+_WHOLE = "the output is whole if it is there, else the same call begins anew"
+_ANEW = {
+    **dict.fromkeys(("convert", "merge", "drop", "redact", "curate", "publish"), _WHOLE),
+    **dict.fromkeys(("export", "pull", "report", "score"), _WHOLE),
+}
+"""Command -> what to say after Ctrl-C when it has left no run that goes on."""
 
 _WITHOUT_PANDAS = {"convert", "merge", "drop", "redact", "validate", "show", "export"}
 """Commands that build arrays, for which pyarrow would import pandas."""
@@ -125,7 +154,10 @@ def load_command(name: str, target: str, line: str) -> Any:
     module = importlib.import_module(module_name)
     found = getattr(module, attribute)
     if isinstance(found, typer.Typer):
-        return typer.main.get_command(found)
+        group: Any = typer.main.get_command(found)
+        for part in group.commands.values():
+            _let_skip(name, part)
+        return group
     single = typer.Typer(add_completion=False, rich_markup_mode=None)
     register = single.command(
         name,
@@ -134,7 +166,36 @@ def load_command(name: str, target: str, line: str) -> Any:
         context_settings=HELP_OPTIONS,
     )
     register(found)
-    return typer.main.get_command(single)
+    return _let_skip(name, typer.main.get_command(single))
+
+
+def _let_skip(name: str, command: Any) -> Any:
+    """Give a command that hashes the stores that it reads an option not to do so."""
+    if name in VERIFYING or name in _WRITE_ON_DEMAND:
+        giver = typer.Typer(add_completion=False)
+        giver.command()(_skipping)
+        (skip,) = (each for each in typer.main.get_command(giver).params if each.name != "help")
+        skip.expose_value = False
+        command.params.append(skip)
+    return command
+
+
+def _skip_hashes(wanted: bool) -> None:
+    if wanted:
+        from adp_schema.verifying import hash_nothing
+
+        hash_nothing()
+
+
+def _skipping(
+    no_verify: Annotated[
+        bool,
+        typer.Option(
+            "--no-verify", callback=_skip_hashes, help="Do not hash the stores that are read."
+        ),
+    ] = False,
+) -> None:
+    """Carry the option --no-verify, which other commands get."""
 
 
 app = typer.Typer(
@@ -175,17 +236,30 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _ended(arguments: Sequence[str] | None) -> int:
     """Run a command; whatever ends it becomes an exit code."""
     try:
-        code = _call(arguments)
+        code = copy_context().run(_call, arguments)
         sys.stdout.flush()
         return code
     except BrokenPipeError:
         return _leave_pipe()
     except KeyboardInterrupt:
-        return _complain("stopped", STOPPED, label="")
+        return _complain(f"stopped{_way_on(arguments)}", STOPPED, label="")
     except AdpError as error:
         return _complain(str(error), error.exit_code)
-    except Exception as error:
+    except (GeneratorExit, SystemExit):
+        raise
+    except BaseException as error:  # the panics of Polars are no Exception
         return _explain(error)
+
+
+def _way_on(arguments: Sequence[str] | None) -> str:
+    """What the same call does after Ctrl-C; empty for those that write nothing."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    command = words[0] if words else ""
+    if command in _GOES_ON:
+        return f"; {_GOES_ON[command]}"
+    if command in _ANEW:
+        return f"; {'the same call goes on where it stopped' if goes_on() else _ANEW[command]}"
+    return ""
 
 
 def _call(arguments: Sequence[str] | None) -> int:
@@ -202,7 +276,9 @@ def _call(arguments: Sequence[str] | None) -> int:
         skip_pandas()
     group = typer.main.get_command(app)
     try:
-        code = group.main(words or ["--help"], prog_name="adp", standalone_mode=False)
+        _choose_hashing(words)
+        with calling(words):
+            code = group.main(words or ["--help"], prog_name="adp", standalone_mode=False)
     except SystemExit as stop:
         if stop.code == 1:
             # The library under typer leaves like this when a pipe breaks.
@@ -215,13 +291,25 @@ def _call(arguments: Sequence[str] | None) -> int:
     return code if isinstance(code, int) else 0
 
 
+def _choose_hashing(words: Sequence[str]) -> None:
+    """Let a command hash what it reads in stores, if it makes something from that."""
+    if known := sys.modules.get("adp_schema.verifying"):
+        known.forget()
+    name = words[0] if words else ""
+    told = any(word.startswith(("-o", "--out")) for word in words)
+    if name in VERIFYING or (name in _WRITE_ON_DEMAND and told):
+        from adp_schema.verifying import hash_all
+
+        hash_all()
+
+
 def _leave_pipe() -> int:
     """The reader of our output is gone: end quietly, also when Python flushes at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 0
 
 
-def _explain(error: Exception) -> int:
+def _explain(error: BaseException) -> int:
     """One sentence for an exception that is no `AdpError`."""
     if os.environ.get("ADP_DEBUG"):
         import traceback
@@ -233,6 +321,8 @@ def _explain(error: Exception) -> int:
         path = context.command_path if context else "adp"
         text = str(message()).strip().rstrip(".")
         return _complain(f"{text[:1].lower()}{text[1:]}; see: {path} --help", UsageError.exit_code)
+    if damaged := _damaged():
+        return _complain(str(damaged), damaged.exit_code)
     if "huggingface_hub" in sys.modules:
         from adp_schema.errors import HubError
         from adp_schema.hub import HubPath, explain
@@ -252,6 +342,12 @@ def _explain(error: Exception) -> int:
         "same command under ADP_DEBUG=1 at the project's issue tracker",
         UNEXPECTED,
     )
+
+
+def _damaged() -> AdpError | None:
+    """The error for a damaged store that this call read: what it leads to takes many forms."""
+    verifying = sys.modules.get("adp_schema.verifying")
+    return verifying.explain() if verifying is not None else None
 
 
 def _complain(sentence: str, code: int, *, label: str = "error: ") -> int:

@@ -11,6 +11,7 @@ from adp.cli.convert import top
 from adp.cli.render_options import MaxLength, Model, Settings, Template, Window, render_options
 from adp.cli.text import console, counted, epilog, light_table, pairs, print_json, share
 from adp.core.progress import Console, Silent
+from adp.core.render.drops import check_drops
 from adp.core.render.lengths import Lengths, lengths_of
 from adp.core.render.report import RenderReport
 from adp.core.render.run import render_store
@@ -22,7 +23,7 @@ ONE_ROW = (
     "context than at inference, and counted"
 )
 
-EPILOG = epilog("adp tokens my_store --model Qwen/Qwen3-8B", 2, 5, 10)
+EPILOG = epilog("adp tokens my_store --model Qwen/Qwen3-8B", 2, 4, 5, 10)
 
 
 def tokens(
@@ -38,12 +39,18 @@ def tokens(
     workers: Annotated[
         int | None, typer.Option(min=1, help="Processes; one a core unless given.")
     ] = None,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Fail when a row lacks something of the store.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the numbers as JSON.")] = False,
 ) -> None:
     """Render a store with a model's chat template, and count: rows, tokens, what is trained.
 
     Says how long the rows are, what a window would cost, and which steps are lost and why. The
     rows are kept in a cache (ADP_CACHE), so that training does not render them again.
+
+    With --strict, every count of something that is in the store and in no row is an error:
+    reasoning, words, tools or messages that the template drops, steps that are not trained.
     """
     options = render_options(max_length, window, chat_template, settings)
     store = Store.open(path)
@@ -51,6 +58,12 @@ def tokens(
     with progress:
         report = render_store(store, model, out, options, workers=workers, progress=progress)
     lengths = lengths_of(report.files())
+    _show(report, lengths, max_length, as_json=as_json)
+    if strict:
+        check_drops(report.lost, report.notes)
+
+
+def _show(report: RenderReport, lengths: Lengths, max_length: int | None, *, as_json: bool) -> None:
     if as_json:
         told = asdict(lengths)
         if max_length is not None:

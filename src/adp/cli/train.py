@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 app = typer.Typer(
     name="train",
     help="Train a model on a store: SFT, DPO, KTO, GRPO.",
-    epilog=epilog("adp train sft dataset --model tiny -o run", 2, 3, 5, 10, 11),
+    epilog=epilog("adp train sft dataset --model tiny -o run", 2, 3, 4, 5, 10, 11),
     add_completion=False,
     rich_markup_mode=None,
     no_args_is_help=True,
@@ -67,6 +67,9 @@ PythonOption = Annotated[
     bool,
     typer.Option("--allow-python", help="Let rewards be Python functions: module:function."),
 ]
+StrictOption = Annotated[
+    bool, typer.Option("--strict", help="Stop when a row lacks something of the store.")
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print the record as JSON.")]
 
 
@@ -84,6 +87,7 @@ def _command(method: str, summary: str) -> None:
         zero: ZeroOption = None,
         dry_run: DryOption = False,
         allow_python: PythonOption = False,
+        strict: StrictOption = False,
         as_json: JsonOption = False,
     ) -> None:
         given = {
@@ -94,14 +98,14 @@ def _command(method: str, summary: str) -> None:
             "launch.zero": zero,
         }
         more = {path: value for path, value in given.items() if value is not None}
-        _train(config, settings or [], more, out, (resume, dry_run, as_json, allow_python))
+        _train(config, settings or [], more, out, (resume, dry_run, as_json, allow_python, strict))
 
     command.__doc__ = (
         f"{summary}\n\nBefore it starts it prints rows, tokens, what was dropped and the steps to "
         "come. OUT gets the adapter, a record of the run, the log and the curve of the loss. "
         "docs/train-config.md lists all settings."
     )
-    app.command(method, short_help=summary, epilog=epilog(_EXAMPLES[method], 2, 3, 5, 10, 11))(
+    app.command(method, short_help=summary, epilog=epilog(_EXAMPLES[method], 2, 3, 4, 5, 10, 11))(
         command
     )
 
@@ -119,12 +123,12 @@ def _train(
     settings: list[str],
     more: dict[str, Any],
     out: str | None,
-    switches: tuple[bool, bool, bool, bool],
+    switches: tuple[bool, bool, bool, bool, bool],
 ) -> None:
     from adp.trainers.config_file import read_config
     from adp.trainers.run import TrainOptions, plan_run, train
 
-    resume, dry_run, as_json, allow_python = switches
+    resume, dry_run, as_json, allow_python, strict = switches
     config, foreign = read_config(path, settings, more)
     if foreign is not None and not as_json:
         _say_mapped(foreign, path or "")
@@ -133,7 +137,7 @@ def _train(
         raise UsageError("say where the result goes: -o OUT; or only look: --dry-run")
     if dry_run:
         with Silent() if as_json else Console("rendering") as progress:
-            plan = plan_run(config, progress, allow_python=allow_python)
+            plan = plan_run(config, progress, allow_python=allow_python, strict=strict)
         if as_json:
             return print_json({"plan": plan.plain(), **_mapped(foreign)})
         _say_plan(config, plan)
@@ -150,6 +154,7 @@ def _train(
             None if as_json else lambda plan: _say_plan(config, plan),
             allow_python,
             steps,
+            strict,
         )
         done = train(config, str(target), options, progress)
     if as_json:

@@ -15,7 +15,7 @@ from adp.core.checks.model import SEVERITIES, Check, CheckResult
 from adp.core.checks.registry import GROUPS
 from adp.core.checks.run import EXAMPLES, chosen
 from adp.core.progress import Console, Silent
-from adp_schema.errors import FindingsError, UsageError, unknown_name
+from adp_schema.errors import DamagedStoreError, FindingsError, UsageError, unknown_name
 
 EPILOG = epilog("adp validate my_store --fail-on warning", 2, 3, 5, 8)
 COLOURS = {"error": "bold red", "warning": "yellow", "note": "cyan"}
@@ -80,6 +80,8 @@ def validate(
         if report.converted:
             console().print(equation(report.manifest))
         show(report.results, report.found(), report.not_run)
+    if report.damaged:
+        raise DamagedStoreError(report.damaged)
     failing = report.fails(fail_on) if fail_on != "never" else []
     if failing:
         raise FindingsError(sentence(failing, fail_on))

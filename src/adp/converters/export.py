@@ -27,6 +27,7 @@ from adp.converters.files.writing import (
 from adp.converters.pairs import Pairs
 from adp.converters.records import RecordWriter
 from adp.converters.registry import formats
+from adp.core.alone import alone
 from adp.core.filenames import session_name
 from adp.core.progress import Progress, Silent
 from adp_schema.errors import (
@@ -39,6 +40,7 @@ from adp_schema.errors import (
 from adp_schema.model import Trajectory
 from adp_schema.protocols import Converter, Losses
 from adp_schema.store import Store
+from adp_schema.verifying import cannot_write
 
 _SUFFIXES = {
     **{"jsonl": ".jsonl", "json_array": ".json", "json": ".json", "parquet": ".parquet"},
@@ -63,6 +65,7 @@ class ExportReport:
     losses: dict[str, int] = field(default_factory=dict)
 
 
+@alone
 def export(
     store: Store,
     to: str,
@@ -122,7 +125,7 @@ def export(
                 report.records += _write(staged, target, records, source, converter)
             report.files += 1
     except OSError as error:
-        raise OutputExistsError(f"cannot write to {folder}: {error.strerror}") from error
+        raise cannot_write(folder, error) from error
     writer.finish()
     stop_at_loss(losses, strict, "the store", converter)
     report.branches_left_out = files.left_out + writer.left_out

@@ -290,7 +290,7 @@ class _Trial:
         self, path: str, losses: list[dict[str, str]], expected: list[str], where: str
     ) -> None:
         """Raise unless the losses name one of the expected places, or what holds it."""
-        matching = {loss["path"] for loss in losses if _covers(loss["path"], expected)}
+        matching = {loss["path"] for loss in losses if covers(loss["path"], expected)}
         self._told.setdefault(where, set()).update(matching)
         if matching:
             return
@@ -329,7 +329,7 @@ class _Trial:
         return [jsontext.encode(record) for record in written if record is not None]
 
 
-def _covers(said: str, expected: list[str]) -> bool:
+def covers(said: str, expected: list[str]) -> bool:
     """Whether a report names one of the expected places, what holds it, or what is in it."""
     return any(
         place == said

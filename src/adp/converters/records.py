@@ -50,6 +50,7 @@ class RecordWriter:
         self._pairs = Pairs() if pairs is None else pairs
         self._rows = rows
         self._gone: set[str | None] = set()
+        self._places: dict[str | None, int] = {}
         self._siblings: Counter[str | None] = Counter()
         self.left_out = 0
 
@@ -59,7 +60,7 @@ class RecordWriter:
         Args:
             trajectories: in the order of a store, without branches in them.
         """
-        for trajectory in with_branches(trajectories, self._converter.embeds):
+        for trajectory in with_branches(self._numbered(trajectories), self._converter.embeds):
             self._pairs.hang(trajectory)
             reason = None if self._rows else self._no_row(trajectory)
             if reason is None:
@@ -69,9 +70,15 @@ class RecordWriter:
             else:
                 record = None
                 self._leave_out(trajectory, reason)
-            if trajectory.parent_id is not None:
-                self._siblings[trajectory.parent_id] += 1
             yield trajectory, record
+
+    def _numbered(self, trajectories: Iterable[Trajectory]) -> Iterator[Trajectory]:
+        """Note which of its parent's branches each one is."""
+        for trajectory in trajectories:
+            if trajectory.parent_id is not None:
+                self._places[trajectory.trajectory_id] = self._siblings[trajectory.parent_id]
+                self._siblings[trajectory.parent_id] += 1
+            yield trajectory
 
     def finish(self) -> None:
         """Report the pairs of which nothing was written."""
@@ -94,8 +101,8 @@ class RecordWriter:
     def _leave_out(self, trajectory: Trajectory, reason: str) -> None:
         self._gone.add(trajectory.trajectory_id)
         self.left_out += count(trajectory)
-        parent = trajectory.parent_id
-        path = "$" if parent is None else f"$.branches[{self._siblings[parent]}]"
+        place = self._places.get(trajectory.trajectory_id)
+        path = "$" if place is None else f"$.branches[{place}]"
         self._losses.add(path, reason)
 
     def _report_pairs(self, trajectory: Trajectory, path: str) -> None:

@@ -134,8 +134,9 @@ def hub_paths(rows: Rows, place: Place) -> list[str]:
     seqs = [run["seq"] for run in runs]
     number = seqs.index(row["seq"]) if row.get("seq") in seqs else 0
     step = row.get("step")
-    if step is not None:
-        step -= runs[number]["parent_step"] or 0  # a branch counts on from its parent
+    if step is not None and step >= 0 and table != "links":
+        own = [other["step"] for other in rows["steps"] if other["seq"] == row["seq"]]
+        step = own.index(step) if step in own else step
     if table == "trajectories":
         inner = ""
     elif table == "tasks":

@@ -25,6 +25,7 @@ from adp.converters.session_folders import resolve
 from adp.converters.shard import Job, ShardResult, convert_shard
 from adp.converters.since import earlier, only_new
 from adp.converters.unread import by_kind
+from adp.core.alone import alone
 from adp.core.progress import Progress, Silent
 from adp.core.staged import StagedRun, check_free
 from adp.core.staged import versions as staged_versions
@@ -70,6 +71,7 @@ class ConvertOptions:
         return {**plain, **self.limits.changed()}
 
 
+@alone
 def convert(
     sources: list[str],
     out: str,

@@ -6,30 +6,61 @@ import functools
 
 from adp_schema import shape
 from adp_schema.model import Row
+from adp_schema.parts import Part
 from adp_schema.protocols import Losses
 
-BOOKKEEPING = frozenset(
-    {
-        # place and pairing: numbered anew by whoever reads the target
-        *("seq", "trajectory_id", "step", "turn", "call", "order", "call_step"),
-        *("parent_id", "parent_step", "branch_kind", "span_start", "span_end"),
-        # provenance of the conversion and of the data set
-        *("dataset", "split", "license", "source_url", "may_publish"),
+_REASONS = {
+    "numbered anew by whoever reads the target": (
+        *("seq", "trajectory_id", "step", "turn", "call", "order", "call_step", "pair_id"),
+    ),
+    "said by the place of a branch in its run; one that stands alone is reported as a whole": (
+        *("parent_id", "parent_step", "branch_kind"),
+    ),
+    "where a call stands in a text; both are written": ("span_start", "span_end", "prose"),
+    "how a value was found or spelled; the value itself is another column": (
+        *("origin", "tools_origin", "arguments_kind"),
+    ),
+    "said of the whole data set by who converts it, and said again to convert the target": (
+        *("dataset", "license"),
+    ),
+    "made from the bytes of a blob": ("media_id", "size"),
+    "where the store has it from, and how": (
         *("source_format", "source_version", "source_file", "source_records", "source_offsets"),
         *("source_lengths", "source_hash", "converter", "converter_version", "losses"),
-        # how a value was found or spelled; the value itself is another column
-        *("origin", "tools_origin", "arguments_kind", "timestamp_zone_known", "time_zone_known"),
-        *("synthetic", "is_copied_context", "made_from_trajectory", "made_from_step", "made_by"),
-        # a part of the column text
-        "prose",
-    }
-)
-"""Columns that are no losses: they describe the store, or repeat what other columns say."""
+    ),
+}
 
-DEFAULTS = {"requestor": "agent", "visibility": "both"}
-"""Words that say no more than a null in the same column."""
+BOOKKEEPING = {column: reason for reason, columns in _REASONS.items() for column in columns}
+"""Columns that describe the store, or repeat what others say -> why they are no losses."""
+
+DEFAULTS = {
+    **{"requestor": "agent", "visibility": "both", "is_copied_context": False, "synthetic": False},
+    **{"timestamp_zone_known": True, "time_zone_known": True},
+}
+"""Values that say no more than a null in the same column."""
 
 REASON = "the target format has no place for it"
+
+
+RENUMBERED = "another call has this id, so a number is added to it"
+
+
+def report_parts(parts: list[Part], path: str, losses: Losses, *joined: str) -> None:
+    """Report what a message says beyond [reasoning, text, calls] in this order.
+
+    Args:
+        parts: its parts.
+        path: where it is.
+        losses: takes the reports.
+        joined: kinds of parts of which the writer makes one.
+    """
+    ranks = [{"reasoning": 0, "tool_call": 2}.get(part.type, 1) for part in parts]
+    if ranks != sorted(ranks):
+        losses.add(f"{path}.content", "the order of reasoning, text and calls is not kept")
+    for kind in joined:
+        if sum(part.type == kind for part in parts) > 1:
+            reason = f"several pieces of {kind} become one, joined by a blank line"
+            losses.add(f"{path}.content", reason)
 
 
 def report_columns(row: Row, carried: frozenset[str], path: str, losses: Losses) -> None:

@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from adp.core import shards
+from adp.core.alone import alone
 from adp.core.condition import own_lines, select_where
 from adp.core.drop_shard import DropJob, drop_shard, refers
 from adp.core.merge import REFERENCES
@@ -127,6 +128,7 @@ def _add_branches(store: Store, found: dict[int, tuple[str, str | None]]) -> Non
                 pending.append(name)
 
 
+@alone
 def drop(
     selection: Selection,
     out: str,

@@ -26,11 +26,13 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit, urlunsplit
 
 from adp.core.endpoint_errors import (
+    ADVICE,
     BadRequestError,
     ContextError,
     EndpointError,
     Failure,
     FormatError,
+    KeyRefusedError,
     check_status,
     error_in,
 )
@@ -57,6 +59,7 @@ class EndpointOptions:
     Attributes:
         base_url: URL before ``/chat/completions``; it mostly ends in ``/v1``.
         key: the secret key; None sends none. It is in no message and no representation.
+        key_name: the environment variable that the key is from, for messages.
         headers: further headers. Their values are in no error and no representation.
         secrets: further texts that are sent and must not be told.
         timeout: seconds of one try, from sending to the last byte.
@@ -70,6 +73,7 @@ class EndpointOptions:
 
     base_url: str
     key: str | None = field(default=None, repr=False)
+    key_name: str | None = None
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     secrets: tuple[str, ...] = field(default=(), repr=False)
     timeout: float = 600.0
@@ -157,6 +161,8 @@ class Endpoint:
                     said = self._clean(str(error)).replace(self._place, "the endpoint")
                     raise EndpointError("bad_request", said) from None
                 raise UsageError(self._clean(str(error))) from None
+            except KeyRefusedError as error:
+                raise UsageError(self._clean(f"{error}; {self._key_advice()}")) from None
             except (UsageError, ContextError) as error:
                 raise type(error)(self._clean(str(error))) from None
             else:
@@ -176,6 +182,16 @@ class Endpoint:
         if not alone:  # from now on for the first conversation as well
             self._errors[failure.reason] = _SEVERAL
         return alone and self._answered and failure.equals(before)
+
+    def _key_advice(self) -> str:
+        """What to do when the server refuses the key, or that there is none."""
+        options = self.options
+        if options.key is not None:
+            name = options.key_name or "the environment"
+            return f"put a key into {name} that may use this model, or name another as api_key_env"
+        if any(header.lower() in ("authorization", "api-key") for header in options.headers):
+            return "check the key in the setting headers"
+        return "no key was sent: name the environment variable that holds it as api_key_env"
 
     async def close(self) -> None:
         """Close the connections. It may be called twice."""
@@ -200,6 +216,8 @@ class Endpoint:
             times = "once" if tries == 1 else f"{tries} times"
             # Without the URL: the message is kept with the trajectory, which may be published.
             reason = f"the endpoint failed {times}, the last time with {failure.reason}"
+            if failure.kind in ADVICE:
+                reason += f"; {ADVICE[failure.kind]}"
             raise EndpointError(failure.kind, self._clean(reason)) from None
         await self._sleep(wait)
 

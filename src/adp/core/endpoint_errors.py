@@ -65,6 +65,22 @@ _CONTEXT = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _QUOTA = re.compile(r"insufficient_quota|exceeded your current quota|billing", re.IGNORECASE)
+_MODEL = re.compile(r"\bmodel\b|model_not_found", re.IGNORECASE)
+_WAYS_OUT = {
+    "max_completion_tokens": "set max_tokens_field=max_completion_tokens",
+    "tool choice": "start the server with its parser of tool calls, or set tools_in=text",
+    "support tools": "set tools_in=text",
+}
+"""What a server says of a request that it does not take -> the setting that helps."""
+
+ADVICE = {
+    "connection": "start the server, or set base_url to where it is",
+    "rate_limit": "set a lower concurrency, or a higher retries, retry_seconds and longest_wait",
+    "timeout": "set a higher timeout, or a lower concurrency",
+    "bad_answer": "check that base_url is that of a chat API; it mostly ends in /v1",
+}
+"""Kind of a failure that stayed -> the setting that helps."""
+
 _TRANSIENT = frozenset({408, 409, 425, 429})
 _LONGEST_REASON = 300
 
@@ -95,14 +111,21 @@ def check_status(status: int, headers: Mapping[str, str], body: bytes, place: st
         kind = "rate_limit" if status == 429 else f"http_{status}"
         raise Failure(kind, f"HTTP {status}" + (f": {reason}" if reason else ""), asked(headers))
     if status in (401, 403):
-        raise UsageError(f"{told}; name the environment variable with the key as api_key_env")
-    if status == 404:
-        raise UsageError(f"{told}; check base_url (it mostly ends in /v1) and model")
+        raise KeyRefusedError(told)
+    if status == 404 and _MODEL.search(reason):
+        raise UsageError(f"{told}; set model to one that this server has: GET base_url/models")
+    if status in (404, 405):
+        raise UsageError(f"{told}; check base_url: it mostly ends in /v1, and model")
     if 300 <= status < 400:
         raise UsageError(
             f"{told}, a redirect to {headers.get('location', '?')}; set base_url to it"
         )
-    raise BadRequestError(f"{told}; the server does not take this request")
+    way_out = next((f": {do}" for words, do in _WAYS_OUT.items() if words in reason), "")
+    raise BadRequestError(f"{told}; the server does not take this request{way_out}")
+
+
+class KeyRefusedError(UsageError):
+    """The server wants a key, another key, or one that may do more."""
 
 
 class BadRequestError(UsageError):

@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from adp.core import shards
+from adp.core.alone import alone
 from adp.core.progress import Progress, Silent
 from adp.core.shards import Files
 from adp.core.staged import StagedRun, Written, place_all, versions
@@ -92,6 +93,7 @@ class MergeJob:
     pairs: str
 
 
+@alone
 def merge(
     stores: Sequence[str],
     out: str,

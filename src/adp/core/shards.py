@@ -15,6 +15,7 @@ from adp_schema.migrate import upgrade
 from adp_schema.reader import ShardReader
 from adp_schema.store import Store
 from adp_schema.tables import SHARDED_TABLES, TABLES
+from adp_schema.verifying import verified
 
 Files = dict[str, str]
 """The files of one shard: table -> address."""
@@ -24,12 +25,14 @@ Names = Mapping[str, Mapping[str, str]]
 
 
 def open_finished(path: str) -> Store:
-    """Open a store that never changes again.
+    """Open a store that never changes again, to make something of it: all its files are hashed.
 
     Raises:
         StoreError: there is no store, or it is still growing.
+        DamagedStoreError: its files are not those of its manifest.
     """
-    store = Store.open(path)
+    with verified():
+        store = Store.open(path)
     if not location.exists(location.join(store.root, MANIFEST)):
         raise StoreError(f"{path} is still growing; seal it first: adp seal {path}")
     return store

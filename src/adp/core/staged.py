@@ -32,6 +32,7 @@ from adp_schema.errors import OutputExistsError
 from adp_schema.journal import GROWING
 from adp_schema.manifest import MANIFEST, RUN, Manifest, Shard, write_atomic
 from adp_schema.tables import TABLES
+from adp_schema.unfinished import CALL, PLAN, note_call
 from adp_schema.writer import ShardWriter, place, writer_options
 
 _SMALL = 16 << 20
@@ -121,7 +122,7 @@ class StagedRun:
         self.scratch = self.folder / ".run"
         self.finished: Manifest | None = None
         self.key = key
-        self._plan = self.scratch / "plan.json"
+        self._plan = self.scratch / PLAN
         self.workers = workers
         self._started = time.time()
         text = json.dumps(key, sort_keys=True)
@@ -140,6 +141,7 @@ class StagedRun:
         try:
             self.scratch.mkdir(parents=True, exist_ok=True)
             write_atomic(self._plan, text)
+            note_call(self.scratch)
         except OSError as error:
             raise OutputExistsError(f"cannot write to {out}: {error.strerror}") from error
 
@@ -227,7 +229,7 @@ class StagedRun:
         shutil.rmtree(self.scratch)
 
     def _clear(self) -> None:
-        """Remove all scratch files but the plan. A run that is stopped here can still go on."""
+        """Remove all scratch files but plan and call: a run that is stopped here can go on."""
         for path in self.scratch.iterdir():
             if path.is_dir():
                 # A folder that is half removed must not be taken for one that is whole.
@@ -236,7 +238,7 @@ class StagedRun:
                     shutil.rmtree(gone, ignore_errors=True)
                     path.replace(gone)
                 shutil.rmtree(gone, ignore_errors=True)
-            elif path != self._plan:
+            elif path.name not in (PLAN, CALL):
                 path.unlink()
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from adp.core import shards
+from adp.core.alone import alone
 from adp.core.progress import Progress, Silent
 from adp.core.staged import StagedRun, check_free
 from adp.curation.inputs import Input
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 
+@alone
 def materialise(
     folder: str,
     out: str,

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from adp.core import shards
+from adp.core.alone import alone
 from adp.core.progress import Progress, Silent
 from adp.core.staged import StagedRun, versions
 from adp.core.workers import shared
@@ -71,6 +72,7 @@ class Curated:
     state: State
 
 
+@alone
 def run(
     recipe: Recipe,
     out: str | None,

@@ -11,7 +11,7 @@ from adp.core.lookup import find_name
 from adp.curation.ledger import ENDS
 from adp.curation.record import reading
 from adp_schema import location
-from adp_schema.errors import StoreError
+from adp_schema.errors import DamagedStoreError, StoreError
 from adp_schema.gate_files import RECORD
 from adp_schema.store import Store
 
@@ -83,6 +83,8 @@ def why(path: str, name: str) -> Story:
 def _store(path: str) -> Store | None:
     try:
         return Store.open(path)
+    except DamagedStoreError:
+        raise
     except StoreError:
         return None
 

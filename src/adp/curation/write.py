@@ -99,7 +99,7 @@ def _named(
     folder = run.folder / chosen.name
     if (folder / MANIFEST).exists():
         shutil.rmtree(folder / ".run", ignore_errors=True)
-        return Store.open(str(folder)).manifest
+        return Store.open(str(folder), check=False).manifest
     own = StagedRun(str(folder), {"output": chosen.name, **run.key}, run.workers)
     if own.finished is not None:
         return own.finished

@@ -132,6 +132,7 @@ def wrong_setting(error: ValidationError, settings: type[BaseModel]) -> str:
     known = list(settings.model_fields)
     if first["type"] != "extra_forbidden":
         said = first["msg"].removeprefix("Value error, ")
+        said = "it must be given" if first["type"] == "missing" else said
         said = f"{place}: {said}" if place else said  # a fault of several settings has no place
         return f"{said}; its settings: {', '.join(known) or 'none'}"
     if len(first["loc"]) > 1:

@@ -46,7 +46,7 @@ def read_config(
     else:
         name = Path(path).name
         plain = _load(Path(path))
-    foreign = read_foreign(plain)
+    foreign = read_foreign(plain, _method(settings, more or {}))
     if foreign is not None:
         plain = foreign.plain
     if isinstance(path, str | os.PathLike):
@@ -59,6 +59,12 @@ def read_config(
         return TrainConfig.model_validate(plain), foreign
     except ValidationError as error:
         raise UsageError(f"{name}: {sentence(error, names(TrainConfig))}") from None
+
+
+def _method(settings: Sequence[str], more: Mapping[str, Any]) -> str | None:
+    """The method that the call names, which wins over the file's; None when it names none."""
+    named = [text for path, _, text in (one.partition("=") for one in settings) if path == "method"]
+    return named[-1].strip() if named else more.get("method")
 
 
 def _load(path: Path) -> dict[str, Any]:

@@ -25,6 +25,7 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from adp.core.progress import Progress, Silent
+from adp.core.render.drops import check_drops
 from adp.trainers.config import TrainConfig
 from adp.trainers.launch import launch
 from adp.trainers.method import METHODS, Plan
@@ -60,6 +61,7 @@ class TrainOptions:
         told: called with the plan before the training starts.
         allow_python: let rewards be Python functions that the configuration names.
         steps: told about each step.
+        strict: refuse to train on rows that lack something of the store.
     """
 
     resume: bool = False
@@ -68,6 +70,7 @@ class TrainOptions:
     told: Callable[[Plan], None] | None = None
     allow_python: bool = False
     steps: Progress = field(default_factory=Silent)
+    strict: bool = False
 
 
 @dataclass
@@ -84,7 +87,11 @@ class Trained:
 
 
 def plan_run(
-    config: TrainConfig, progress: Progress | None = None, *, allow_python: bool = False
+    config: TrainConfig,
+    progress: Progress | None = None,
+    *,
+    allow_python: bool = False,
+    strict: bool = False,
 ) -> Plan:
     """What a run would do; nothing is written and no model is loaded.
 
@@ -92,9 +99,11 @@ def plan_run(
         config: the run.
         progress: told about the rendering.
         allow_python: let rewards be Python functions that the configuration names.
+        strict: refuse rows that lack something of the store.
 
     Raises:
         UsageError: what does not go well together.
+        ConversionLossError: ``strict``, and something is dropped.
         EmptyResultError: nothing is left to train on.
     """
     check_installed()
@@ -102,7 +111,10 @@ def plan_run(
     _check_python(config, allow_python)
     config = config.resolved()
     with ScratchFolder("train") as folder:
-        return _prepare(config, folder, progress or Silent())
+        plan = _prepare(config, folder, progress or Silent())
+    if strict:
+        check_drops(plan.dropped, plan.notes)
+    return plan
 
 
 def train(
@@ -154,6 +166,8 @@ def _train(config: TrainConfig, out: Path, options: TrainOptions, progress: Prog
     write_atomic(work / JOB, json.dumps(job) + "\n")
     try:
         plan = _rows(config, work, progress)
+        if options.strict:
+            check_drops(plan.dropped, plan.notes)
     except AdpError:
         if not options.resume:
             shutil.rmtree(out)

@@ -18,6 +18,7 @@ from adp_schema.growing import GROWING
 from adp_schema.manifest import MANIFEST, Counts, Manifest
 from adp_schema.scratch import ScratchFolder
 from adp_schema.store import Store
+from adp_schema.verifying import sentence
 
 
 @dataclass
@@ -30,6 +31,7 @@ class ValidationReport:
         manifest: manifest of the store.
         results: one result a check, in the order of the registry.
         not_run: checks that were left out, because the files of the store are damaged.
+        damaged: what is wrong with the files of the store, as a sentence; None when nothing is.
     """
 
     sources: list[str]
@@ -37,6 +39,7 @@ class ValidationReport:
     manifest: Manifest
     results: list[CheckResult] = field(default_factory=list)
     not_run: list[str] = field(default_factory=list)
+    damaged: str | None = None
 
     @property
     def counts(self) -> Counts:
@@ -108,7 +111,7 @@ def validate(
     if stores and len(paths) > 1:
         raise UsageError(f"{stores[0]} is a store: check stores one at a time, and without files")
     if stores:
-        return _checked(Store.open(paths[0]), paths, checks, examples, verify=verify)
+        return _checked(Store.open(paths[0], check=False), paths, checks, examples, verify=verify)
     with ScratchFolder("validate") as folder:
         out = os.path.join(folder, "store")  # noqa: PTH118
         convert(paths, out, options=options, progress=progress)
@@ -131,4 +134,6 @@ def _checked(
     store: Store, paths: list[str], checks: Sequence[str], examples: int, *, verify: bool
 ) -> ValidationReport:
     results, not_run = run_checks(store, checks, examples=examples, verify=verify)
-    return ValidationReport(paths, False, store.manifest, results, not_run)
+    wrong = store.damage(every_byte=True if verify else None)
+    damaged = sentence(store.root, wrong) if wrong else None
+    return ValidationReport(paths, False, store.manifest, results, not_run, damaged)

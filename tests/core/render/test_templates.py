@@ -99,13 +99,6 @@ def test_a_message_stands_after_its_prompt() -> None:
     )
 
 
-def test_short_ids() -> None:
-    found = renderer("mistral_tekken").chat(TALKS["parallel"])
-    assert found.trained == 2
-    assert "[CALL_ID]000000001[ARGS]" in found.rows[0].text
-    assert "[TOOL_RESULTS]000000002[TOOL_CONTENT]rain" in found.rows[0].text
-
-
 def test_two_templates_of_one_tokenizer() -> None:
     """A tokenizer may have a template for conversations with tools, beside the usual one."""
     made = tokenizer("hermes_2_pro", "bytes")

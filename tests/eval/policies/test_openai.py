@@ -12,11 +12,13 @@ import pytest
 
 from adp.eval.policies.openai import KIND, OpenAIPolicy, OpenAISettings
 from adp.eval.policies.openai_messages import INVALID
+from adp.eval.policy import POLICIES
 from adp.eval.rollout.actor import Alone
 from adp.eval.rollout.episode import run_episode
 from adp.eval.rollout.limits import Limits
 from adp.eval.rollout.recorder import About
 from adp.eval.rollout.run_file import kind_facts
+from adp.eval.spec import load
 from adp_schema.errors import UsageError
 from adp_schema.journal import encode
 from adp_schema.model import Task
@@ -250,6 +252,7 @@ def test_nobody_listens():
         found = play(url)
     assert (found.error_type, found.stop_reason) == ("infrastructure", "connection")
     assert "failed 3 times" in found.error_message
+    assert found.error_message.endswith("; start the server, or set base_url to where it is")
 
 
 def test_an_answer_without_end_is_not_read_to_its_end():
@@ -269,7 +272,11 @@ def test_an_answer_without_end_is_not_read_to_its_end():
     [
         (401, "Incorrect key", "api_key_env"),
         (403, "no", "api_key_env"),
-        (404, "The model `m` does not exist", "check base_url"),
+        (404, "The model `m` does not exist", "set model to one that this server has"),
+        (404, "Not Found", "check base_url: it mostly ends in /v1, and model"),
+        (405, "Method Not Allowed", "check base_url"),
+        (400, "Use 'max_completion_tokens' instead", "max_tokens_field=max_completion_tokens"),
+        (400, "m does not support tools", "set tools_in=text"),
         (400, "unknown parameter: 'top_k'", "unknown parameter"),
         (422, "bad", "does not take this request"),
         (307, "", "redirect"),
@@ -283,6 +290,49 @@ def test_a_wrong_call_is_one_sentence_and_is_not_made_again(status, said, told):
         assert len(server.seen) == 1
     assert "\n" not in str(caught.value)
     assert len(str(caught.value)) < 500
+
+
+@pytest.mark.parametrize("status", [401, 403])
+def test_a_refused_key_is_named_by_where_it_is_from(status, monkeypatch):
+    monkeypatch.setenv("MY_KEY", "sk-wrong")
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-elsewhere")
+    none = "no key was sent: name the environment variable that holds it as api_key_env"
+    wrong = "put a key into MY_KEY that may use this model, or name another as api_key_env"
+    with serving(answer({"error": {"message": "Incorrect key"}}, status)) as server:
+        for settings, told in (
+            ({}, none),  # the key of OpenAI is for api.openai.com alone
+            ({"api_key_env": None}, none),
+            ({"api_key_env": "MY_KEY"}, wrong),
+            ({"headers": {"Api-Key": "$MY_KEY"}}, "check the key in the setting headers"),
+        ):
+            with pytest.raises(UsageError) as caught:
+                play(server, **settings)
+            assert str(caught.value).endswith(f"HTTP {status}: Incorrect key; {told}")
+    for seen, sent in zip(server.seen, (None, None, "Bearer sk-wrong", None), strict=True):
+        assert seen.headers.get("authorization") == sent
+
+
+def test_what_stays_broken_names_the_setting_that_helps():
+    lasting = {
+        "concurrency": answer({"error": {"message": "Rate limit reached"}}, 429),
+        "base_url": answer(b"<html>a page</html>"),
+        "timeout": slow(300.0),
+    }
+    for setting, step in lasting.items():
+        with serving(step) as server:
+            found = play(server, timeout=0.2 if setting == "timeout" else 300.0)
+        assert setting in found.error_message.partition("; ")[2]
+        assert setting in OpenAISettings.model_fields
+
+
+def test_without_a_model_or_a_key_the_call_says_what_to_give(monkeypatch):
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    with pytest.raises(UsageError, match="'openai': model: it must be given; its settings: base_u"):
+        load(POLICIES, "openai:")
+    with pytest.raises(UsageError, match=r"OPENAI_API_KEY is not set; .*set base_url, as http"):
+        KIND.make(OpenAISettings(model="m"))
+    with pytest.raises(UsageError, match=r"MY_KEY is not set; put the key into it$"):
+        KIND.make(OpenAISettings(model="m", api_key_env="MY_KEY"))
 
 
 def test_a_refusal_of_one_request_among_others_does_not_end_the_run():

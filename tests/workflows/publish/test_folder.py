@@ -19,7 +19,6 @@ import pyarrow.parquet as pq
 import pytest
 from markdown_it import MarkdownIt
 
-from adp.core.verify import verify
 from adp.workflows.publish import findings, folder, stage
 from adp.workflows.publish.findings import Found
 from adp.workflows.publish.folder import Prepared, prepare
@@ -171,7 +170,7 @@ def test_mlcroissant_validates_and_reads_every_record_set(prepared: Prepared, st
 
 def test_the_store_in_it_is_the_store_without_the_tables_that_stay(prepared, store: Store):
     published = Store.open(str(prepared.folder / "store"))
-    assert verify(published) == {}
+    assert published.damage(every_byte=True) == {}
     kept = {name: files for name, files in store.manifest.tables.items() if name != "rejects"}
     assert published.manifest.tables == kept
     assert published.manifest.counts == store.manifest.counts
@@ -373,7 +372,7 @@ def test_a_stopped_redaction_leaves_nothing_for_a_call_that_allows(store, tmp_pa
     with pytest.raises(KeyboardInterrupt):
         prepare(store.root, REPO, tmp_path / "out", PublishOptions(redact=True))
     made = prepare(store.root, REPO, tmp_path / "out", PublishOptions(allow_findings=True))
-    assert verify(Store.open(str(made.folder / "store"))) == {}
+    assert Store.open(str(made.folder / "store")).damage(every_byte=True) == {}
 
 
 def test_what_cannot_be_published(store: Store, tmp_path: Path):

@@ -9,7 +9,8 @@ from msgspec import Raw
 
 from adp.converters.adp_v1 import images
 from adp.converters.adp_v1.layout import arrange, write_number
-from adp.converters.unwritten import REASON
+from adp.converters.call_ids import written_ids
+from adp.converters.unwritten import REASON, RENUMBERED
 from adp_schema import jsontext, media, shape
 from adp_schema.model import Observation, Row, Step, ToolCall, Trajectory
 from adp_schema.parts import Part, resolve
@@ -32,7 +33,7 @@ class Pen:
         self.losses = losses
         self.own = trajectory.source_format == "adp_v1"
         self.items: list[Item] = []
-        self._ids = {} if self.own else call_ids(trajectory)
+        self.ids = {} if self.own else written_ids(trajectory)
 
     def put(self, name: str, values: Item, extra: Extra) -> None:
         """Add an object of a class, in the form of the source."""
@@ -97,20 +98,26 @@ class Pen:
         """The id of a call; a trajectory of another format gets ids where it has none."""
         if self.own:
             return self.text(call, "call_id" if call.native_id is None else "native_id", extra)
-        if call.call_id is None:
-            return self._ids.get((call.step, call.call))
-        return self.text(call, "call_id", extra)
+        name = self.ids.get((call.step, call.call))
+        if name is None or name == call.native_id:
+            return self.text(call, "call_id" if name is None else "native_id", extra)
+        return name
 
-    def answered_id(self, observation: Observation, extra: Extra) -> str | Raw | None:
+    def answered_id(self, observation: Observation, extra: Extra, path: str) -> str | Raw | None:
         """The id of the call that an observation answers."""
         if self.own:
             if observation.native_call_id is not None:
                 return self.text(observation, "native_call_id", extra)
             return None if extra.shape.get("by_order") else self.text(observation, "call_id", extra)
-        if observation.call_id is not None:
-            return self.text(observation, "call_id", extra)
-        made = self._ids.get((observation.call_step, observation.call))
-        return self.text(observation, "native_call_id", extra) if made is None else made
+        native, written = observation.native_call_id, None
+        if observation.call_step is not None:
+            written = self.ids.get((observation.call_step, observation.call))
+            if native not in (None, written):
+                self.losses.add(f"{path}.native_call_id", RENUMBERED)
+        if written is not None and written != native:
+            return written
+        known = observation.call_id is not None and written is None
+        return self.text(observation, "call_id" if known else "native_call_id", extra)
 
     def kwargs(self, call: ToolCall, extra: Extra, path: str) -> Raw | dict[str, Any]:
         """The arguments of a call as an object."""
@@ -138,27 +145,3 @@ def _is_object(text: str) -> bool:
     except (msgspec.DecodeError, RecursionError, ValueError):
         return False
     return True
-
-
-def call_ids(trajectory: Trajectory) -> dict[tuple[int | None, int | None], str]:
-    """New ids for the calls that have none: their step and index -> id."""
-    calls = [call for step in trajectory.steps for call in step.calls]
-    taken = {call.call_id for call in calls}
-    taken.update(
-        name
-        for row in [*trajectory.early_observations, *_observations(trajectory)]
-        for name in (row.call_id, row.native_call_id)
-    )
-    ids: dict[tuple[int | None, int | None], str] = {}
-    number = 0
-    for call in calls:
-        if call.call_id is None:
-            number += 1
-            while f"call_{number:06d}" in taken:
-                number += 1
-            ids[call.step, call.call] = f"call_{number:06d}"
-    return ids
-
-
-def _observations(trajectory: Trajectory) -> list[Observation]:
-    return [row for step in trajectory.steps for row in step.observations]

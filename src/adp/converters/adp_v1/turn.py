@@ -26,6 +26,7 @@ class Turn:
         self._call = call
         self._words: dict[str, list[str]] = {"text": [], "reasoning": []}
         self._head: list[tuple[Item, Extra]] = []
+        self._path = ""
 
     def write(self, step: Step, parts: list[Part], head: tuple[Item, Extra], path: str) -> None:
         """Add the items of a step.
@@ -37,6 +38,7 @@ class Turn:
             path: where the step is.
         """
         self._head = [head]
+        self._path = path
         kinds = {part.type for part in parts}
         for column, words in self._words.items():
             # An edit may have added words to a step that had no part for them.
@@ -64,6 +66,9 @@ class Turn:
         values, extra = self._first()
         keys = {"text": "description", "reasoning": "reasoning_content"}
         for column, words in self._words.items():
+            if len(words) > 1 and not self._pen.own:
+                reason = f"several pieces of {column} become one, joined by a blank line"
+                self._pen.losses.add(f"{self._path}.content", reason)
             values = {
                 **values,
                 keys[column]: self._pen.string(JOINT.join(words)) if words else None,

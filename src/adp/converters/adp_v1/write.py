@@ -16,7 +16,7 @@ from adp.converters.adp_v1.turn import Turn
 from adp.converters.unwritten import REASON, report_columns
 from adp_schema import jsontext, shape
 from adp_schema.model import Observation, Step, ToolCall, Trajectory
-from adp_schema.parts import JOINT, Part
+from adp_schema.parts import JOINT, Part, resolve
 from adp_schema.protocols import Losses
 from adp_schema.shape import Extra
 
@@ -85,12 +85,14 @@ class Writer:
         extra = pen.extra(step)
         if step.kind in ("context_edit", "event"):
             self._losses.add(f"{path}.kind", f"a step of kind {step.kind} becomes a message")
-        copied = step.kind == "message" and step.is_copied_context and not step.calls
+        told = not step.calls and (step.kind == "message" or step.reasoning is None)
+        copied = step.is_copied_context and told
         if step.source == "agent" and not copied:
             report_columns(step, _ACTED | self._carried, path, self._losses)
             self._acted(step, extra, path)
             return
-        report_columns(step, _SAID | self._carried, path, self._losses)
+        said = _SAID | {"is_copied_context"} if step.source == "agent" else _SAID
+        report_columns(step, said | self._carried, path, self._losses)
         values: Item = {"source": step.source, "name": pen.text(step, "actor", extra)}
         if step.source == "system":
             if step.actor is not None:
@@ -157,6 +159,8 @@ class Writer:
             values["function"] = "" if name is None else name
             values["kwargs"] = pen.kwargs(call, own, path)
             pen.put("api_action", values, extra)
+        if pen.ids.get((call.step, call.call)) == call.native_id:
+            carried |= {"native_id"}
         report_columns(call, carried, path, self._losses)
 
     # ---- texts, images and pages -----------------------------------------------------------
@@ -186,11 +190,16 @@ class Writer:
         if values["name"] is not None and not texts:
             column = "actor" if isinstance(row, Step) else "name"
             self._losses.add(f"{path}.{column}", "an image has no name")
+        if len(items) > 1 and not pen.own:
+            self._losses.add(f"{path}.content", "each of its parts becomes an item by itself")
+        answered = values.get("tool_call_id")
         for name, item in items:
             item["source"] = values["source"]
             if name == "text_observation":
                 item["name"] = values["name"]
             item |= {key: values.pop(key, None) for key in ("tool_call_id", "reward")}
+            if not pen.own:
+                item["tool_call_id"] = answered
             pen.put(name, item, extra)
             extra = Extra()
 
@@ -200,11 +209,11 @@ class Writer:
         values: Item = {
             "source": row.source or "environment",
             "name": pen.text(row, "name", extra),
-            "tool_call_id": pen.answered_id(row, extra),
+            "tool_call_id": pen.answered_id(row, extra, path),
             "reward": pen.reward(row, extra),
         }
         carried = _SEEN | self._carried
-        if row.content is not None:
+        if any(part.type == "media" for part in resolve(row.content, row.text)):
             carried |= _BOXES
         if "class" in extra.shape or any(getattr(row, column) is not None for column in _PAGE):
             report_columns(row, carried | _PAGE | _BOXES, path, self._losses)
@@ -239,14 +248,19 @@ class Writer:
         page |= {key: values[key] for key in ("tool_call_id", "reward")}
         pen.put("web_observation", page, Extra(fields=fields, shape=extra.shape))
         said = {"source": values["source"], "name": values["name"]}
+        if not pen.own:
+            said["tool_call_id"] = values["tool_call_id"]
+            if row.text or images[1:]:
+                self._losses.add(f"{path}.content", "each of its parts becomes an item by itself")
         if row.text:
             item = {**said, "content": pen.text(row, "text", extra)}
             pen.put("text_observation", item, Extra())
         elif values["name"] is not None:
             self._losses.add(f"{path}.name", "a web observation has no name")
         for part in images[1:]:
-            item = {"content": pen.image(part, extra), "source": said["source"]}
-            pen.put("image_observation", {**item, "annotations": None}, Extra())
+            item = {"content": pen.image(part, extra), **said, "annotations": None}
+            del item["name"]
+            pen.put("image_observation", item, Extra())
 
     def _viewport(self, row: Observation, extra: Extra, path: str) -> list[Any] | None:
         exact = extra.shape.get("exact", {})

@@ -174,7 +174,9 @@ def _write_web(row: Observation, kept: Any, extra: Extra, blobs: Any) -> Any:
 @functools.cache
 def _columns(table: str) -> dict[str, pa.Field]:
     """The columns of a table that may stand in ``extra.adp``, in order."""
-    carried = k.CARRIED[table] - {"source", "kind"} | BOOKKEEPING
+    carried = k.CARRIED[table] - {"source", "kind"} | BOOKKEEPING.keys()
+    if table == "trajectories":
+        carried -= {"parent_step", "branch_kind"}
     fields = columns_of(TABLES[table].row)
     return {name: field for name, field in fields.items() if name not in carried}
 
@@ -237,6 +239,8 @@ def read_adp(raw: Raw, table: str, usual: Mapping[str, Any]) -> Columns | None:
             return None
     if table == "steps" and not _is_told(out, usual):
         return None
+    if table == "trajectories" and not _is_branch(out, usual):
+        return None
     again = {name: _write_value(value, fields[name], {}) for name, value in out.items()}
     return out if _canonical(jsontext.encode(again)) == _canonical(bytes(raw)) else None
 
@@ -246,6 +250,13 @@ def _is_told(step: Columns, usual: Mapping[str, Any]) -> bool:
     environment = step.get("source") in (None, "environment")
     system = "source" not in step or usual["source"] == "system"
     return environment and system and step.get("kind") != "context_edit"
+
+
+def _is_branch(run: Columns, usual: Mapping[str, Any]) -> bool:
+    """Whether ``extra.adp`` says nothing of a parent, or something that an embedded run can be."""
+    if "parent_step" not in run:
+        return "branch_kind" not in run or "branch_kind" in usual
+    return "branch_kind" in usual and 0 <= run["parent_step"] <= usual["limit"]
 
 
 def _canonical(data: bytes) -> str:

@@ -8,6 +8,8 @@ from adp.converters.atif import keys as k
 from adp.converters.atif.beside import adp_columns, write_beside
 from adp.converters.atif.form import BRACE, BRACKET, arrange
 from adp.converters.atif.hand import Hand, Item, string
+from adp.converters.call_ids import written_ids
+from adp.converters.unwritten import RENUMBERED
 from adp_schema import jsontext, media
 from adp_schema.model import Observation, ToolCall
 from adp_schema.shape import Extra, original
@@ -21,10 +23,8 @@ class Calls:
         self._run = hand.run
         self._losses = hand.losses
         self.native = hand.native
-        self._ids: dict[tuple[int | None, int | None], str] = {}
+        self._ids = {} if self.native else written_ids(hand.run)
         self._placed: dict[int, list[tuple[Observation, str]]] = {}
-        if not self.native:
-            self._make_ids()
         self._place_results()
 
     def results(self, index: int) -> list[Item]:
@@ -36,9 +36,12 @@ class Calls:
         extra = self._hand.extra(call)
         known: Item = {"function_name": self._hand.text(call, "name", extra)}
         column = "native_id" if self.native and call.native_id is not None else "call_id"
-        call_id = original(call, column, extra)
-        if call_id is None:
-            call_id = self._ids.get((call.step, call.call))
+        call_id = self._ids.get((call.step, call.call))
+        if call_id is None or call_id == call.native_id:
+            column = column if call_id is None else "native_id"
+            call_id = original(call, column, extra)
+        if call.native_id is not None and column == "call_id":
+            self._losses.add(f"{path}.native_id", RENUMBERED)
         known["tool_call_id"] = string(call_id)
         if known["function_name"] is None and not self.native:
             kind = "" if call.kind in (None, "function") else call.kind
@@ -78,7 +81,7 @@ class Calls:
     def result(self, row: Observation, path: str) -> Item:
         """A result; ``path`` is where it is in the trajectory."""
         extra = self._hand.extra(row)
-        known: Item = {"source_call_id": string(self._answered(row, extra))}
+        known: Item = {"source_call_id": string(self._answered(row, extra, path))}
         known["content"], opaque = self._hand.content(row, extra, path)
         inner, own = self._hand.split(extra)
         if row.subagent is not None:
@@ -91,32 +94,18 @@ class Calls:
         known["extra"] = write_beside(row, inner, extra, adp, self._run.media)
         return arrange(known, own, extra.shape, k.RESULT)
 
-    def _answered(self, row: Observation, extra: Extra) -> str | None:
+    def _answered(self, row: Observation, extra: Extra, path: str) -> str | None:
         first, second = "native_call_id", "call_id"
         if not self.native:
-            made = self._ids.get((row.call_step, row.call))
-            if made is not None:
-                return made
+            written = self._ids.get((row.call_step, row.call))
+            if row.call_step is not None and row.native_call_id not in (None, written):
+                self._losses.add(f"{path}.native_call_id", RENUMBERED)
+            if written is not None:
+                return written
             first, second = second, first
         column = first if getattr(row, first) is not None else second
         answered: str | None = original(row, column, extra)
         return answered
-
-    def _make_ids(self) -> None:
-        """ATIF needs ids; calls of other formats may have none."""
-        steps = self._run.steps
-        calls = [call for step in steps for call in step.calls]
-        rows = [row for step in steps for row in step.observations]
-        taken = {call.call_id for call in calls}
-        for row in [*self._run.early_observations, *rows]:
-            taken |= {row.call_id, row.native_call_id}
-        number = 0
-        for call in calls:
-            if call.call_id is None:
-                number += 1
-                while f"call_{number:06d}" in taken:
-                    number += 1
-                self._ids[call.step, call.call] = f"call_{number:06d}"
 
     def _place_results(self) -> None:
         """Which results go with which step: a result belongs to the step of its call."""

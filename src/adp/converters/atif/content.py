@@ -7,7 +7,7 @@ from typing import Any
 from msgspec import Raw
 
 from adp.converters.atif.form import BRACE, BRACKET, NULL, QUOTE, members
-from adp.converters.unwritten import REASON
+from adp.converters.unwritten import REASON, report_parts
 from adp_schema import jsontext, media
 from adp_schema.arrow import Columns
 from adp_schema.builder import RowBuilder
@@ -152,7 +152,7 @@ def write_content(row: Step | Observation, extra: Extra, blobs: Blobs) -> Any:
 def write_foreign_content(
     row: Step | Observation, extra: Extra, blobs: Blobs, path: str, losses: Losses
 ) -> tuple[Any, list[Raw]]:
-    """The content of a row of another format: a list only with media or further keys in it.
+    """The content of a row of another format: a list with media, further keys or several texts.
 
     Returns:
         The content, and the parts that ATIF has no type for.
@@ -163,9 +163,9 @@ def write_foreign_content(
         text = original(row, "prose", extra) or None
     reasoning = original(row, "reasoning", extra) if isinstance(row, Step) else None
     parts = resolve(original(row, "content", extra), text, reasoning)
-    _report_order(parts, path, losses)
+    report_parts(parts, path, losses, "reasoning")
     written: list[Any] = []
-    plain = True
+    plain = sum(part.type == "text" for part in parts) < 2
     for index, part in enumerate(parts):
         own = {
             key.removeprefix("$"): value for key, value in part.extra.items() if key not in _FORM
@@ -190,13 +190,6 @@ def write_foreign_content(
     if plain:
         return (None if text is None else jsontext.string(media.restore(text, blobs))), opaque
     return written, opaque
-
-
-def _report_order(parts: list[Part], path: str, losses: Losses) -> None:
-    """A step of ATIF has its reasoning, its message and its calls in this order."""
-    ranks = [{"reasoning": 0, "tool_call": 2}.get(part.type, 1) for part in parts]
-    if ranks != sorted(ranks):
-        losses.add(f"{path}.content", "the order of reasoning, text and calls is not kept")
 
 
 def _write_part(part: Part, blobs: Blobs) -> Any:

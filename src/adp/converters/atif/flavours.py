@@ -31,7 +31,7 @@ _AGENT_ONLY = {
     HARBOR: ("model_name", "reasoning_effort", "reasoning_content", "tool_calls", "metrics"),
     UPSTREAM: ("reasoning_effort", "reasoning_content", "tool_calls"),
 }
-_NAMES = {HARBOR: ("unknown", "unknown"), UPSTREAM: ("atif", "unknown")}
+_NAMES = {HARBOR: (k.UNKNOWN, k.UNKNOWN), UPSTREAM: ("atif", k.UNKNOWN)}
 
 Item = dict[str, Any]
 

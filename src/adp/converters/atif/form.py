@@ -277,8 +277,15 @@ def read_time(text: str) -> tuple[datetime | None, bool | None]:
         return None, None
 
 
-def write_time(time: datetime | None, text: str | None) -> str | None:
-    """A time as the source wrote it, unless it was edited since."""
+def write_time(time: datetime | None, text: str | None, *, zoned: bool = True) -> str | None:
+    """A time as the source wrote it, unless it was edited since.
+
+    Args:
+        time: the time.
+        text: how the source wrote it; None when that is not known.
+        zoned: whether its zone is known.
+    """
     if text is not None and read_time(jsontext.replace_surrogates(text))[0] == time:
         return text
-    return None if time is None else time.isoformat().replace("+00:00", "Z")
+    end = "Z" if zoned else ""
+    return None if time is None else time.isoformat().replace("+00:00", end)

@@ -6,6 +6,7 @@
   order; a listed key without a value was null.
 - ``exact``: key -> number (or list of numbers) as written, when Python would write another one.
 - ``content``: ``list`` for a list of parts, ``value`` for something that is no text at all.
+- ``unknown``: keys of the agent whose value is `UNKNOWN`.
 - ``agent``, ``metrics``, ``observation``, ``web``: the form of that inner object.
 - ``tool_calls``, ``subagent_trajectories``, ``empty``: that list was there, and empty.
 - ``extra``: the keys of the source's ``extra`` in order, when columns hold some of them.
@@ -45,6 +46,9 @@ FINAL_METRICS = (
 )
 WEB = ("html", "axtree", "url", "image_observation", "viewport_size")
 
+UNKNOWN = "unknown"
+"""What ATIF files say where an agent's name or version is not known, for they must say one."""
+
 AGENT_COLUMNS = {"name": "agent_name", "version": "agent_version", "model_name": "agent_model"}
 TOKEN_COLUMNS = {
     "prompt_tokens": "tokens_in",
@@ -76,7 +80,7 @@ CARRIED = {
             *("timestamp", "timestamp_text", "model", "reasoning_effort", "text", "content"),
             *("reasoning", "is_copied_context", "llm_call_count", "extra", "reward"),
             *("cost_usd", "logprobs", *TOKEN_COLUMNS.values(), *ID_COLUMNS, "edit_boundary"),
-            *("edit_summary", "source", "kind"),
+            *("edit_summary", "source", "kind", "timestamp_zone_known"),
         }
     ),
     "tool_calls": frozenset(

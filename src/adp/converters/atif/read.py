@@ -79,7 +79,10 @@ class Reader:
         _totals(top, columns)
         columns["notes"] = top.text("notes")
         continued = top.text("continued_trajectory_ref")
-        read_beside(top, "trajectories", columns, {}, self._losses)
+        usual: Columns = {}
+        if relation:
+            usual = {"branch_kind": "subagent", "limit": columns.pop("parent_step")}
+        read_beside(top, "trajectories", columns, usual, self._losses)
         form = top.end(k.TRAJECTORY, ("steps",))
         spread(top)
         key = trial.free_key(top.values)
@@ -97,9 +100,10 @@ class Reader:
             _Step(self._builder, self._losses, self._turns).read(step, index, path)
         if continued is not None:
             self._link({"kind": "continuation", "target_path": continued})
+        limit = self._builder.next_step  # how many steps a branch shares, it says itself
         parent = self._builder.finish()
         for index, item in enumerate(embedded or []):
-            branch = {"parent_id": parent, "branch_kind": "subagent"}
+            branch = {"parent_id": parent, "branch_kind": "subagent", "parent_step": limit}
             self._trajectory(item, f"{path}.subagent_trajectories[{index}]", branch, {})
 
     def _link(self, columns: Columns) -> None:
@@ -113,6 +117,9 @@ class Reader:
             raise RecordError("expected an object", f"{top.path}.agent")
         for key, column in k.AGENT_COLUMNS.items():
             columns[column] = agent.text(key)
+            if columns[column] == k.UNKNOWN:
+                columns[column] = None
+                agent.form.setdefault("unknown", []).append(key)
         if agent.first("tool_definitions") == BRACKET:
             columns["tools"] = jsontext.one_line(agent.take("tool_definitions"))
             columns["tools_origin"] = "recorded"

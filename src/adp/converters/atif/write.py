@@ -42,10 +42,12 @@ class Writer:
     Args:
         run: the trajectory.
         losses: takes what has no place in the record.
+        embedded: whether its parent is written around it.
     """
 
-    def __init__(self, run: Trajectory, losses: Losses) -> None:
+    def __init__(self, run: Trajectory, losses: Losses, *, embedded: bool = False) -> None:
         self._run = run
+        self._embedded = embedded
         self._losses = losses
         self._hand = Hand(run, losses)
         self._calls = Calls(self._hand)
@@ -74,12 +76,13 @@ class Writer:
         if run.task is not None:
             report_columns(run.task, frozenset(), "$.task", self._losses)
         without = {n for n, value in self._files.columns.items() if getattr(run, n) == value}
+        if not self._embedded:
+            without |= {"parent_step", "branch_kind"}
         inner, own = self._hand.split(extra)
         if self._files.files:
             del own[extra.shape["trial"]["key"]]
-        adp = adp_columns(run, extra, {}, run.media, without=frozenset(without))
-        if run.branch_kind not in (None, "subagent"):
-            adp = {"branch_kind": run.branch_kind, "parent_step": run.parent_step, **adp}
+        usual = {"branch_kind": "subagent"}
+        adp = adp_columns(run, extra, usual, run.media, without=frozenset(without))
         known["extra"] = write_beside(run, inner, extra, adp, run.media)
         return arrange(known, own, extra.shape, k.TRAJECTORY)
 
@@ -102,6 +105,8 @@ class Writer:
         known: Item = {
             key: self._hand.text(run, column, extra) for key, column in k.AGENT_COLUMNS.items()
         }
+        for key in (extra.shape.get("agent") or {}).get("unknown", ()):
+            known[key] = k.UNKNOWN if known[key] is None else known[key]
         if run.tools is not None:
             known["tool_definitions"] = jsontext.raw(original(run, "tools", extra))
         return self._inner("agent", known, extra, k.AGENT)
@@ -167,10 +172,9 @@ class Writer:
 
     def _branch(self, index: int) -> Item:
         branch, losses = self._run.branches[index], Losses()
-        record = Writer(branch, losses).record()
-        if branch.branch_kind not in (None, "subagent"):
-            reason = f"a branch of kind {branch.branch_kind} is written as a subagent"
-            losses.add("$.branch_kind", reason)
+        record = Writer(branch, losses, embedded=True).record()
+        if branch.branch_kind is None:
+            losses.add("$.branch_kind", "a branch of no known kind is written as a subagent")
         for item in losses.items:
             self._losses.add(f"$.branches[{index}]{item['path'][1:]}", item["reason"])
         return record
@@ -210,8 +214,14 @@ class Writer:
             if known["source"] is None:
                 usual["source"] = known["source"] = "system"
         known["timestamp"] = string(
-            write_time(step.timestamp, original(step, "timestamp_text", extra))
+            write_time(
+                step.timestamp,
+                original(step, "timestamp_text", extra),
+                zoned=step.timestamp_zone_known is not False,
+            )
         )
+        if step.timestamp is None and step.timestamp_zone_known is False:
+            self._losses.add(f"{path}.timestamp_zone_known", "there is no time that it is about")
         known["model_name"] = self._hand.text(step, "model", extra)
         known["reasoning_effort"] = self._effort(step, extra)
         known["message"], opaque = self._hand.content(step, extra, path)
@@ -231,6 +241,10 @@ class Writer:
         elif step.kind == "context_edit":
             inner = self._context(step, inner, known)
             usual["kind"] = "context_edit"
+        else:
+            edits = {"edit_boundary": step.edit_boundary, "edit_summary": step.edit_summary}
+            for name in (name for name, value in edits.items() if value is not None):
+                self._losses.add(f"{path}.{name}", "only an edit of the context has one")
         if opaque:
             inner = {**(inner or {}), "opaque": opaque}
         adp = adp_columns(step, extra, usual, self._run.media)

@@ -7,7 +7,7 @@ from typing import Any
 from adp.converters.atif.form import arrange, members, write_number
 from adp.converters.m3 import keys as k
 from adp.converters.m3.labels import error_of, labels_of, reward_of
-from adp.converters.unwritten import REASON, report_columns
+from adp.converters.unwritten import REASON, report_columns, report_parts
 from adp_schema import jsontext, media
 from adp_schema.model import Observation, Row, Step, Trajectory
 from adp_schema.parts import JOINT, resolve
@@ -54,7 +54,10 @@ class Pen:
             spoken = "prose"
         text = original(row, spoken, extra)
         reasoning = original(row, "reasoning", extra) if isinstance(row, Step) else None
-        for index, part in enumerate(resolve(row.content, text, reasoning)):
+        parts = resolve(row.content, text, reasoning)
+        if not self.native:
+            report_parts(parts, path, self.losses, "text", "reasoning")
+        for index, part in enumerate(parts):
             where = f"{path}.content[{index}]"
             if part.type in ("media", "opaque"):
                 self.losses.add(where, REASON)
@@ -88,6 +91,8 @@ class Pen:
             if row.source not in (None, "environment"):
                 self.losses.add(f"{path}.source", f"{row.source} is written as {k.OBSERVATION}")
             if text is not None:
+                if texts:
+                    self.losses.add(f"{path}.text", "it becomes one text with the result before it")
                 texts.append(text)
             role = extra.shape.get("role", role)
         return (JOINT.join(texts) if texts else None), role

@@ -133,6 +133,8 @@ class Writer:
 
     def _system_text(self, step: Step, path: str, extra: Extra) -> Any:
         report_columns(step, self._pen.carried(_MESSAGE), path, self._losses)
+        if not self._native and step.kind in ("context_edit", "event"):
+            self._losses.add(f"{path}.kind", f"a step of kind {step.kind} becomes a message")
         text = self._pen.words(step, path, extra)
         return None if text is None else jsontext.string(text)
 

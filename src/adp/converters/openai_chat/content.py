@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 from msgspec import Raw
 
-from adp.converters.unwritten import REASON
+from adp.converters.unwritten import REASON, report_parts
 from adp_schema import jsontext, media
 from adp_schema.arrow import Columns
 from adp_schema.builder import RowBuilder
@@ -175,7 +175,7 @@ def write_content(row: Step | Observation, extra: Extra, blobs: Any, *, native: 
 def write_foreign_content(
     row: Step | Observation, extra: Extra, blobs: Any, path: str, losses: Losses
 ) -> Any:
-    """The content of a message from a row of another format: a list only with media in it.
+    """The content of a message from a row of another format: a list with media or several texts.
 
     A page has no place of its own here: its accessibility tree goes first, as text. What other
     formats say about a part is reported, but for its media type.
@@ -186,6 +186,7 @@ def write_foreign_content(
         text = original(row, "prose", extra) or None
     reasoning = original(row, "reasoning", extra) if isinstance(row, Step) else None
     parts = resolve(row.content, text, reasoning)
+    report_parts(parts, path, losses, "reasoning")
     written: list[Any] = []
     for index, part in enumerate(parts):
         for key in sorted(part.extra.keys() - _KNOWN):
@@ -201,7 +202,8 @@ def write_foreign_content(
         text = original(row, "axtree", extra)
         tree = jsontext.string(media.restore(text, blobs))
         written.insert(0, {"type": "text", "text": tree})
-    if any(part.type == "media" for part in parts):
+    texts = sum(part.type == "text" for part in parts)
+    if texts > 1 or any(part.type == "media" for part in parts):
         return written
     return None if text is None else jsontext.string(media.restore(text, blobs))
 

@@ -7,10 +7,12 @@ from typing import Any
 
 from msgspec import Raw
 
+from adp.converters.call_ids import written_ids
 from adp.converters.openai_chat import keys as k
 from adp.converters.openai_chat.content import write_content, write_foreign_content
+from adp.converters.pairs import is_rejected_step
 from adp.converters.scalars import write_field, write_number
-from adp.converters.unwritten import report_columns
+from adp.converters.unwritten import REASON, RENUMBERED, report_columns
 from adp_schema import jsontext, media
 from adp_schema.model import Observation, Row, Step, ToolCall, Trajectory
 from adp_schema.protocols import Losses
@@ -90,9 +92,7 @@ class ChatWriter:
         self.trajectory = trajectory
         self.losses = losses
         self.native = native
-        self._made_ids: dict[tuple[int | None, int | None], str] = {}
-        if not self.native:
-            self._make_ids()
+        self._ids = {} if native else written_ids(trajectory)
 
     def extra(self, row: Row) -> Extra:
         """A row's ``extra``; the form of another format means nothing here."""
@@ -107,22 +107,6 @@ class ChatWriter:
         """Keys of the source that go back as they were."""
         return extra.fields if self.native else {}
 
-    def _make_ids(self) -> None:
-        """The format needs ids; calls of other formats may have none."""
-        steps = self.trajectory.steps
-        taken = {call.call_id for step in steps for call in step.calls}
-        results = [row for step in steps for row in step.observations]
-        for row in [*self.trajectory.early_observations, *results]:
-            taken |= {row.call_id, row.native_call_id}
-        number = 0
-        for step in self.trajectory.steps:
-            for call in step.calls:
-                if call.call_id is None:
-                    number += 1
-                    while f"call_{number:06d}" in taken:
-                        number += 1
-                    self._made_ids[step.step, call.call] = f"call_{number:06d}"
-
     def messages(self) -> Iterator[dict[str, Any]]:
         """All messages in order."""
         for index, observation in enumerate(self.trajectory.early_observations):
@@ -135,7 +119,9 @@ class ChatWriter:
 
     def _step(self, step: Step, path: str) -> dict[str, Any]:
         extra = self.extra(step)
-        report_columns(step, self.carried(_STEP), path, self.losses)
+        weight = self._weight(step, path, extra)
+        masked = _STEP | {"is_copied_context"} if step.source == "agent" else _STEP
+        report_columns(step, self.carried(masked), path, self.losses)
         if step.kind in ("context_edit", "event"):
             self.losses.add(f"{path}.kind", f"a step of kind {step.kind} becomes a message")
         role = extra.shape.get("role", k.USUAL_ROLES[step.source or "user"])
@@ -153,12 +139,28 @@ class ChatWriter:
             reasoning = media.restore(original(step, "reasoning", extra), blobs)
             known[extra.shape.get("reasoning", "reasoning_content")] = _string(reasoning)
         self.add_calls(step, path, extra, known)
-        if step.loss_weight is not None:
-            known["weight"] = write_number(step.loss_weight, "weight", extra)
+        if weight is not None:
+            known["weight"] = weight
         names = extra.shape.get("keys")
         if names is not None and "content" not in names and known["content"] is None:
             del known["content"]
         return arrange(known, self.kept(extra), names)
+
+    def _weight(self, step: Step, path: str, extra: Extra) -> Any:
+        """The weight of a message in the loss: 0 where its step is not to be trained."""
+        weight = step.loss_weight
+        if weight != 0 and self._not_trained(step):
+            if weight is not None:
+                self.losses.add(f"{path}.loss_weight", "what is not to be trained gets weight 0")
+            return 0
+        return None if weight is None else write_number(weight, "weight", extra)
+
+    def _not_trained(self, step: Step) -> bool:
+        """Whether a step of the agent is copied context, or preference pairs reject it."""
+        name, pairs = self.trajectory.trajectory_id, self.trajectory.pairs
+        if step.source != "agent" or step.is_copied_context or self.native:
+            return step.source == "agent" and bool(step.is_copied_context)
+        return any(is_rejected_step(pair, name, step.step) for pair in pairs)
 
     def _content(self, row: Step | Observation, extra: Extra, path: str) -> Any:
         blobs = self.trajectory.media
@@ -178,13 +180,17 @@ class ChatWriter:
         calls: list[Any] = []
         for index, call in enumerate(step.calls):
             form = self.extra(call)
-            report_columns(call, self.carried(carried), f"{path}.calls[{index}]", self.losses)
+            place = f"{path}.calls[{index}]"
+            report_columns(call, self.carried(carried), place, self.losses)
+            self._report_kind(step, call, carried, place)
+            if call.native_id is not None and self.id_of(call, form) != call.native_id:
+                self.losses.add(f"{place}.native_id", RENUMBERED)
             if form.shape.get("form") == "function_call":
                 inner = self._function(call, form)
                 kept = self.kept(form)
                 known["function_call"] = arrange(inner, kept, form.shape.get("function"))
             else:
-                calls.append(self.call(step, call, form))
+                calls.append(self.call(call, form))
         listed = extra.shape.get("tool_calls")
         if calls or listed is not None:
             known["tool_calls"] = calls
@@ -193,16 +199,34 @@ class ChatWriter:
         if "function_call" in known and "tool_calls" in known:
             known["function_call"] = known.pop("function_call")
 
-    def call(self, step: Step, call: ToolCall, extra: Extra) -> dict[str, Any]:
+    def _report_kind(self, step: Step, call: ToolCall, carried: frozenset[str], path: str) -> None:
+        """Report what a call of another format is beyond a function that the agent calls."""
+        if self.native:
+            return
+        if call.kind not in (None, "function"):
+            self.losses.add(f"{path}.kind", f"a call of kind {call.kind} becomes one of a function")
+        if call.language is not None and (call.name is not None or call.kind != "code"):
+            self.losses.add(f"{path}.language", REASON)
+        if "requestor" in carried and call.requestor == "user" and step.source != "user":
+            self.losses.add(f"{path}.requestor", "a call belongs to whom its message does")
+
+    def id_of(self, call: ToolCall, extra: Extra) -> str | None:
+        """The id under which a call is written."""
+        if self.native and call.native_id is None:
+            return original(call, "call_id", extra)  # type: ignore[no-any-return]
+        if self.native or (call.step, call.call) not in self._ids:
+            column = "native_id" if self.native else "call_id"
+            return original(call, column, extra)  # type: ignore[no-any-return]
+        name = self._ids[call.step, call.call]
+        return original(call, "native_id", extra) if name == call.native_id else name
+
+    def call(self, call: ToolCall, extra: Extra) -> dict[str, Any]:
         """A call as an object."""
         form = extra.shape.get("form", "function")
         kept = dict(self.kept(extra))
         inner = self._function(call, extra)
         known: dict[str, Any] = {}
-        column = "native_id" if self.native and call.native_id is not None else "call_id"
-        call_id = original(call, column, extra)
-        if call_id is None:
-            call_id = self._made_ids.get((step.step, call.call))
+        call_id = self.id_of(call, extra)
         if call_id is not None:
             known["id"] = _string(call_id)
         if form == "flat":
@@ -253,8 +277,9 @@ class ChatWriter:
         column = first if getattr(row, first) is not None else second
         answered: str | None = original(row, column, extra)
         if not self.native:
-            made = self._made_ids.get((row.call_step, row.call))
-            answered = made if row.call_id is None and made is not None else answered
+            answered = self._ids.get((row.call_step, row.call), answered)
+            if row.call_step is not None and row.native_call_id not in (None, answered):
+                self.losses.add(f"{path}.native_call_id", RENUMBERED)
             if answered is not None and row.call_step is None:
                 self.losses.add(f"{path}.{column}", "no call before it has this id")
         return answered
@@ -274,6 +299,10 @@ class ChatWriter:
         if content is None and not self.native:
             content = ""
         known["content"] = content
+        if not self.native and row.source not in (None, "environment"):
+            self.losses.add(
+                f"{path}.source", f"{row.source} is written as the role {known['role']}"
+            )
         tree_written = row.text is None and not self.native
         carried = _RESULT | {"axtree"} if tree_written else _RESULT
         report_columns(row, self.carried(carried), path, self.losses)

@@ -49,6 +49,15 @@ class _Messages(ChatWriter):
         """That a step of the prompt is context is said by where it stands."""
         return super().carried(columns) | {"is_copied_context"}
 
+    def _step(self, step: Step, path: str) -> dict[str, Any]:
+        if step.is_copied_context and step.source != "agent":
+            self.losses.add(f"{path}.is_copied_context", REASON)
+        return super()._step(step, path)
+
+    def _not_trained(self, step: Step) -> bool:
+        """No message is weighed: the rejected side and the prompt are known by their keys."""
+        return False
+
     def rows(self) -> Iterator[_Message]:
         """All messages in order."""
         run = self.trajectory
@@ -239,14 +248,14 @@ class _Writer:
             border = index
             break
         before, after = messages[:border], messages[border:]
-        for message in after:
-            if isinstance(message.row, Step) and message.row.is_copied_context:
-                index = self._run.steps.index(message.row)
-                self._losses.add(f"$.steps[{index}].is_copied_context", REASON)
         whole = branch is not None and any(
             isinstance(m.row, Step) and m.row.source == "agent" and not m.row.is_copied_context
             for m in before
         )
+        for message in messages if whole else after:
+            if isinstance(message.row, Step) and message.row.is_copied_context:
+                index = self._run.steps.index(message.row)
+                self._losses.add(f"$.steps[{index}].is_copied_context", REASON)
         return {"" if whole else prompt: before, answer: after}, whole
 
     def _branch(self, branch: Trajectory) -> list[_Message]:
@@ -255,6 +264,9 @@ class _Writer:
         native = branch.source_format == k.NAME
         report_columns(branch, _BRANCH if native else _BRANCH - {"extra"}, "$", losses)
         found = list(_Messages(branch, losses, native=native).rows())
+        for place, step in enumerate(branch.steps):
+            if step.is_copied_context and step.source == "agent":
+                losses.add(f"$.steps[{place}].is_copied_context", REASON)
         index = self._run.branches.index(branch)
         for item in losses.items:
             self._losses.add(f"$.branches[{index}]{item['path'][1:]}", item["reason"])

@@ -40,6 +40,7 @@ _CALL = frozenset({"kind", "name", "arguments", "arguments_raw", "language"})
 _RESULT = frozenset({"source", "text", "content"})
 _PART = frozenset({"mime", "$mime", "bare", "kind"})
 
+_MERGED = "it becomes a part of the turn before it, which is of the same side"
 _LEFT_OUT = "LLaMA-Factory leaves out a conversation that"
 
 
@@ -162,14 +163,16 @@ class ForeignWriter:
                 self._losses.add(f"{where}.name", REASON)
         pieces = [(kind, text) for kind, text in self._pieces(step, path) if kind == "words"]
         if step.source == "system" and not self._turns:
+            if self._system:
+                self._losses.add(path, _MERGED)
             self._system += [text for _, text in pieces]
             return
         if step.source in ("system", "environment"):
             self._losses.add(f"{path}.source", f"{step.source} is written as the role human")
-        self._turn(agent=False).pieces += pieces or [("words", "")]
+        self._turn(agent=False, path=path).pieces += pieces or [("words", "")]
 
     def _agent(self, step: Step, path: str) -> None:
-        turn = self._turn(agent=True)
+        turn = self._turn(agent=True, path=path)
         if not turn.texts("call"):
             self._waiting = []
         left = dict(enumerate(step.calls))
@@ -182,10 +185,17 @@ class ForeignWriter:
         for index, call in left.items():
             self._call(turn, call, f"{path}.calls[{index}]")
 
-    def _turn(self, *, agent: bool) -> _Turn:
-        """The open turn of a side; a new one when the other side spoke last."""
+    def _turn(self, *, agent: bool, path: str | None = None) -> _Turn:
+        """The open turn of a side; a new one when the other side spoke last.
+
+        Args:
+            agent: the side.
+            path: where the step that speaks is; None for a result.
+        """
         if not self._turns or self._turns[-1].agent != agent:
             self._turns.append(_Turn(agent))
+        elif path is not None and (agent or self._turns[-1].texts("words")):
+            self._losses.add(path, _MERGED)
         return self._turns[-1]
 
     def _pieces(self, row: Step | Observation, path: str) -> list[tuple[str, str]]:
@@ -197,6 +207,9 @@ class ForeignWriter:
             spoken = "prose"
         text = original(row, spoken, extra)
         parts = resolve(row.content, text, reasoning)
+        if sum(part.type == "text" for part in parts) > 1:
+            reason = "several texts become one, joined by a blank line"
+            self._losses.add(f"{path}.content", reason)
         kinds = {part.type for part in parts}
         pieces: list[tuple[str, str]] = []
         if reasoning is not None and "reasoning" not in kinds:

@@ -63,6 +63,8 @@ def trace_lines(trajectory: Trajectory, losses: Losses, harness: str, form: Form
 class _TraceWriter(SessionWriter):
     """Writes the characters that the store holds, not those of the source."""
 
+    lists = False
+
     def extra(self, row: Row) -> Extra:
         """Nothing: neither the form of the source nor characters that cannot be stored."""
         for column in unpack(row.extra).escaped:  # type: ignore[attr-defined]

@@ -40,6 +40,9 @@ def write_session(trajectory: Trajectory, losses: Losses) -> list[Line]:
 class SessionWriter(ChatWriter):
     """Writes the header and the messages of one trajectory."""
 
+    lists = True
+    """Whether several texts of a message are written as a list."""
+
     def header(self) -> Line:
         """The first line."""
         run = self.trajectory
@@ -116,6 +119,8 @@ class SessionWriter(ChatWriter):
         if answered is not None:
             known["toolCallId"] = _string(answered)
         known["content"] = self._text(row, extra, path)
+        if not self.native and row.source not in (None, "environment"):
+            self.losses.add(f"{path}.source", f"{row.source} is written as the role tool")
         carried = _RESULT | {"axtree"} if row.text is None and not self.native else _RESULT
         self._add_time(row, extra, path, known)
         report_columns(row, self.carried(carried) | self._time_columns(row), path, self.losses)
@@ -140,10 +145,16 @@ class SessionWriter(ChatWriter):
             return ""
         if not isinstance(content, list):
             return content
-        for index, part in enumerate(json.loads(row.content or "[]")):
+        parts = json.loads(row.content or "[]")
+        texts = [part for part in parts if part["type"] == "text"]
+        if self.lists and len(texts) == len(content):
+            return content
+        for index, part in enumerate(parts):
             if part["type"] == "media":
                 reason = "an image or a sound becomes its address in the text"
                 self.losses.add(f"{path}.content[{index}]", reason)
+        if len(texts) > 1:
+            self.losses.add(f"{path}.content", "the texts become one, joined by a blank line")
         return _string(JOINT.join(map(_words, content)))
 
     @staticmethod

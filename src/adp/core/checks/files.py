@@ -8,8 +8,8 @@ import pyarrow as pa
 
 from adp.core.checks.model import Check, Finding, Rows, Sql
 from adp.core.checks.scope import Scope
-from adp.core.verify import verify
 from adp_schema import location
+from adp_schema.errors import DamagedStoreError
 from adp_schema.tables import SCHEMA_VERSION, TABLES
 
 _WHOLE_ACTS = frozenset({"convert", "grow", "seal", "merge"})
@@ -17,22 +17,27 @@ _WHOLE_ACTS = frozenset({"convert", "grow", "seal", "merge"})
 
 def is_readable(scope: Scope) -> bool:
     """Whether every file can be opened and has the columns of its table."""
+    if scope.damage:
+        return False
     unreadable = any(wrong for _, _, wrong in _opened(scope) if isinstance(wrong, str))
     return not unreadable and next(_wrong_columns(scope), None) is None
 
 
 def _opened(scope: Scope) -> Iterator[tuple[str, str, str | tuple[int, pa.Schema]]]:
     """Table, address, and rows and columns of every file; a sentence for one that is damaged."""
+    damaged = {location.join(scope.store.root, path): wrong for path, wrong in scope.damage.items()}
     for table in sorted(scope.files):
         for address in scope.files[table]:
+            if address in damaged:  # it may be a pipe, which nobody may open
+                yield table, address, damaged[address]
+                continue
             if not location.exists(address):
                 yield table, address, "the file is missing"
                 continue
             try:
                 file = location.open_parquet(address)
-            except (pa.ArrowException, OSError) as error:
-                first = (str(error).splitlines() or [type(error).__name__])[0]
-                yield table, address, f"the file cannot be read: {first}"
+            except DamagedStoreError as error:
+                yield table, address, f"the file cannot be read: {error.__cause__ or error}"
                 continue
             yield table, address, (file.metadata.num_rows, file.schema_arrow)
             file.close()
@@ -45,21 +50,14 @@ def _damaged_files(scope: Scope) -> Iterator[Finding]:
         for shards in manifest.tables.values()
         for shard in shards
     }
-    named: set[str] = set()
     for _, address, facts in _opened(scope):
         shard = stored.get(address)
         path = "adp-journal" if shard is None else shard.path
         if isinstance(facts, str):
-            named.add(path)
             yield Finding(None, None, path, facts)
         elif shard is not None and facts[0] != shard.rows:
-            named.add(path)
             text = f"it has {facts[0]:,} rows, not {shard.rows:,}"
             yield Finding(None, None, path, text)
-    if scope.verify:
-        for path, wrong in verify(scope.store).items():
-            if path not in named:
-                yield Finding(None, None, path, wrong)
 
 
 def _wrong_columns(scope: Scope) -> Iterator[Finding]:

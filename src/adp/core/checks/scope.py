@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
+from types import MappingProxyType
 
 import pyarrow as pa
 
@@ -21,15 +22,19 @@ class Scope:
     Attributes:
         store: the store.
         files: table -> files of this part.
-        verify: whether the files are hashed again.
+        damage: path in the store -> what is wrong with that file, as far as was looked.
     """
 
     def __init__(
-        self, store: Store, files: Mapping[str, Sequence[str]], *, verify: bool = False
+        self,
+        store: Store,
+        files: Mapping[str, Sequence[str]],
+        *,
+        damage: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         self.store = store
         self.files = files
-        self.verify = verify
+        self.damage = damage
 
     @cached_property
     def gate(self) -> QueryGate:
@@ -53,8 +58,14 @@ class Scope:
 
 
 def whole(store: Store, *, verify: bool = False) -> Scope:
-    """All of a store as one scope."""
-    return Scope(store, store.tables_files(), verify=verify)
+    """All of a store as one scope.
+
+    Args:
+        store: the store.
+        verify: hash its files, however large they are.
+    """
+    damage = store.damage(every_byte=True if verify else None)
+    return Scope(store, store.tables_files(), damage=damage)
 
 
 def pieces(store: Store) -> Iterator[Scope]:

@@ -8,6 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from adp.core import shards
+from adp.core.alone import alone
 from adp.core.progress import Progress, Silent
 from adp.core.redact import ids
 from adp.core.redact.cells import Cleaner
@@ -48,6 +49,7 @@ def scan(
     return _whole(store, rules, changes, options, written)[0]
 
 
+@alone
 def redact(
     store: Store,
     out: str,

@@ -13,6 +13,7 @@ RESERVED = frozenset({"messages", "tools", "documents", "add_generation_prompt",
 """What templates are given in any case."""
 
 Reasoning = Literal["keep", "strip", "last_turn"]
+Words = Literal["keep", "before", "drop", "refuse"]
 
 
 class RenderOptions(BaseModel):
@@ -39,6 +40,14 @@ class RenderOptions(BaseModel):
         default="keep",
         description="split: a step with several calls becomes one message for each call with its "
         "result, for templates that take one call a message.",
+    )
+    words: Words = Field(
+        default="keep",
+        description="What becomes of words beside calls in a template that drops these. keep: such "
+        "a step is not trained, and is context without its words, as the template writes it; "
+        "before: the words are a message of their own before that of the calls, and both are "
+        "trained; drop: the calls are trained without the words; refuse: the whole chat is "
+        "refused. All are counted.",
     )
     max_length: int | None = Field(
         default=None,

@@ -3,20 +3,41 @@
 from __future__ import annotations
 
 import json
+import re
+import string
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
 from adp.core.render.chat import Call, Chat, Message
-from adp.core.render.options import Reasoning, RenderOptions
+from adp.core.render.options import Reasoning, RenderOptions, Words
 from adp.core.render.probe import Forms, TemplateRefusalError
+from adp_schema.ids import digest
 from adp_schema.parts import JOINT
 
 SYSTEM_DROPPED = "messages of the system that the template drops"
 """The note that counts them. It may be the first ones that are dropped, or the later ones."""
 
 REASONING_DROPPED = "steps whose reasoning the template drops"
+"""The note that counts them."""
+
+WORDS_REFUSED = "words beside calls, which the template drops (set words: before, or drop)"
+"""The reason of steps that are not trained."""
+
+WORDS_CONTEXT = "messages of which the template drops the words beside calls"
+"""The note that counts them: they are context without these words."""
+
+WORDS_LEFT_OUT = "steps whose words beside calls are left out"
+"""The note that counts them: words: drop."""
+
+WORDS_BEFORE = "steps whose words stand in a message before the calls"
+"""The note that counts them: words: before."""
+
+SHORT_IDS = "ids of calls, made nine letters and digits as the template asks"
+"""The note that counts them."""
+
+TOOLS_DROPPED = "chats whose tools on offer the template does not write"
 """The note that counts them."""
 
 TOOLS_TEXT = """\
@@ -52,11 +73,13 @@ def prepare(chat: Chat, options: RenderOptions, forms: Forms, notes: Counter[str
     if options.tools == "text":
         chat = as_text(chat, notes)
     _check(chat, forms, notes)
+    if forms.arguments is not None and not forms.text_with_calls:
+        chat = _words(chat, options.words, forms, notes)
     if not forms.system:
         chat = _system_into_user(chat, notes)
     if forms.alternates:
         chat = _merge_users(chat, notes)
-    return _short_ids(chat) if forms.short_ids else chat
+    return _short_ids(chat, notes) if forms.short_ids else chat
 
 
 def last_user(messages: Sequence[Message]) -> int:
@@ -98,15 +121,36 @@ def _check(chat: Chat, forms: Forms, notes: Counter[str]) -> None:
         raise TemplateRefusalError(
             "the chat template takes one call a message; use parallel_calls: split"
         )
-    if not forms.text_with_calls and any(message.text for message in calling):
-        raise TemplateRefusalError(
-            f"the chat template drops the text of a message that has calls; {other}"
-        )
     if forms.system and not forms.later_system:
         told = [message.role == "system" for message in chat.messages]
         notes[SYSTEM_DROPPED] += sum(told) - (sum(told) > 0 and told[0])
     if chat.tools and not forms.tools:
-        notes["chats whose tools on offer the template does not write"] += 1
+        notes[TOOLS_DROPPED] += 1
+
+
+def _words(chat: Chat, wanted: Words, forms: Forms, notes: Counter[str]) -> Chat:
+    """Words beside calls, for a template that drops them."""
+    count = sum(bool(message.calls and message.text.strip()) for message in chat.messages)
+    if count and wanted == "refuse":
+        raise TemplateRefusalError(
+            "the chat template drops the text of a message that has calls; set words: keep, before "
+            "or drop, use another template, or tools: text"
+        )
+    messages: list[Message] = []
+    for message in chat.messages:
+        if not message.calls or not message.text.strip():
+            messages.append(message)
+        elif wanted == "drop":
+            notes[WORDS_LEFT_OUT] += 1
+            messages.append(replace(message, text=""))
+        elif wanted == "before" and forms.words_before:
+            notes[WORDS_BEFORE] += 1
+            messages.append(replace(message, calls=()))
+            messages.append(replace(message, text="", reasoning=None))
+        else:
+            notes[WORDS_CONTEXT] += 1
+            messages.append(replace(message, text="", weight=0.0))
+    return replace(chat, messages=tuple(messages))
 
 
 def _split(chat: Chat, notes: Counter[str]) -> Chat:
@@ -211,19 +255,49 @@ def _merge_users(chat: Chat, notes: Counter[str]) -> Chat:
     return replace(chat, messages=tuple(messages))
 
 
-def _short_ids(chat: Chat) -> Chat:
-    """Ids of nine digits, which the templates of Mistral ask for."""
-    names: dict[str, str] = {}
+_SHORT_ID = re.compile(r"[A-Za-z0-9]{9}")
+_LETTERS = string.digits + string.ascii_letters
 
-    def short(name: str) -> str:
-        return names.setdefault(name, f"{len(names) + 1:09d}")
+
+def _short_ids(chat: Chat, notes: Counter[str]) -> Chat:
+    """Ids of nine letters and digits, which the templates of Mistral ask for.
+
+    One that is such an id is kept. Another one is derived from the id, the name and the arguments
+    of its call: the same call has the same id in every row, and calls of different runs that a
+    source numbers alike have not.
+    """
+    known = {call.call_id: (call.name, call.text) for one in chat.messages for call in one.calls}
+    for message in chat.messages:
+        if message.call_id is not None:
+            known.setdefault(message.call_id, ("", ""))
+    names = {name: name for name in known if _SHORT_ID.fullmatch(name)}
+    taken = set(names)
+    for name, call in known.items():
+        number = 0
+        while name not in names:
+            told = json.dumps([name, *call, number]).encode("utf-8", "surrogatepass")
+            short = _letters(int(digest(told), 16))
+            number += 1
+            if short not in taken:
+                taken.add(short)
+                names[name] = short
+                notes[SHORT_IDS] += 1
 
     def change(message: Message) -> Message:
-        calls = tuple(replace(call, call_id=short(call.call_id)) for call in message.calls)
-        answered = None if message.call_id is None else short(message.call_id)
-        return replace(message, calls=calls, call_id=answered)
+        own = tuple(replace(call, call_id=names[call.call_id]) for call in message.calls)
+        answered = None if message.call_id is None else names[message.call_id]
+        return replace(message, calls=own, call_id=answered)
 
     return _changed(chat, change)
+
+
+def _letters(number: int) -> str:
+    """Nine letters and digits of a number."""
+    found = ""
+    for _ in range(9):
+        number, place = divmod(number, len(_LETTERS))
+        found += _LETTERS[place]
+    return found
 
 
 def choose(chats: Sequence[Chat], train: str, untrained: Counter[str]) -> Iterator[Chat]:

@@ -31,6 +31,7 @@ class Forms:
         empty: the content of a message that has calls and no text; None leaves the key out, as
             transformers does with every key whose value is None.
         text_with_calls: whether it writes the text of a message that has calls.
+        words_before: whether it takes the text of such a message as a message before it.
         results: whether it writes messages of tools.
         tools: whether it writes the tools on offer.
         system: whether it takes a system message.
@@ -47,6 +48,7 @@ class Forms:
     arguments: str | None = None
     empty: str | None = ""
     text_with_calls: bool = False
+    words_before: bool = False
     results: bool = False
     tools: bool = False
     system: bool = False
@@ -129,6 +131,7 @@ def probe(render: Render, special: re.Pattern[str], eos: Collection[str]) -> For
         arguments=arguments,
         empty=empty,
         text_with_calls="probe words" in with_text and "probe value 0" in with_text,
+        words_before=_words_before(trial, one, results),
         results="probe result 0" in trial.write(_USER, one, results[0], tools=True),
         tools="probe_tool" in trial.write(_USER, tools=True),
         system="probe system" in trial.either(told, _USER),
@@ -140,6 +143,18 @@ def probe(render: Render, special: re.Pattern[str], eos: Collection[str]) -> For
         prompt=_prompt(trial, special),
         answer=answer,
         calls=calls,
+    )
+
+
+def _words_before(trial: _Trial, one: Plain, results: Sequence[Plain]) -> bool:
+    """Whether words may be a message before that of the calls, early and late in a turn."""
+    words = {"role": "assistant", "content": "probe words"}
+    early = trial.write(_USER, words, one, results[0], _ANSWER, _NEXT, tools=True)
+    late = trial.write(_USER, one, results[0], words, one, results[0], _ANSWER, tools=True)
+    return all(
+        part in text
+        for text in (early, late)
+        for part in ("probe words", "probe value 0", "probe answer")
     )
 
 

@@ -18,7 +18,14 @@ from adp.core.render.chat import Chat, Message, chats_of
 from adp.core.render.model import load_tokenizer, stop_ids
 from adp.core.render.one_row import one_row
 from adp.core.render.options import RenderOptions
-from adp.core.render.prepare import REASONING_DROPPED, choose, plain_tools, prepare, said_in
+from adp.core.render.prepare import (
+    REASONING_DROPPED,
+    WORDS_REFUSED,
+    choose,
+    plain_tools,
+    prepare,
+    said_in,
+)
 from adp.core.render.probe import TemplateRefusalError
 from adp.core.render.report import NO_END
 from adp.core.render.sampled import Memory
@@ -172,7 +179,8 @@ class Renderer:
             return found
         try:
             ready = prepare(chat, self.options, self.template.forms, found.notes)
-            cut = self._rows(ready, found)
+            left = {ready.messages[index].step for index in ready.trained()}
+            cut = self._rows(ready, found) if left else set()
         except TemplateRefusalError as error:
             # The counts must add up: what was rendered before does not stand.
             lost = Counter({f"refused: {error}": len(asked)})
@@ -181,8 +189,9 @@ class Renderer:
         found.trained = len(trained)
         found.lost = +Counter(
             {
-                "the window is too small": len((asked - trained) & cut),
-                "no token of its own": len(asked - trained - cut),
+                WORDS_REFUSED: len(asked - left),
+                "the window is too small": len((left - trained) & cut),
+                "no token of its own": len(left - trained - cut),
             }
         )
         return found

@@ -74,6 +74,7 @@ class EndpointSettings(Settings):
             EndpointOptions(
                 base_url=self.base_url,
                 key=self._key(),
+                key_name=self.api_key_env,
                 headers={name: _header(value) for name, value in self.headers.items()},
                 secrets=tuple(self._secrets(body or {})),
                 timeout=self.timeout,
@@ -96,7 +97,13 @@ class EndpointSettings(Settings):
         # A key of OpenAI must not reach another server because somebody forgot about it.
         if not named and urlsplit(self.base_url).hostname != urlsplit(OPENAI).hostname:
             return None
-        return key_from(self.api_key_env)
+        try:
+            return key_from(self.api_key_env)
+        except UsageError as error:
+            if named:
+                raise
+            local = "for another server than api.openai.com set base_url, as http://HOST:8000/v1"
+            raise UsageError(f"{error}; {local}") from None
 
 
 class OpenAISettings(EndpointSettings):

@@ -18,6 +18,7 @@ import pyarrow.parquet as pq
 
 from adp_schema.errors import OutputExistsError
 from adp_schema.jsontext import replace_surrogates
+from adp_schema.verifying import cannot_write
 
 _GROUP_ROWS = 2_000
 _GROUP_BYTES = 32 << 20
@@ -52,7 +53,7 @@ def staged(out: str) -> Iterator[Path]:
         own.chmod(0o755)
         own.replace(folder)
     except OSError as error:
-        raise OutputExistsError(f"cannot write to {folder}: {error.strerror}") from error
+        raise cannot_write(folder, error) from error
     finally:
         shutil.rmtree(own, ignore_errors=True)
 

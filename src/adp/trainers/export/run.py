@@ -12,8 +12,10 @@ from typing import Any
 
 import yaml
 
+from adp.core.alone import alone
 from adp.core.progress import Progress, Silent
 from adp.core.render.chat import Chat
+from adp.core.render.drops import check_drops
 from adp.core.render.report import check_ends
 from adp.core.staged import versions
 from adp.trainers.export.exporter import Exporter, Item, Tally
@@ -57,6 +59,7 @@ class RowsReport:
     files: dict[str, dict[str, Any]] = field(default_factory=dict)
 
 
+@alone
 def export_rows(
     store: Store,
     to: str,
@@ -66,6 +69,7 @@ def export_rows(
     model: str | None = None,
     branches: Sequence[str] = (),
     progress: Progress | None = None,
+    strict: bool = False,
 ) -> RowsReport:
     """Write the file that a trainer reads, with a README.md that says how to train on it.
 
@@ -78,8 +82,10 @@ def export_rows(
             on the Hugging Face Hub, or ``tiny``.
         branches: kinds of branches to write besides the main lines; ``all`` for all.
         progress: told how far it is, in trajectories or pairs.
+        strict: refuse to write tokens that lack something of the store.
 
     Raises:
+        ConversionLossError: ``strict``, and something is dropped.
         UsageError: no such exporter or option, or the format cannot carry the mask; says what
             to do. Nothing is written.
         OutputExistsError: the folder holds something, or cannot be written.
@@ -88,12 +94,19 @@ def export_rows(
     """
     exporter = exporters.get(to)
     told = read_settings(exporter, settings)
+    if strict and not told.form.model:
+        raise UsageError(
+            f"{exporter.name} writes no tokens here, so what a template drops is not known; leave "
+            "out --strict, and look at the counts of what is changed"
+        )
     job = _Export(store, exporter, told, _renderer(exporter, told, model), progress or Silent())
     with staged(out) as folder:
         job.write(folder, Source(store, told.form, branches, job.tally, told.options.train))
         if not job.report.rows:
             raise EmptyResultError(_nothing(store, job.report))
         call = _command(store, exporter, told, model, branches)
+        if strict:
+            check_drops(job.report.left_out, job.report.changed)
         job.describe(folder, call)
     return job.report
 

@@ -11,11 +11,12 @@ from adp.trainers.readers.playground import is_playground, read_playground
 from adp.trainers.readers.sage import is_sage, read_sage
 
 
-def read_foreign(given: Mapping[str, Any]) -> Foreign | None:
+def read_foreign(given: Mapping[str, Any], method: str | None = None) -> Foreign | None:
     """Read another system's configuration.
 
     Args:
         given: its keys and values.
+        method: what the call trains, whatever the file says; None takes what the file says.
 
     Returns:
         It in our terms; None when it is none of those that are known.
@@ -23,11 +24,13 @@ def read_foreign(given: Mapping[str, Any]) -> Foreign | None:
     Raises:
         UsageError: it is about a training that there is not here.
     """
-    for claims, read in (
-        (is_playground, read_playground),
-        (is_llamafactory, read_llamafactory),
-        (is_sage, read_sage),
-    ):
-        if claims(given):
-            return read(given)
-    return None
+    if is_playground(given):
+        found = read_playground(given)
+    elif is_llamafactory(given):
+        found = read_llamafactory(given, method)
+    elif is_sage(given):
+        found = read_sage(given)
+    else:
+        return None
+    found.keep_to(method or found.plain.get("method") or "sft")
+    return found

@@ -85,6 +85,28 @@ class Foreign:
     mapped: list[Mapped] = field(default_factory=list)
     left: list[Left] = field(default_factory=list)
 
+    def keep_to(self, method: str) -> None:
+        """Take out what holds for other methods than the one that is trained, and say so.
+
+        Args:
+            method: what is trained.
+        """
+        kept = []
+        for setting in self.mapped:
+            other = [path for path in setting.to if path.partition(".")[0] in _OTHER - {method}]
+            if setting.to.get("method", method) != method:
+                why = f"this call trains {method}"
+            elif other:
+                why = not_for(other[0].partition(".")[0].upper(), method)
+            else:
+                kept.append(setting)
+                continue
+            self.left.append(Left(setting.name, setting.value, why))
+        self.mapped = kept
+        for section in _OTHER - {method}:
+            self.plain.pop(section, None)
+        self.plain["method"] = method
+
     def lines(self) -> list[str]:
         """What was done, for people: a line each."""
         found = []
@@ -107,6 +129,9 @@ def _short(value: Any) -> str:
     text = json.dumps(value, ensure_ascii=False, default=str)
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
 
+
+_OTHER = frozenset({"dpo", "kto", "grpo"})
+"""Sections of `TrainConfig` that hold for one method alone."""
 
 _SHOWN = 60
 """Characters of a value that are shown."""
@@ -137,6 +162,11 @@ def translate(system: str, given: Mapping[str, Any], rules: Mapping[str, Rule]) 
             put(found.plain, path, new)
         found.mapped.append(Mapped(name, value, to, rule.note))
     return found
+
+
+def not_for(wanted: str, method: str) -> str:
+    """Why a setting of one method is left out when another is trained."""
+    return f"it is for {wanted}, and this call trains {method}"
 
 
 def put(plain: dict[str, Any], path: str, value: Any) -> None:

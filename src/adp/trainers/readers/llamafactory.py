@@ -16,6 +16,7 @@ from adp.trainers.readers.foreign import (
     Rule,
     given_only,
     names,
+    not_for,
     put,
     trackers,
     translate,
@@ -102,10 +103,6 @@ def _report_steps(path: str) -> Convert:
     return lambda value, given: {path: int(value)} if value and value >= 1 else {}
 
 
-def _kto_weight(path: str) -> Convert:
-    return lambda value, given: {path: value} if given.get("stage") == "kto" else {}
-
-
 RULES: dict[str, Rule] = {
     "model": Rule("model.model_name_or_path"),
     "model_name_or_path": Rule("model.model_name_or_path"),
@@ -151,8 +148,8 @@ RULES: dict[str, Rule] = {
     "pissa_iter": Rule("", "it is part of lora.init_lora_weights"),
     "pissa_convert": Rule("", "the adapter is always converted, so that it fits the base"),
     "ref_model": Rule("", "", given_only("dpo.ref_model_name_or_path")),
-    "kto_chosen_weight": Rule("", "", _kto_weight("kto.desirable_weight"), off="it is for KTO"),
-    "kto_rejected_weight": Rule("", "", _kto_weight("kto.undesirable_weight"), off="it is for KTO"),
+    "kto_chosen_weight": Rule("kto.desirable_weight"),
+    "kto_rejected_weight": Rule("kto.undesirable_weight"),
     "deepspeed": Rule("", "the file that belongs to it is shipped", _deepspeed),
     "learning_rate": Rule("training.learning_rate"),
     "lr_scheduler": Rule("training.lr_scheduler_type"),
@@ -230,6 +227,13 @@ RULES: dict[str, Rule] = {
 _PREFERENCE = ("pref_loss", "pref_beta", "pref_ftx", "dpo_label_smoothing", "simpo_gamma",
                "ld_alpha")  # fmt: skip
 
+_KTO_RULES = {
+    "pref_beta": Rule("kto.beta"),
+    "ref_model": Rule("", "", given_only("kto.ref_model_name_or_path")),
+    "disable_dropout": Rule("", "", when("kto.disable_dropout")),
+}
+
+_TRAINED = ("sft", "dpo", "kto")
 _STAGES = {"pt": "pre-training", "rm": "a reward model", "ppo": "PPO"}
 
 
@@ -241,25 +245,36 @@ def is_llamafactory(given: Mapping[str, Any]) -> bool:
     )
 
 
-def read_llamafactory(given: Mapping[str, Any]) -> Foreign:
+def read_llamafactory(given: Mapping[str, Any], method: str | None = None) -> Foreign:
     """Read the settings.
+
+    M3's files say ``stage: sft`` and hold settings for DPO beside it: M3 takes both trainings
+    from one file. So the method of the call, and not the stage, says which of them hold.
+
+    Args:
+        given: the settings.
+        method: what the call trains; None takes the stage of the file, which is sft by default.
 
     Raises:
         UsageError: it is about a training that there is not here.
     """
-    stage = given.get("stage", "sft")
-    if stage in _STAGES:
-        raise UsageError(f"stage: {stage} is {_STAGES[stage]}; adp trains sft, dpo, kto and grpo")
+    stage = given.get("stage") or "sft"
+    if stage not in _TRAINED:
+        what = f" is {_STAGES[stage]}" if stage in tuple(_STAGES) else " is not known"
+        raise UsageError(
+            f"stage: {stage}{what}; adp trains sft, dpo, kto and grpo: change it in the file"
+        )
     if given.get("finetuning_type") not in (None, "lora", "full"):
         raise UsageError(
             f"finetuning_type: {given['finetuning_type']} has no counterpart; use lora or full"
         )
+    method = method or stage
     rules = dict(RULES)
-    rules |= {name: Rule("", f"it is for DPO, and stage is {stage}") for name in _PREFERENCE}
-    if stage == "dpo":
+    rules |= {name: Rule("", not_for("DPO", method)) for name in _PREFERENCE}
+    if method == "dpo":
         rules |= _dpo_rules(given)
-    elif stage == "kto":
-        rules["pref_beta"] = Rule("kto.beta")
+    elif method == "kto":
+        rules |= _KTO_RULES
     found = translate("M3 / LLaMA-Factory", given, rules)
     if given.get("finetuning_type") == "full":
         put(found.plain, "lora", None)
@@ -279,7 +294,8 @@ def _dpo_rules(given: Mapping[str, Any]) -> dict[str, Rule]:
         "pref_ftx": Rule("", "", named("loss_type", "loss_weights") if given.get("pref_ftx")
                          else named()),
         "pref_beta": Rule("", "", named("beta")),
-        "dpo_label_smoothing": Rule("", "", named("label_smoothing")),
+        "dpo_label_smoothing": Rule("", "", named("label_smoothing"),
+                                    off="the loss has no smoothing; M3 ignores it there, too"),
         "simpo_gamma": Rule("", "", named("simpo_gamma"), off="it is for the loss simpo"),
         "ld_alpha": Rule("", "", named("ld_alpha")),
     }  # fmt: skip

@@ -19,12 +19,12 @@ from pathlib import Path
 from typing import Any
 
 from adp.core import shards
+from adp.core.alone import alone
 from adp.core.composition import Composition, CompositionOptions, composition
 from adp.core.licenses import Assessment, assess
 from adp.core.progress import Progress, Silent
 from adp.core.redact import RedactOptions
 from adp.core.staged import versions
-from adp.core.verify import verify
 from adp.workflows.publish import findings, stage
 from adp.workflows.publish.card import Facts, write_card
 from adp.workflows.publish.configs import STORE, Config, configs_of
@@ -45,6 +45,8 @@ from adp.workflows.publish.sums import (
 from adp_schema.errors import OutputExistsError, StoreError
 from adp_schema.manifest import MANIFEST, RUN, write_atomic
 from adp_schema.store import Store
+from adp_schema.unfinished import note_call
+from adp_schema.verifying import verified
 
 CARD, CROISSANT = "README.md", "croissant.json"
 
@@ -85,6 +87,7 @@ class Prepared:
         return sum(file.size for file in self.files)
 
 
+@alone
 def prepare(
     path: str,
     repo: RepoId,
@@ -198,6 +201,7 @@ class _Folder:
                 self._remove(SUMS, CARD, CROISSANT)
             self.scratch.mkdir(parents=True, exist_ok=True)
             write_atomic(plan, json.dumps({"content": content, "words": words}))
+            note_call(self.scratch)
         except OSError as error:
             raise OutputExistsError(f"cannot write to {self.out}: {error.strerror}") from error
 
@@ -229,19 +233,11 @@ class _Folder:
         """Check the files of the store against its manifest.
 
         Raises:
-            StoreError: they differ.
+            DamagedStoreError: they differ.
         """
-        done = self.scratch / "verified"
-        if done.exists():
-            return
         self.progress.note("checking the files of the store")
-        if wrong := verify(self.source):
-            name, what = next(iter(wrong.items()))
-            raise StoreError(
-                f"{self.source.root} is damaged: {name}: {what} ({len(wrong):,} files in all); "
-                "convert again, or see: adp info STORE --verify"
-            )
-        done.touch()
+        with verified():
+            self.source.check()
 
     # ---- the store -------------------------------------------------------------------------
 
@@ -325,7 +321,7 @@ class _Folder:
             about=self.about,
             traces=f"{self.repo}{TRACES}" if self.options.traces else None,
         )
-        tables = Store.open(str(self.out / STORE)).manifest.tables.values()
+        tables = Store.open(str(self.out / STORE), check=False).manifest.tables.values()
         # By name: what somebody else put there must not be taken for ours.
         names = [f"{STORE}/{shard.path}" for table in tables for shard in table]
         names += [f"{STORE}/{MANIFEST}", *(file.path for file in messages.files)]

@@ -25,6 +25,7 @@ from adp_schema.manifest import write_atomic
 from adp_schema.model import Trajectory
 from adp_schema.protocols import Losses
 from adp_schema.store import Store
+from adp_schema.verifying import cannot_write
 
 CARD = "README.md"
 
@@ -115,7 +116,7 @@ def write_traces(
     try:
         return _Run(store, Path(out), wanted).write(told)
     except OSError as error:
-        raise OutputExistsError(f"cannot write to {out}: {error.strerror or error}") from error
+        raise cannot_write(out, error) from error
 
 
 class _Run:

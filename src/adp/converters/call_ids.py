@@ -1,0 +1,66 @@
+"""The ids under which calls are written in a format that is not the one they were read from."""
+
+from __future__ import annotations
+
+from adp_schema.model import Observation, Trajectory
+from adp_schema.pairing import CallIndex
+
+Ids = dict[tuple[int | None, int | None], str]
+"""Step and index of a call -> its id."""
+
+
+def written_ids(run: Trajectory) -> Ids:
+    """The ids of calls that are not written under their ``call_id``.
+
+    A call without an id gets a new one. One whose id the source used before, and that the store
+    therefore numbered, gets the source's own id back, if every result still finds its call.
+    """
+    calls = [call for step in run.steps for call in step.calls]
+    ids = _made(run) if any(call.call_id is None for call in calls) else {}
+    if all(call.native_id is None for call in calls):
+        return ids
+    own = {(c.step, c.call): c.native_id for c in calls if c.native_id is not None}
+    return {**ids, **own} if _finds(run, {**ids, **own}) else ids
+
+
+def answered_id(row: Observation, ids: Ids) -> str | None:
+    """The written id of the call that a result answers; None when it answers none."""
+    if row.call_step is None:
+        return None
+    return ids.get((row.call_step, row.call), row.call_id)
+
+
+def _made(run: Trajectory) -> Ids:
+    calls = [call for step in run.steps for call in step.calls]
+    taken = {name for call in calls for name in (call.call_id, call.native_id)}
+    for row in [*run.early_observations, *(row for s in run.steps for row in s.observations)]:
+        taken |= {row.call_id, row.native_call_id}
+    ids: Ids = {}
+    number = 0
+    for call in calls:
+        if call.call_id is None:
+            number += 1
+            while f"call_{number:06d}" in taken:
+                number += 1
+            ids[call.step, call.call] = f"call_{number:06d}"
+    return ids
+
+
+def _finds(run: Trajectory, ids: Ids) -> bool:
+    """Whether a reader pairs each result with its call, and no step uses an id twice."""
+    index = CallIndex()
+    for step in run.steps:
+        names = [ids.get((call.step, call.call), call.call_id) for call in step.calls]
+        if len(set(names)) < len(names):
+            return False
+        for call, name in zip(step.calls, names, strict=True):
+            index.add(call.step or 0, call.call or 0, {"call_id": name})
+        for row in step.observations:
+            name = answered_id(row, ids)
+            found = None if name is None else index.by_id(name)
+            if found is None:
+                continue
+            if (found.step, found.index) != (row.call_step, row.call):
+                return False
+            found.answered = True
+    return True
