@@ -11,12 +11,13 @@ ORACLE_VENV ?= .venv-oracle
 VERL_VENV ?= .venv-verl
 WHEELS ?= .venv-wheels
 DATA ?=
+BASE ?= HEAD
 
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo loop loop-full test test-slow test-all-pythons check bench gpu-bench fuzz fidelity docs golden clean
+.PHONY: help venv demo loop loop-full test test-slow test-all-pythons check bench bench-against gpu-bench fuzz fidelity docs golden clean
 .PHONY: lint types layers spelling sizes docs-fresh oracle-tests formats-report
 
 help: ## List the targets
@@ -80,6 +81,9 @@ docs-fresh: $(INSTALLED)
 
 bench: $(INSTALLED) ## Measure speed and memory
 	$(BIN)/python benchmarks/run.py
+
+bench-against: $(INSTALLED) ## Compare speed with the commit BASE=REV, in one run
+	$(BIN)/python benchmarks/bench_against.py --base $(BASE) $(ARGS)
 
 gpu-bench: $(INSTALLED) ## Measure training on a GPU, ours against plain TRL (16 GB of disk)
 	$(BIN)/python benchmarks/gpu_train.py

@@ -34,7 +34,12 @@ In the keys of an object, different values get numbers, so that different keys s
 Not searched: what pictures and sounds show, their metadata, base64 in texts, and token ids. Hashes
 of the original records stay (`source_hash`, `fingerprint`): who knows all of a record but a short
 value, such as a phone number, can try which one fits. A value that is spread over several parts or
-results is not seen, nor is one in an encoding other than JSON's and `%` before it.
+results is not seen, nor is one in an encoding other than JSON's and `%` before it, letters of full
+width, or a password of letters alone in prose.
+
+Colours of terminals, signs without a width and soft hyphens inside a value do not hide it. A key
+with a form of its own is found over a line break too, where the next line goes on with digits or
+mixed letters. A seed phrase is found behind a word that says what it is, without a list of words.
 
 ## What
 
@@ -55,6 +60,22 @@ there, 2 were pieces of drawings (164 of 177 places), and addresses in logs are 
 Of secrets one was found there, the password of a made-up account; in 300 MB of the
 sources of Python packages and of files of a system, the rules for private keys and those that go by
 the words around found 16 places: values of examples and tests, and the keys of a browser.
+
+In sample traces of public data sets and of coding agents, 853 trajectories and 489 records that
+could not be read, 1,676 places were found with what is on by default, nearly all of them in those
+records. Of 91 different values 65 were judged with their surroundings, 20 at random of a kind or
+all; an address, number or password of a made-up person counts as right:
+
+| kind | places | different | judged | right | wrong | cannot tell |
+|---|---|---|---|---|---|---|
+| `home-folder` | 935 | 19 | 19 | 13 | 4 | 2 |
+| `email` | 493 | 46 | 20 | 19 | 0 | 1 |
+| `phone` | 173 | 12 | 12 | 12 | 0 | 0 |
+| `assigned-key` | 55 | 8 | 8 | 8 | 0 | 0 |
+| `password` | 20 | 6 | 6 | 6 | 0 | 0 |
+
+Wrong were files and folders right under `/home` and a stand-in for a name. The passwords and tokens
+were those of made-up accounts in tests of tools.
 
 What documentation shows in the place of a value is no finding: `AKIA...EXAMPLE`, `<YOUR_KEY>`,
 `sk-xxxx`, addresses of `example.com`, numbers with 555-01, homes such as `/home/user`.

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import contextlib
 import io
-import json
 import os
 import resource
-import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 from adp.cli import main as cli
 from adp.converters import run, shard
@@ -72,9 +71,9 @@ def most_memory() -> int:
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
 
 
-def main() -> int:
+def follow(plan: dict[str, Any]) -> int:
     """Follow the plan and return the exit code of the command."""
-    plan = json.loads(sys.argv[1])
+    tempfile.tempdir = None  # the environment of this process names another one
     if plan.keys() & {"meddle", "ordinary", "file_bytes"}:
         with contextlib.redirect_stderr(io.StringIO()):
             warm(plan["good"])
@@ -84,11 +83,6 @@ def main() -> int:
         become_ordinary(plan["nobody"])
     if "file_bytes" in plan:
         resource.setrlimit(resource.RLIMIT_FSIZE, (plan["file_bytes"], resource.RLIM_INFINITY))
-    sys.argv[1:] = plan["words"]
-    code = cli.main()
+    code = cli.main(plan["words"])
     print(most_memory(), flush=True)
     return code
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -18,10 +18,10 @@ from typing import Any
 
 import pytest
 
-from tests.waiting import PATIENCE
+from tests import warm
+from tests.cli import bad_input_driver
 
 DOCS = Path(__file__).parents[2] / "docs" / "bad-input.md"
-DRIVER = Path(__file__).with_name("bad_input_driver.py")
 NOBODY = 65534
 GOOD = (
     b'{"id":"%d","messages":[{"role":"user","content":"hi"},{"role":"assistant","content":"ho"}]}'
@@ -76,19 +76,12 @@ class Place:
         named = self.input if source is None else source
         said = ["convert", str(named), "-o", str(self.out), "--json", *map(str, words)]
         plan = {"words": said, "good": good().decode(), "nobody": NOBODY, **plan}
-        done = subprocess.run(
-            [sys.executable, str(DRIVER), json.dumps(plan)],
-            capture_output=True,
-            timeout=PATIENCE,
-            env={**os.environ, "TMPDIR": str(self.root)},
-            check=False,
-        )
-        err = done.stderr.decode()
-        assert "Traceback" not in err, err
-        last = done.stdout.decode().splitlines()
+        done = warm.call(bad_input_driver.follow, plan, env={"TMPDIR": str(self.root)})
+        assert "Traceback" not in done.err, done.err
+        last = done.out.splitlines()
         memory = int(last.pop()) if last else 0
         text = "\n".join(last)
-        return Ran(done.returncode, json.loads(text) if text else None, err, memory)
+        return Ran(done.code, json.loads(text) if text else None, done.err, memory)
 
     def counts(self, *words: object, **plan: Any) -> dict[str, int]:
         """Convert, and return the counts, which add up."""

@@ -53,6 +53,7 @@ class Job:
         file: the output is a file, not a folder.
         resumes: the same command goes on with what a killed run left.
         again: words that are added when a killed run is gone on with.
+        same: the files that are the same in each run; others name the folder of the output.
         marks: marks of its tests.
     """
 
@@ -60,6 +61,7 @@ class Job:
     file: bool = False
     resumes: bool = True
     again: tuple[str, ...] = ()
+    same: tuple[str, ...] = ("**/*",)
     marks: tuple[pytest.MarkDecorator, ...] = ()
 
 
@@ -139,6 +141,7 @@ JOBS: Mapping[str, Job] = {
     "train": Job(
         lambda a, out: ["train", "sft", "--config", a.train, "-o", out],
         again=("--resume",),
+        same=("adapter/*.safetensors", "metrics.jsonl", "loss.svg"),
         marks=(pytest.mark.train,),
     ),
 }
@@ -187,13 +190,14 @@ def call(
     )
 
 
-def contents(out: Path) -> dict[str, str]:
-    """Hash of each file of an output by its name, without notes of how the run went."""
+def contents(name: str, out: Path) -> dict[str, str]:
+    """Hash of each file of a job's output by its name, without notes of how the run went."""
     if out.is_file():
         return {out.name: digest_file(str(out))}
+    paths = {path for pattern in JOBS[name].same for path in out.glob(pattern)}
     return {
         path.relative_to(out).as_posix(): digest_file(str(path))
-        for path in sorted(out.rglob("*"))
+        for path in sorted(paths)
         if path.is_file() and not path.relative_to(out).as_posix().startswith(PASSING)
     }
 

@@ -31,7 +31,7 @@ def test_a_clock_that_jumps_changes_nothing(name, inputs, tmp_path):
     whole = jobs.output(name, tmp_path / "whole")
     whole.parent.mkdir()
     assert jobs.call(job.words(inputs, whole)).returncode == 0
-    assert jobs.contents(out) == jobs.contents(whole)
+    assert jobs.contents(name, out) == jobs.contents(name, whole)
 
 
 MEDDLE = """

@@ -69,4 +69,4 @@ def test_killed_and_called_again(name, inputs, tmp_path):
     whole = jobs.output(name, tmp_path / "whole")
     whole.parent.mkdir()
     assert jobs.call(job.words(inputs, whole)).returncode == 0
-    assert jobs.contents(out) == jobs.contents(whole)
+    assert jobs.contents(name, out) == jobs.contents(name, whole)

@@ -16,7 +16,8 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from adp_schema.errors import AdpError, UsageError, unknown_name
+from adp.cli import refusals
+from adp_schema.errors import AdpError, OutputExistsError, UsageError, unknown_name
 from adp_schema.unfinished import calling, goes_on
 
 COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
@@ -248,7 +249,7 @@ def _ended(arguments: Sequence[str] | None) -> int:
     except (GeneratorExit, SystemExit):
         raise
     except BaseException as error:  # the panics of Polars are no Exception
-        return _explain(error)
+        return _explain(error, sys.argv[1:] if arguments is None else arguments)
 
 
 def _way_on(arguments: Sequence[str] | None) -> str:
@@ -309,7 +310,7 @@ def _leave_pipe() -> int:
     return 0
 
 
-def _explain(error: BaseException) -> int:
+def _explain(error: BaseException, words: Sequence[str]) -> int:
     """One sentence for an exception that is no `AdpError`."""
     if os.environ.get("ADP_DEBUG"):
         import traceback
@@ -323,6 +324,8 @@ def _explain(error: BaseException) -> int:
         return _complain(f"{text[:1].lower()}{text[1:]}; see: {path} --help", UsageError.exit_code)
     if damaged := _damaged():
         return _complain(str(damaged), damaged.exit_code)
+    if refused := refusals.explain(error, words):
+        return _complain(refused, OutputExistsError.exit_code)
     if "huggingface_hub" in sys.modules:
         from adp_schema.errors import HubError
         from adp_schema.hub import HubPath, explain

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from adp.converters.branches import LEFT_OUT, count, report_parent, with_branches
+from adp.converters.hop import ATIF, without_made
 from adp.converters.pairs import Pairs, is_rejected
 from adp.converters.unwritten import report_columns
 from adp_schema.model import Pair, Trajectory
@@ -61,6 +62,8 @@ class RecordWriter:
             trajectories: in the order of a store, without branches in them.
         """
         for trajectory in with_branches(self._numbered(trajectories), self._converter.embeds):
+            if self._converter.name != ATIF:
+                without_made(trajectory)
             self._pairs.hang(trajectory)
             reason = None if self._rows else self._no_row(trajectory)
             if reason is None:

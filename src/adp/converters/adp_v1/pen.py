@@ -8,8 +8,9 @@ import msgspec
 from msgspec import Raw
 
 from adp.converters.adp_v1 import images
-from adp.converters.adp_v1.layout import arrange, write_number
+from adp.converters.adp_v1.layout import ORDER, arrange, write_number
 from adp.converters.call_ids import written_ids
+from adp.converters.hop import came_from, kept_extra
 from adp.converters.unwritten import REASON, RENUMBERED
 from adp_schema import jsontext, media, shape
 from adp_schema.model import Observation, Row, Step, ToolCall, Trajectory
@@ -18,6 +19,13 @@ from adp_schema.protocols import Losses
 from adp_schema.shape import Extra
 
 Item = dict[str, Any]
+
+
+_TAKEN = frozenset(name for names in ORDER.values() for name in names) - {
+    *("details", "annotations"),
+    *(name for name in ORDER["trajectory"] if name.startswith("available_")),
+}
+"""Keys that a foreign trajectory is written under."""
 
 
 class Pen:
@@ -32,6 +40,7 @@ class Pen:
         self.trajectory = trajectory
         self.losses = losses
         self.own = trajectory.source_format == "adp_v1"
+        self.keeps = self.own or came_from(trajectory, "adp_v1")
         self.items: list[Item] = []
         self.ids = {} if self.own else written_ids(trajectory)
 
@@ -42,8 +51,7 @@ class Pen:
     def extra(self, row: Row) -> Extra:
         """The row's ``extra``; of other formats only what restores characters."""
         text: str | None = getattr(row, "extra", None)
-        extra = shape.unpack(text)
-        return extra if self.own else Extra(escaped=extra.escaped)
+        return shape.unpack(text) if self.own else kept_extra(text, _TAKEN, own=self.keeps)
 
     def text(self, row: Row, column: str, extra: Extra) -> str | Raw | None:
         """A column as the source wrote it; None when it is null."""
@@ -79,7 +87,7 @@ class Pen:
         if not self.own and blob.mime is not None and not blob.mime.startswith("image/"):
             reason = f"the format has images only; {blob.mime} is written as one"
             self.losses.add(f"$.media.{part.media_id}", reason)
-        if not self.own and blob.mime is not None and blob.data is None:
+        if not self.keeps and blob.mime is not None and blob.data is None:
             self.losses.add(f"$.media.{part.media_id}.mime", REASON)
         plain = {
             key: msgspec.json.decode(value)

@@ -44,7 +44,7 @@ class Writer:
         self._losses = losses
         self._pen = Pen(trajectory, losses)
         own = frozenset({"extra", "native_id"})
-        self._carried = own if self._pen.own else frozenset[str]()
+        self._carried = own if self._pen.keeps else frozenset[str]()
 
     def record(self) -> Item:
         """The record."""
@@ -71,7 +71,7 @@ class Writer:
             "schema_version": version,
             "id": (run.trajectory_id or "") if source_id is None else source_id,
             "content": pen.items,
-            "details": None if pen.own else {},
+            "details": None if pen.own or "details" in extra.fields else {},
         }
         out = arrange("trajectory", values, extra)
         if "details" in out and out["details"] is None:
@@ -108,7 +108,9 @@ class Writer:
     def _acted(self, step: Step, extra: Extra, path: str) -> None:
         """Add what the agent said and did."""
         pen = self._pen
-        thought = extra.shape.get("thought") or ("description" if pen.own else "reasoning_content")
+        thought = extra.shape.get("thought") or (
+            "description" if pen.keeps else "reasoning_content"
+        )
         values: Item = {"reward": pen.reward(step, extra)}
         parts = [part for _, part in pen.parts(step, extra, path)]
         if parts and thought != "both":

@@ -17,11 +17,12 @@ from adp.converters.atif import keys as k
 from adp.converters.atif import trial
 from adp.converters.atif.flavours import HARBOR, UPSTREAM, make_strict
 from adp.converters.atif.form import BRACE, BRACKET
+from adp.converters.atif.origin import pair_columns
 from adp.converters.atif.read import Reader
 from adp.converters.atif.write import Writer
 from adp_schema import jsontext
 from adp_schema.builder import RowBuilder
-from adp_schema.model import Trajectory
+from adp_schema.model import Pair, Trajectory
 from adp_schema.protocols import Losses, Match, RawRecord
 
 
@@ -51,6 +52,10 @@ class Atif:
     def embeds(self, branch: Trajectory) -> bool:
         """Yes: as ``subagent_trajectories``."""
         return True
+
+    def pair_columns(self, trajectory: Trajectory, pair: Pair) -> frozenset[str]:
+        """The columns of a pair that a record says: all when it holds every side of it."""
+        return pair_columns(trajectory, pair)
 
     def sniff(self, record: Mapping[str, Raw]) -> Match:
         """A stamp is the ``schema_version``, a shape the steps."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping
-from datetime import datetime
 from typing import Any
 
 import msgspec
@@ -16,15 +15,16 @@ import pyarrow as pa
 from msgspec import Raw
 
 from adp.converters.atif import keys as k
+from adp.converters.atif.cells import read_value, same_json, write_value
 from adp.converters.atif.form import (
     BRACE,
     BRACKET,
     Source,
     arrange,
     members,
-    read_time,
 )
 from adp.converters.atif.form import write_number as number
+from adp.converters.atif.origin import drop_origin, read_origin
 from adp.converters.scalars import number_text
 from adp.converters.unwritten import BOOKKEEPING, DEFAULTS
 from adp_schema import jsontext, media
@@ -62,10 +62,15 @@ def read_beside(
     if table == "observations" and inner.first("web") == BRACE:
         _read_web(inner, found, losses)
     if inner.first("adp") == BRACE:
-        own = read_adp(inner.values["adp"], table, usual)
+        raw = inner.values["adp"]
+        if table == "trajectories":
+            raw = read_origin(raw, source.form, usual.get("embedded"))
+        own = {} if raw is None else read_adp(raw, table, usual)
         if own is not None:
             inner.take("adp")
             found |= own
+        else:
+            drop_origin(source.form)
     if not inner.taken:
         return
     columns.update({name: value for name, value in found.items() if value is not None})
@@ -203,24 +208,8 @@ def adp_columns(
         if value is None or name in without or DEFAULTS.get(name) == value:
             continue
         if usual.get(name) != value:
-            out[name] = _write_value(original(row, name, extra), field, blobs)
+            out[name] = write_value(original(row, name, extra), field, blobs)
     return out
-
-
-def _write_value(value: Any, field: pa.Field, blobs: Any) -> Any:
-    if _is_json(field):
-        return jsontext.raw(value)
-    if isinstance(value, str):
-        return jsontext.string(media.restore(value, blobs))
-    if isinstance(value, datetime):
-        return value.isoformat().replace("+00:00", "Z")
-    if isinstance(value, float):
-        return jsontext.raw(number_text(value))
-    return value
-
-
-def _is_json(field: pa.Field) -> bool:
-    return (field.metadata or {}).get(b"content") == b"json"
 
 
 def read_adp(raw: Raw, table: str, usual: Mapping[str, Any]) -> Columns | None:
@@ -232,7 +221,7 @@ def read_adp(raw: Raw, table: str, usual: Mapping[str, Any]) -> Columns | None:
     out: Columns = {}
     for name, value in inner.items():
         try:
-            out[name] = _read_value(value, fields[name], ENUMS.get((table, name)))
+            out[name] = read_value(value, fields[name], ENUMS.get((table, name)))
         except (msgspec.DecodeError, ValueError, OverflowError):
             return None
         if out[name] is None or out[name] in (usual.get(name), DEFAULTS.get(name)):
@@ -241,8 +230,8 @@ def read_adp(raw: Raw, table: str, usual: Mapping[str, Any]) -> Columns | None:
         return None
     if table == "trajectories" and not _is_branch(out, usual):
         return None
-    again = {name: _write_value(value, fields[name], {}) for name, value in out.items()}
-    return out if _canonical(jsontext.encode(again)) == _canonical(bytes(raw)) else None
+    again = {name: write_value(value, fields[name], {}) for name, value in out.items()}
+    return out if same_json(jsontext.encode(again), bytes(raw)) else None
 
 
 def _is_told(step: Columns, usual: Mapping[str, Any]) -> bool:
@@ -257,29 +246,3 @@ def _is_branch(run: Columns, usual: Mapping[str, Any]) -> bool:
     if "parent_step" not in run:
         return "branch_kind" not in run or "branch_kind" in usual
     return "branch_kind" in usual and 0 <= run["parent_step"] <= usual["limit"]
-
-
-def _canonical(data: bytes) -> str:
-    return jsontext.escape_non_ascii(msgspec.json.format(data, indent=-1).decode("utf-8"))
-
-
-def _read_value(raw: Raw, field: pa.Field, words: frozenset[str] | None) -> Any:
-    if _is_json(field):
-        return jsontext.one_line(raw)
-    value = jsontext.decode_value(raw)
-    if pa.types.is_timestamp(field.type):
-        return read_time(value)[0]
-    if words is not None and (not isinstance(value, str) or value not in words):
-        raise ValueError(f"{field.name} cannot be {value}")
-    kinds: dict[Any, Any] = {pa.string(): str, pa.bool_(): bool, pa.float64(): float}
-    if pa.types.is_integer(field.type):
-        limit = 1 << (field.type.bit_width - 1)
-        return value if type(value) is int and -limit <= value < limit else None
-    if pa.types.is_list(field.type):
-        texts = field.type.value_type == pa.string()
-        whole = isinstance(value, list) and all(isinstance(item, str) for item in value)
-        return value if texts and whole else None
-    kind = kinds[field.type]
-    if kind is float and type(value) is int:
-        value = float(value)
-    return value if type(value) is kind else None

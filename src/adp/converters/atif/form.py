@@ -13,6 +13,7 @@ from msgspec import Raw
 
 from adp.converters.scalars import number_text
 from adp_schema import jsontext
+from adp_schema.arrow import Columns
 from adp_schema.errors import RecordError
 from adp_schema.protocols import Losses
 
@@ -289,3 +290,19 @@ def write_time(time: datetime | None, text: str | None, *, zoned: bool = True) -
         return text
     end = "Z" if zoned else ""
     return None if time is None else time.isoformat().replace("+00:00", end)
+
+
+def lift_code(columns: Columns) -> None:
+    """The code of a code call, which stands alone in its arguments."""
+    text = columns.get("arguments") or ""
+    if columns.get("arguments_kind") != "object" or text[0] != "{":
+        return
+    inner = jsontext.decode_object(text.encode("utf-8"))
+    if (
+        list(inner) == ["code"]
+        and not jsontext.lost_keys(text.encode("utf-8"), inner)
+        and jsontext.first_byte(inner["code"]) == QUOTE
+    ):
+        del columns["arguments"]
+        columns["arguments_raw"] = jsontext.decode_value(inner["code"])
+        columns["arguments_kind"] = "text"

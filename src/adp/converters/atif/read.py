@@ -22,10 +22,12 @@ from adp.converters.atif.form import (
     QUOTE,
     Source,
     integer,
+    lift_code,
     members,
     read_time,
     spread,
 )
+from adp.converters.atif.origin import named_pair, take_pairs
 from adp_schema import jsontext, shape
 from adp_schema.arrow import Columns, json_columns
 from adp_schema.builder import RowBuilder
@@ -49,6 +51,7 @@ class Reader:
         self._builder = builder
         self._losses = losses
         self._turns: list[Columns] = []
+        self._ids: list[str] = []
 
     def read(self) -> None:
         """Convert the record.
@@ -79,10 +82,11 @@ class Reader:
         _totals(top, columns)
         columns["notes"] = top.text("notes")
         continued = top.text("continued_trajectory_ref")
-        usual: Columns = {}
+        usual: Columns = {"embedded": embedded or []}
         if relation:
             usual = {"branch_kind": "subagent", "limit": columns.pop("parent_step")}
         read_beside(top, "trajectories", columns, usual, self._losses)
+        pairs = take_pairs(top.form)
         form = top.end(k.TRAJECTORY, ("steps",))
         spread(top)
         key = trial.free_key(top.values)
@@ -102,9 +106,12 @@ class Reader:
             self._link({"kind": "continuation", "target_path": continued})
         limit = self._builder.next_step  # how many steps a branch shares, it says itself
         parent = self._builder.finish()
+        self._ids.append(parent)
         for index, item in enumerate(embedded or []):
             branch = {"parent_id": parent, "branch_kind": "subagent", "parent_step": limit}
             self._trajectory(item, f"{path}.subagent_trajectories[{index}]", branch, {})
+        for pair in pairs:
+            self._builder.pair(named_pair(pair, self._ids))
 
     def _link(self, columns: Columns) -> None:
         add_link(self._builder, columns)
@@ -289,7 +296,7 @@ class _Step:
                 columns["arguments_kind"] = "json_string" if valid else "invalid"
         read_beside(call, "tool_calls", columns, {"kind": "function"}, self._losses)
         if columns["kind"] == "code":
-            _code(columns)
+            lift_code(columns)
         columns["extra"] = _pack(call, k.CALL)
         columns = {name: value for name, value in columns.items() if value is not None}
         native = columns.get("call_id")
@@ -385,19 +392,3 @@ def _summary(results: list[Raw]) -> str | None:
             if jsontext.first_byte(content) == QUOTE:
                 texts.append(jsontext.decode_value(content))
     return "\n\n".join(texts) or None
-
-
-def _code(columns: Columns) -> None:
-    """The code of a code call, which stands alone in its arguments."""
-    text = columns.get("arguments") or ""
-    if columns.get("arguments_kind") != "object" or text[0] != "{":
-        return
-    inner = jsontext.decode_object(text.encode("utf-8"))
-    if (
-        list(inner) == ["code"]
-        and not jsontext.lost_keys(text.encode("utf-8"), inner)
-        and jsontext.first_byte(inner["code"]) == QUOTE
-    ):
-        del columns["arguments"]
-        columns["arguments_raw"] = jsontext.decode_value(inner["code"])
-        columns["arguments_kind"] = "text"

@@ -25,6 +25,7 @@ from adp.converters.atif.form import (
     write_time,
 )
 from adp.converters.atif.hand import Hand, Item, string
+from adp.converters.atif.origin import write_origin, write_pairs
 from adp.converters.atif.read import total_columns
 from adp.converters.scalars import number_text
 from adp.converters.unwritten import report_columns
@@ -83,8 +84,14 @@ class Writer:
             del own[extra.shape["trial"]["key"]]
         usual = {"branch_kind": "subagent"}
         adp = adp_columns(run, extra, usual, run.media, without=frozenset(without))
+        adp = {**write_origin(run, extra), **self._pairs(), **adp}
         known["extra"] = write_beside(run, inner, extra, adp, run.media)
         return arrange(known, own, extra.shape, k.TRAJECTORY)
+
+    def _pairs(self) -> Item:
+        """The preference pairs, which stand in the record that holds all their sides."""
+        pairs = [] if self._embedded else write_pairs(self._run)
+        return {"pairs": pairs} if pairs else {}
 
     def _head(self, extra: Extra) -> Item:
         run = self._run

@@ -8,6 +8,7 @@ from typing import Any
 from msgspec import Raw
 
 from adp.converters.call_ids import written_ids
+from adp.converters.hop import came_from, kept_extra
 from adp.converters.openai_chat import keys as k
 from adp.converters.openai_chat.content import write_content, write_foreign_content
 from adp.converters.pairs import is_rejected_step
@@ -25,6 +26,14 @@ _CALL = frozenset(
 )
 _RESULT = frozenset({"call_id", "native_call_id", "source", "name", "text", "content"})
 _EXTRA = frozenset({"extra"})
+_TAKEN = frozenset(
+    {
+        *("messages", "tools", "functions", *(n for _, names, _ in k.RECORD_FIELDS for n in names)),
+        *("role", "content", "name", "reasoning_content", "tool_calls", "weight"),
+        *("tool_call_id", "type", "function"),
+    }
+)
+"""Keys that a foreign trajectory is written under."""
 
 
 def write_record(trajectory: Trajectory, losses: Losses) -> dict[str, Any]:
@@ -92,20 +101,21 @@ class ChatWriter:
         self.trajectory = trajectory
         self.losses = losses
         self.native = native
+        self._keeps = native or came_from(trajectory, k.NAME)
         self._ids = {} if native else written_ids(trajectory)
 
     def extra(self, row: Row) -> Extra:
         """A row's ``extra``; the form of another format means nothing here."""
-        found = unpack(row.extra)  # type: ignore[attr-defined]
-        return found if self.native else Extra(escaped=found.escaped)
+        text: str | None = row.extra  # type: ignore[attr-defined]
+        return unpack(text) if self.native else kept_extra(text, _TAKEN, own=self._keeps)
 
     def carried(self, columns: frozenset[str]) -> frozenset[str]:
         """Columns that are written; ``extra`` too when it is of this format."""
-        return columns | _EXTRA if self.native else columns
+        return columns | _EXTRA if self._keeps else columns
 
     def kept(self, extra: Extra) -> dict[str, Raw]:
         """Keys of the source that go back as they were."""
-        return extra.fields if self.native else {}
+        return extra.fields if self._keeps else {}
 
     def messages(self) -> Iterator[dict[str, Any]]:
         """All messages in order."""

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
 import pyarrow as pa
 
 from adp.core.redact.escapes import LAYERS, View, decoded, is_escaped
+from adp.core.redact.folds import has_signs, may_wrap, without_signs, without_wraps, wrapped_end
 from adp.core.redact.in_json import json_edits
 from adp.core.redact.rules import PLACEHOLDER, Hit, Rule, placeholder
 from adp.core.redact.screen import Screen
@@ -153,6 +154,7 @@ class Finder:
             for row, rules in todo.items():
                 for rule in rules:
                     found.setdefault(row, []).extend(_hits_of(rule, views[row]))
+            self._add_folded(views, todo, found)
             escaped = {row: is_escaped(view.text) for row, view in views.items()}
             views = {row: view for row, view in views.items() if escaped[row]}
             if not views:
@@ -160,6 +162,32 @@ class Finder:
             views, todo = self._behind(views, escaped, {})
         apart = {row: _apart(own, texts[row]) for row, own in found.items() if own}
         return {row: own for row, own in apart.items() if own}
+
+    def _add_folded(
+        self, views: dict[int, View], todo: dict[int, list[Rule]], found: dict[int, list[Hit]]
+    ) -> None:
+        """Add the values that signs without a width, colours or line wraps break up."""
+        plain = {row: without_signs(view) for row, view in views.items() if has_signs(view.text)}
+        rows = list(plain)
+        seen = self.screen.rows([plain[row].text for row in rows]) if rows else {}
+        again = {rows[number]: rules for number, rules in seen.items()}
+        for row, rules in again.items():
+            for rule in rules:
+                found.setdefault(row, []).extend(_hits_of(rule, plain[row]))
+        for row, rules in (todo | again).items():
+            keys = [rule for rule in rules if may_wrap(rule)]
+            view = without_wraps(plain.get(row, views[row])) if keys else None
+            if view is None:
+                continue
+            for rule in keys:
+                wrapped = _hits_of(rule, view, partial(wrapped_end, rule, view))
+                known = found.setdefault(row, [])
+                # What has a value of its own below a break does not go on above it.
+                known += [
+                    hit
+                    for hit in wrapped
+                    if not any(hit.start < other.start < hit.end for other in known)
+                ]
 
     def _behind(
         self, views: dict[int, View], escaped: dict[int, bool], todo: dict[int, list[Rule]]
@@ -172,11 +200,12 @@ class Finder:
         return views, kept | {rows[number]: own for number, own in seen.items()}
 
 
-def _hits_of(rule: Rule, view: View) -> Iterator[Hit]:
+def _hits_of(rule: Rule, view: View, cut: Callable[[int, int], int] | None = None) -> Iterator[Hit]:
     rank = RANKS[rule.group] + (1 if rule.weak else 0)
     for start, end in _values(rule, view.text):
-        start, end = view.span(start, end)
-        yield Hit(start, end, rule.kind, rank)
+        last = cut(start, end) if cut is not None else end
+        if last:
+            yield Hit(*view.span(start, last), rule.kind, rank)
 
 
 def _values(rule: Rule, text: str) -> Iterator[tuple[int, int]]:

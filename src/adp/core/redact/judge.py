@@ -52,12 +52,18 @@ _NAME = re.compile(r"^[a-z]\w*\.[A-Z][A-Z0-9_]*$|^(?:self|this)\.")
 """Names in code: ``settings.API_KEY_2``."""
 
 
+_NUMBERED = re.compile(
+    r"^(?:[a-z]+:)+[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$"
+)
+"""Names of things by their parts, such as a session of an agent."""
+
+
 def assigned(text: str, start: int, end: int) -> bool:
     """Whether what a text assigns to a password or a key is one, not a name or code."""
     value = text[start:end]
     if _FILLER.search(value) or _CODE.search(value) or len(set(value)) < 6:
         return False
-    if text[end : end + 1] in ("(", "[") or _NAME.search(value):
+    if text[end : end + 1] in ("(", "[") or _NAME.search(value) or _NUMBERED.search(value):
         return False  # a call, as in base64.b16encode(x)
     kinds = sum(
         (any(c.islower() for c in value), any(c.isupper() for c in value),
@@ -108,7 +114,7 @@ _DOCUMENTED = re.compile(
 _NAMED = r"(?:[a-z]+|[A-Z]+|[A-Z]?[a-z]+(?:[A-Z][a-z]+)+|[A-Z][a-z]+|v?\d{1,2})"
 _NO_VALUE = re.compile(
     rf"^{_NAMED}\d{{0,2}}(?:[_/-]{_NAMED}\d{{0,2}})*(?:\.{_NAMED}\d{{0,2}}(?:_{_NAMED}\d{{0,2}})*)+$"
-    r"|^[A-Za-z_.-]+$|^[\d.:/-]+$|^https?:|^(?:~|\.{1,2})/|^/[\w.-]*/"
+    r"|^[A-Z]{1,4}-\d{4}-\d\d-\d\d$|^[A-Za-z_.-]+$|^[\d.:/-]+$|^https?:|^(?:~|\.{1,2})/|^/[\w.-]*/"
     r"|^[A-Za-z_][\w.]*[(\[]|^x:\d+:|^[#.](?:[a-z]|$)|^[:&*-]\w+$|::|=>|->"
     r"|\(\?|\[\^?[a-z]-z|\[0-9\]|\\[dwsS]|\.[*{+]|\b(?:required|min|max|nullable|string|confirmed)[:|]"
 )

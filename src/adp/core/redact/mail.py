@@ -43,7 +43,7 @@ _RESERVED = re.compile(
     r"(?i)@(?:self\.|[\w.-]+\.)?(?:example\.(?:com|org|net|edu)|[\w-]+\.(?:example|test|invalid|localhost|local)"
     r"|(?:test|domain|email|mail|company|yourdomain|foo|bar|abc|xyz)\.(?:com|org|net)"
     r"|users\.noreply\.github\.com|noreply\.github\.com"
-    r"|[\w.-]+\.(?:png|jpe?g|gif|svg|webp|css|js|py|ts|md|txt|json|html?))$"
+    r"|[\w.-]+\.(?:rsa\.pub|png|jpe?g|gif|svg|webp|css|js|py|ts|md|txt|json|html?))$"
 )
 _ROLE = re.compile(
     r"(?i)^(?:no-?_?reply|do-?not-?reply|git|user(?:name)?|you|your[._-]?(?:name|e?mail)?|name|me|someone"

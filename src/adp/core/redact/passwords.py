@@ -37,38 +37,60 @@ _AGAIN = re.compile(r"(?i)(?:passw(?:or)?d|pwd|pass)[=:]")
 
 _OPENS = {")": "(", "]": "[", "}": "{"}
 
+_SAID = re.compile(
+    r"""(?i:passw(?:or)?d|passphrase|passcode)s?\b[^\n.:="'`]{0,30}?"""
+    r"""[ \t](?i:is|was|to)\b:?[ \t]{1,3}"""
+    r"""\\{0,15}["'`*]{0,2}(?P<v>[^\s"'`*<>\\]{6,100})"""
+)
+"""Prose: my password is ...; the password for the wiki was ..."""
+
+_GAP = r"(?:[ \t\r\n]|\\[rnt]){1,16}"
 _COMMAND = re.compile(
     r"""\bmysql(?:dump|admin|import|show)?\b[^\n|;&"]{0,100}? -p|\bsshpass -p ?"""
     r"""|\bdocker login\b[^\n|;&"]{0,100}? -p |(?i:\bidentified by )(?=\\{0,31}['"])"""
-    r"""|\blogin[ \t]{1,4}[^\s"]{1,64}[ \t]{1,4}password[ \t]{1,4}|\bPASSWORD (?=')"""
+    rf"""|\blogin{_GAP}[^\s"\\]{{1,64}}{_GAP}password[ \t]{{1,4}}|\bPASSWORD (?=')"""
 )
 _COMMANDS = ("mysql", "sshpass", "docker login", "identified by ", "login", "password ")
 _CURL = re.compile(
     r"""\bcurl\b[^\n|;&]{0,160}? (?:-u ?|--user[ =])\\{0,31}(?P<q>["']?)[^\s:"'\\]{1,64}:"""
     r"""(?P<v>[^\s"'\\]{1,200})"""
 )
-_BEGINS = r"(?i:passw|passphrase|pwd|pass[0-9]?[\\\"'`*\])!?]{0,40}[ \t]{0,4}[:=,>])"
+_BEGINS = r"(?i:passw|passphrase|passcode|pwd|pass[0-9]?[\\\"'`*\])!?]{0,40}[ \t]{0,4}[:=,>])"
 
 
 def find_passwords(text: str) -> Iterator[tuple[int, int]]:
     """What is assigned to a password, or given to a command as one."""
-    for word in _at(text, ("pass", "pwd"), _WORD):
+    low = text.lower()
+    for word in matches_at(text, low, ("pass", "pwd"), _WORD):
         between = _SEPARATOR.match(text, word.end())
         head = text[max(0, word.start() - 40) : word.start()]
         if between is not None:
             yield from _value(text, between.end(), _sign(head), between["sign"])
         elif text[word.end() : word.end() + 1] == " " and _OPTION.search(head):
             yield from _value(text, word.end() + 1, "", " ")
-    for command in _at(text, _COMMANDS, _COMMAND):
+    for command in matches_at(text, low, _COMMANDS, _COMMAND):
         yield from _value(text, command.end(), "", " ")
-    for command in _at(text, ("curl",), _CURL):
+    for said in matches_at(text, low, ("passw", "passp", "passc"), _SAID):
+        start, end = said.span("v")
+        end = start + len(text[start:end].rstrip(".,;:!?)"))
+        if end - start >= 6 and judge.assigned(text, start, end):
+            yield start, end
+    for command in matches_at(text, low, ("curl",), _CURL):
         if judge.password(command["v"], quoted=bool(command["q"])):
             yield command.span("v")
 
 
-def _at(text: str, words: tuple[str, ...], pattern: re.Pattern[str]) -> Iterator[re.Match[str]]:
-    """Matches that begin with one of some words, whatever its case; much faster than a search."""
-    low = text.lower()
+def matches_at(
+    text: str, low: str, words: tuple[str, ...], pattern: re.Pattern[str]
+) -> Iterator[re.Match[str]]:
+    """Matches that begin with one of some words, whatever its case; much faster than a search.
+
+    Args:
+        text: the text.
+        low: the text in small letters.
+        words: the words, in small letters.
+        pattern: what is tried where one of them stands.
+    """
     if len(low) != len(text):
         yield from pattern.finditer(text)
         return

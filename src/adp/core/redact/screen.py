@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from adp.core.redact.escapes import HIDES
+from adp.core.redact.folds import ESCAPED_SIGNS, SIGNS
 from adp.core.redact.rules import Rule
 
 if TYPE_CHECKING:
@@ -22,6 +23,9 @@ SMALL = 1 << 16
 
 GROUP = 6
 """Gates that a small column is asked for together: few enough patterns to stay prepared."""
+
+
+_ESCAPED = f"{HIDES}|{ESCAPED_SIGNS}"
 
 
 class Screen:
@@ -67,14 +71,16 @@ class Screen:
             gates = self._likely(series)
         cells = pl.col("cells").str
         masks = {str(number): cells.contains(gate) for number, gate in gates}
-        masks["escaped"] = cells.contains(HIDES)
+        # Two patterns: one for both is ten times as slow.
+        masks["signs"] = cells.contains(SIGNS)
+        masks["escaped"] = cells.contains(_ESCAPED)
         if self._words:
             # Faster than `contains_any`, whose automaton is not built for so many literals.
             masks["words"] = cells.contains("|".join(map(re.escape, self._words)))
         frame = pl.DataFrame({"cells": series})
         # One at a time: together they would take the threads of the other workers.
         found = frame.select(**{name: mask.fill_null(value=False) for name, mask in masks.items()})
-        out: dict[int, list[Rule]] = {row: [] for row in _true(found["escaped"])}
+        out: dict[int, list[Rule]] = {row: [] for row in _true(found["signs"] | found["escaped"])}
         if self._words:
             self._add_words(frame["cells"], _true(found["words"]), out)
         for number, gate in gates:
@@ -89,7 +95,7 @@ class Screen:
         one is no faster.
         """
         if self._any is None:
-            self._any = _either([*self._gates, HIDES, *map(re.escape, self._words)])
+            self._any = _either([*self._gates, SIGNS, _ESCAPED, *map(re.escape, self._words)])
         return not cells.str.contains(self._any).any()
 
     def _likely(self, cells: pl.Series) -> list[tuple[int, str]]:

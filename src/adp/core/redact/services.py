@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from adp.core.redact import judge
+from adp.core.redact.encoded import ENCODED
 from adp.core.redact.passwords import PASSWORDS
 from adp.core.redact.private_keys import PRIVATE_KEYS
 from adp.core.redact.rules import LEFT, RIGHT, Rule
@@ -141,4 +142,5 @@ ANY = (
          _BEARER, gate=_BEARER, check=judge.long_assigned,
          source="https://www.rfc-editor.org/rfc/rfc6750", weak=True),
     *PASSWORDS,
+    *ENCODED,
 )  # fmt: skip

@@ -1,0 +1,175 @@
+"""What goes from another format through ATIF comes back: its own keys, and its pairs."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from adp.converters.export import export
+from adp.converters.field_table import load_probe
+from adp.converters.registry import formats
+from adp.converters.run import convert
+from adp_schema import jsontext
+from adp_schema.protocols import Losses
+from adp_schema.store import Store
+from tests.conservation import nest
+from tests.roundtrip import read_one, write_one
+
+ATIF = formats.get("atif")
+ADP = {
+    "id": "a-1",
+    "content": [
+        {"class_": "text_observation", "content": "q", "name": None, "source": "user"},
+        {
+            "class_": "api_action",
+            "function": "f",
+            "kwargs": {"x": 1.0},
+            "description": "first",
+            "note": 7,
+        },
+        {"class_": "message_action", "content": "done", "description": "why"},
+    ],
+    "details": {"run": {"id": 3}, "test_result": "passed"},
+}
+CHAT = {
+    "id": "c-1",
+    "messages": [
+        {"role": "user", "content": "q", "lang": "nl"},
+        {"role": "assistant", "content": "a", "rank": 2},
+    ],
+    "run_id": "r-1",
+    "test_result": {"resolved": 3},
+    "category": "x",
+    "source": "s",
+}
+SHAREGPT = {
+    "conversations": [{"from": "human", "value": "q"}],
+    "chosen": {"from": "gpt", "value": "a"},
+    "rejected": {"from": "gpt", "value": "b"},
+}
+TRL = {
+    "prompt": [{"role": "user", "content": "q"}],
+    "chosen": [{"role": "assistant", "content": "a"}],
+    "rejected": [{"role": "assistant", "content": "b"}],
+    "score_chosen": 8.5,
+    "score_rejected": 3.25,
+    "margin": 5.25,
+}
+
+
+def go(folder, record, name):
+    """A record as a store; the store after a hop; what was reported; the record that came back."""
+    (folder / "in").mkdir()
+    (folder / "in" / "a.jsonl").write_text(json.dumps(record) + "\n")
+    convert([str(folder / "in")], str(folder / "first"))
+    first = Store.open(str(folder / "first"))
+    there = export(first, "atif", str(folder / "atif"))
+    convert([str(folder / "atif")], str(folder / "second"))
+    second = Store.open(str(folder / "second"))
+    back = export(second, name, str(folder / "back"))
+    (file,) = (path for path in (folder / "back").rglob("*") if path.is_file())
+    whole = json.loads(file.read_text())
+    return first, second, (there.losses, back.losses), whole[0] if type(whole) is list else whole
+
+
+@pytest.mark.parametrize(("name", "record"), [("adp_v1", ADP), ("openai_chat", CHAT)])
+def test_the_keys_of_a_format_come_back_to_it(name, record, tmp_path):
+    _, _, losses, back = go(tmp_path, record, name)
+    assert losses == ({}, {})
+    for key, value in record.items():
+        if key not in ("content", "messages"):
+            assert back[key] == value
+    inner = "content" if name == "adp_v1" else "messages"
+    for before, after in zip(record[inner], back[inner], strict=True):
+        assert {key: after.get(key) for key in before} == before
+
+
+def test_a_key_of_another_format_is_not_taken_as_ones_own(tmp_path):
+    _, second, _, _ = go(tmp_path, CHAT, "openai_chat")
+    report = export(second, "adp_v1", str(tmp_path / "other"))
+    assert "$.extra.run_id: the target format has no place for it" in report.losses
+
+
+@pytest.mark.parametrize("record", [SHAREGPT, TRL])
+def test_pairs_come_back_with_scores(record, tmp_path):
+    first, second, losses, _ = go(tmp_path, record, "preference")
+    assert losses == ({}, {}) or record is TRL
+    assert not losses[0]
+    before, after = (store.scan("pairs").collect().to_dicts() for store in (first, second))
+    names = [
+        dict(
+            zip(store.scan("trajectories").collect()["trajectory_id"].to_list(), "01", strict=True)
+        )
+        for store in (first, second)
+    ]
+    assert len(before) == 1
+    for rows, ids in zip((before, after), names, strict=True):
+        for row in rows:
+            for column in ("pair_id", "context_id", "chosen_id", "rejected_id"):
+                row[column] = ids[row[column]]
+    assert after == before
+    assert record is SHAREGPT or before[0]["chosen_score"] == 8.5
+
+
+def written(record=SHAREGPT):
+    runs = read_one(formats.get("sharegpt"), json.dumps(record).encode())
+    (main,) = nest(runs, ATIF)
+    return json.loads(write_one(ATIF, main))
+
+
+PAIR = {"pair_id": 0, "context_id": 0, "context_up_to": 1, "chosen_id": 0, "rejected_id": 1}
+
+
+@pytest.mark.parametrize(
+    "adp",
+    [
+        {"source_format": "word"},
+        {"source_format": ["adp_v1"]},
+        {"made": ["source_id"]},
+        {"source_format": "m3", "made": []},
+        {"source_format": "m3", "made": ["call_id", "source_id"]},
+        {"source_format": "m3", "made": ["extra"]},
+        {"source_format": "m3", "made": "source_id"},
+        {"source_format": "m3", "losses": "x"},
+        {"success": True, "source_format": "m3"},
+        {"pairs": []},
+        {"pairs": {}},
+        {"pairs": [1]},
+        {"pairs": [{**PAIR, "rejected_id": 2}]},
+        {"pairs": [{**PAIR, "rejected_id": -1}]},
+        {"pairs": [{**PAIR, "rejected_id": True}]},
+        {"pairs": [{**PAIR, "rejected_id": "d/other"}]},
+        {"pairs": [{**PAIR, "context_up_to": "1"}]},
+        {"pairs": [{**PAIR, "context_up_to": 2**40}]},
+        {"pairs": [{**PAIR, "level": "word"}]},
+        {"pairs": [{**PAIR, "other": 1}]},
+        {"pairs": [{"context_id": 0, "chosen_id": 0, "rejected_id": 1}]},
+    ],
+)
+def test_what_is_not_ours_stays_in_extra(adp):
+    record = written()
+    record["extra"] = {"adp": adp}
+    data = json.dumps(record).encode()
+    main, *branches = read_one(ATIF, data)
+    assert "adp" in jsontext.decode_object(main.extra.encode())
+    main.branches = branches
+    losses = Losses()
+    assert json.loads(write_one(ATIF, main, losses)) == record
+    assert losses.items == []
+
+
+def test_pairs_of_an_embedded_run_are_foreign():
+    record = written()
+    record["subagent_trajectories"][0]["extra"]["adp"] = {"pairs": [PAIR]}
+    branch = read_one(ATIF, json.dumps(record).encode())[1]
+    assert "adp" in jsontext.decode_object(branch.extra.encode())
+
+
+@pytest.mark.parametrize("name", ["m3", "sharegpt", "preference", "adp_v1", "sts", "openai_chat"])
+def test_the_record_of_a_hop_is_written_again_as_it_was(name):
+    for record in load_probe(name)["records"]:
+        (main,) = nest(read_one(formats.get(name), json.dumps(record).encode()), ATIF)
+        data = write_one(ATIF, main)
+        (again,) = nest(read_one(ATIF, data), ATIF)
+        assert write_one(ATIF, again) == data
