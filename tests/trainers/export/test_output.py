@@ -7,6 +7,7 @@ import json
 import math
 
 import pytest
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -40,6 +41,15 @@ def test_runs_of_one_task_are_one_prompt(tmp_path):
     report = export_rows(store, "trl-grpo", str(tmp_path / "out"))
     assert (report.rows, report.in_store, report.in_rows) == (2, 3, 2)
     assert report.left_out == {"a repeat of an earlier row": 1}
+
+
+def test_the_page_of_chatml_names_the_ends_of_turns_for_axolotl(tmp_path):
+    store = write_runs(tmp_path / "store", [PLAIN])
+    export_rows(store, "chatml", str(tmp_path / "out"))
+    blocks = (tmp_path / "out" / "README.md").read_text().split("```yaml\n")[1:]
+    settings = [yaml.safe_load(block.partition("```")[0]) for block in blocks]
+    assert settings[0]["datasets"][0]["train_on_eos"] == "turn"
+    assert settings[1] == {"eot_tokens": ["<|eot_id|>"]}
 
 
 def test_segments_are_chatml(tmp_path):

@@ -97,11 +97,13 @@ class ChatWriter:
             is known.
     """
 
+    name = k.NAME
+
     def __init__(self, trajectory: Trajectory, losses: Losses, *, native: bool) -> None:
         self.trajectory = trajectory
         self.losses = losses
         self.native = native
-        self._keeps = native or came_from(trajectory, k.NAME)
+        self._keeps = native or came_from(trajectory, self.name)
         self._ids = {} if native else written_ids(trajectory)
 
     def extra(self, row: Row) -> Extra:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from adp.converters.hop import came_from
 from adp.converters.openai_chat.keys import write_string
 from adp.converters.openai_chat.write import ChatWriter, arrange
 from adp.converters.preference import keys as k
@@ -44,6 +45,8 @@ class _Message:
 
 class _Messages(ChatWriter):
     """Writes messages, each with its row."""
+
+    name = k.NAME
 
     def carried(self, columns: frozenset[str]) -> frozenset[str]:
         """That a step of the prompt is context is said by where it stands."""
@@ -87,7 +90,7 @@ def pair_columns(run: Trajectory, pair: Pair) -> frozenset[str]:
     if any(getattr(pair, name) != value for name, value in read.items() if name != "level"):
         return frozenset()
     said = {name for name, value in read.items() if getattr(pair, name) == value}
-    if run.source_format == k.NAME:
+    if run.source_format == k.NAME or came_from(run, k.NAME):
         scores = scores_of(unpack(run.extra).fields)
         said |= {name for name, value in scores.items() if getattr(pair, name) == value}
     return frozenset(said)

@@ -119,6 +119,16 @@ datasets:
 - `roles_to_train: []` leaves it to the flag alone, and `train_on_eos: turn` trains the end of
   those turns that are trained.
 - Axolotl decodes the JSON text of arguments and tools before it calls the template.
+- Where the template ends a turn with another token than the tokenizer's `eos_token`, name that
+  token beside `datasets`, or Axolotl does not train the end of a turn. For Llama 3:
+
+```yaml
+eot_tokens:
+  - "<|eot_id|>"
+```
+
+Gemma 2 and 3 end a turn with `<end_of_turn>`, ChatML with `<|im_end|>`. GLM-4.5 stops at what
+begins the next message, so it takes two: `<|user|>` and `<|observation|>`.
 
 ## Train on it with ms-swift
 
