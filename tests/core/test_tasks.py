@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from adp.core.task_rows import ROLLOUT
 from adp.core.tasks import TaskIndex, TaskKey, find_tasks, same_tasks
-from adp.eval.metrics import mean_figures, paired_difference, pass_figures
+from adp.eval.metrics import Intervals, mean_figures, paired_difference, pass_figures
 from adp.eval.scorer import Score, Scored
 from adp.eval.scoring import ScoreOptions, read_scores, references, score_store
 from adp.eval.scoring.references import from_store, from_tasks
