@@ -54,7 +54,7 @@ def test_an_output_that_cannot_be_made_is_a_sentence(name, place, inputs, tmp_pa
 
 @pytest.fixture
 def small_disk(tmp_path):
-    """A file system of its own of one MB, which can be made larger."""
+    """A file system of its own of 40 kB, which can be made larger."""
     place = tmp_path / "disk"
     place.mkdir()
 
@@ -62,7 +62,7 @@ def small_disk(tmp_path):
         words = ["mount", "-t", "tmpfs", "-o", ",".join(options), "none", str(place)]
         return shutil.which("mount") is not None and not subprocess.call(words, stderr=-3)
 
-    if not mount("size=300k"):
+    if not mount("size=40k"):
         pytest.skip("a file system can be mounted by root alone")
     yield place, mount
     subprocess.check_call(["umount", str(place)])
