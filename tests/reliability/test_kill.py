@@ -12,6 +12,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 
 import pytest
 
@@ -47,7 +48,8 @@ def start_and_kill(words, out, growth: int) -> bool:
         growth -= now != size
         size = now
         time.sleep(0.002)
-    os.killpg(process.pid, signal.SIGKILL)
+    with suppress(ProcessLookupError):  # it has ended, and so have its workers
+        os.killpg(process.pid, signal.SIGKILL)
     return process.wait() == -signal.SIGKILL
 
 
