@@ -248,12 +248,14 @@ def test_parts_of_other_formats_keep_every_text_and_its_order():
         ("image_observation", None, uri, None, None, None),
         ("api_action", "h", None, "e", "r2", "call_000003"),
         ("image_observation", None, uri, None, None, "call_000001"),
-        ("text_observation", None, "seen", None, None, None),
+        ("text_observation", None, "seen", None, None, "call_000001"),
     ]
     assert [item["path"] for item in losses.items] == [
         "$.steps[0].content[1].extra.detail",
+        "$.steps[0].content",
         "$.steps[1].content[0].extra.signature",
         "$.steps[1].content[4]",
+        "$.steps[1].observations[0].content",
     ]
 
 

@@ -77,8 +77,8 @@ def test_sharegpt_to_openai_chat(data):
 @MANY
 @given(sharegpt_records(pairs=False))
 def test_sharegpt_to_adp_v1(data):
-    _, record, _ = between(data, "sharegpt", "adp_v1")
-    check_adp(record)
+    run, record, _ = between(data, "sharegpt", "adp_v1")
+    check_adp(run, record)
 
 
 @pytest.mark.skipif(not DATA.exists(), reason="the reference data are not here")
@@ -90,8 +90,8 @@ def test_all_files_are_there():
 def test_a_real_sharegpt_file_to_others(path):
     for data in records(path):
         between(data, "sharegpt", "openai_chat")
-        _, record, _ = between(data, "sharegpt", "adp_v1")
-        check_adp(record)
+        run, record, _ = between(data, "sharegpt", "adp_v1")
+        check_adp(run, record)
 
 
 @pytest.mark.parametrize("path", ADP_FILES, ids=lambda path: path.parent.name)

@@ -35,7 +35,14 @@ def written(folder):
     return "".join(path.read_text() for path in sorted(folder.rglob("*")) if path.is_file())
 
 
-@pytest.mark.parametrize("name", sorted(set(FOREIGN) - {"preference"}))
+def test_a_pair_comes_back_from_atif(pair, tmp_path):
+    report = export(pair, "atif", str(tmp_path / "out"), strict=True)
+    assert (report.records, report.losses) == (1, {})
+    back = adp.convert(str(tmp_path / "out"), tmp_path / "back")
+    assert back.manifest.rows("pairs") == pair.manifest.rows("pairs") == 1
+
+
+@pytest.mark.parametrize("name", sorted(set(FOREIGN) - {"preference", "atif"}))
 def test_a_preference_pair_is_reported(pair, tmp_path, name):
     report = export(pair, name, str(tmp_path / "out"))
     assert any(loss.startswith("$.pairs[*]: ") for loss in report.losses)
