@@ -68,7 +68,8 @@ def _finish(process: subprocess.Popen[str]) -> dict[str, Any]:
 @pytest.mark.parametrize("offload", [False, True])
 def test_the_files_for_zero_are_there(zero: int, offload: bool) -> None:
     launch = {"processes": 2, "zero": zero, "offload": offload}
-    config = TrainConfig.model_validate({"launch": launch, "training": {"use_cpu": True}})
+    training = {"use_cpu": True, "bf16": False}
+    config = TrainConfig.model_validate({"launch": launch, "training": training})
     plain = yaml.safe_load(config_file(config).read_text())
     assert plain["deepspeed_config"]["zero_stage"] == zero
     assert plain["deepspeed_config"]["offload_optimizer_device"] == ("cpu" if offload else "none")
