@@ -28,7 +28,7 @@ from pathlib import Path
 from adp_schema import location
 from adp_schema.errors import DamagedStoreError, OutputExistsError, StoreError
 from adp_schema.ids import digest_file
-from adp_schema.manifest import Manifest, Shard
+from adp_schema.manifest import MANIFEST, Manifest, Shard
 
 SMALL = 16 << 20
 """Bytes of a store up to which every command hashes it: reading so much takes 20 ms."""
@@ -132,7 +132,8 @@ def explain() -> DamagedStoreError | None:
     Called when something failed in a way that nobody foresaw: damage shows itself in many.
     """
     for root, manifest in list(_opened.items()):
-        local = not location.is_url(root)
+        # One that was removed as a whole since is not damaged, and not what failed here.
+        local = not location.is_url(root) and Path(root, MANIFEST).exists()
         if local and (wrong := damage(root, manifest, every_byte=True)):
             return DamagedStoreError(sentence(root, wrong))
     return None
