@@ -175,6 +175,14 @@ DAMAGE: dict[str, Callable[[Path], None]] = {
 SILENT = ("a bit", "a bit of the footer")
 """Damage that the sizes do not show."""
 
+QUICK = ("export", "info")
+"""What is tried with each kind of damage and each table; `make test-slow` does it with all."""
+
+
+def quick_or_slow(*cells: object, quick: bool) -> object:
+    """A cell of the grid, which only `make test-slow` runs unless it is a quick one."""
+    return pytest.param(*cells, marks=() if quick else pytest.mark.slow)
+
 
 def contents(place: Path) -> dict[str, tuple[int, int]]:
     """What is there, with what tells a change."""
@@ -204,7 +212,7 @@ def check_refusal(run, place: Path, name: str, shard: Path) -> None:
     assert contents(place) == before
 
 
-@pytest.mark.parametrize("name", CALLS)
+@pytest.mark.parametrize("name", [quick_or_slow(name, quick=name in QUICK) for name in CALLS])
 def test_a_bit_of_any_table(run, place, name, monkeypatch):
     """Who makes something hashes all, however large the store is; who looks, small stores."""
     if name not in LOOK:
@@ -218,15 +226,23 @@ def test_a_bit_of_any_table(run, place, name, monkeypatch):
         shard.write_bytes(kept)
 
 
-@pytest.mark.parametrize("damage", DAMAGE)
-@pytest.mark.parametrize("name", CALLS)
-def test_any_damage(run, place, name, damage):
+@pytest.mark.parametrize(
+    ("name", "damage"),
+    [
+        quick_or_slow(name, damage, quick=name in QUICK or damage == "a bit")
+        for name in CALLS
+        for damage in DAMAGE
+    ],
+)
+def test_any_damage(run, place, name, damage, monkeypatch):
+    if name not in LOOK:
+        monkeypatch.setattr(verifying, "SMALL", 0)
     shard = next(path for path in shards_of(place, name) if path.parent.name == "steps")
     DAMAGE[damage](shard)
     check_refusal(run, place, name, shard)
 
 
-@pytest.mark.parametrize("name", LOOK)
+@pytest.mark.parametrize("name", [quick_or_slow(name, quick=name == "info") for name in LOOK])
 def test_a_large_store_is_compared_by_size(run, place, name, monkeypatch):
     """Without its hashes, damage shows itself by what fails, if it does: then that is said."""
     monkeypatch.setattr(verifying, "SMALL", 0)

@@ -111,6 +111,23 @@ def test_every_command_that_writes(given, tmp_path, capsys):
     assert hashes(out) == hashes(tmp_path / "out0")
 
 
+def test_training_names_the_other_run_and_leaves_no_lock(given, tmp_path, capsys):
+    pytest.importorskip("trl")
+    out = tmp_path / "out"
+    call = "train sft STORE --model tiny --set training.max_steps=1 -o OUT"
+    holder = hold(out)
+    try:
+        assert main(words(call, given, out)) == 5
+        said = capsys.readouterr().err
+        assert f"another run writes to {out} now (process {holder.pid} on " in said
+        assert not out.exists()
+    finally:
+        holder.kill()
+        holder.communicate()
+    assert main(words(call, given, out)) == 0, capsys.readouterr()
+    assert list(tmp_path.glob(".*.lock")) == []
+
+
 def test_a_killed_run_holds_nothing_though_its_children_live(tmp_path):
     out = tmp_path / "out"
     script = tmp_path / "run.py"

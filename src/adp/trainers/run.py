@@ -22,8 +22,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from filelock import FileLock, Timeout
-
+from adp.core.alone import holding
 from adp.core.progress import Progress, Silent
 from adp.core.render.drops import check_drops
 from adp.trainers.config import TrainConfig
@@ -135,6 +134,7 @@ def train(
         UsageError: what does not go well together.
         EmptyResultError: nothing is left to train on.
         OutputExistsError: the folder holds something already.
+        StoreError: another run writes there.
         TrainingError: the training stopped on an error.
     """
     check_installed()
@@ -143,13 +143,9 @@ def train(
     _check_python(config, options.allow_python)
     config = config.resolved()
     target = Path(out)
-    lock = FileLock(target.with_name(f".{target.name}.lock"), timeout=0)
     target.parent.mkdir(parents=True, exist_ok=True)
-    try:
-        with lock:
-            return _train(config, target, options, progress)
-    except Timeout:
-        raise OutputExistsError(f"another run is writing {out}; wait for it") from None
+    with holding(target):
+        return _train(config, target, options, progress)
 
 
 def _check_python(config: TrainConfig, allowed: bool) -> None:
