@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Self
 import pyarrow as pa
 
 from adp_schema import verifying
-from adp_schema.errors import QueryError
+from adp_schema.errors import AdpError, QueryError
 from adp_schema.gate_engine import (
     SECONDS_VARIABLE,
     Engine,
@@ -118,6 +118,9 @@ class QueryGate:
         self._con: duckdb.DuckDBPyConnection | None = None
         self.held: object = [store.held for store in stores]
         self._columns: dict[str, Collection[str]] = {}
+        self._files = [
+            path for store in stores for paths in store.tables.values() for path in paths
+        ]
         self._spill = _spill_folder(temp_directory)
         try:
             self._con = _connect(threads, memory_limit, self._spill.name if self._spill else "")
@@ -244,6 +247,8 @@ class QueryGate:
         """The error of a query as one sentence; an error of another kind as it is."""
         import duckdb
 
+        if isinstance(error, AdpError):
+            return error
         if isinstance(error, duckdb.OutOfMemoryException | MemoryError):
             if "max_temp_directory_size" in str(error):
                 return QueryError(
@@ -260,7 +265,7 @@ class QueryGate:
         # form, or a parameter of a wrong kind, as ValueError, TypeError or RuntimeError.
         if said := hub_error(error):
             return said
-        if not _is_about_sql(error) and (damaged := verifying.explain()):
+        if not _is_about_sql(error) and (damaged := verifying.explain(self._files)):
             return damaged
         kinds = (duckdb.Error, pa.ArrowException, OSError, ValueError, TypeError, RuntimeError)
         return (

@@ -169,7 +169,8 @@ def _create_table_view(
     except duckdb.Error as error:
         if said := hub_error(error):
             raise said from None
-        if damaged := verifying.explain():
+        files = [path for store in stores for path in store.tables.get(table.name, ())]
+        if damaged := verifying.explain(files):
             raise damaged from None
         raise StoreError(f"cannot read the table '{table.name}': {plain(str(error))}") from None
 

@@ -19,7 +19,7 @@ import math
 import os
 import stat
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -31,7 +31,7 @@ from adp_schema.ids import digest_file
 from adp_schema.manifest import MANIFEST, Manifest, Shard
 
 SMALL = 16 << 20
-"""Bytes of a store up to which every command hashes it: reading so much takes 20 ms."""
+"""Bytes of a store up to which every command hashes it: reading so much takes 20 to 26 ms."""
 
 _limit: ContextVar[float | None] = ContextVar("hashed_up_to", default=None)
 _hashes: dict[tuple[int, int, int, int], str] = {}
@@ -126,12 +126,19 @@ def sentence(root: str, wrong: dict[str, str]) -> str:
     return f"{root} is damaged: {named}{more}; restore it from a copy, or make it again"
 
 
-def explain() -> DamagedStoreError | None:
+def explain(files: Iterable[str] | None = None) -> DamagedStoreError | None:
     """The error for a store that was opened by this process and is damaged, if one is.
 
     Called when something failed in a way that nobody foresaw: damage shows itself in many.
+
+    Args:
+        files: paths of the files that were read; only stores that hold one of them are looked at.
+            None stands for all stores that were opened.
     """
+    read = None if files is None else list(files)
     for root, manifest in list(_opened.items()):
+        if read is not None and not any(path.startswith(f"{root}{os.sep}") for path in read):
+            continue
         # One that was removed as a whole since is not damaged, and not what failed here.
         local = not location.is_url(root) and Path(root, MANIFEST).exists()
         if local and (wrong := damage(root, manifest, every_byte=True)):

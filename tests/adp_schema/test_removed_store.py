@@ -1,4 +1,4 @@
-"""A store that was removed since it was opened is not blamed for what fails elsewhere."""
+"""A store that is gone or damaged is not blamed for what fails in another one."""
 
 from __future__ import annotations
 
@@ -17,3 +17,15 @@ def test_another_store_is_not_blamed(tmp_path):
     shutil.rmtree(tmp_path / "gone")
     with pytest.raises(QueryError, match="a query is one SELECT"):
         adp.open(tmp_path / "here").query("DROP TABLE steps")
+
+
+def test_a_damaged_store_is_not_blamed_either(tmp_path):
+    adp.convert("examples/chat", tmp_path / "torn")
+    adp.open(tmp_path / "torn").trajectories()
+    shard = next((tmp_path / "torn" / "steps").glob("*.parquet"))
+    shard.unlink()
+    adp.convert("examples/chat", tmp_path / "here")
+    with pytest.raises(QueryError, match="a query is one SELECT"):
+        adp.open(tmp_path / "here").query("DROP TABLE steps")
+    with pytest.raises(QueryError, match="negative"):
+        adp.open(tmp_path / "here").query("SELECT error('negative: ' || step) FROM steps")
