@@ -17,7 +17,7 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo loop loop-full test test-slow test-all-pythons check bench bench-against gpu-bench fuzz fidelity docs golden clean
+.PHONY: help venv demo loop loop-full test test-slow test-random test-all-pythons check bench bench-against gpu-bench fuzz fidelity docs golden clean
 .PHONY: lint types layers spelling sizes docs-fresh oracle-tests formats-report
 
 help: ## List the targets
@@ -48,6 +48,9 @@ test: $(INSTALLED) ## Run the tests, one process a core
 
 test-slow: $(INSTALLED) ## Run the tests that take minutes
 	$(BIN)/python -m pytest -m slow $(ARGS)
+
+test-random: $(INSTALLED) ## Run the tests with further examples, other ones each time
+	ADP_TEST_RANDOM=1 $(BIN)/python -m pytest -n auto --dist worksteal $(ARGS)
 
 test-all-pythons: ## Run the tests on those of $(PYTHONS) that are installed
 	@for python in $(PYTHONS); do \

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import settings
 
 from tests import samples
-from tests.effort import ON_SERVER
+from tests.effort import RANDOM
 
 if TYPE_CHECKING:
     from tests.hub.server import LocalHub
@@ -20,11 +20,11 @@ if "PYTEST_XDIST_WORKER" in os.environ:
     # There is a worker a core: threads of one would wait for those of the others, and burn time.
     os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-# Every run tries the same examples on a server, so that a red run can be repeated, and fewer of
-# them; at home each run tries others.
-settings.register_profile("server", derandomize=True, deadline=None, max_examples=40)
-settings.register_profile("home", deadline=None)
-settings.load_profile("server" if ON_SERVER else "home")
+# A plain run tries the same examples everywhere, so that a red run can be repeated; with
+# ADP_TEST_RANDOM each run tries others, and more of them.
+settings.register_profile("plain", derandomize=True, deadline=None, max_examples=40)
+settings.register_profile("random", deadline=None)
+settings.load_profile("random" if RANDOM else "plain")
 
 
 @pytest.fixture

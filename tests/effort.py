@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import os
 
-ON_SERVER = bool(os.environ.get("CI"))
+RANDOM = bool(os.environ.get("ADP_TEST_RANDOM"))
+"""Whether properties are tried with other examples in every run, as `make test-random` does."""
 
 
-def examples(at_home: int) -> int:
+def examples(at_random: int) -> int:
     """How many examples a broad property is tried with.
 
-    A server tries the same ones in every run, so what the first quarter does not find is rarely
-    found there; at home each run draws others.
+    Plain runs try the same ones every time, so what the first quarter does not find is rarely
+    found there.
 
     Args:
-        at_home: how many at home.
+        at_random: how many where each run draws others.
 
     Returns:
-        a quarter of them on a server.
+        a quarter of them in a plain run.
     """
-    return max(1, at_home // 4) if ON_SERVER else at_home
+    return at_random if RANDOM else max(1, at_random // 4)
