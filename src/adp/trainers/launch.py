@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import os
-import socket
 import subprocess
 import sys
 from importlib.resources import files
@@ -53,14 +52,17 @@ def command(config: TrainConfig, out: Path) -> list[str]:
         out: folder of the run.
     """
     section = config.launch
-    count, port = str(section.processes), str(section.main_process_port or _free_port())
+    count, port = str(section.processes), section.main_process_port
     worker = ["-m", "adp.trainers.work", str(out)]
     if not section.zero:
-        run = ["torch.distributed.run", "--nproc_per_node", count, "--master_port", port]
+        # Without a port that the user chose, torchrun listens first and tells the processes where.
+        alone = ["--standalone", "--local_addr", "127.0.0.1"]
+        place = ["--master_port", str(port)] if port else alone
+        run = ["torch.distributed.run", "--nproc_per_node", count, *place]
         return [sys.executable, "-m", *run, *worker]
     precision = {"float16": "fp16", "bfloat16": "bf16", "float32": "no"}[choose(config).compute]
     run = ["accelerate.commands.launch", "--config_file", str(config_file(config))]
-    run += ["--num_processes", count, "--main_process_port", port]
+    run += ["--num_processes", count, "--main_process_port", str(port or 0)]
     run += ["--mixed_precision", precision]
     return [sys.executable, "-m", *run, *worker]
 
@@ -84,9 +86,3 @@ def _environment(config: TrainConfig) -> dict[str, str]:
     if config.training.use_cpu:
         found["CUDA_VISIBLE_DEVICES"] = ""
     return found
-
-
-def _free_port() -> int:
-    with socket.socket() as place:
-        place.bind(("127.0.0.1", 0))
-        return int(place.getsockname()[1])

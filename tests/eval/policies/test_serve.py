@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import os
-import socket
+import re
 import subprocess
 import sys
-import time
 import urllib.request
 
 import pytest
@@ -22,11 +21,12 @@ from adp.eval.rollout.episode import run_episode  # noqa: E402
 from adp.eval.rollout.limits import Limits  # noqa: E402
 from adp.eval.rollout.recorder import About  # noqa: E402
 from tests.eval.policies.small_agent import BROKEN, TASKS, Sums, write_agent  # noqa: E402
-from tests.waiting import PATIENCE  # noqa: E402
+from tests.waiting import PATIENCE, until  # noqa: E402
 
 pytestmark = [pytest.mark.slow, pytest.mark.train]
 
 _START = "from transformers.cli.transformers import main; main()"
+_ADDRESS = re.compile(r"http://127\.0\.0\.1:\d+")
 
 
 @pytest.fixture(scope="module")
@@ -36,36 +36,31 @@ def served(tmp_path_factory):
 
     torch.set_num_threads(1)
     folder = write_agent(tmp_path_factory.mktemp("agent"))
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
     cache = tmp_path_factory.mktemp("cache")
-    given = {"HF_HUB_CACHE": str(cache), "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"}
-    options = [str(folder), "--host", "127.0.0.1", "--port", str(port), "--device", "cpu"]
-    with (cache / "log").open("wb") as log:
-        process = subprocess.Popen(
-            [sys.executable, "-c", _START, "serve", *options],
-            env={**os.environ, **given},
-            stdout=log,
-            stderr=log,
-        )
+    process, address = _started(folder, cache)
     try:
-        _wait(f"http://127.0.0.1:{port}/health", process, cache / "log")
-        yield f"http://127.0.0.1:{port}/v1", str(folder)
+        yield f"{address}/v1", str(folder)
     finally:
         process.terminate()
         process.wait(PATIENCE)
 
 
-def _wait(url, process, log):
-    end = time.monotonic() + PATIENCE
-    while time.monotonic() < end and process.poll() is None:
-        try:
-            with urllib.request.urlopen(url, timeout=60):
-                return
-        except OSError:
-            time.sleep(0.2)
-    raise AssertionError(f"the server did not start: {log.read_text()[-2000:]}")
+def _started(folder, cache):
+    """The process of a server and its address, which its log tells: the system chose the port."""
+    given = {"HF_HUB_CACHE": str(cache), "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"}
+    options = [str(folder), "--host", "127.0.0.1", "--port", "0", "--device", "cpu"]
+    log = cache / "log"
+    with log.open("wb") as file:
+        process = subprocess.Popen(
+            [sys.executable, "-c", _START, "serve", *options],
+            env={**os.environ, **given},
+            stdout=file,
+            stderr=file,
+        )
+    until(lambda: _ADDRESS.search(log.read_text()), process)
+    address = _ADDRESS.search(log.read_text())[0]
+    with urllib.request.urlopen(f"{address}/health", timeout=PATIENCE):
+        return process, address
 
 
 def play(served, task, **settings):
