@@ -147,3 +147,16 @@ def test_drop_loses_the_row_and_says_so() -> None:
     found = windowed("qwen2_5", "drop", 20).chat(TALKS["turns"])
     assert not found.rows
     assert dict(found.lost) == {"the window is too small": 3}
+
+
+@pytest.mark.parametrize("name", ["qwen2_5", "qwen3", "granite"])
+@pytest.mark.parametrize("window", WINDOWS)
+def test_a_chat_that_an_assistant_begins(name: str, window: str) -> None:
+    talk = TALKS["turns"]
+    talk = replace(talk, messages=talk.messages[head(talk) :])
+    whole = length(renderer(name), ready(renderer(name), talk))
+    for share in (0.3, 0.6, 0.9):
+        made = windowed(name, window, int(whole * share))
+        found = made.chat(talk)
+        assert found.rejected is None
+        laws(made, talk, found, name)

@@ -217,7 +217,12 @@ class Renderer:
         return cut
 
     def _measure(self, chat: Chat) -> int:
-        """Tokens of a chat up to its last trained message; of all of it without one."""
+        """Tokens of a chat up to its last trained message; of all of it without one; 0 of nothing.
+
+        Many templates refuse a conversation without messages.
+        """
+        if not chat.messages:
+            return 0
         last = chat.trained()[-1:] or [len(chat.messages) - 1]
         plain = self.template.plain(chat)[: last[0] + 1]
         text = self.template.render(plain, plain_tools(chat))
