@@ -16,6 +16,9 @@ BASE ?= HEAD
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
+# Nothing is compiled when it is installed, so what is compiled when it is imported must be kept.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .PHONY: help venv demo loop loop-full test test-slow test-random test-all-pythons check bench bench-against gpu-bench fuzz fidelity docs golden clean
 .PHONY: lint types layers spelling sizes docs-fresh oracle-tests formats-report

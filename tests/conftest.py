@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,6 +16,10 @@ from tests.effort import RANDOM
 
 if TYPE_CHECKING:
     from tests.hub.server import LocalHub
+
+# Else each process that a test starts compiles all that it imports: ten seconds for a training.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 if "PYTEST_XDIST_WORKER" in os.environ:
     # There is a worker a core: threads of one would wait for those of the others, and burn time.
