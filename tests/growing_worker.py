@@ -79,7 +79,6 @@ def read(root: str, acks: str, report: str) -> None:
         Path(report + ".tmp").write_text(json.dumps({"reads": reads, "seen": seen}))
         Path(report + ".tmp").replace(report)
         time.sleep(0.1)  # the writers need the processor, too
-        time.sleep(0.05)
 
 
 def seal(root: str) -> None:
