@@ -78,7 +78,7 @@ def read(root: str, acks: str, report: str) -> None:
         seen, reads = found, reads + 1
         Path(report + ".tmp").write_text(json.dumps({"reads": reads, "seen": seen}))
         Path(report + ".tmp").replace(report)
-        time.sleep(0.05)
+        time.sleep(0.1)  # the writers need the processor, too
 
 
 def seal(root: str) -> None:

@@ -14,12 +14,10 @@ import pytest
 
 from adp_schema.gate_engine import machine_memory, user_seconds
 from adp_schema.store import Store
+from tests.waiting import PATIENCE
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Run
-
-PATIENCE = 240
-"""Seconds after which a process counts as hanging."""
 
 ENDLESS = "WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r) SELECT count(*) FROM r"
 UNHEEDING = (

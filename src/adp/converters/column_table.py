@@ -9,8 +9,9 @@ store does not know.
 
 from __future__ import annotations
 
+import copy
 import functools
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -73,9 +74,9 @@ def column_table(converters: Mapping[str, Converter]) -> dict[str, dict[str, str
         for column in TABLES[table].own_columns:
             found: dict[str, set[str]] = {name: set() for name in converters}
             for place, changed in _changes(base, table, column):
-                tables = _tables(changed, table)
+                store = _Stored(_tables(changed, table))
                 for name, trial in trials.items():
-                    found[name] |= trial.verdict(place, changed, tables)
+                    found[name] |= trial.verdict(place, changed, store)
             verdicts = {
                 name: ", ".join(sorted(words, reverse=True)) for name, words in found.items()
             }
@@ -83,20 +84,37 @@ def column_table(converters: Mapping[str, Converter]) -> dict[str, dict[str, str
     return out
 
 
+class _Stored:
+    """The trajectories and pairs of the small store, read once and written in every format."""
+
+    def __init__(self, tables: dict[str, pa.Table]) -> None:
+        media = {blob.media_id or "": blob for blob in to_models(tables["media"], Media)}
+        self._trajectories = list(assemble(tables["trajectories"], tables, media))
+        self._pairs = tables["pairs"]
+
+    def records(self, writer: Callable[[Pairs], RecordWriter]) -> list[bytes]:
+        """The records that a writer makes, which may change the trajectories it gets."""
+        made = writer(Pairs(self._pairs))
+        runs = made.records(copy.deepcopy(self._trajectories))
+        records = [jsontext.encode(record) for _, record in runs if record is not None]
+        made.finish()
+        return records
+
+
 class _Trial:
     """Writes the small store in one format, before and after a change."""
 
     def __init__(self, converter: Converter) -> None:
         self._converter = converter
-        self._before, self._losses = self._written(_base_tables())
+        self._before, self._losses = self._written(_Stored(_base_tables()))
 
-    def verdict(self, place: Place, changed: Rows, tables: dict[str, pa.Table]) -> set[str]:
+    def verdict(self, place: Place, changed: Rows, store: _Stored) -> set[str]:
         """What the format makes of a change.
 
         Raises:
             SilentLossError: nothing at all, and it does not say so.
         """
-        after, losses = self._written(tables)
+        after, losses = self._written(store)
         paths = hub_paths(changed, place)
         said = any(covers(path, paths) for path in (*self._losses, *losses))
         if self._before == after and not said:
@@ -109,14 +127,10 @@ class _Trial:
         written = self._before != after
         return {word for word, holds in ((WRITTEN, written), (REPORTED, said)) if holds}
 
-    def _written(self, tables: dict[str, pa.Table]) -> tuple[list[bytes], list[str]]:
+    def _written(self, store: _Stored) -> tuple[list[bytes], list[str]]:
         """The records of the small store in a format, and the paths of what was lost."""
-        media = {blob.media_id or "": blob for blob in to_models(tables["media"], Media)}
         losses = Losses()
-        writer = RecordWriter(self._converter, losses, pairs=Pairs(tables["pairs"]))
-        runs = writer.records(assemble(tables["trajectories"], tables, media))
-        records = [jsontext.encode(record) for _, record in runs if record is not None]
-        writer.finish()
+        records = store.records(lambda pairs: RecordWriter(self._converter, losses, pairs=pairs))
         return records, [item["path"] for item in losses.items]
 
 
