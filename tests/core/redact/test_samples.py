@@ -8,11 +8,13 @@ import pytest
 
 from adp.converters.run import ConvertOptions, convert
 from adp.core.redact import RedactOptions, redact, scan
-from adp.core.redact import finder as module
-from adp_schema.ids import digest
 from adp_schema.store import Store
+from tools.redaction_tally import tally
 
 DATA = Path(__file__).parents[3].parent / "shared" / "data"
+
+PLACES = 75
+"""Places of the known values, where all samples are there; more are found by mistake."""
 
 KNOWN = {
     ("assigned-key", "29b8901cba58053c"),
@@ -32,7 +34,9 @@ KNOWN = {
 }
 """Findings that may be there: kind and start of the hash of the value.
 
-Each was looked at: passwords and tokens of made-up accounts in benchmarks of function calls.
+Each was looked at in its surroundings (``python -m tools.redaction_tally``): the tokens are eight
+that the tools of API-Bank hand out for its made-up users, the passwords four of these users and two
+of accounts in the starting states of BFCL. All are what their kind says, and none is a mistake.
 """
 
 pytestmark = pytest.mark.skipif(not DATA.exists(), reason="the real samples are not here")
@@ -46,21 +50,12 @@ def store(tmp_path_factory) -> Store:
     return Store.open(str(out))
 
 
-def test_hardly_any_false_secret(store, monkeypatch):
-    seen: set[tuple[str, str]] = set()
-    replace = module._replace
-
-    def spy(cleaned: module.Cleaned, hits: list[module.Hit], *, is_json: bool) -> None:
-        seen.update(
-            (hit.kind, digest(cleaned.text[hit.start : hit.end].encode())[:16]) for hit in hits
-        )
-        replace(cleaned, hits, is_json=is_json)
-
-    monkeypatch.setattr(module, "_replace", spy)
-    options = RedactOptions(kinds=("secrets",), own=((), ()), workers=1)
-    found = scan(store, options)
-    print(f"{found.total} findings, {len(seen)} values: {sorted(seen)}")
-    assert not seen - KNOWN
+def test_no_false_secret(store):
+    found = tally(store, RedactOptions(kinds=("secrets",), own=((), ()), workers=1))
+    count = sum(found.places.values())
+    print(f"{count} findings, {len(found.places)} values: {sorted(found.hashes())}")
+    assert not found.hashes() - KNOWN
+    assert count <= PLACES
 
 
 @pytest.mark.slow
