@@ -37,7 +37,8 @@ in the manner of Mistral, Granite and Hermes 2 Pro.
 What a template cannot write is not dropped without a word: the conversation is refused, with what
 to do instead (`tools: text`, `parallel_calls: split`), or what is left out is counted in the notes.
 With `--strict`, `adp tokens`, `adp train` and exports of tokens make each such count an error
-([training.md](training.md#what-is-counted)).
+([training.md](training.md#what-is-counted)). A rollout with a model in process says at its end in
+how many prompts something was dropped or written differently.
 """
 
 FORMS = """\
