@@ -13,9 +13,12 @@ import pytest
 import adp
 from adp.cli.main import main
 from adp.core.staged import StagedRun
+from adp.workflows.publish.upload import upload
 from adp_schema.errors import StoreError
+from adp_schema.growing import GrowingStore
 from adp_schema.store import Store
 from tests.converters.test_run import chat, hashes, write_lines
+from tests.growing import numbered
 from tests.kill import command, write_chats
 from tests.waiting import PATIENCE, until
 
@@ -25,6 +28,8 @@ def here(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     write_lines(tmp_path / "my chats.jsonl", [chat(n) for n in range(4)])
     assert main(["convert", "my chats.jsonl", "-o", "store"]) == 0
+    write_lines(tmp_path / "others.jsonl", [chat(n, "other") for n in range(2)])
+    assert main(["convert", "others.jsonl", "-o", "other"]) == 0
     (tmp_path / "recipe.yaml").write_text("recipe: 1\ninputs: {a: store}\nops: [dedup_exact]\n")
     return tmp_path
 
@@ -48,6 +53,7 @@ CALLS = [
     "redact store -o out",
     "curate recipe.yaml -o out",
     "publish store me/runs --dry-run --accept-licenses --allow-findings --out out",
+    "merge store other -o out",
 ]
 
 
@@ -111,6 +117,7 @@ def test_the_note_is_no_part_of_the_store(here, monkeypatch):
 
 # ---- what Ctrl-C says ------------------------------------------------------------------------
 
+GOES_ON = "stopped; the same call goes on where it stopped"
 ANEW = "stopped; the output is whole if it is there, else the same call begins anew"
 
 
@@ -155,6 +162,64 @@ def test_a_stopped_training_wants_resume(here, monkeypatch, capsys):
     assert main(shlex.split(call)) == 5
     assert "--resume goes on with the run that it holds" in capsys.readouterr().err
     assert main([*shlex.split(call), "--resume"]) == 130  # it is not refused
+
+
+STOPS = {
+    "report data store -o out.html": "adp.cli.report.composition",
+    "query store -c 'SELECT 1' -o out.csv": "adp.cli.query.run",
+    "rejects store -o out.jsonl": "adp.cli.rejects.write_records",
+    "merge-adapter run -o out": "adp.trainers.merge.merge",
+    "tokens store --model tiny -o out": "adp.cli.tokens.render_store",
+}
+
+
+@pytest.mark.parametrize("call", STOPS)
+def test_what_is_written_by_the_others_is_whole_or_begun_anew(call, here, monkeypatch, capsys):
+    before = hashes(here)
+    monkeypatch.setattr(STOPS[call], pressed)
+    assert main(shlex.split(call)) == 130
+    assert capsys.readouterr().err.splitlines()[-1] == ANEW
+    assert hashes(here) == before
+
+
+def test_a_stopped_rendering_goes_on(here, monkeypatch, capsys):
+    pytest.importorskip("transformers")
+    call = "tokens store --model tiny -o out"
+    stop(monkeypatch, *shlex.split(call))
+    assert capsys.readouterr().err.splitlines()[-1] == GOES_ON
+    assert main(shlex.split(call)) == 0
+    assert not (here / "out" / ".run").exists()
+
+
+def test_a_stopped_end_of_a_growing_store_goes_on(here, monkeypatch, capsys):
+    with GrowingStore(here / "runs") as store:
+        for number in range(3):
+            store.append(numbered(str(number), blob=0))
+    with monkeypatch.context() as patch:
+        patch.setattr("adp_schema.ending.seal_closed", pressed)
+        assert main(["seal", "runs"]) == 130
+    assert capsys.readouterr().err.splitlines()[-1] == "stopped; the same call goes on"
+    assert main(["seal", "runs"]) == 0
+    assert Store.open("runs").manifest.counts.trajectories == 3
+
+
+def test_a_stopped_pull_goes_on(here, fake_hub, monkeypatch, capsys):
+    upload(here / "store", "me/set")
+    call = ["pull", "hf://datasets/me/set", "-o", "out"]
+    with monkeypatch.context() as patch:
+        patch.setattr("adp.workflows.pull.digest_file", pressed)  # the first file is here
+        assert main(call) == 130
+    assert capsys.readouterr().err.splitlines()[-1] == GOES_ON
+    assert main(call) == 0
+    assert hashes(here / "out").items() >= hashes(here / "store").items()
+
+
+@pytest.mark.parametrize("words", ["query store -c 'SELECT 1'", "rejects store"])
+def test_without_an_output_nothing_is_said_of_one(words, here, monkeypatch, capsys):
+    monkeypatch.setattr(Store, "query", pressed)
+    monkeypatch.setattr("adp.cli.query.run", pressed)
+    assert main(shlex.split(words)) == 130
+    assert capsys.readouterr().err.splitlines()[-1] == "stopped"
 
 
 def test_a_command_that_only_looks_says_no_more(here, monkeypatch, capsys):

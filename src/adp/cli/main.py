@@ -94,9 +94,14 @@ _GOES_ON = {
 _WHOLE = "the output is whole if it is there, else the same call begins anew"
 _ANEW = {
     **dict.fromkeys(("convert", "merge", "drop", "redact", "curate", "publish"), _WHOLE),
-    **dict.fromkeys(("export", "pull", "report", "score"), _WHOLE),
+    **dict.fromkeys(("export", "pull", "report", "score", "merge-adapter"), _WHOLE),
+    **dict.fromkeys(("query", "rejects", "tokens"), _WHOLE),
+    "bfcl": "files that are there are whole; the same call wants another -o, or these removed",
 }
 """Command -> what to say after Ctrl-C when it has left no run that goes on."""
+
+_ON_DEMAND = frozenset({"query", "rejects", "tokens", "bfcl"})
+"""Commands of them that leave something only where they are told to write: -o."""
 
 _WITHOUT_PANDAS = {"convert", "merge", "drop", "redact", "validate", "show", "export"}
 """Commands that build arrays, for which pyarrow would import pandas."""
@@ -258,9 +263,14 @@ def _way_on(arguments: Sequence[str] | None) -> str:
     command = words[0] if words else ""
     if command in _GOES_ON:
         return f"; {_GOES_ON[command]}"
-    if command in _ANEW:
+    if command in _ANEW and (command not in _ON_DEMAND or _is_told(words)):
         return f"; {'the same call goes on where it stopped' if goes_on() else _ANEW[command]}"
     return ""
+
+
+def _is_told(words: Sequence[str]) -> bool:
+    """Whether a command is told where to write."""
+    return any(word.startswith(("-o", "--out")) for word in words)
 
 
 def _call(arguments: Sequence[str] | None) -> int:
@@ -297,8 +307,7 @@ def _choose_hashing(words: Sequence[str]) -> None:
     if known := sys.modules.get("adp_schema.verifying"):
         known.forget()
     name = words[0] if words else ""
-    told = any(word.startswith(("-o", "--out")) for word in words)
-    if name in VERIFYING or (name in _WRITE_ON_DEMAND and told):
+    if name in VERIFYING or (name in _WRITE_ON_DEMAND and _is_told(words)):
         from adp_schema.verifying import hash_all
 
         hash_all()

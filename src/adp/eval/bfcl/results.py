@@ -23,6 +23,7 @@ from adp.eval.bfcl.entries import Entry
 from adp.eval.bfcl.loader import Rejected, rows
 from adp.eval.bfcl.tasks import entry_from
 from adp_schema.errors import EmptyResultError, InputError, OutputExistsError, UsageError
+from adp_schema.manifest import write_atomic
 from adp_schema.model import Step, Trajectory
 
 _GROUPS = ("non_live", "live", "multi_turn", "agentic", "format_sensitivity")
@@ -348,6 +349,6 @@ def write_lines(file: Path, values: Iterable[Mapping[str, Any]]) -> None:
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         text = "".join(json.dumps(value, ensure_ascii=True) + "\n" for value in values)
-        file.write_text(text, encoding="utf-8")
+        write_atomic(file, text)
     except OSError as error:
         raise InputError(f"{file} cannot be written: {error}") from error
