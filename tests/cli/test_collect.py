@@ -343,3 +343,16 @@ def test_an_environment_that_cannot_be_made_is_told_before_the_run(run, here):
         assert (done.code, done.out) == (code, "")
         assert said in done.err
     assert not (here / "sums").exists()
+
+
+@pytest.mark.train
+def test_what_the_chat_template_does_to_prompts_is_told_once_at_the_end(run, here):
+    pytest.importorskip("torch", reason="needs the train extra")
+    policy = "transformers:model=tiny,max_tokens=4,tools_in=text"
+    words = ("--policy", policy, "--tasks", "tasks.jsonl", "--max-turns", 1, "-o", "runs")
+    done = run("collect", "--env", "calculator", *words)
+    assert done.code == 0, done.err
+    note = "in 2 of 2 prompts: chats whose tools stand as text"
+    assert done.out.count(f"note: {note}\n") == 1
+    again = json.loads(run("collect", "--env", "calculator", *words[:-1], "more", "--json").out)
+    assert note in again["notes"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -21,7 +22,7 @@ from tests.converters.test_run import chat, hashes, write_lines
 HOLDER = """
 import sys, time
 from adp.core.alone import holding
-with holding(sys.argv[1]):
+with holding(sys.argv[1], together="together" in sys.argv):
     print("held", flush=True)
     sys.stdin.read()
 """
@@ -48,6 +49,12 @@ CALLS = [
     "export STORE --to openai-ft-sft -o OUT",
     "publish STORE me/runs --dry-run --accept-licenses --allow-findings --out OUT",
     "curate RECIPE -o OUT",
+    "score STORE --with outcome -o OUT",
+    "report data STORE -o OUT",
+    "query STORE -f SQL -o OUT --format csv",
+    "rejects STORE -o OUT",
+    "collect --env toolworld --policy expert --tasks test:2 -o OUT",
+    "eval --suite toolworld --limit 1 --n 1 --policy expert -o OUT",
 ]
 
 
@@ -57,10 +64,10 @@ def sleep(mark: str) -> None:
     signal.pause() if mark.endswith(".fork") else signal.sigtimedwait([signal.SIGUSR1], 60)
 
 
-def hold(out: Path) -> subprocess.Popen[str]:
+def hold(out: Path, *more: str) -> subprocess.Popen[str]:
     """A process that holds the lock of an output."""
     process = subprocess.Popen(
-        [sys.executable, "-c", HOLDER, str(out)],
+        [sys.executable, "-c", HOLDER, str(out), *more],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
@@ -79,18 +86,19 @@ def given(tmp_path_factory) -> Path:
         convert([lines], str(folder / name))
     recipe = {"recipe": 1, "inputs": {"a": str(folder / "store")}, "ops": ["dedup_exact"]}
     (folder / "recipe.yaml").write_text(json.dumps(recipe))
+    (folder / "query.sql").write_text("SELECT * FROM steps")
     assert source
     return folder
 
 
 def words(call: str, given: Path, out: Path) -> list[str]:
     names = {"CHATS": given / "chats.jsonl", "STORE": given / "store", "OTHER": given / "other",
-             "RECIPE": given / "recipe.yaml", "OUT": out}  # fmt: skip
+             "RECIPE": given / "recipe.yaml", "SQL": given / "query.sql", "OUT": out}  # fmt: skip
     return [str(names.get(word, word)) for word in call.split()]
 
 
 def test_every_command_that_writes(given, tmp_path, capsys):
-    out = tmp_path / "out"
+    out = tmp_path / "out.html"  # a report asks for such a name
     holder = hold(out)
     try:
         for call in CALLS:
@@ -102,13 +110,58 @@ def test_every_command_that_writes(given, tmp_path, capsys):
     finally:
         holder.kill()
         holder.communicate()
-    assert (tmp_path / ".out.lock").exists()  # a killed run leaves it, and it holds nobody up
+    assert (tmp_path / ".out.html.lock").exists()  # a killed run leaves it, and it holds nobody up
     for number, call in enumerate(CALLS):
-        place = tmp_path / f"out{number}"
+        place = tmp_path / f"out{number}.html"
         assert main(words(call, given, place)) == 0, (call, capsys.readouterr())
     assert main(words(CALLS[0], given, out)) == 0
     assert [path.name for path in tmp_path.iterdir() if path.name.endswith(".lock")] == []
-    assert hashes(out) == hashes(tmp_path / "out0")
+    assert hashes(out) == hashes(tmp_path / "out0.html")
+
+
+def test_runs_that_collect_together_share_the_lock_and_keep_others_out(given, tmp_path, capsys):
+    out = tmp_path / "out"
+    first, second = hold(out, "together"), hold(out, "together")
+    collect = words("collect --env toolworld --policy expert --tasks test:2 -o OUT", given, out)
+    assert main(collect) == 0, capsys.readouterr()
+    shutil.rmtree(out)
+    for holder in (first, second):
+        assert main(words(CALLS[0], given, out)) == 5
+        assert f"another run writes to {out} now (process " in capsys.readouterr().err
+        holder.kill()
+        holder.communicate()
+    assert main(words(CALLS[0], given, out)) == 0
+    assert list(tmp_path.glob(".*.lock")) == []
+
+
+def test_of_several_that_share_one_that_is_there_still_is_named(tmp_path):
+    out = tmp_path / "out"
+    first, second, third = (hold(out, "together") for _ in range(3))
+    for ended in (third, first):
+        ended.kill()
+        ended.communicate()
+    with pytest.raises(StoreError, match=rf"process {second.pid} on"), holding(out):
+        pass
+    second.communicate("")  # it ends by itself, and is the last one
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_tokens_and_publishing_of_traces(given, tmp_path, capsys):
+    pytest.importorskip("transformers")
+    traces = "publish STORE me/runs --dry-run --accept-licenses --allow-findings --traces --out OUT"
+    for call, name in (("tokens STORE --model tiny -o OUT", "out"), (traces, "out-traces")):
+        holder = hold(tmp_path / name)
+        try:
+            assert main(words(call, given, tmp_path / "out")) == 5
+            said = capsys.readouterr().err
+            assert f"another run writes to {tmp_path / name} now (process {holder.pid} on " in said
+        finally:
+            holder.kill()
+            holder.communicate()
+        shutil.rmtree(tmp_path / "out", ignore_errors=True)
+        assert main(words(call, given, tmp_path / "out")) == 0, capsys.readouterr()
+        shutil.rmtree(tmp_path / "out")
+    assert list(tmp_path.glob(".*.lock")) == []
 
 
 def test_training_names_the_other_run_and_leaves_no_lock(given, tmp_path, capsys):
@@ -126,6 +179,15 @@ def test_training_names_the_other_run_and_leaves_no_lock(given, tmp_path, capsys
         holder.communicate()
     assert main(words(call, given, out)) == 0, capsys.readouterr()
     assert list(tmp_path.glob(".*.lock")) == []
+    whole = tmp_path / "whole"
+    holder = hold(whole)
+    try:
+        assert main(["merge-adapter", str(out), "-o", str(whole)]) == 5
+        assert f"another run writes to {whole} now" in capsys.readouterr().err
+    finally:
+        holder.kill()
+        holder.communicate()
+    assert main(["merge-adapter", str(out), "-o", str(whole)]) == 0, capsys.readouterr()
 
 
 def test_a_killed_run_holds_nothing_though_its_children_live(tmp_path):

@@ -160,7 +160,9 @@ def test_a_resumed_run_is_an_uninterrupted_one(
         training__save_steps=2,
         lora__lora_dropout=0.1,
     )
-    whole = train(config, tmp_path / "whole")
+    (tmp_path / "whole" / "work").mkdir(parents=True)  # of a run killed at its very beginning
+    (tmp_path / "whole" / "work" / "job.json.tmp").write_text('{"ha')
+    whole = train(config, tmp_path / "whole", TrainOptions(resume=True))
     with monkeypatch.context() as patch:
         patch.setattr(Metrics, "on_step_end", _die_at_five)
         with pytest.raises(TrainingError, match="pulled"):

@@ -208,7 +208,7 @@ def _collect(
                 watch=screen.show,
                 policies=cast.policies,
             )
-    remarks = remarks_of(policy, found, report, given["totals"]["cost"])
+    remarks = remarks_of(report, given["totals"]["cost"])
     if as_json:
         refused = {"records": found.records, "refused": found.refused, "reasons": found.reasons}
         head = {"store": out, "tasks": refused, "notes": [*found.notes, *remarks]}

@@ -43,17 +43,14 @@ def say_branches(out: str) -> None:
         )
 
 
-def remarks_of(policy: Any, found: TaskSet, report: CollectReport, cost: float | None) -> list[str]:
+def remarks_of(report: CollectReport, cost: float | None) -> list[str]:
     """What else there is to say about a run.
 
     Args:
-        policy: its method ``remarks(tasks)``, if there is one, is asked.
-        found: the tasks.
         report: what became of the run.
         cost: the budget of the run in US dollars.
     """
-    method = getattr(policy, "remarks", None)
-    remarks = [*report.notes, *(method(found.tasks) if callable(method) else [])]
+    remarks = [*report.notes]
     if cost is not None and report.whole.episodes and not report.whole.priced:
         remarks.append("no episode has a known cost, so --total-cost could not stop the run")
     return remarks

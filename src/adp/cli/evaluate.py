@@ -172,6 +172,7 @@ def show(found: Evaluated, out: str, *, as_json: bool) -> None:
                 "tasks": found.tasks,
                 "refused": list(found.refused),
                 "collected": found.collected.plain(),
+                "notes": found.collected.notes,
                 "scores": asdict(found.scores),
                 "gates": [asdict(gate) for gate in found.gates],
             }
@@ -187,6 +188,8 @@ def show(found: Evaluated, out: str, *, as_json: bool) -> None:
         f"{report.failed:,} broken + {report.left:,} left"
     )
     screen.print(Text(visible(said)), soft_wrap=True)
+    for note in report.notes:
+        screen.print(Text(visible(f"note: {note}")), soft_wrap=True)
     screen.print()
     show_scores(found.scores, screen)
     for gate in found.gates:

@@ -13,6 +13,7 @@ import typer
 from rich.text import Text
 
 from adp.cli.text import console, counted, epilog, light_table, visible
+from adp.core.alone import alone_at_file
 from adp_schema.errors import AdpError, InputError, UsageError, unknown_name
 from adp_schema.gate import MEMORY_LIMIT, QueryGate
 from adp_schema.gate_engine import SECONDS_VARIABLE, unfinished
@@ -49,6 +50,7 @@ class Output:
     seconds: float = SECONDS
 
 
+@alone_at_file
 def query(
     stores: Annotated[
         list[str], typer.Argument(metavar="STORE", help="Folders or URLs of stores.")

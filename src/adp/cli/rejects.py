@@ -9,6 +9,7 @@ import typer
 from rich.text import Text
 
 from adp.cli.text import console, counted, epilog, one_line, print_json
+from adp.core.alone import alone_at_file
 from adp_schema.errors import OutputExistsError
 from adp_schema.store import Store
 
@@ -24,6 +25,7 @@ WHERE status = ? AND (? = '' OR contains(lower(reason), lower(?)))
 """
 
 
+@alone_at_file
 def rejects(
     path: Annotated[str, typer.Argument(metavar="STORE", help="Folder or URL of the store.")],
     count: Annotated[int, typer.Option("-n", min=1, help="How many to show.")] = 20,

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from adp.cli.text import epilog, print_json, visible, whole_file
+from adp.core.alone import alone_at_file
 from adp.core.composition import Composition, CompositionOptions, composition
 from adp.core.progress import Console
 from adp_schema.errors import OutputExistsError, UsageError
@@ -36,6 +37,7 @@ def report() -> None:
     short_help="What a store holds: one HTML file, or Markdown.",
     epilog=epilog("adp report data my_store -o report.html", 2, 5),
 )
+@alone_at_file
 def data(
     path: Annotated[str, typer.Argument(metavar="STORE", help="Folder or URL of the store.")],
     out: Annotated[
@@ -76,6 +78,7 @@ def data(
     short_help="How agents did: one HTML file, or Markdown; several runs are compared.",
     epilog=epilog("adp report eval base_runs tuned_runs -o report.html", 2, 5),
 )
+@alone_at_file
 def evaluations(
     paths: Annotated[list[str], typer.Argument(metavar="STORE", help="Folders or URLs of stores.")],
     out: Annotated[

@@ -1,5 +1,7 @@
 """One run at a time at one output: a second one stops at once and names the first.
 
+Runs that write to one growing store together share its lock, and keep all others out.
+
 The lock is a file beside the output, ``.NAME.lock``, so that an output that is absent or empty
 stays so. It says who holds it. The system ends the lock with the process that holds it, whatever
 ends that, and workers do not inherit it; the file is removed at the end, and one that a killed run
@@ -27,12 +29,13 @@ from adp_schema.errors import StoreError
 Given = ParamSpec("Given")
 Made = TypeVar("Made")
 
-_held: dict[Path, int] = {}
+_held: dict[int, Path] = {}
+"""Handles of the locks that this process holds, with what they are for."""
 
 
 def _let_go() -> None:
     """Close the locks in a forked process, or they would outlive the one that holds them."""
-    for handle in _held.values():
+    for handle in _held:
         os.close(handle)
     _held.clear()
 
@@ -40,8 +43,13 @@ def _let_go() -> None:
 os.register_at_fork(after_in_child=_let_go)
 
 
-def alone(function: Callable[Given, Made]) -> Callable[Given, Made]:
-    """Let a function run only when no other run writes to its argument ``out``."""
+def alone(function: Callable[Given, Made], *, folders: bool = True) -> Callable[Given, Made]:
+    """Let a function run only when no other run writes to its argument ``out``.
+
+    Args:
+        function: the function. ``out`` may be None: then it writes to none.
+        folders: make the folders above the output; else they must be there.
+    """
     signature = inspect.signature(function)
 
     @functools.wraps(function)
@@ -49,40 +57,51 @@ def alone(function: Callable[Given, Made]) -> Callable[Given, Made]:
         out = signature.bind(*arguments, **options).arguments.get("out")
         if out is None:
             return function(*arguments, **options)
-        with holding(out):
+        with holding(out, folders=folders):
             return function(*arguments, **options)
 
     return run
 
 
+def alone_at_file(function: Callable[Given, Made]) -> Callable[Given, Made]:
+    """The same for a function that writes a file into a folder which must be there."""
+    return alone(function, folders=False)
+
+
 @contextmanager
-def holding(out: str | os.PathLike[str]) -> Iterator[None]:
+def holding(
+    out: str | os.PathLike[str], *, together: bool = False, folders: bool = True
+) -> Iterator[None]:
     """Hold the lock of an output, unless this process holds that of a folder around it.
 
     Args:
         out: file or folder that is to be written.
+        together: share it with the runs that say the same.
+        folders: make the folders above it; else there is no lock when they are not there.
 
     Raises:
         StoreError: another run writes there; the message names it.
     """
     place = Path(out).absolute()
-    if any(folder in _held for folder in place.parents):
+    if not set(place.parents).isdisjoint(_held.values()):
         yield
         return
     path = place.with_name(f".{place.name}.lock")
-    made = [folder for folder in path.parents if not folder.exists()]
+    made = [folder for folder in path.parents if folders and not folder.exists()]
     with suppress(OSError):
-        path.parent.mkdir(parents=True, exist_ok=True)
-    handle = _acquire(place, path)
+        if made:
+            path.parent.mkdir(parents=True, exist_ok=True)
+    handle = _acquire(place, path, together)
     if handle is None:
         yield
         return
-    _held[place] = handle
+    _held[handle] = place
     try:
         yield
     finally:
-        if _held.pop(place, None) is not None:  # else this is a fork of the holder
+        if _held.pop(handle, None) is not None:  # else this is a fork of the holder
             with suppress(OSError):
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)  # it fails while others share it
                 path.unlink()  # before it is let go of: who comes next makes a file of its own
             os.close(handle)
         with suppress(OSError):
@@ -90,7 +109,7 @@ def holding(out: str | os.PathLike[str]) -> Iterator[None]:
                 folder.rmdir()
 
 
-def _acquire(out: Path, path: Path) -> int | None:
+def _acquire(out: Path, path: Path, together: bool) -> int | None:
     """Take the lock; None where there can be none."""
     while True:
         try:
@@ -98,9 +117,9 @@ def _acquire(out: Path, path: Path) -> int | None:
         except OSError:  # the output itself will say what is wrong, if it cannot be written either
             return None
         try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(handle, (fcntl.LOCK_SH if together else fcntl.LOCK_EX) | fcntl.LOCK_NB)
         except BlockingIOError:
-            said = os.pread(handle, 4096, 0)
+            said = os.pread(handle, 1 << 16, 0)
             os.close(handle)
             raise StoreError(_sentence(out, said)) from None
         except OSError:  # no locks here
@@ -108,8 +127,9 @@ def _acquire(out: Path, path: Path) -> int | None:
             return None
         with suppress(FileNotFoundError):
             if path.stat().st_ino == os.fstat(handle).st_ino:
-                os.ftruncate(handle, 0)
-                os.pwrite(handle, _holder(), 0)
+                if not together:
+                    os.ftruncate(handle, 0)
+                os.pwrite(handle, _holder(), os.fstat(handle).st_size)
                 return handle
         os.close(handle)  # its holder removed it meanwhile
 
@@ -118,15 +138,30 @@ def _holder() -> bytes:
     words = " ".join(["adp", *sys.argv[1:]])[:500]
     began = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime())
     facts = {"pid": os.getpid(), "host": platform.node(), "command": words, "began": began}
-    return json.dumps(facts).encode()
+    return json.dumps(facts).encode() + b"\n"
 
 
 def _sentence(out: Path, said: bytes) -> str:
-    try:
-        facts = json.loads(said)
-        who = (
-            f"process {facts['pid']} on {facts['host']}, since {facts['began']}: {facts['command']}"
-        )
-    except (ValueError, KeyError, TypeError):  # it has just begun
-        who = "it has just begun"
+    who = "it has just begun"
+    for line in said.splitlines():
+        with suppress(ValueError, KeyError, TypeError):
+            facts = json.loads(line)
+            if len(said.splitlines()) == 1 or _runs(facts["host"], facts["pid"]):
+                who = (
+                    f"process {facts['pid']} on {facts['host']}, since {facts['began']}: "
+                    f"{facts['command']}"
+                )
     return f"another run writes to {out} now ({who}); wait for it, or choose another -o"
+
+
+def _runs(host: str, pid: int) -> bool:
+    """Whether a process may be there still; of several that shared a lock, some may have ended."""
+    if host != platform.node():
+        return True
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:  # another user's
+        return True
+    return True

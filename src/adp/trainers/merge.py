@@ -8,6 +8,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+from adp.core.alone import alone
 from adp.trainers.config import TINY
 from adp.trainers.model import check_installed
 from adp.trainers.quiet import quiet
@@ -17,6 +18,7 @@ _CONFIG = "adapter_config.json"
 _TYPES = ("float32", "bfloat16", "float16")
 
 
+@alone
 def merge(
     adapter: str | os.PathLike[str],
     out: str | os.PathLike[str],
@@ -38,6 +40,7 @@ def merge(
     Raises:
         InputError: there is no adapter, or its base cannot be loaded.
         OutputExistsError: the output is there already.
+        StoreError: another run writes there.
         UsageError: the type is unknown.
     """
     check_installed()

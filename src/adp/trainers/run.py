@@ -186,7 +186,9 @@ def _train(config: TrainConfig, out: Path, options: TrainOptions, progress: Prog
 
 def _check_out(config: TrainConfig, out: Path, options: TrainOptions) -> None:
     """Check that the folder is new, or holds the run that is to be resumed."""
-    if not out.exists() or not any(out.iterdir()):
+    # A run that was killed at its very beginning left no more than these.
+    first = {out / WORK, out / WORK / f"{JOB}.tmp"}
+    if not out.exists() or (not set(out.iterdir()) - first and set(out.rglob("*")) <= first):
         return
     if not options.resume:
         hint = "; --resume goes on with the run that it holds" if (out / WORK).exists() else ""

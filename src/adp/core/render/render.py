@@ -36,7 +36,7 @@ from adp.core.render.tokens import Encoder, Tokens
 from adp.core.render.windows import fit
 from adp_schema.model import Trajectory
 
-WORDS_DROPPED = "trained steps of which the template drops words"
+WORDS_DROPPED = "steps of which the template drops words"
 """The note that counts them: what stands of them in the chat is trained."""
 
 IGNORED = -100
@@ -264,7 +264,7 @@ class Renderer:
             found.notes["tokens across the edge of a step, not trained"] += across
             found.notes[NO_END] += first < stop and not self._stops(tokens.ids[first:stop])
             if span.start < span.end:
-                found.notes += _dropped(message, render.text[span.start : span.end])
+                found.notes += dropped(message, render.text[span.start : span.end])
         found.notes = +found.notes
         if not weights.any():
             return
@@ -285,8 +285,13 @@ class Renderer:
         )
 
 
-def _dropped(message: Message, text: str) -> Counter[str]:
-    """What of a trained message does not stand in its text."""
+def dropped(message: Message, text: str) -> Counter[str]:
+    """What of a message of the assistant does not stand in a text that the template wrote.
+
+    Args:
+        message: the message, made ready by `prepare`.
+        text: its own part of the conversation; or all of it, where parts are not told apart.
+    """
     names = (call.name for call in message.calls)
     whole = all(said_in(text, words) for words in (message.text, *names))
     thought = said_in(text, message.reasoning or "")

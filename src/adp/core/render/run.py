@@ -27,6 +27,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from filelock import FileLock
 
+from adp.core.alone import holding
 from adp.core.progress import Progress, Silent
 from adp.core.render.lean import load_lean, save_lean
 from adp.core.render.options import RenderOptions
@@ -120,7 +121,7 @@ def render_store(
         key=name,
     )
     fresh = not folder.exists()
-    with _alone(folder, keep=out is None):
+    with _cached(folder) if out is None else holding(folder):
         found = read_report(folder)
         if found is not None and found.key == name and found.whole():
             found.cached = True
@@ -171,12 +172,8 @@ def _tell(run: StagedRun, renderer: Renderer) -> tuple[str, str]:
 
 
 @contextmanager
-def _alone(folder: Path, *, keep: bool) -> Iterator[None]:
-    """Let no other run write into the folder meanwhile; in the cache, two may want the same rows.
-
-    Args:
-        folder: the folder.
-        keep: leave the lock file there.
+def _cached(folder: Path) -> Iterator[None]:
+    """Wait for another run that writes the same rows into the cache; then they are there.
 
     Raises:
         OutputExistsError: nothing can be written there.
@@ -190,8 +187,6 @@ def _alone(folder: Path, *, keep: bool) -> Iterator[None]:
     try:
         yield
     finally:
-        if not keep:
-            Path(lock.lock_file).unlink(missing_ok=True)
         lock.release()
 
 

@@ -16,9 +16,9 @@ from adp.core.render.arguments import object_of, whole_text
 from adp.core.render.chat import Call as ChatCall
 from adp.core.render.chat import Chat, Message
 from adp.core.render.options import RenderOptions
-from adp.core.render.prepare import plain_tools, prepare
+from adp.core.render.prepare import REASONING_DROPPED, plain_tools, prepare
 from adp.core.render.probe import TemplateRefusalError
-from adp.core.render.render import Renderer
+from adp.core.render.render import Renderer, dropped
 from adp.eval.policies.names import model_name
 from adp.eval.policies.settings import InProcessSettings
 from adp.eval.policy import AgentLimitError, Request
@@ -99,6 +99,8 @@ class Prompter:
         self.reader = AnswerReader(self.renderer, "tags" if in_text else settings.call_form)
         self.ends = self.renderer.template.stops
         self.context = settings.context_length
+        self._prompts = 0
+        self._notes: Counter[str] = Counter()
 
     def prompt(self, request: Request) -> Prompt:
         """The prompt of a request.
@@ -118,11 +120,13 @@ class Prompter:
                 "the calls that this chat template writes cannot be read; set call_form"
             )
         try:
-            ready = prepare(chat, renderer.options, forms, Counter())
+            notes: Counter[str] = Counter()
+            ready = prepare(chat, renderer.options, forms, notes)
             plain = renderer.template.plain(ready)
             text = renderer.template.render(plain, plain_tools(ready), prompt=True)
         except TemplateRefusalError as error:
             raise AdpError(f"the conversation cannot be written: {error}") from error
+        self._note(ready, notes, text)
         ids = tuple(renderer.encoder.encode(text, ()).ids.tolist())
         if self.context is not None and len(ids) >= self.context:
             raise AgentLimitError(
@@ -130,6 +134,23 @@ class Prompter:
                 f"the prompt has {len(ids)} tokens, and the context {self.context}",
             )
         return Prompt(text, ids)
+
+    def _note(self, ready: Chat, notes: Counter[str], text: str) -> None:
+        """Count what a prompt lacks. A turn is in each later prompt, so prompts are counted."""
+        # Of reasoning, `prepare` counts only what is trained, and nothing is trained here.
+        names = {one for one, count in notes.items() if count or one == REASONING_DROPPED}
+        for message in ready.messages:
+            if message.role == "assistant":
+                names.update(+dropped(message, text))
+        self._prompts += 1
+        self._notes.update(names)
+
+    def remarks(self) -> list[str]:
+        """What the template dropped from prompts, or wrote differently, and in how many."""
+        return [
+            f"in {count:,} of {self._prompts:,} prompts: {name}"
+            for name, count in sorted(self._notes.items())
+        ]
 
     def longest(self, prompt: Prompt) -> int:
         """Tokens that an answer may have."""

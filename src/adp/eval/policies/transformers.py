@@ -23,6 +23,7 @@ from adp.eval.policies.prompts import Prompt, Prompter
 from adp.eval.policies.settings import InProcessSettings, free
 from adp.eval.policy import PolicyKind, Request
 from adp.eval.turns import Turn
+from adp_schema.model import Task
 
 
 class TransformersSettings(InProcessSettings):
@@ -95,6 +96,10 @@ class TransformersPolicy:
             self._runner = asyncio.create_task(self._run())
         self._news.set()
         return await future
+
+    def remarks(self, tasks: Sequence[Task]) -> list[str]:
+        """What the chat template dropped from prompts; see `Prompter.remarks`."""
+        return self._prompter.remarks()
 
     async def close(self) -> None:
         """Free the thread; a batch that is being written is finished first."""

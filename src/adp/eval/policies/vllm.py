@@ -8,6 +8,7 @@ Prompts are written, and answers are read, as by the policy ``transformers``; vL
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 from typing import Any
 
 from pydantic import Field
@@ -20,6 +21,7 @@ from adp.eval.policies.settings import InProcessSettings, free
 from adp.eval.policy import InfrastructureError, PolicyKind, Request
 from adp.eval.turns import Turn
 from adp_schema.errors import MissingExtraError, UsageError
+from adp_schema.model import Task
 
 
 class VllmSettings(InProcessSettings):
@@ -116,6 +118,10 @@ class VllmPolicy:
         if last is None or last.outputs[0].finish_reason not in ("stop", "length"):
             raise InfrastructureError("engine", "vLLM gave no answer")
         return self._prompter.turn(request, prompt, _generated(last))
+
+    def remarks(self, tasks: Sequence[Task]) -> list[str]:
+        """What the chat template dropped from prompts; see `Prompter.remarks`."""
+        return self._prompter.remarks()
 
     async def close(self) -> None:
         """Stop the engine."""

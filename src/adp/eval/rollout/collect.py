@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from adp.core.alone import holding
 from adp.eval.environment import AsyncEnvironment, Environment
 from adp.eval.foreign import said, stops
 from adp.eval.policy import Policy
@@ -87,12 +88,25 @@ async def collect(
             finished, and not all of what is asked for was done.
         NothingNewError: earlier stores hold all that is asked for; nothing was written.
         RolloutError: one episode after the other broke for the same reason.
-        StoreError: the store cannot be written to.
+        StoreError: the store cannot be written to, or a run of another kind writes there.
     """
     settings = settings or CollectSettings()
     if settings.policy is None:
         settings = settings.model_copy(update={"policy": getattr(actors, "name", None)})
     root = Path(out)
+    with holding(root, together=True):
+        return await _collect(root, environments, actors, tasks, settings, watch)
+
+
+async def _collect(
+    root: Path,
+    environments: Environments,
+    actors: Actors,
+    tasks: Sequence[Task],
+    settings: CollectSettings,
+    watch: Watch | None,
+) -> CollectReport:
+    """Run what is left, beside all others that collect into this store."""
     plan = plan_of(root, tasks, settings)
     if not is_sealed(root):
         run = _Run(root, environments, actors, plan, settings, watch)
@@ -117,7 +131,7 @@ def collect_now(
     settings: CollectSettings | None = None,
     *,
     watch: Watch | None = None,
-    policies: Iterable[Policy] = (),
+    policies: Sequence[Policy] = (),
 ) -> CollectReport:
     """`collect` for code that is not asynchronous.
 
@@ -128,7 +142,8 @@ def collect_now(
         tasks: the tasks.
         settings: everything else.
         watch: told how far it is.
-        policies: closed at the end.
+        policies: closed at the end. What their method ``remarks(tasks)`` says, where there is one,
+            is added to the notes of the report.
     """
 
     async def call() -> CollectReport:
@@ -138,6 +153,9 @@ def collect_now(
         try:
             report = await collect(out, environments, actors, tasks, settings, watch=watch)
             report.hanging = threads.running
+            for policy in policies:
+                remarks = getattr(policy, "remarks", None)
+                report.notes += remarks(tasks) if callable(remarks) else []
             return report
         finally:
             for policy in policies:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from adp.core.alone import holding
 from adp.core.progress import Progress, Silent
 from adp.core.tasks import TaskIndex, find_tasks
 from adp.eval.rollout.assisted import Assisted, assisted
@@ -127,7 +128,7 @@ def score_store(
     label = options.references.label if options.references else None
     chosen = [one.against(label) for one in scorers]
     folder = score_folder(options.out or store.root)
-    with writing(folder) as file:
+    with holding(folder), writing(folder) as file:
         run = _Run(store, chosen, options, file)
         run.go(progress or Silent())
     reports = [_report(store, one, run, folder) for one in chosen]

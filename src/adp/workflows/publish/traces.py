@@ -12,6 +12,7 @@ from typing import Any
 
 from adp.converters.sts.keys import HARNESS
 from adp.converters.sts.trace import Form, trace_lines
+from adp.core.alone import alone
 from adp.core.filenames import safe_name, session_name
 from adp.core.markdown import escape
 from adp.core.progress import Progress, Silent
@@ -84,6 +85,7 @@ class TracesWritten:
     warnings: list[str] = field(default_factory=list)
 
 
+@alone
 def write_traces(
     store_path: str,
     out: str,
