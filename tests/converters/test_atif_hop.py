@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -17,6 +18,7 @@ from tests.conservation import nest
 from tests.roundtrip import read_one, write_one
 
 ATIF = formats.get("atif")
+RECORDS = Path(__file__).parent.parent / "fidelity" / "records"
 ADP = {
     "id": "a-1",
     "content": [
@@ -83,6 +85,61 @@ def test_the_keys_of_a_format_come_back_to_it(name, record, tmp_path):
     inner = "content" if name == "adp_v1" else "messages"
     for before, after in zip(record[inner], back[inner], strict=True):
         assert {key: after.get(key) for key in before} == before
+
+
+def rows_of(store, table):
+    """Rows of a store without what tells where it is from, and with numbers for the runs' ids."""
+    names = store.scan("trajectories").collect()["trajectory_id"].to_list()
+    numbers = {name: number for number, name in enumerate(names)}
+    rows = store.scan(table).collect().to_dicts()
+    return [
+        {
+            column: numbers.get(value, value) if isinstance(value, str) else value
+            for column, value in row.items()
+            if column not in FROM_WHERE
+        }
+        for row in rows
+    ]
+
+
+FROM_WHERE = {
+    *("source_file", "source_hash", "source_records", "source_offsets", "source_lengths"),
+    *("extra", "converter", "converter_version", "losses", "text", "prose"),
+    *("span_start", "span_end"),
+}
+"""The form of a record: what the same trajectory may have in another one."""
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["sharegpt/tools", "sharegpt/pair", "sharegpt/pair_tools", "m3/run"],
+)
+def test_the_rows_of_a_store_come_back_through_atif(name, tmp_path):
+    """A record, in its own format once more after ATIF, makes the same rows again."""
+    own = name.split("/")[0]
+    record = json.loads((RECORDS / f"{name}.json").read_text())
+    first, _, losses, back = go(tmp_path, record, own)
+    assert losses == ({}, {})
+    (tmp_path / "again").mkdir()
+    (tmp_path / "again" / "a.jsonl").write_text(json.dumps(back) + "\n")
+    convert([str(tmp_path / "again")], str(tmp_path / "third"))
+    third = Store.open(str(tmp_path / "third"))
+    for table in ("trajectories", "steps", "tool_calls", "observations", "pairs"):
+        assert rows_of(third, table) == rows_of(first, table)
+
+
+def test_own_keys_of_a_session_come_back(tmp_path):
+    lines = [
+        {"type": "session", "harness": "h", "id": "s", "cwd": "/srv", "name": "clock"},
+        {"type": "message", "id": "l", "message": {"role": "user", "content": "q", "lang": "nl"}},
+        {"type": "message", "message": {"role": "assistant", "content": "a", "stop": "end"}},
+    ]
+    (main,) = read_one(formats.get("sts"), json.dumps(lines).encode())
+    (again,) = read_one(ATIF, write_one(ATIF, main))
+    losses = Losses()
+    written = json.loads(write_one(formats.get("sts"), again, losses))
+    assert losses.items == []
+    assert written == lines
 
 
 def test_a_key_of_another_format_is_not_taken_as_ones_own(tmp_path):

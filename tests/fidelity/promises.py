@@ -7,7 +7,7 @@ from typing import Any
 
 from tests.fidelity import exact
 from tests.fidelity.check import Notes, Trial, is_form
-from tests.fidelity.exact import Keys, containers, leaves
+from tests.fidelity.exact import INSIDE, Keys, containers, leaves
 from tests.fidelity.marks import Marker, is_word
 from tests.fidelity.product import LINES, Reading, Written
 
@@ -19,6 +19,8 @@ HOP = "atif"
 
 _ABOUT_PAIRS = re.compile(r"pair|prefer|chosen|reject|branch", re.IGNORECASE)
 _ASIDE = re.compile(r"reject|non_preferred|alternate|branch|subagent", re.IGNORECASE)
+
+_MARKUP = re.compile(r"\n\n(?:Human|Assistant):|</?\w+>|\\[nrtu\"]")
 
 
 def check_promises(trial: Trial) -> None:
@@ -154,10 +156,20 @@ def _way_back(trial: Trial) -> None:
 
 
 def _words(tree: Any) -> set[str]:
-    """The words of a record, without its form: another dialect has other keys and tags."""
-    return {
+    """The words of a record, without its form: another dialect has other keys and tags.
+
+    Marks of whose turn it is in a transcript are form: another dialect has roles. Keys of JSON
+    in a text are words: the same text is no JSON where tags stand around it.
+    """
+    found = {key for keys, _ in leaves(tree) for key in _inside(keys) if isinstance(key, str)}
+    return found | {
         word
         for keys, value in leaves(tree)
         if isinstance(value, str) and not is_form(keys) and not is_word(keys, value)
-        for word in re.findall(r"\w+", re.sub(r"</?\w+>|\\[nrtu\"]", " ", value))
+        for word in re.findall(r"\w+", _MARKUP.sub(" ", value))
     }
+
+
+def _inside(keys: Keys) -> Keys:
+    """The part of a place that is inside of JSON in a text."""
+    return keys[keys.index(INSIDE) + 1 :] if INSIDE in keys else ()

@@ -19,14 +19,6 @@ from tests.fidelity.promises import check_promises
 from tests.fidelity.structure import check_structure
 
 RECORDS = sorted(Path(__file__).parent.glob("records/*/*"))
-HOP = "what an export to atif keeps is not read back"
-OPEN: dict[str, str] = {
-    "m3/run": HOP,
-    "preference/hh": "the words Human and Assistant in its texts become roles of messages",
-    "sharegpt/pair": "the pair is back in the store, but not written in a trajectory from atif",
-    "sharegpt/pair_tools": "the pair is back in the store, but not written from there",
-    "sharegpt/tools": HOP,
-}
 
 
 def name_of(path: Path) -> str:
@@ -49,12 +41,6 @@ def product():
     made.close()
 
 
-def marked(path: Path):
-    reason = OPEN.get(name_of(path))
-    marks = [pytest.mark.xfail(reason=reason, strict=True)] if reason else []
-    return pytest.param(path, id=name_of(path), marks=marks)
-
-
 def check_all(product: Product, path: Path, sample: int) -> None:
     trial = Trial(product, source(path), names(), Bounds(1, sample=sample))
     assert trial.base is not None
@@ -65,14 +51,14 @@ def check_all(product: Product, path: Path, sample: int) -> None:
     assert [finding.line() for finding in trial.alarms] == []
 
 
-@pytest.mark.parametrize("path", [marked(path) for path in RECORDS])
+@pytest.mark.parametrize("path", RECORDS, ids=name_of)
 def test_nothing_is_silent(path, product):
     """Of forty kinds of places that a target lacks, one is asked for its report."""
     check_all(product, path, sample=40)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("path", [marked(path) for path in RECORDS])
+@pytest.mark.parametrize("path", RECORDS, ids=name_of)
 def test_nothing_at_all_is_silent(path, product):
     check_all(product, path, sample=1)
 

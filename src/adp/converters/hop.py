@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from adp_schema import jsontext
 from adp_schema.model import Trajectory
 from adp_schema.shape import Extra, unpack
 
@@ -46,6 +47,22 @@ def kept_extra(text: str | None, taken: frozenset[str], *, own: bool) -> Extra:
     return Extra(
         fields={names[name]: value for name, value in fields.items()}, escaped=found.escaped
     )
+
+
+def without_form(text: str | None, shape: dict[str, Any] | None = None) -> str | None:
+    """``extra`` of a row without the form of its source, and without what was null or absent there.
+
+    Args:
+        text: the column.
+        shape: the form that it gets.
+    """
+    values = {} if text is None else jsontext.decode_object(text.encode("utf-8"))
+    kept: dict[str, Any] = {
+        name: value for name, value in values.items() if name not in ("$shape", "$null", "$absent")
+    }
+    if shape:
+        kept["$shape"] = shape
+    return jsontext.text_of(kept) if kept else None
 
 
 def without_made(run: Trajectory) -> None:

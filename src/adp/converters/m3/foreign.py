@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from adp.converters.atif.form import members
 from adp.converters.m3 import keys as k
 from adp.converters.m3.native import Rows, Written
 from adp.converters.m3.pen import Item, Pen
@@ -21,7 +22,7 @@ _CALL = frozenset({"kind", "name", "arguments", "arguments_raw", "language"})
 def foreign_turns(pen: Pen, step: Step, path: str, rows: Rows) -> list[Written]:
     """Write a turn; what came back and answers no call goes to the last interaction."""
     extra = pen.extra(step)
-    report_columns(step, _TURN, path, pen.losses)
+    report_columns(step, pen.carried(_TURN), path, pen.losses)
     if step.kind in ("context_edit", "event"):
         pen.losses.add(f"{path}.kind", f"a step of kind {step.kind} becomes a turn")
     words = pen.words(step, path, extra) or ""
@@ -32,6 +33,8 @@ def foreign_turns(pen: Pen, step: Step, path: str, rows: Rows) -> list[Written]:
         (_call(pen, call, f"{path}.calls[{n}]"), _is_retrieval(call))
         for n, call in enumerate(step.calls)
     ]
+    kept = dict(extra.fields)
+    inner = {name: members(kept.pop(name, None)) or {} for name in ("metadata", "output")}
     out: list[Written] = []
     for number in range(max(len(calls), 1)):
         last = number == max(len(calls), 1) - 1
@@ -57,10 +60,11 @@ def foreign_turns(pen: Pen, step: Step, path: str, rows: Rows) -> list[Written]:
         role = "function" if calls else "assistant"
         message: Item = {"role": role, "content": jsontext.string(text)}
         item: Item = {
-            "metadata": meta,
+            "metadata": {**meta, **inner["metadata"]},
             "actor": "agent" if actor is None else jsontext.string(actor),
-            "output": message,
+            "output": {**message, **inner["output"]},
             "reward": judged,
+            **kept,
         }
         back: Item | None = None
         if seen is not None:
@@ -68,6 +72,7 @@ def foreign_turns(pen: Pen, step: Step, path: str, rows: Rows) -> list[Written]:
         answer = None if calls else words
         out.append(Written(item, message, back, answer, step.labels))
         thought = words = ""
+        kept, inner = {}, {name: {} for name in inner}
     return out
 
 
@@ -98,7 +103,7 @@ def _is_retrieval(call: ToolCall) -> bool:
 
 def _call(pen: Pen, call: ToolCall, path: str) -> str:
     """The JSON of a call."""
-    report_columns(call, _CALL, path, pen.losses)
+    report_columns(call, pen.carried(_CALL), path, pen.losses)
     extra = pen.extra(call)
     name = original(call, "name", extra)
     if name is None and call.kind == "code":

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from adp.converters.atif.form import arrange, members, write_number
+from adp.converters.hop import came_from, kept_extra
 from adp.converters.m3 import keys as k
 from adp.converters.m3.labels import error_of, labels_of, reward_of
 from adp.converters.unwritten import REASON, report_columns, report_parts
@@ -15,6 +16,9 @@ from adp_schema.protocols import Losses
 from adp_schema.shape import Extra, original, unpack
 
 Item = dict[str, Any]
+
+_TAKEN = frozenset({"interactions", "input", "alternate_trace"})
+"""Keys that are always written; the source's own go before any others."""
 
 _RESULT = frozenset({"source", "text", "content"})
 
@@ -32,15 +36,16 @@ class Pen:
         self.run = run
         self.losses = losses
         self.native = native
+        self.keeps = native or came_from(run, k.NAME)
 
     def extra(self, row: Row) -> Extra:
         """A row's ``extra``; the form of another format means nothing here."""
-        found = unpack(row.extra)  # type: ignore[attr-defined]
-        return found if self.native else Extra(escaped=found.escaped)
+        text: str | None = row.extra  # type: ignore[attr-defined]
+        return unpack(text) if self.native else kept_extra(text, _TAKEN, own=self.keeps)
 
     def carried(self, columns: frozenset[str]) -> frozenset[str]:
         """Columns that are written; ``extra`` too when it is of this format."""
-        return columns | {"extra"} if self.native else columns
+        return columns | {"extra"} if self.keeps else columns
 
     def text(self, row: Row, column: str, extra: Extra) -> str | None:
         """A text column with its base64 and the characters of the source."""

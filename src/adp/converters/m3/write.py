@@ -72,7 +72,9 @@ class Writer:
             is_json = extra.shape.get("tools") == "json"
             known["tools"] = jsontext.raw(text) if is_json else jsontext.string(text)
         if not self._native:
-            known = {**known, "system": known["system"] or "", "tools": known.get("tools", "[]")}
+            usual = {"system": "", "tools": "[]"}
+            known = {**usual, **{key: value for key, value in known.items() if value is not None}}
+            known = {**known, **{key: None for key in usual if key in extra.fields}}
         for key, column in k.POLICIES.items():
             policy = self._pen.text(run, column, extra)
             known[key] = None if policy is None else jsontext.string(policy)
@@ -86,13 +88,13 @@ class Writer:
         """Report what else the trajectory says."""
         run, carried = self._run, _RUN
         if self._native:
-            carried |= {"source_id", "extra"} | carried_by_side(run)
-            labels = self._last.labels if self._last is not None else None
-            if run.success is not None and run.success == verdict_of(labels):
-                carried |= {"success"}
+            carried |= {"source_id"} | carried_by_side(run)
+        labels = self._last.labels if self._last is not None else None
+        if run.success is not None and run.success == verdict_of(labels):
+            carried |= {"success"}
         if self._last is not None and run.final_answer == self._last.answer:
             carried |= {"final_answer"}
-        report_columns(run, carried, "$", self._losses)
+        report_columns(run, self._pen.carried(carried), "$", self._losses)
         for index, link in enumerate(run.links):
             report_columns(link, frozenset(), f"$.links[{index}]", self._losses)
         if run.task is not None:
@@ -230,11 +232,19 @@ class Writer:
             found = foreign_turns(pen, first, "$.steps[0]", rows)
         if len(branch.steps) > 1 or len(found) > 1 or branch.branches or branch.early_observations:
             self._losses.add(path, "an alternate holds one turn with one call")
-        carried = _ALTERNATE if pen.native else frozenset()
+        carried = _ALTERNATE if pen.native else self._same(branch, found[0].answer)
         report_columns(branch, pen.carried(carried), "$", losses)
         for item in losses.items:
             self._losses.add(f"{path}{item['path'][1:]}", item["reason"])
         return [found[0].item]
+
+    def _same(self, branch: Trajectory, answer: str | None) -> frozenset[str]:
+        """Columns of a branch of another format that reading it gives again."""
+        run = self._run
+        read = {"final_answer": answer, "task_id": run.task_id, "source_id": None}
+        if run.source_id is not None:
+            read["source_id"] = f"{run.source_id}/alternate-{branch.parent_step}"
+        return frozenset(name for name, value in read.items() if getattr(branch, name) == value)
 
 
 def _number(row: Step | Observation) -> int:

@@ -16,6 +16,7 @@ from msgspec import Raw
 from adp.converters.sharegpt import keys as k
 from adp.converters.sharegpt.foreign import ForeignWriter
 from adp.converters.sharegpt.read import read_record
+from adp.converters.sharegpt.returned import is_returned, returned
 from adp.converters.sharegpt.write import said_of_pair, write_record
 from adp_schema import jsontext
 from adp_schema.builder import RowBuilder
@@ -48,7 +49,9 @@ class ShareGPT:
 
     def embeds(self, branch: Trajectory) -> bool:
         """The rejected answer of a preference row; other branches are no part of the format."""
-        return branch.source_format == self.name
+        return branch.source_format == self.name or (
+            branch.branch_kind == "alternate" and is_returned(branch)
+        )
 
     def sniff(self, record: Mapping[str, Raw]) -> Match:
         """A list of turns; ``messages`` with roles are OpenAI's."""
@@ -70,12 +73,15 @@ class ShareGPT:
 
     def pair_columns(self, trajectory: Trajectory, pair: Pair) -> frozenset[str]:
         """The columns of a pair that a row says: what reading it gives again."""
-        return said_of_pair(trajectory, pair)
+        run = returned(trajectory) if is_returned(trajectory) else trajectory
+        return said_of_pair(run, pair)
 
     def write(
         self, trajectory: Trajectory, losses: Losses, flavour: str | None = None
     ) -> dict[str, Any]:
         """Convert a trajectory into a row."""
+        if is_returned(trajectory):
+            return write_record(returned(trajectory), losses)
         if trajectory.source_format == self.name:
             return write_record(trajectory, losses)
         return ForeignWriter(trajectory, losses).record()

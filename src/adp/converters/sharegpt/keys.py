@@ -54,7 +54,7 @@ RESULT_ROLES = frozenset(
 )
 """Roles that make an observation."""
 
-USUAL_ROLES = {"system": "system", "user": "human", "agent": "gpt", "environment": "environment"}
+USUAL_ROLES = {"system": "system", "user": "human", "agent": "gpt", "environment": "event"}
 RESULT_ROLE = "observation"
 
 TURN = ("from", "value")

@@ -31,6 +31,14 @@ STEP_KEYS = ("role", "content", "reasoningContent", "toolCalls", "timestamp", "m
 RESULT_KEYS = ("role", "toolCallId", "content", "timestamp")
 LINE_KEYS = ["type", "message"]
 
+TAKEN = frozenset(
+    {
+        *STEP_KEYS, *RESULT_KEYS,
+        *("type", "harness", "id", "task_id", "success", "reward", "tools"),
+    }
+)  # fmt: skip
+"""Keys that a foreign trajectory is written under."""
+
 HEADER_FIELDS: Fields = (
     ("agent_name", ("harness",), "text"),
     ("source_id", ("id",), "id"),

@@ -63,6 +63,7 @@ def trace_lines(trajectory: Trajectory, losses: Losses, harness: str, form: Form
 class _TraceWriter(SessionWriter):
     """Writes the characters that the store holds, not those of the source."""
 
+    name = "trace"
     lists = False
 
     def extra(self, row: Row) -> Extra:

@@ -40,6 +40,9 @@ def write_session(trajectory: Trajectory, losses: Losses) -> list[Line]:
 class SessionWriter(ChatWriter):
     """Writes the header and the messages of one trajectory."""
 
+    name = k.NAME
+    taken = k.TAKEN
+
     lists = True
     """Whether several texts of a message are written as a list."""
 
@@ -178,10 +181,10 @@ class SessionWriter(ChatWriter):
         kept = dict(self.kept(extra))
         names = extra.shape.get("line")
         around = {}
-        if names is not None:
-            for name in names:
-                if (value := kept.pop(f"line.{name}", None)) is not None:
-                    around[name] = value
+        for name in (
+            [name[5:] for name in kept if name.startswith("line.")] if self.kept(extra) else ()
+        ):
+            around[name] = kept.pop(f"line.{name}")
         keys = extra.shape.get("keys")
         if keys is not None and "content" not in keys and known["content"] is None:
             del known["content"]

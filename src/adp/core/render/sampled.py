@@ -14,7 +14,7 @@ such form, and what it found is remembered:
 
 In the first chats, and in some of the later ones, one more message is compared, whatever its form.
 When the memory was wrong there, its form is not relied on any more, and the chat is done in the
-sure way.
+sure way. So is a chat whose words hold what templates look for and cut at.
 """
 
 from __future__ import annotations
@@ -101,7 +101,8 @@ class Sampler:
         self._around = Surroundings(self._forms)
         said = [form[0] == "assistant" for form in self._forms]
         self._numbers = [0, *accumulate(said)]
-        self._sure = self._looked = False
+        self._sure = chat.holds_marks()
+        self._looked = False
 
     def places(self, left: Sequence[int]) -> dict[int, Place]:
         """Where messages stand in the render up to the last of them, if they fit it.

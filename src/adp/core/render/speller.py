@@ -66,6 +66,15 @@ class Speller:
         """The whole chat."""
         return self._messages
 
+    def holds_marks(self) -> bool:
+        """Whether words of a message hold a special token or a tag of the template's own.
+
+        What a template makes of such a message does not follow from its form alone.
+        """
+        texts = (text for message in self._messages for text in message.values())
+        known = (self._special, self._template.tags)
+        return any(tag.search(text) for text in texts if isinstance(text, str) for tag in known)
+
     @property
     def marks(self) -> bool:
         """Whether the template marks what the model generates."""

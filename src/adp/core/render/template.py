@@ -20,6 +20,9 @@ from adp.core.render.probe import Plain, TemplateRefusalError, probe
 from adp_schema.errors import MissingExtraError, UsageError
 from adp_schema.ids import digest
 
+_TAG = re.compile(r"<[^<>\s{}]{2,40}>|\[/?[A-Z_]{2,40}\]")
+"""What looks like a tag in the source of a template."""
+
 
 class ChatTemplate:
     """A chat template with the special tokens of its tokenizer.
@@ -37,6 +40,7 @@ class ChatTemplate:
         marks: whether it marks what the model generates (``{% generation %}``).
         forms: what it can write.
         special: finds special tokens in a text.
+        tags: finds the template's own tags in a text, such as ``<think>`` and ``[/INST]``.
         stops: ids of all tokens at which generation stops.
         stop: finds these tokens in a text.
 
@@ -74,6 +78,7 @@ class ChatTemplate:
         self.digest = digest(repr(told).encode("utf-8", "surrogatepass"))
         self.marks = any("endgeneration" in text for text in self.texts)
         self.special = special_pattern(tokenizer)
+        self.tags = _any_of({tag for text in self.texts for tag in _TAG.findall(text)})
         added = {int(i): str(token) for i, token in tokenizer.added_tokens_decoder.items()}
         eos = tokenizer.special_tokens_map.get("eos_token")
         names = {added[number] for number in stops if number in added} | ({eos} if eos else set())
