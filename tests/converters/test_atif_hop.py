@@ -22,6 +22,7 @@ RECORDS = Path(__file__).parent.parent / "fidelity" / "records"
 ADP = {
     "id": "a-1",
     "content": [
+        {"class_": "text_observation", "content": "s", "name": "system", "source": "environment"},
         {"class_": "text_observation", "content": "q", "name": None, "source": "user"},
         {
             "class_": "api_action",

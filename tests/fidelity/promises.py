@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Any
 
 from tests.fidelity import exact
 from tests.fidelity.check import Notes, Trial, is_form
 from tests.fidelity.exact import INSIDE, Keys, containers, leaves
-from tests.fidelity.marks import Marker, is_word
+from tests.fidelity.marks import Mark, Marker, is_word
 from tests.fidelity.product import LINES, Reading, Written
 
 PAIRS = (("chosen", "rejected"), ("preferred_output", "non_preferred_output"))
@@ -97,20 +98,85 @@ def _pairs(trial: Trial) -> None:
             continue
         for chosen, rejected in PAIRS:
             if holder.get(chosen) and holder.get(rejected):
-                _pair(trial, (*keys, rejected), rejected)
+                _pair(trial, keys, (chosen, rejected))
         if holder.get("alternate_trace"):
             _aside(trial, (*keys, "alternate_trace"), "alternate")
 
 
-def _pair(trial: Trial, keys: Keys, name: str) -> None:
-    reading = trial.base
-    for target in trial.targets:
+def _pair(trial: Trial, holder: Keys, names: tuple[str, str]) -> None:
+    """All words of both sides that a target has stand there as the sides of a pair."""
+    tree = trial.source.tree
+    sides = [_below(tree, (*holder, name)) for name in names]
+    values = [{exact.at(tree, where) for where in side} for side in sides]
+    shared = values[0] & values[1]
+    own = {where for side in sides for where in side if exact.at(tree, where) not in shared}
+    marked = Marker(500).mark(tree, own)
+    reading = trial.read(marked.tree)
+    for target in trial.targets if reading is not None else ():
         written = reading.written(target)
-        key = r'"(rejected|non_preferred_output|rejected_id)"'
-        carried = re.search(key, written.text) is not None
-        if not carried and not any(_ABOUT_PAIRS.search(report) for report in written.exported):
-            trial.add("pair", target, keys, "neither carried nor reported")
-    _aside(trial, keys, name)
+        if any(_ABOUT_PAIRS.search(report) for report in written.reports):
+            continue
+        marks = [mark for mark in marked.marks if mark.is_in(written.text)]
+        wanted = [[mark for mark in marks if mark.keys in side] for side in sides]
+        found = [pair for document in documents(written) for pair in pairs_of(document)]
+        if not any(_holds(pair, wanted) for pair in found):
+            trial.add("pair", target, (*holder, names[1]), "neither carried nor reported")
+    _aside(trial, (*holder, names[1]), names[1])
+
+
+def _holds(pair: tuple[str, str], wanted: list[list[Mark]]) -> bool:
+    """Whether each side has all of its own marks, and none of the other's."""
+    return all(
+        all(mark.is_in(text) for mark in own) and not any(mark.is_in(text) for mark in others)
+        for text, own, others in zip(pair, wanted, reversed(wanted), strict=True)
+    )
+
+
+def _below(tree: Any, keys: Keys) -> set[Keys]:
+    return {where for where, _ in leaves(tree) if where[: len(keys)] == keys}
+
+
+def pairs_of(document: Any) -> Iterator[tuple[str, str]]:
+    """What is preferred, and what is not, for every pair that a record of any format says."""
+    for _, holder in containers(document):
+        if isinstance(holder, dict):
+            for chosen, rejected in PAIRS:
+                if holder.get(chosen) and holder.get(rejected):
+                    yield exact.dump(holder[chosen]), exact.dump(holder[rejected])
+    adp = _beside(document)
+    runs = list(_runs(document)) if isinstance(document, dict) else []
+    for pair in adp.get("pairs") or ():
+        steps = [_steps(runs, pair, side) for side in ("chosen", "rejected")]
+        if all(steps) and _steps(runs, pair, "context") is not None:
+            yield exact.dump(steps[0]), exact.dump(steps[1])
+
+
+def _beside(run: Any) -> dict[str, Any]:
+    """What a record of ATIF says under ``extra.adp``."""
+    extra = run.get("extra") if isinstance(run, dict) else None
+    adp = extra.get("adp") if isinstance(extra, dict) else None
+    return adp if isinstance(adp, dict) else {}
+
+
+def _runs(run: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """A run and those in it, each before its own: by these numbers pairs name them."""
+    yield run
+    for one in run.get("subagent_trajectories") or ():
+        yield from _runs(one)
+
+
+def _steps(runs: list[dict[str, Any]], pair: dict[str, Any], side: str) -> list[Any] | None:
+    """The steps that a side of a pair names; None when there are no such steps."""
+    number = int(pair.get(f"{side}_id", "-1"))
+    if not 0 <= number < len(runs):
+        return None
+    steps, before = runs[number]["steps"], int(_beside(runs[number]).get("parent_step", "0"))
+    if side == "context":
+        end = int(pair["context_up_to"])
+        return steps[:end] if 0 <= end <= before + len(steps) else None
+    first = int(pair.get(f"{side}_from", before)) - before
+    last = int(pair.get(f"{side}_to", before + len(steps))) - before
+    return steps[first:last] if 0 <= first < last <= len(steps) else None
 
 
 def _aside(trial: Trial, keys: Keys, name: str) -> None:

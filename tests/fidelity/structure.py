@@ -96,6 +96,8 @@ def _alike(trial: Trial, change: Change, target: str) -> None:
     """Two records became the same target: something must be reported."""
     changed = trial.read(change.tree)
     base = trial.base.written(target)
+    if change.kind == TAKEN and _is_id_of_session(trial.source.tree, change.keys):
+        return
     if change.kind == TAKEN and _is_there(at(trial.source.tree, change.keys), base):
         return
     if changed is None or changed.written(target).reports != base.reports:
@@ -104,6 +106,12 @@ def _alike(trial: Trial, change: Change, target: str) -> None:
         return
     if not (change.in_source and trial.is_reported(target, change.keys, base)):
         trial.add(change.kind, target, change.keys, "the same file, no report")
+
+
+def _is_id_of_session(tree: Any, keys: Keys) -> bool:
+    """Whether the id of a run repeats that of its session, which stands in for a missing one."""
+    holder = at(tree, keys[:-1])
+    return keys[-1] == "trajectory_id" and holder.get("session_id") == holder["trajectory_id"]
 
 
 def _is_there(value: Any, written: Written) -> bool:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from adp.converters.atif import write
 from adp_schema.protocols import Losses
 from adp_schema.store import Store
 from tests.fidelity import exact
@@ -111,3 +112,29 @@ def test_a_step_that_is_missing_is_noticed(product, monkeypatch):
     trial = Trial(product, record("sharegpt/tools"), ["openai_chat"], Bounds(1))
     trial.alone([(keys, exact.at(trial.source.tree, keys), ["openai_chat"])])
     assert [finding.where for finding in trial.found] == ["$.conversations[12].value"]
+
+
+@pytest.mark.parametrize("wrong", ["sides", "steps", "number"])
+def test_a_pair_that_names_other_steps_is_noticed(wrong, product, monkeypatch):
+    right = write.write_pairs
+
+    def write_pairs(run):
+        pairs = right(run)
+        for pair in pairs:
+            sides = [pair["chosen_id"], pair["rejected_id"]]
+            if wrong == "sides":
+                pair["chosen_id"], pair["rejected_id"] = sides[::-1]
+            elif wrong == "steps":
+                pair["rejected_from"] = pair["rejected_to"] = 0
+            else:
+                pair["rejected_id"] = 7
+        return pairs
+
+    def silent():
+        trial = Trial(product, record("sharegpt/pair"), ["atif"], Bounds(1))
+        check_promises(trial)
+        return {finding.kind for finding in trial.found}
+
+    assert silent() == set()
+    monkeypatch.setattr(write, "write_pairs", write_pairs)
+    assert "pair" in silent()

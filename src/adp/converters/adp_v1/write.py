@@ -98,7 +98,7 @@ class Writer:
             if step.actor is not None:
                 self._losses.add(f"{path}.actor", REASON)
             values = {"source": "environment", "name": "system"}
-            if not pen.own:
+            if not pen.keeps:
                 self._losses.add(path, "a system step becomes an observation named system")
         values["reward"] = pen.reward(step, extra)
         self._said(step, values, extra, path)
