@@ -9,6 +9,7 @@ PYTHONS ?= python3.12 python3.13
 ARGS ?=
 ORACLE_VENV ?= .venv-oracle
 VERL_VENV ?= .venv-verl
+LOADERS ?= .venv-loaders
 WHEELS ?= .venv-wheels
 DATA ?=
 BASE ?= HEAD
@@ -125,10 +126,16 @@ $(WHEELS)/.fetched: tools/oracle/templates.txt | $(INSTALLED)
 	$(BIN)/python -m pip download --quiet --disable-pip-version-check --no-deps --dest $(WHEELS) -r tools/oracle/templates.txt
 	@touch $@
 
-oracle-tests: $(INSTALLED) $(ORACLE_VENV)/.installed $(VERL_VENV)/.installed $(WHEELS)/.fetched ## Ask LLaMA-Factory and verl what they make of our files (4 GB)
+# Axolotl and ms-swift run with our own torch and transformers.
+$(LOADERS)/.installed: tools/oracle/loaders.txt | $(INSTALLED)
+	rm -rf $(LOADERS)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --target $(LOADERS) -r tools/oracle/loaders.txt
+	@touch $@
+
+oracle-tests: $(INSTALLED) $(ORACLE_VENV)/.installed $(VERL_VENV)/.installed $(WHEELS)/.fetched $(LOADERS)/.installed ## Ask LLaMA-Factory, verl, Axolotl and ms-swift what they make of our files (4 GB)
 	$(BIN)/python -m tools.oracle.templates --wheels $(WHEELS) --out benchmarks/results/oracles/templates.json
 	$(BIN)/python -m tools.oracle.check --python $(ORACLE_VENV)/bin/python
-	$(BIN)/python -m tools.oracle.exports --llamafactory $(ORACLE_VENV)/bin/python --verl $(VERL_VENV)/bin/python $(if $(DATA),--data $(DATA))
+	$(BIN)/python -m tools.oracle.exports --llamafactory $(ORACLE_VENV)/bin/python --verl $(VERL_VENV)/bin/python --loaders $(LOADERS) $(if $(DATA),--data $(DATA))
 
 formats-report: $(INSTALLED) ## Name the format of each file under DATA=..., against the expected answers
 	$(BIN)/python -m tools.formats_report $(DATA)

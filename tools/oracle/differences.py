@@ -10,18 +10,27 @@ SAME = "the same"
 END = "the newline after the end of a turn"
 OPENING = "the words that open a turn"
 EMPTY = "an empty thought before a step without reasoning"
+TAG = "the tag that opens reasoning"
 THOUGHT = "reasoning"
+CALLS = "the newline before a call"
+LAST = "the end of a last turn that is masked"
 SPACES = "white space"
+STOP = "the token that ends a turn"
 OTHER = "other"
 
 _OPENING = re.compile(r"^<\|im_start\|>assistant\n")
 _THOUGHT = re.compile(r"<think>.*?</think>\s*", re.DOTALL)
 
+_STOP = re.compile(r"<\|[a-z_]+\|>$")
+_END = re.compile(r"^<\|[a-z_]+\|>\n?$")
+
 _WITHOUT: dict[str, Callable[[str], str]] = {
     END: lambda text: text.removesuffix("\n"),
     OPENING: lambda text: _OPENING.sub("", text),
     EMPTY: lambda text: text.replace("<think>\n\n</think>\n\n", ""),
+    TAG: lambda text: text.removeprefix("<think>\n"),
     THOUGHT: lambda text: _THOUGHT.sub("", text),
+    CALLS: lambda text: text.replace("\n<tool_call>", "<tool_call>"),
     SPACES: lambda text: " ".join(text.split()),
 }
 
@@ -35,15 +44,29 @@ def kind_of(ours: Sequence[str], theirs: Sequence[str]) -> str:
     """
     if list(ours) == list(theirs):
         return SAME
-    for count in range(1, len(_WITHOUT) + 1):
-        for names in combinations(_WITHOUT, count):
-            if _without(ours, names) == _without(theirs, names):
+    kinds = (*_WITHOUT, LAST, STOP)
+    for count in range(1, len(kinds) + 1):
+        for names in combinations(kinds, count):
+            if _ours(ours, names) == _theirs(theirs, names):
                 return "; ".join(names)
     return OTHER
+
+
+def _ours(texts: Sequence[str], names: Sequence[str]) -> list[str]:
+    """Our texts without what the other side may lack."""
+    found = _without(texts, names)
+    return [_STOP.sub("", text) for text in found] if STOP in names else found
+
+
+def _theirs(texts: Sequence[str], names: Sequence[str]) -> list[str]:
+    """The other side's texts without what it may train beside ours."""
+    found = _without(texts, names)
+    return found[:-1] if LAST in names and found and _END.match(found[-1]) else found
 
 
 def _without(texts: Sequence[str], names: Sequence[str]) -> list[str]:
     found = list(texts)
     for name in names:
-        found = [_WITHOUT[name](text) for text in found]
+        if name in _WITHOUT:
+            found = [_WITHOUT[name](text) for text in found]
     return found

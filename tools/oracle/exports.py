@@ -1,6 +1,6 @@
-"""Whether LLaMA-Factory and verl train what adp says is trained, by their own code.
+"""Whether LLaMA-Factory, verl, Axolotl and ms-swift train what adp says, by their own code.
 
-    python -m tools.oracle.exports --llamafactory PYTHON --verl PYTHON [--data FOLDER]
+    python -m tools.oracle.exports --llamafactory PYTHON --verl PYTHON --loaders FOLDER
 
 Run by `make oracle-tests`. The same chats go two ways: our renderer says which pieces of the text
 of a tokenizer's own chat template are trained; and an export goes through the trainer's own code,
@@ -8,17 +8,19 @@ which says which pieces it trains. They are compared row by row. Where they diff
 the difference is counted by case. A difference of a kind that is not known fails the run, and so
 does a row that the trainer drops. LLaMA-Factory trains two steps with each kind of train.yaml.
 
-The runs are made up (see `runs`); with ``--data`` real samples in a folder are compared as well.
+The runs are made up (see `runs`); with ``--data FOLDER`` those of real samples are compared, too.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import subprocess
 import sys
 import tempfile
 from collections import Counter
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +31,7 @@ from tools.oracle import verl_check
 from tools.oracle.differences import OTHER, kind_of
 from tools.oracle.families import FAMILIES, write_model
 from tools.oracle.runs import made_pairs, made_runs
-from tools.oracle.ways import TRAINED, WAYS, Expected, Way, expected
+from tools.oracle.ways import AXOLOTL, SWIFT, TRAINED, WAYS, Expected, Way, expected
 
 ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "benchmarks" / "results" / "oracles"
@@ -37,12 +39,33 @@ RESULTS = ROOT / "benchmarks" / "results" / "oracles"
 Result = dict[str, Any]
 
 
-def ask(python: str, script: str, jobs: dict[str, Any], folder: Path) -> Result:
+@dataclass(frozen=True)
+class Program:
+    """A Python that can import a trainer's code.
+
+    Attributes:
+        python: path of the interpreter.
+        beside: folder of further packages.
+    """
+
+    python: str
+    beside: str | None = None
+
+    @classmethod
+    def of(cls, python: str | None) -> Program | None:
+        """The one at a path, if there is a path."""
+        return None if python is None else cls(python)
+
+
+def ask(program: Program, script: str, jobs: dict[str, Any], folder: Path) -> Result:
     """What a trainer's side answers to all jobs."""
     paths = [folder / f"{script}.jobs.json", folder / f"{script}.answers.json"]
     paths[0].write_text(json.dumps(jobs), encoding="utf-8")
-    command = [python, str(Path(__file__).with_name(script)), str(paths[0]), "--out", str(paths[1])]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    own = str(Path(__file__).with_name(script))
+    command = [program.python, own, str(paths[0]), "--out", str(paths[1])]
+    places = {"PYTHONPATH": program.beside} if program.beside else {}
+    env = {**os.environ, "HF_HUB_OFFLINE": "1", **places}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=env)
     if done.returncode or not paths[1].exists():
         raise SystemExit(f"the oracle itself failed:\n{done.stderr[-2000:]}")
     answer: Result = json.loads(paths[1].read_text(encoding="utf-8"))
@@ -93,80 +116,107 @@ def compare(way: Way, wanted: list[Expected], answer: Result, *, made: bool) -> 
     }
 
 
-def llamafactory(python: str, folder: Path, data: Store | None) -> Result:
-    """LLaMA-Factory's side: every way, then the training runs."""
-    stores = {"runs": made_runs(folder / "runs"), "pairs": made_pairs(folder / "pairs")}
-    ways = {name: (way, stores[way.store], True) for name, way in WAYS.items()}
-    if data is not None:
-        for name in ("sft expanded, qwen", "sft expanded, qwen3_nothink", "v1, qwen3_nothink"):
-            ways[f"real samples: {name}"] = (WAYS[name], data, False)
-    jobs: dict[str, Any] = {}
-    wanted: dict[str, list[Expected]] = {}
-    faults = []
-    for name, (way, store, _) in ways.items():
-        out = folder / "exports" / name
-        report = export_rows(store, way.exporter, str(out), way.settings)
-        wanted[name] = list(expected(store, way, folder / way.family))
-        lines = (out / "train.jsonl").read_text(encoding="utf-8").splitlines()
-        if [json.loads(line) for line in lines] != [one.row for one in wanted[name]]:
-            faults.append(f"{name}: the file has other rows than the exporter gives")
-        jobs[name] = job(folder, name, str(out), way.family, way.what)
-        if report.in_rows + sum(report.left_out.values()) != report.in_store:
-            faults.append(f"{name}: steps are neither in a row nor counted")
-    for name, (of, what) in TRAINED.items():
-        jobs[name] = job(folder, name, jobs[of]["folder"], WAYS[of].family, what)
-    answer = ask(python, "llamafactory_rows.py", jobs, folder)
-    result: Result = {}
-    for name, (way, _, made) in ways.items():
-        result[name] = compare(way, wanted[name], answer["answers"][name], made=made)
-        faults += [f"{name}: {fault}" for fault in result[name].pop("faults")]
-    for name in TRAINED:
-        found = answer["answers"][name]
-        result[name] = found.get("rows", found)
-        if "error" in found:
-            faults.append(f"{name}: {found['error']}")
-    return {"versions": answer["versions"], "ways": result, "faults": faults}
+@dataclass(frozen=True)
+class Side:
+    """The code of a trainer that is asked.
+
+    Attributes:
+        script: runs with its Python.
+        ways: the exports that are compared.
+        real: those that are compared with real samples, too.
+        trained: training runs: name -> way, what to do.
+    """
+
+    script: str
+    ways: dict[str, Way]
+    real: tuple[str, ...] = ()
+    trained: dict[str, tuple[str, str]] = field(default_factory=dict)
+
+    def compare(self, program: Program, folder: Path, data: Store | None) -> Result:
+        """Every way, then the training runs."""
+        stores = {"runs": made_runs(folder / "runs"), "pairs": made_pairs(folder / "pairs")}
+        ways = {name: (way, stores[way.store], True) for name, way in self.ways.items()}
+        for name in self.real if data is not None else ():
+            ways[f"real samples: {name}"] = (self.ways[name], data, False)
+        jobs: dict[str, Any] = {}
+        wanted: dict[str, list[Expected]] = {}
+        faults = []
+        for name, (way, store, _) in ways.items():
+            out = folder / self.script / "exports" / name
+            report = export_rows(store, way.exporter, str(out), way.settings)
+            wanted[name] = list(expected(store, way, folder / way.family))
+            lines = (out / "train.jsonl").read_text(encoding="utf-8").splitlines()
+            if [json.loads(line) for line in lines] != [one.row for one in wanted[name]]:
+                faults.append(f"{name}: the file has other rows than the exporter gives")
+            jobs[name] = self._job(folder, name, str(out), way.family, way.what) | way.more
+            if report.in_rows + sum(report.left_out.values()) != report.in_store:
+                faults.append(f"{name}: steps are neither in a row nor counted")
+        for name, (of, what) in self.trained.items():
+            jobs[name] = self._job(folder, name, jobs[of]["folder"], self.ways[of].family, what)
+        answer = ask(program, self.script, jobs, folder)
+        result: Result = {}
+        for name, (way, _, made) in ways.items():
+            result[name] = compare(way, wanted[name], answer["answers"][name], made=made)
+            faults += [f"{name}: {fault}" for fault in result[name].pop("faults")]
+        for name in self.trained:
+            found = answer["answers"][name]
+            result[name] = found.get("rows", found)
+            if "error" in found:
+                faults.append(f"{name}: {found['error']}")
+        return {"versions": answer["versions"], "ways": result, "faults": faults}
+
+    def _job(self, folder: Path, name: str, export: str, family: str, what: str) -> dict[str, str]:
+        """What the trainer's side is told."""
+        work = str(folder / self.script / "work" / name)
+        return {"what": what, "folder": export, "tokenizer": str(folder / family), "work": work}
 
 
-def job(folder: Path, name: str, export: str, family: str, what: str) -> dict[str, str]:
-    """What a trainer's side is told."""
-    work = str(folder / "work" / name)
-    return {"what": what, "folder": export, "tokenizer": str(folder / family), "work": work}
+LLAMAFACTORY = Side(
+    "llamafactory_rows.py",
+    WAYS,
+    ("sft expanded, qwen", "sft expanded, qwen3_nothink", "v1, qwen3_nothink"),
+    TRAINED,
+)
 
 
-def verl(python: str, folder: Path, data: Store | None) -> Result:
+def verl(program: Program, folder: Path, data: Store | None) -> Result:
     """verl's side."""
     runs = made_runs(folder / "verl_runs")
     jobs, wanted = verl_check.prepare(folder, runs, data)
-    answer = ask(python, "verl_rows.py", jobs, folder)
+    answer = ask(program, "verl_rows.py", jobs, folder)
     result, faults = verl_check.compare(jobs, wanted, answer["answers"])
     return {"versions": answer["versions"], "ways": result, "faults": faults}
 
 
 def main() -> int:
-    """Run both, note the results, and say what is wrong."""
+    """Run all, note the results, and say what is wrong."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--llamafactory", help="Python of LLaMA-Factory's environment")
     parser.add_argument("--verl", help="Python of verl's environment")
+    parser.add_argument("--loaders", help="folder with Axolotl and ms-swift")
     parser.add_argument("--data", type=Path, help="folder of real samples")
     parser.add_argument("--out", type=Path, default=RESULTS, help="folder for the results")
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
+    beside = Program(sys.executable, options.loaders) if options.loaders else None
+    sides = {
+        "llamafactory": (LLAMAFACTORY.compare, Program.of(options.llamafactory)),
+        "verl": (verl, Program.of(options.verl)),
+        "axolotl": (Side("axolotl_rows.py", AXOLOTL, ("qwen2.5",)).compare, beside),
+        "swift": (Side("swift_rows.py", SWIFT, ("qwen2.5",)).compare, beside),
+    }
     faults: list[str] = []
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
         for family in FAMILIES:
             write_model(folder / family, family)
         data = adp.convert([str(options.data)], str(folder / "data")) if options.data else None
-        for name, python, side in (
-            ("llamafactory", options.llamafactory, llamafactory),
-            ("verl", options.verl, verl),
-        ):
-            if python is None:
+        for name, (compared, program) in sides.items():
+            if program is None:
                 print(f"{name}: not asked")
                 continue
-            result = side(python, folder, data)
-            faults += result.pop("faults")
+            result = compared(program, folder, data)
+            faults += [f"{name}: {fault}" for fault in result.pop("faults")]
             say(name, result)
             path = options.out / f"{name}-rows.json"
             path.write_text(json.dumps(result, indent=2, ensure_ascii=False) + "\n", "utf-8")

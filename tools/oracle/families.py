@@ -17,7 +17,15 @@ FAMILIES: dict[str, tuple[str, str, tuple[str, ...]]] = {
         ("<|begin_of_text|>", "<|start_header_id|>", "<|end_header_id|>", "<|eot_id|>"),
     ),
 }
-"""Name -> file of the template, end of a turn, special tokens."""
+FAMILIES["llama3.1-base"] = (
+    "llama3_1.jinja",
+    "<|end_of_text|>",
+    (*FAMILIES["llama3.1"][2], "<|end_of_text|>"),
+)
+"""Name -> file of the template, the tokenizer's end of a text, special tokens.
+
+The base model's tokenizer ends a text with another token than the template a turn.
+"""
 
 
 def write_model(folder: Path, family: str) -> Path:

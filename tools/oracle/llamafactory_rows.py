@@ -10,34 +10,18 @@ engine v1, from that engine's. Said are, for each row, the pieces of text that a
 
 from __future__ import annotations
 
-import argparse
 import json
 import re
 import sys
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import yaml
 from llamafactory_sharegpt import prepare
+from rows import IGNORED, answer, pieces
 
 PACKAGES = ("llamafactory", "torch", "transformers", "datasets", "trl", "peft")
-IGNORED = -100
 TURN = re.compile(r"(?<=\n)(?=<\|im_start\|>assistant\n)")
-
-
-def pieces(tokenizer: Any, ids: list[int], labels: list[int]) -> list[str]:
-    """The texts of the runs of trained tokens."""
-    found: list[list[int]] = []
-    before = IGNORED
-    for token, label in zip(ids, labels, strict=True):
-        if label != IGNORED:
-            assert label == token
-            if before == IGNORED:
-                found.append([])
-            found[-1].append(token)
-        before = label
-    return [tokenizer.decode(run, skip_special_tokens=False) for run in found]
 
 
 def config_of(job: dict[str, Any]) -> dict[str, Any]:
@@ -147,26 +131,6 @@ def train_v1(job: dict[str, Any]) -> list[dict[str, Any]]:
 WORK = {"rows": rows_of, "rows-v1": rows_of_v1, "train": train, "train-v1": train_v1}
 
 
-def main() -> int:
-    """Do every job."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
-    parser.add_argument("jobs", type=Path, help="JSON: name -> job")
-    parser.add_argument("--out", type=Path, required=True, help="file for the answers")
-    options = parser.parse_args()
-    prepare()
-    jobs = json.loads(options.jobs.read_text(encoding="utf-8"))
-    answers: dict[str, Any] = {}
-    for name, job in jobs.items():
-        Path(job["work"]).mkdir(parents=True, exist_ok=True)
-        try:
-            answers[name] = {"rows": WORK[job["what"]](job)}
-        except Exception as error:  # the oracle may stop in any way
-            answers[name] = {"error": f"{type(error).__name__}: {str(error)[:500]}"}
-    versions = {name: version(name) for name in PACKAGES}
-    text = json.dumps({"versions": versions, "answers": answers}, ensure_ascii=False)
-    options.out.write_text(text, encoding="utf-8")
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    prepare()
+    sys.exit(answer(WORK, PACKAGES, __doc__))

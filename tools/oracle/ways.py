@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ from adp.trainers.export.registry import exporters
 from adp.trainers.export.settings import read_settings
 from adp.trainers.export.source import Source
 from adp_schema.store import Store
-from tools.oracle.differences import EMPTY, END, OPENING, SAME, THOUGHT
+from tools.oracle.differences import CALLS, EMPTY, END, LAST, OPENING, SAME, STOP, TAG, THOUGHT
 
 SHAREGPT, RANKING = "llamafactory-sharegpt", "llamafactory-ranking"
 ALIKE = {"unfit": "leave_out"}
@@ -36,6 +36,7 @@ class Way:
         store: which store it takes: runs or pairs.
         what: what the trainer's side does with it.
         known: kinds of differences that may be found.
+        more: what else the trainer's side is told.
     """
 
     exporter: str
@@ -44,6 +45,7 @@ class Way:
     store: str = "runs"
     what: str = "rows"
     known: frozenset[str] = ALL
+    more: dict[str, str] = field(default_factory=dict)
 
 
 def _templates() -> Iterator[tuple[str, Way]]:
@@ -82,6 +84,45 @@ TRAINED = {
     "train, v1": ("v1, qwen3", "train-v1"),
 }
 """Training runs of two steps with the folder's own train.yaml: name -> way, what to do."""
+
+
+CHATML = "chatml"
+
+_THOUGHTS = frozenset({SAME, EMPTY, THOUGHT, f"{EMPTY}; {TAG}", f"{TAG}; {THOUGHT}", TAG})
+"""Axolotl writes a chat once: it trains steps without the reasoning that the template takes out of
+what came before, and with what it puts there for the model to go on from left out."""
+
+AXOLOTL: dict[str, Way] = {
+    "qwen2.5": Way(CHATML, "qwen2.5", {}, known=LLAMA),
+    "qwen3": Way(CHATML, "qwen3", {}, known=_THOUGHTS),
+    "llama3.1": Way(CHATML, "llama3.1", {}, known=LLAMA),
+    "llama3.1-base, without eot_tokens": Way(
+        CHATML, "llama3.1-base", {}, known=frozenset({STOP, f"{THOUGHT}; {STOP}"})
+    ),
+    "llama3.1-base, with eot_tokens": Way(
+        CHATML, "llama3.1-base", {}, what="rows-eot", known=LLAMA
+    ),
+}
+"""Where the tokenizer's end of a text is another token than that of a turn, Axolotl trains no end
+without ``eot_tokens``."""
+
+_SWIFT = ALL | {f"{END}; {more}" for more in (CALLS, LAST, f"{CALLS}; {LAST}")}
+"""ms-swift trains the end of the last turn of a chat, whatever its flag says."""
+
+SWIFT: dict[str, Way] = {
+    family: Way(
+        CHATML,
+        family,
+        {"flag": "loss", "reasoning": "strip"},
+        known=_SWIFT,
+        more={"model": model, "template": name},
+    )
+    for family, model, name in (
+        ("qwen2.5", "qwen2", "qwen2_5"),
+        ("qwen3-instruct", "qwen3", "qwen3_nothinking"),
+        ("llama3.1", "llama", "llama3_2"),
+    )
+}
 
 
 @dataclass(frozen=True)

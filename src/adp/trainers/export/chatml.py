@@ -119,6 +119,9 @@ datasets:
 - `roles_to_train: []` leaves it to the flag alone, and `train_on_eos: turn` trains the end of
   those turns that are trained.
 - Axolotl decodes the JSON text of arguments and tools before it calls the template.
+- Axolotl writes a conversation once. Where the template takes earlier reasoning out (Qwen3), it
+  trains those steps without theirs, and the last one without the tag that opens it. To train each
+  step as the model will write it, export tokens: `--to trl-sft --set form=tokens --model MODEL`.
 - Where the template ends a turn with another token than the tokenizer's `eos_token`, name that
   token beside `datasets`, or Axolotl does not train the end of a turn. For Llama 3:
 
@@ -140,6 +143,7 @@ swift sft --model MODEL --dataset train.jsonl --loss_scale default
 
 - ms-swift drops `reasoning_content`: export with `--set reasoning=strip` when that is not
   wanted, or have the reasoning in the text.
+- It trains the token that ends the last message even if the flag of that message is false.
 """
 
 _TEXT = """
