@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import signal
 import sys
 from collections.abc import Sequence
 from contextvars import copy_context
@@ -232,6 +233,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             # A terminal that cannot show a character must not stop the command.
             stream.reconfigure(errors="backslashreplace")
     code = _ended(arguments)
+    if arguments is None:
+        # The command has ended: Ctrl-C while Python itself ends would show a traceback.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
     engine = sys.modules.get("adp_schema.gate_engine")
     if arguments is None and engine is not None and engine.unfinished():
         # Python would wait for a query that does not stop.
