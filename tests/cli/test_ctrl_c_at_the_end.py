@@ -1,7 +1,9 @@
-"""Ctrl-C when a command has ended and Python has not."""
+"""Ctrl-C at moments when a library, or Python itself, is told of it."""
 
 import subprocess
 import sys
+
+from adp.cli import main
 
 LATE = """
 import atexit, os, signal, sys
@@ -17,3 +19,15 @@ def test_it_changes_neither_the_exit_code_nor_what_is_said():
     )
     assert (ran.returncode, ran.stderr) == (0, "")
     assert ran.stdout.startswith("adp ")
+
+
+def test_an_error_that_a_library_made_of_it_is_no_bug(monkeypatch, capsys):
+    def interrupted(_):
+        try:
+            raise KeyboardInterrupt
+        except KeyboardInterrupt as stop:
+            raise RuntimeError("a worker ended") from stop
+
+    monkeypatch.setattr(main, "_call", interrupted)
+    assert main.main(["query", "store"]) == 130
+    assert capsys.readouterr().err == "stopped\n"

@@ -258,7 +258,16 @@ def _ended(arguments: Sequence[str] | None) -> int:
     except (GeneratorExit, SystemExit):
         raise
     except BaseException as error:  # the panics of Polars are no Exception
+        if _is_interrupt(error):
+            return _complain(f"stopped{_way_on(arguments)}", STOPPED, label="")
         return _explain(error, sys.argv[1:] if arguments is None else arguments)
+
+
+def _is_interrupt(error: BaseException | None) -> bool:
+    """Whether Ctrl-C led to an error: a library may have made another one of it."""
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__cause__ or error.__context__
+    return error is not None
 
 
 def _way_on(arguments: Sequence[str] | None) -> str:
