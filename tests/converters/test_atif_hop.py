@@ -231,3 +231,51 @@ def test_the_record_of_a_hop_is_written_again_as_it_was(name):
         data = write_one(ATIF, main)
         (again,) = nest(read_one(ATIF, data), ATIF)
         assert write_one(ATIF, again) == data
+
+
+EARLY = {
+    "sharegpt": {
+        "conversations": [
+            {"from": "observation", "value": "a screen"},
+            {"from": "human", "value": "q"},
+            {"from": "gpt", "value": "a"},
+        ]
+    },
+    "adp_v1": {
+        "id": "a-1",
+        "content": [
+            {"class_": "text_observation", "content": "screen", "source": "environment"},
+            {"class_": "text_observation", "content": "q", "source": "user"},
+            {"class_": "message_action", "content": "done", "description": None},
+        ],
+        "details": {},
+    },
+}
+
+
+@pytest.mark.parametrize("name", EARLY)
+def test_observations_before_the_first_step_come_back_as_such(name, tmp_path):
+    first, second, losses, back = go(tmp_path, EARLY[name], name)
+    assert losses == ({}, {})
+    for table in ("steps", "observations"):
+        before, after = ([*map(str, rows_of(one, table))] for one in (first, second))
+        assert after == before
+    inner = next(iter(EARLY[name].keys() & {"conversations", "content"}))
+    for before, after in zip(EARLY[name][inner], back[inner], strict=True):
+        assert {key: after.get(key) for key in before} == before
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"llm_call_count": 1}, {"step_id": 2}, {"metrics": {}}, {"message": "x"}, {"extra": None}],
+)
+def test_a_step_that_is_not_marked_as_early_stays_a_step(change):
+    (main,) = read_one(formats.get("sharegpt"), json.dumps(EARLY["sharegpt"]).encode())
+    record = json.loads(write_one(ATIF, main))
+    assert len(read_one(ATIF, json.dumps(record).encode())[0].steps) == 2
+    record["steps"][0] |= change
+    (again,) = read_one(ATIF, json.dumps(record).encode())
+    assert len(again.steps) == 3
+    losses = Losses()
+    assert json.loads(write_one(ATIF, again, losses)) == record
+    assert losses.items == []

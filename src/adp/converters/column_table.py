@@ -63,7 +63,7 @@ def column_table(converters: Mapping[str, Converter]) -> dict[str, dict[str, str
     Raises:
         SilentLossError: a column makes no difference in a format, and no report says so.
     """
-    base = _small_store()
+    base = small_store()
     trials = {name: _Trial(converter) for name, converter in converters.items()}
     out: dict[str, dict[str, str]] = {}
     for table in TABLES:
@@ -73,8 +73,8 @@ def column_table(converters: Mapping[str, Converter]) -> dict[str, dict[str, str
             raise SilentLossError(f"nothing accounts for the table {table}: it has no row here")
         for column in TABLES[table].own_columns:
             found: dict[str, set[str]] = {name: set() for name in converters}
-            for place, changed in _changes(base, table, column):
-                store = _Stored(_tables(changed, table))
+            for place, changed in column_changes(base, table, column):
+                store = StoredRows(column_tables(changed, table))
                 for name, trial in trials.items():
                     found[name] |= trial.verdict(place, changed, store)
             verdicts = {
@@ -84,7 +84,7 @@ def column_table(converters: Mapping[str, Converter]) -> dict[str, dict[str, str
     return out
 
 
-class _Stored:
+class StoredRows:
     """The trajectories and pairs of the small store, read once and written in every format."""
 
     def __init__(self, tables: dict[str, pa.Table]) -> None:
@@ -106,9 +106,9 @@ class _Trial:
 
     def __init__(self, converter: Converter) -> None:
         self._converter = converter
-        self._before, self._losses = self._written(_Stored(_base_tables()))
+        self._before, self._losses = self._written(StoredRows(_base_tables()))
 
-    def verdict(self, place: Place, changed: Rows, store: _Stored) -> set[str]:
+    def verdict(self, place: Place, changed: Rows, store: StoredRows) -> set[str]:
         """What the format makes of a change.
 
         Raises:
@@ -127,14 +127,14 @@ class _Trial:
         written = self._before != after
         return {word for word, holds in ((WRITTEN, written), (REPORTED, said)) if holds}
 
-    def _written(self, store: _Stored) -> tuple[list[bytes], list[str]]:
+    def _written(self, store: StoredRows) -> tuple[list[bytes], list[str]]:
         """The records of the small store in a format, and the paths of what was lost."""
         losses = Losses()
         records = store.records(lambda pairs: RecordWriter(self._converter, losses, pairs=pairs))
         return records, [item["path"] for item in losses.items]
 
 
-def _changes(base: Rows, table: str, column: str) -> Iterator[tuple[Place, Rows]]:
+def column_changes(base: Rows, table: str, column: str) -> Iterator[tuple[Place, Rows]]:
     """Each way to fill a column; none for bookkeeping."""
     tried = {row["seq"] for row in base["trajectories"] if row["branch_kind"] in _TRIED}
     for index, row in enumerate(base[table] if column not in BOOKKEEPING else ()):
@@ -147,11 +147,12 @@ def _changes(base: Rows, table: str, column: str) -> Iterator[tuple[Place, Rows]
 
 @functools.cache
 def _base_tables() -> dict[str, pa.Table]:
-    rows = _small_store()
+    rows = small_store()
     return {name: make_table(name, rows[name], None) for name in rows}
 
 
-def _tables(changed: Rows, table: str) -> dict[str, pa.Table]:
+def column_tables(changed: Rows, table: str) -> dict[str, pa.Table]:
+    """The tables of the small store, with the rows of one table changed."""
     own = {name: make_table(name, changed[name], None) for name in {table, "trajectories"}}
     return {**_base_tables(), **own}
 
@@ -214,7 +215,7 @@ def _other(kind: pa.DataType, now: Any) -> Any:
 
 
 @functools.cache
-def _small_store() -> Rows:
+def small_store() -> Rows:
     """Rows of every table, with what is easily forgotten among them."""
     builder = RowBuilder()
     builder.begin(Origin(0, "d", {"source_file": "f", "source_records": [1]}))

@@ -53,15 +53,20 @@ def read_value(raw: Raw, field: pa.Field, words: frozenset[str] | None) -> Any:
         return read_time(value)[0]
     if words is not None and (not isinstance(value, str) or value not in words):
         raise ValueError(f"{field.name} cannot be {value}")
-    kinds: dict[Any, Any] = {pa.string(): str, pa.bool_(): bool, pa.float64(): float}
-    if pa.types.is_integer(field.type):
-        limit = 1 << (field.type.bit_width - 1)
-        return value if type(value) is int and -limit <= value < limit else None
     if pa.types.is_list(field.type):
-        texts = field.type.value_type == pa.string()
-        whole = isinstance(value, list) and all(isinstance(item, str) for item in value)
-        return value if texts and whole else None
-    kind = kinds[field.type]
+        items = value if isinstance(value, list) else [None]
+        whole = all(_item(item, field.type.value_type) is not None for item in items)
+        return value if whole else None
+    return _item(value, field.type)
+
+
+def _item(value: Any, of: pa.DataType) -> Any:
+    """A decoded value as one of a type; None when it is of another one."""
+    if pa.types.is_integer(of):
+        limit = 1 << (of.bit_width - 1)
+        return value if type(value) is int and -limit <= value < limit else None
+    kinds: dict[Any, Any] = {pa.string(): str, pa.bool_(): bool, pa.float64(): float}
+    kind = kinds[of]
     if kind is float and type(value) is int:
         value = float(value)
     return value if type(value) is kind else None

@@ -230,3 +230,14 @@ def _write_source(blob: Media | None, extra: dict[str, Any]) -> tuple[dict[str, 
 def _pop(extra: dict[str, Any], name: str) -> Any:
     value = extra.pop(name, None)
     return None if value is None else jsontext.decode_value(value)
+
+
+def summary_of(results: list[Raw]) -> str | None:
+    """The text that stands for the context from here on: that of the results."""
+    texts: list[str] = []
+    for raw in results:
+        if jsontext.first_byte(raw) == BRACE:
+            content = jsontext.decode_object(raw).get("content", Raw())
+            if jsontext.first_byte(content) == QUOTE:
+                texts.append(jsontext.decode_value(content))
+    return "\n\n".join(texts) or None

@@ -16,6 +16,7 @@ import pyarrow as pa
 from msgspec import Raw
 
 from adp.converters.atif.cells import read_value, same_json, write_value
+from adp.converters.atif.early import returns_early
 from adp.converters.atif.form import BRACE, BRACKET
 from adp.converters.atif.keys import TOTAL_COLUMNS
 from adp.converters.hop import FORM, FORMATS, MADE, MADE_COLUMNS
@@ -68,8 +69,8 @@ def pair_columns(run: Trajectory, pair: Pair) -> frozenset[str]:
     """The columns of a pair that the record of a trajectory says: all, or none of them."""
     sides = {getattr(pair, column) for column in _SIDES} - {None}
     whole = sides <= set(_ids(run)) and pair.pair_id is not None
-    # Early observations become a step, which moves the steps that a pair counts.
-    if not whole or any(item.early_observations for item in _runs(run)):
+    # Early observations that stay a step move the steps that a pair counts.
+    if not whole or not all(map(returns_early, _runs(run))):
         return frozenset()
     return frozenset(columns_of(Pair))
 

@@ -14,7 +14,8 @@ from msgspec import Raw
 from adp.converters.atif import keys as k
 from adp.converters.atif import trial
 from adp.converters.atif.beside import read_beside
-from adp.converters.atif.content import read_content
+from adp.converters.atif.content import read_content, summary_of
+from adp.converters.atif.early import early_results
 from adp.converters.atif.form import (
     BRACE,
     BRACKET,
@@ -100,8 +101,13 @@ class Reader:
         self._turns = found.turns(sum(map(_is_turn, steps)))
         columns["extra"] = shape.pack(top.values, shape=form)
         self._builder.trajectory(columns)
+        early = early_results(steps[0]) if steps else []
         for index, step in enumerate(steps):
-            _Step(self._builder, self._losses, self._turns).read(step, index, path)
+            reader = _Step(self._builder, self._losses, self._turns)
+            if early and index == 0:
+                reader.results(early, -1, f"{path}.steps[0]")
+            else:
+                reader.read(step, index, path)
         if continued is not None:
             self._link({"kind": "continuation", "target_path": continued})
         limit = self._builder.next_step  # how many steps a branch shares, it says itself
@@ -217,8 +223,12 @@ class _Step:
         at = self._builder.step({n: v for n, v in columns.items() if v is not None})
         for number, item in enumerate(calls or []):
             self._call(item, f"{step.path}.tool_calls[{number}]")
-        for number, item in enumerate(results):
-            self._result(item, at, f"{step.path}.observation.results[{number}]")
+        self.results(results, at, step.path)
+
+    def results(self, items: list[Raw], at: int, path: str) -> None:
+        """Convert the results of a step, whose number and path are given."""
+        for number, item in enumerate(items):
+            self._result(item, at, f"{path}.observation.results[{number}]")
 
     def _columns(self, step: Source, index: int) -> Columns:
         columns: Columns = {}
@@ -277,7 +287,7 @@ class _Step:
             return
         columns["edit_boundary"] = word
         if word == "replace":
-            columns["edit_summary"] = _summary(results)
+            columns["edit_summary"] = summary_of(results)
 
     def _call(self, raw: Raw, path: str) -> None:
         call = Source(raw, path, self._losses)
@@ -381,14 +391,3 @@ def _metrics(step: Source, columns: Columns, losses: Losses) -> None:
         columns[key] = metrics.integers(key)
     columns["logprobs"] = metrics.floats("logprobs")
     step.close("metrics", metrics, k.METRICS)
-
-
-def _summary(results: list[Raw]) -> str | None:
-    """The text that stands for the context from here on: that of the results."""
-    texts: list[str] = []
-    for raw in results:
-        if jsontext.first_byte(raw) == BRACE:
-            content = jsontext.decode_object(raw).get("content", Raw())
-            if jsontext.first_byte(content) == QUOTE:
-                texts.append(jsontext.decode_value(content))
-    return "\n\n".join(texts) or None

@@ -15,6 +15,7 @@ from adp.converters.atif import keys as k
 from adp.converters.atif import trial
 from adp.converters.atif.beside import adp_columns, write_beside
 from adp.converters.atif.calls import Calls
+from adp.converters.atif.early import early_step, returns_early
 from adp.converters.atif.form import (
     BRACKET,
     QUOTE,
@@ -195,15 +196,7 @@ class Writer:
         ]
         if early:
             results = [self._calls.result(row, path) for row, path in early]
-            out.append(
-                {
-                    "step_id": 1,
-                    "source": "agent",
-                    "message": "",
-                    "observation": {"results": results},
-                    "llm_call_count": 0,
-                }
-            )
+            out.append(early_step(results, marked=returns_early(run)))
         for index, step in enumerate(run.steps):
             out.append(self._step(step, index, len(out) + 1))
         return out

@@ -1,0 +1,173 @@
+"""Which columns of the store come back through a format that others go through: found by trying.
+
+Each column of a small store is filled or changed in turn, as in `adp.converters.column_table`; the
+store is written and read back. What differs then must be reported as lost by the export, or stand
+in `OTHERWISE` with a reason. Anything else is an error here.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from adp.converters.column_table import NO_CONTENT, column_changes, column_tables, small_store
+from adp.converters.column_table import StoredRows as Stored
+from adp.converters.field_table import SilentLossError, covers
+from adp.converters.records import RecordWriter
+from adp.converters.row_differences import Place, Rows, hub_paths
+from adp.converters.unwritten import BOOKKEEPING, DEFAULTS
+from adp_schema import shape
+from adp_schema.builder import Origin, RowBuilder
+from adp_schema.protocols import Converter, Losses, RawRecord
+from adp_schema.tables import TABLES
+
+_STEPS = (None, 1, 2)
+"""Steps that are changed: one of the user, one of the agent with a call and its result."""
+
+BACK = "comes back"
+REPORTED = "reported as lost"
+
+_ID = "an id that is used again gets a number in the store, made again on reading"
+_PARTS = "texts in one list are joined by a blank line in `text`; a list of one text is a text"
+_AGENT = "only steps of the agent have a place for it; another step keeps it in its `extra`"
+OTHERWISE = {
+    "trajectories.final_metrics": "made of the totals where it was empty; other keys stand in its "
+    "`extra`",
+    **dict.fromkeys(("tool_calls.call_id", "tool_calls.native_id"), _ID),
+    **dict.fromkeys(("observations.call_id", "observations.native_call_id"), _ID),
+    **dict.fromkeys(("steps.text", "steps.content", "observations.content"), _PARTS),
+    "steps.timestamp_text": "one text in the record; it comes back as it is written there",
+    **dict.fromkeys(("steps.model", "steps.reasoning_effort", "steps.cost_usd"), _AGENT),
+    **dict.fromkeys(("steps.tokens_in", "steps.tokens_out", "steps.tokens_cached"), _AGENT),
+    **dict.fromkeys(
+        ("steps.prompt_token_ids", "steps.completion_token_ids", "steps.logprobs"), _AGENT
+    ),
+    **dict.fromkeys(
+        ("links.target_id", "links.target_path"),
+        "a continuation has one name in the record, which is read as a path",
+    ),
+    "media.*": "a blob comes back when a text or a list of parts names it",
+}
+"""``table.column`` -> why it may come back otherwise without a report."""
+
+
+def hop_table(converter: Converter) -> dict[str, str]:
+    """Try every column of the schema.
+
+    Args:
+        converter: the format that a store goes through.
+
+    Returns:
+        ``table.column`` -> `BACK`, or `REPORTED` and reasons in `OTHERWISE` as far as they hold;
+        bookkeeping is left out.
+
+    Raises:
+        SilentLossError: a column comes back otherwise, and nothing says so.
+    """
+    base = small_store()
+    back, losses = _back(converter, base, "steps")
+    usual = _Usual(set(_differences(base, back)), frozenset(losses))
+    found: dict[str, set[str]] = {}
+    for table in (name for name in TABLES if name not in NO_CONTENT):
+        for column in TABLES[table].own_columns:
+            if column not in BOOKKEEPING:
+                found.setdefault(f"{table}.{column}", set())
+            for place, changed in column_changes(base, table, column):
+                row = changed[table][place[1]]
+                if row.get("seq", 0) == 0 and (table == "links" or row.get("step") in _STEPS):
+                    _try(converter, place, changed, usual, found)
+    return {name: "; ".join(sorted(words or {BACK})) for name, words in found.items()}
+
+
+@dataclass(frozen=True)
+class _Usual:
+    """What holds of the small store without a change: its differences, and what is reported."""
+
+    places: set[Place]
+    losses: frozenset[str]
+
+
+def _try(
+    converter: Converter, place: Place, changed: Rows, usual: _Usual, found: dict[str, set[str]]
+) -> None:
+    """Note what becomes of one change."""
+    back, losses = _back(converter, changed, place[0])
+    of_row = _paths(changed, (*place[:2], "*"))
+    follows = any(covers(path, of_row) for path in losses if path not in usual.losses)
+    for other in _differences(changed, back):
+        name = f"{other[0]}.{other[2]}"
+        own = _paths(changed, other)
+        if any(covers(path, own) for path in losses) or (follows and other != place):
+            word = REPORTED
+        elif other in usual.places and other != place:
+            continue
+        elif name in OTHERWISE:
+            word = OTHERWISE[name]
+        else:
+            raise SilentLossError(
+                f"{'.'.join(map(str, other))} does not come back through {converter.name} after a "
+                f"change of {'.'.join(map(str, place))}, and no report says so"
+            )
+        at = f"{place[0]}.{place[2]}" if other[2] == "*" else name
+        if other[2] != "*" or other[0] == place[0]:
+            found.setdefault(at, set()).add(word)
+
+
+def _paths(rows: Rows, place: Place) -> list[str]:
+    """Where reports may name a place; ``*`` stands for the whole row."""
+    return [path.removesuffix(".*") for path in hub_paths(rows, place)]
+
+
+def _back(converter: Converter, rows: Rows, table: str) -> tuple[Rows, list[str]]:
+    """The rows after they were written and read, and the paths of what was lost."""
+    losses, builder = Losses(), RowBuilder()
+    stored = Stored(column_tables(rows, table))
+    records = stored.records(lambda pairs: RecordWriter(converter, losses, pairs=pairs))
+    for number, data in enumerate(records):
+        builder.begin(Origin(number, "d", {"source_file": "f", "source_records": [1]}))
+        reading = Losses()
+        converter.read(RawRecord(data, "f", 1, 0, len(data)), builder, reading)
+        builder.close_record(reading)
+    tables = {name: table.to_pylist() for name, table in builder.tables().items()}
+    return tables, [item["path"] for item in losses.items]
+
+
+def _differences(first: Rows, second: Rows) -> list[Place]:
+    """Where rows differ in more than bookkeeping; all places of a row that is not there."""
+    out: list[Place] = []
+    for table in (name for name in first if name not in NO_CONTENT):
+        for index, row in enumerate(first[table]):
+            if len(second[table]) != len(first[table]):
+                out.append((table, index, "*"))
+                continue
+            other = second[table][index]
+            out += [
+                (table, index, column)
+                for column, value in row.items()
+                if value != other[column]
+                and column not in BOOKKEEPING
+                and not _same(column, _plain(value, first), _plain(other[column], second))
+            ]
+    return out
+
+
+def _same(column: str, before: Any, after: Any) -> bool:
+    """Whether a value is the same, or says the same."""
+    if column == "extra":
+        kept = {} if after is None else after
+        fields = shape.unpack(None if before is None else json.dumps(before)).fields
+        return all(name in kept for name in fields)
+    default = DEFAULTS.get(column)
+    return (default if before is None else before) == (default if after is None else after)
+
+
+def _plain(value: Any, rows: Rows) -> Any:
+    """A value with numbers for ids of trajectories and blobs, and JSON decoded."""
+    if not isinstance(value, str):
+        return value
+    for table, key in (("trajectories", "trajectory_id"), ("media", "media_id")):
+        for number, row in enumerate(rows[table]):
+            if row[key] in value:
+                value = value.replace(row[key], f"{table} {number}")
+    return json.loads(value) if value[:1] in ("{", "[") else value
