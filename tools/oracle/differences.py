@@ -19,7 +19,7 @@ STOP = "the token that ends a turn"
 OTHER = "other"
 
 _OPENING = re.compile(r"^<\|im_start\|>assistant\n")
-_THOUGHT = re.compile(r"<think>.*?</think>\s*", re.DOTALL)
+_THOUGHT = re.compile(r"(?:^|<think>).*?</think>\s*", re.DOTALL)
 
 _STOP = re.compile(r"<\|[a-z_]+\|>$")
 _END = re.compile(r"^<\|[a-z_]+\|>\n?$")

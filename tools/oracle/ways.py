@@ -106,7 +106,7 @@ AXOLOTL: dict[str, Way] = {
 """Where the tokenizer's end of a text is another token than that of a turn, Axolotl trains no end
 without ``eot_tokens``."""
 
-_SWIFT = ALL | {f"{END}; {more}" for more in (CALLS, LAST, f"{CALLS}; {LAST}")}
+_SWIFT = ALL | {LAST, *(f"{END}; {more}" for more in (CALLS, LAST, f"{CALLS}; {LAST}"))}
 """ms-swift trains the end of the last turn of a chat, whatever its flag says."""
 
 SWIFT: dict[str, Way] = {
