@@ -38,7 +38,7 @@ def say_branches(out: str) -> None:
         held = counted(branches, "branch", "branches")
         console().print(
             f"the store holds {held} besides its episodes: the alternates; "
-            "adp export --no-branches leaves them out",
+            "adp export leaves them out, --branches rows writes them",
             soft_wrap=True,
         )
 

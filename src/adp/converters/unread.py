@@ -84,7 +84,7 @@ def attempt(converter: Converter, head: Iterable[Frame], limits: Limits) -> Atte
             losses = Losses()
             converter.read(record, builder, losses)
             builder.close_record(losses)
-        except Exception:
+        except Exception:  # a reader may raise what it likes about a record that is not its own
             continue
         result.used += 1
         rows = [*builder.rows["steps"], *builder.rows["observations"]]
