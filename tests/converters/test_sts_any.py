@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import HealthCheck, Phase, example, given, settings
 
 from adp.converters.registry import formats
 from adp.converters.sts import CONVERTER
@@ -23,6 +23,11 @@ MANY = settings(
 
 
 @MANY
+@example(b'[{"type":"session"},{"type":"message","message":{"role":"user","line.id":"x"}}]')
+@example(b'[{"type":"session"},{"type":"message","message":{"role":"user","line.id":"x"},"id":1}]')
+@example(
+    b'[{"type":"session"},{"type":"message","message":{"role":"user","line.id":1},"p":null,"q":2}]'
+)
 @given(sts_records())
 def test_any_session_comes_back(data):
     losses, read = Losses(), Losses()

@@ -129,7 +129,7 @@ def _around(
             names.remove(name)
         else:
             around[f"line.{name}"] = value
-    if names != k.LINE_KEYS:
+    if names != k.LINE_KEYS or any(name.startswith("line.") for name in message):
         form["line"] = names
     return around
 

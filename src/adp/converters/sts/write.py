@@ -180,11 +180,13 @@ class SessionWriter(ChatWriter):
         """The line around a message."""
         kept = dict(self.kept(extra))
         names = extra.shape.get("line")
-        around = {}
-        for name in (
-            [name[5:] for name in kept if name.startswith("line.")] if self.kept(extra) else ()
-        ):
-            around[name] = kept.pop(f"line.{name}")
+        # A run that came through another format has its keys, but not how its lines looked.
+        beside = [f"line.{name}" for name in names] if names is not None else list(kept)
+        around = {
+            name.removeprefix("line."): kept.pop(name)
+            for name in beside
+            if name.startswith("line.") and name in kept
+        }
         keys = extra.shape.get("keys")
         if keys is not None and "content" not in keys and known["content"] is None:
             del known["content"]
