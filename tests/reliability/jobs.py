@@ -147,7 +147,7 @@ JOBS: Mapping[str, Job] = {
 }
 
 
-QUICK = ("curate", "export", "report data")
+QUICK = ("curate", "export")
 """The jobs of every run of the tests; the others are tried by ``make test-slow``."""
 
 
