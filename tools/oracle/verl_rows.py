@@ -9,14 +9,14 @@ data sets read the rows, or the class that lies beside them, loaded the way its 
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import shlex
 import sys
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
+
+from rows import answer
 
 PACKAGES = ("verl", "torch", "transformers", "datasets", "tensordict", "pandas")
 
@@ -153,26 +153,6 @@ def fractions(job: dict[str, Any]) -> list[dict[str, Any]]:
 WORK = {"rl": rows_of_rl, "sft": rows_of_sft, "own": rows_of_own, "fractions": fractions}
 
 
-def main() -> int:
-    """Do every job."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
-    parser.add_argument("jobs", type=Path, help="JSON: name -> job")
-    parser.add_argument("--out", type=Path, required=True, help="file for the answers")
-    options = parser.parse_args()
-    os.environ.update(HF_HUB_OFFLINE="1", HF_DATASETS_OFFLINE="1")
-    jobs = json.loads(options.jobs.read_text(encoding="utf-8"))
-    answers: dict[str, Any] = {}
-    for name, job in jobs.items():
-        Path(job["work"]).mkdir(parents=True, exist_ok=True)
-        try:
-            answers[name] = {"rows": WORK[job["what"]](job)}
-        except Exception as error:  # the oracle may stop in any way
-            answers[name] = {"error": f"{type(error).__name__}: {str(error)[:500]}"}
-    versions = {name: version(name) for name in PACKAGES}
-    text = json.dumps({"versions": versions, "answers": answers}, ensure_ascii=False)
-    options.out.write_text(text, encoding="utf-8")
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    os.environ.update(HF_HUB_OFFLINE="1", HF_DATASETS_OFFLINE="1")
+    sys.exit(answer(WORK, PACKAGES, __doc__))

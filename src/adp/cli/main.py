@@ -263,11 +263,9 @@ def _ended(arguments: Sequence[str] | None) -> int:
         return _explain(error, sys.argv[1:] if arguments is None else arguments)
 
 
-def _is_interrupt(error: BaseException | None) -> bool:
+def _is_interrupt(error: BaseException) -> bool:
     """Whether Ctrl-C led to an error: a library may have made another one of it."""
-    while error is not None and not isinstance(error, KeyboardInterrupt):
-        error = error.__cause__ or error.__context__
-    return error is not None
+    return any(isinstance(cause, KeyboardInterrupt) for cause in refusals.chain(error))
 
 
 def _way_on(arguments: Sequence[str] | None) -> str:

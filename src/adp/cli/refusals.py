@@ -32,7 +32,7 @@ def explain(error: BaseException, words: Sequence[str]) -> str | None:
     Returns:
         The sentence; None when the error is another one.
     """
-    number = next((n for one in _chain(error) if (n := _number(one)) in _ADVICE), None)
+    number = next((n for one in chain(error) if (n := _number(one)) in _ADVICE), None)
     if number is None:
         return None
     out = _output(words) or getattr(error, "filename", None)
@@ -40,8 +40,8 @@ def explain(error: BaseException, words: Sequence[str]) -> str | None:
     return f"cannot write{place}: {os.strerror(number)}; {_ADVICE[number]}"
 
 
-def _chain(error: BaseException | None) -> Iterator[BaseException]:
-    """An error, and those that led to it."""
+def chain(error: BaseException | None) -> Iterator[BaseException]:
+    """An error, and those that led to it, the last one first."""
     for _ in range(20):
         if error is None:
             return
