@@ -8,6 +8,7 @@ one of its walls, so that a test that could not fail would be noticed.
 from __future__ import annotations
 
 import hashlib
+import shutil
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -261,8 +262,16 @@ def canary_files(root: Path) -> None:
         con.execute(f"CREATE TABLE t AS SELECT '{CANARY}' AS text")
 
 
+@pytest.fixture(scope="module")
+def canaries(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the canary files, to be copied: making them takes longer than an attack."""
+    folder = tmp_path_factory.mktemp("canaries")
+    canary_files(folder)
+    return folder
+
+
 @pytest.fixture
-def field(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Field:
+def field(tmp_path: Path, canaries: Path, monkeypatch: pytest.MonkeyPatch) -> Field:
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("CANARY", CANARY)
     shard: dict[str, list[dict[str, Any]]] = {
@@ -271,7 +280,7 @@ def field(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Field:
     }
     files = write_shards(tmp_path / "store", shard, shard)
     (tmp_path / "out").mkdir()
-    canary_files(tmp_path)
+    shutil.copytree(canaries, tmp_path, dirs_exist_ok=True)
     steps = tmp_path / "store" / "steps"
     (steps / "link.parquet").symlink_to(tmp_path / "canary.parquet")
     (steps / "link.txt").symlink_to(tmp_path / "canary.txt")

@@ -36,6 +36,7 @@ from adp_schema.model import (
 )
 from adp_schema.store import Store
 from tests.core import any_store
+from tests.effort import examples
 from tests.growing import hashes, numbered, plain
 
 
@@ -344,7 +345,7 @@ class TestRoundTrip:
             }  # fmt: skip
             assert str(found.steps[0].observations[0].reward) == "-0.0"
 
-    @settings(max_examples=6)
+    @settings(max_examples=examples(12))
     @given(st.lists(any_store.runs, max_size=8), st.sets(st.integers(0, 8)))
     def test_any_trajectories(self, tmp_path_factory, runs, early):
         folder = tmp_path_factory.mktemp("any")
@@ -558,7 +559,7 @@ class TestDamage:
         path.write_bytes(data)
         assert len(ids_of(root)) == 3
 
-    @settings(max_examples=12, deadline=None)
+    @settings(max_examples=examples(24), deadline=None)
     @given(st.integers(0, 2000), st.data())
     def test_a_line_that_a_power_loss_left_is_no_line(self, tmp_path_factory, size, draw):
         """Its sectors came to the disk in any order; the size of the file did."""

@@ -14,7 +14,7 @@ from tests.roundtrip import read_one, write_one
 
 
 @settings(
-    max_examples=examples(150),
+    max_examples=examples(80),
     deadline=None,
     phases=[Phase.explicit, Phase.generate, Phase.shrink],
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],

@@ -20,6 +20,7 @@ from adp.core.stats import stats
 from adp_schema.growing import GrowingStore, seal
 from adp_schema.store import Store
 from tests.core import any_store, described_runs
+from tests.effort import examples
 
 DATA = Path(__file__).parents[2].parent / "shared" / "data"
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -262,13 +263,13 @@ def check_all(store: Store) -> Composition:
     return found
 
 
-@settings(max_examples=10)
+@settings(max_examples=examples(20))
 @given(described=described_runs.shards)
 def test_the_numbers_are_those_of_plain_loops(tmp_path_factory, described):
     check_all(described_runs.write(tmp_path_factory.mktemp("composition") / "s", described))
 
 
-@settings(max_examples=4)
+@settings(max_examples=examples(8))
 @given(described=any_store.shards)
 def test_stores_with_branches_images_and_tasks(tmp_path_factory, described):
     check_all(any_store.write(tmp_path_factory.mktemp("composition") / "s", described, "W"))

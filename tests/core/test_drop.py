@@ -28,6 +28,7 @@ from tests.converters.test_run import chat, hashes, write_lines
 from tests.core import any_store
 from tests.core.test_merge import rows_of
 from tests.curation.recipes import curate
+from tests.effort import examples
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 GO = "extra LIKE '%\"go\":_true%' OR extra LIKE '%\"go\":true%'"
@@ -53,7 +54,7 @@ def gone_of(store: Store) -> set[str]:
     return gone
 
 
-@settings(max_examples=12)
+@settings(max_examples=examples(24))
 @given(described=any_store.shards)
 def test_what_goes_goes_whole_and_the_rest_stays_as_it_was(tmp_path_factory, described):
     root = tmp_path_factory.mktemp("drop")

@@ -41,7 +41,7 @@ def stores(tmp_path_factory) -> list[Path]:
 
 
 def test_a_killed_merge_ends_the_same(stores, tmp_path):
-    series = kill.check(merge(*stores), tmp_path, kills=2)
+    series = kill.check(merge(*stores), tmp_path, kills=1)
     assert series.killed
     merged = Store.open(str(tmp_path / "whole"))
     assert merged.manifest.lineage[-1].options["renumbered"]
@@ -50,7 +50,7 @@ def test_a_killed_merge_ends_the_same(stores, tmp_path):
 
 def test_a_killed_drop_ends_the_same(stores, tmp_path):
     merge_stores([str(store) for store in stores[:2]], str(tmp_path / "all"), workers=1)
-    series = kill.check(drop(tmp_path / "all"), tmp_path, kills=2)
+    series = kill.check(drop(tmp_path / "all"), tmp_path, kills=1)
     assert series.killed
     left = Store.open(str(tmp_path / "whole")).manifest.counts
     assert 0 < left.trajectories < Store.open(str(tmp_path / "all")).manifest.counts.trajectories
@@ -83,7 +83,7 @@ def test_a_killed_redaction_ends_the_same(tmp_path):
     rules.write_text(
         '[{"name": "word", "regex": "\\\\b[a-c]{5,}\\\\b"}, {"name": "id", "regex": "r7[0-9]"}]'
     )
-    series = kill.check(redact(tmp_path / "all", rules), tmp_path, kills=3)
+    series = kill.check(redact(tmp_path / "all", rules), tmp_path, kills=1)
     assert series.killed
     (act,) = Store.open(str(tmp_path / "whole")).manifest.lineage[-1:]
     assert act.act == "redact"

@@ -23,6 +23,7 @@ from adp_schema.store import Store
 from adp_schema.tables import SHARDED_TABLES, TABLES
 from tests.converters.test_run import chat, hashes, write_lines
 from tests.core import any_store
+from tests.effort import examples
 from tests.stores import describe_again
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -51,7 +52,7 @@ def plain(trajectory: Trajectory) -> dict:
     return out
 
 
-@settings(max_examples=10)
+@settings(max_examples=examples(20))
 @given(first=any_store.shards, second=any_store.shards, third=any_store.shards)
 def test_all_rows_are_there_and_references_lead_to_the_same_runs(
     tmp_path_factory, first, second, third

@@ -22,6 +22,7 @@ from adp_schema.growing import seal
 from adp_schema.model import Step, Task, Trajectory
 from adp_schema.store import Store
 from tests.curation.recipes import curate
+from tests.effort import examples
 from tests.stores import write_store
 
 
@@ -132,7 +133,7 @@ def told(store: Store) -> dict[str, tuple[str, str | None]]:
     return found
 
 
-@settings(max_examples=16)
+@settings(max_examples=examples(24))
 @given(described=converted, others=converted, runs=rollouts)
 def test_each_keeps_its_task_when_others_go(described, others, runs):
     if not any(described) or not runs:

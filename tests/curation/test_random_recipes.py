@@ -13,6 +13,7 @@ from adp_schema.errors import EmptyResultError
 from adp_schema.store import Store
 from tests.curation.recipes import balanced, contents, curate
 from tests.curation.small_runs import make
+from tests.effort import examples
 
 OPS = [
     {"measure": {"only": ["sizes", "errors", "loops", "steps"]}},
@@ -50,7 +51,7 @@ def named(ops: list[dict]) -> list[dict]:
     return [{**op, "as": f"s{number}"} for number, op in enumerate(ops)]
 
 
-@settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(24), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(ops=st.lists(st.sampled_from(OPS), min_size=1, max_size=5), seed=st.integers(0, 9))
 def test_every_trajectory_is_accounted_for(runs, ops, seed):
     with tempfile.TemporaryDirectory() as folder:

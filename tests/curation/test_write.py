@@ -15,6 +15,7 @@ from adp_schema.store import Store
 from adp_schema.trajectory_rows import rows_of
 from tests.core import any_store
 from tests.curation.recipes import balanced, contents, curate
+from tests.effort import examples
 
 OWN = ("tasks", "media")
 """Tables whose rows hang from the first trajectory that needs them."""
@@ -41,7 +42,7 @@ def tasks(store: Store) -> set[tuple[str, str | None]]:
     return set(rows.select("task_id", "instruction").iter_rows())
 
 
-@settings(max_examples=12)
+@settings(max_examples=examples(24))
 @given(described=any_store.shards)
 def test_a_recipe_without_ops_changes_nothing(described):
     with tempfile.TemporaryDirectory() as folder:
@@ -64,7 +65,7 @@ def test_a_recipe_without_ops_changes_nothing(described):
         assert made.manifest.rows("pairs") <= there.height
 
 
-@settings(max_examples=8)
+@settings(max_examples=examples(16))
 @given(first=any_store.shards, second=any_store.shards)
 def test_two_inputs_keep_apart_what_has_the_same_name(first, second):
     with tempfile.TemporaryDirectory() as folder:
@@ -101,7 +102,7 @@ def _without_names(rows: dict) -> dict:
     }
 
 
-@settings(max_examples=5)
+@settings(max_examples=examples(12))
 @given(
     runs=st.lists(any_store.runs, min_size=1, max_size=9),
     cuts=st.lists(st.integers(0, 9), min_size=3, max_size=3),

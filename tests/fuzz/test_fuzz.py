@@ -7,11 +7,12 @@ from pathlib import Path
 import pytest
 
 from adp.converters.registry import BUILTIN
+from tests.effort import examples
 from tests.fuzz.cases import make
 from tests.fuzz.check import check
 
 FOUND = sorted((Path(__file__).parent / "found").glob("*/*.json"))
-CASES = 120
+CASES = examples(240)
 
 
 @pytest.mark.parametrize("path", FOUND, ids=lambda path: f"{path.parent.name}/{path.stem}")

@@ -20,6 +20,7 @@ from adp.trainers.kto_rows import rotate
 from adp.trainers.preference_rows import TOO_LONG, PairRenderer, PairRow, Tally
 from adp.trainers.rows import read_arrow
 from adp_schema.errors import EmptyResultError, UsageError
+from tests.effort import examples
 from tests.trainers.pair_stores import call, run, say, sides, write_pairs
 
 RESULT = "RESULT"
@@ -67,7 +68,7 @@ steps = st.one_of(
 )
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(50), deadline=None, suppress_health_check=list(HealthCheck))
 @given(
     shared=st.lists(steps, max_size=3),
     chosen=st.lists(steps, min_size=1, max_size=3),

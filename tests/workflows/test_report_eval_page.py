@@ -30,7 +30,14 @@ HEADINGS = "return [...document.querySelectorAll('h2')].map(e => e.textContent)"
 TABLES = "return [...document.querySelectorAll('h3')].map(e => e.textContent)"
 
 
-@pytest.mark.parametrize("name", ["two", "hostile", "empty"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param("two", marks=pytest.mark.slow),
+        "hostile",
+        pytest.param("empty", marks=pytest.mark.slow),
+    ],
+)
 def test_in_a_browser(browser, tmp_path, name):  # noqa: F811
     stores = [Store.open(store.root) for store in pages(tmp_path)[name]]
     page = tmp_path / f"{name}.html"

@@ -78,7 +78,15 @@ def pages(tmp_path_factory):
     return written
 
 
-@pytest.mark.parametrize("name", ["examples", "hostile", "empty", "samples"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param("examples", marks=pytest.mark.slow),
+        "hostile",
+        "empty",
+        pytest.param("samples", marks=pytest.mark.slow),
+    ],
+)
 def test_in_a_browser(browser, pages, name):
     if name not in pages:
         pytest.skip("the shared samples are not there")

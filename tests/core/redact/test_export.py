@@ -20,6 +20,7 @@ from tests.converters.atif_records import atif_records
 from tests.converters.sharegpt_records import sharegpt_records
 from tests.converters.strategies import adp_v1_records, openai_records
 from tests.core.redact import planted
+from tests.effort import examples
 from tests.golden import EXAMPLES, ROOT
 
 OPTIONS = RedactOptions(kinds=("all",), own=((), ()), workers=1)
@@ -103,7 +104,7 @@ def test_examples(tmp_path, source_format):
     ],
 )
 def test_any_records(tmp_path_factory, source_format, records):
-    @settings(max_examples=4)
+    @settings(max_examples=examples(12))
     @given(several=st.lists(records, min_size=1, max_size=4))
     def attempt(several: list[bytes]) -> None:
         folder = tmp_path_factory.mktemp("any")

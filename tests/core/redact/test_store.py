@@ -262,7 +262,7 @@ def test_checks_find_nothing_new(store, clean):
     assert new <= {"repeated-source-id"}  # which a conversion of clean records would have too
 
 
-@settings(max_examples=examples(12))
+@settings(max_examples=examples(8))
 @given(described=any_store.shards)
 def test_a_name_that_is_everywhere_goes_and_all_else_stays(tmp_path_factory, described):
     root = tmp_path_factory.mktemp("any")

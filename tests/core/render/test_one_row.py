@@ -15,6 +15,7 @@ from adp.core.render.chat import Call, Chat, Message
 from adp.core.render.one_row import DRIFT, MISSING
 from adp.core.render.options import RenderOptions
 from adp.core.render.render import Renderer
+from tests.effort import examples
 
 _TRL = importlib.util.find_spec("trl")
 assert _TRL is not None
@@ -60,7 +61,7 @@ def chats(draw: st.DrawFn) -> Chat:
 
 @pytest.mark.parametrize("name", NAMES)
 @given(chat=chats())
-@settings(max_examples=30)
+@settings(max_examples=examples(60))
 def test_each_step_is_trained_where_the_row_shows_it(name: str, chat: Chat) -> None:
     asked = {message.step for message in chat.messages if message.weight}
     found = renderer(name, "one_row").chat(chat)

@@ -118,7 +118,7 @@ def plain(chat: Chat, found: Rendered, *, exact: bool = True) -> Any:
 
 @pytest.mark.parametrize("name", ["tiny", "last_turn", *FEW])
 @given(chat=chats())
-@settings(max_examples=25)
+@settings(max_examples=examples(50))
 def test_sampled_finds_what_all_finds(name: str, chat: Chat) -> None:
     quick, sure = renderer(name, "sampled").chat(chat), renderer(name, "all").chat(chat)
     assert plain(chat, quick) == plain(chat, sure)

@@ -120,7 +120,7 @@ def sliding_law(made: Renderer, talk: Chat, found: Rendered) -> None:
 def test_as_much_as_fits_is_kept(window: str) -> None:
     whole = renderer("qwen2_5").chat(TALKS["turns"])
     trained = [index for index, message in enumerate(TALKS["turns"].messages) if message.weight]
-    for limit in range(8, len(whole.rows[0].input_ids) + 3, 3):
+    for limit in range(8, len(whole.rows[0].input_ids) + 7, 7):
         made = windowed("qwen2_5", window, limit)
         found = made.chat(TALKS["turns"])
         kept = sorted({int(step) for row in found.rows for step in row.step_index} - {-1})

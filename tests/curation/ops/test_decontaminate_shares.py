@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from adp.curation.apply import apply
 from adp_schema.builder import Origin, RowBuilder
 from adp_schema.store import Store
+from tests.effort import examples
 from tests.stores import write_store
 
 
@@ -150,7 +151,7 @@ def pools(draw: st.DrawFn) -> tuple[list[list[str]], list[list[str]]]:
     return documents, [[" ".join(message) for message in item] for item in items]
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(60))
 @given(
     pool=pools(),
     n=st.integers(2, 4),

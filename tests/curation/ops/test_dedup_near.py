@@ -26,6 +26,7 @@ from benchmarks.planted import Run, runs
 from benchmarks.planted import write_store as write_planted
 from tests.core import described_runs
 from tests.curation.pools import groups
+from tests.effort import examples
 from tests.stores import write_store
 
 COUNT = 300
@@ -123,6 +124,7 @@ def test_a_shared_prefix_changes_nothing(plain: Compared, prefix: int, tmp_path:
     assert abs(found.removed - plain.removed) <= 0.03 * plain.removed
 
 
+@pytest.mark.slow
 def test_that_test_fails_without_the_filter(plain: Compared, tmp_path: Path) -> None:
     found = Compared(tmp_path / "store", 1000, plain, common=1.0)
     assert found.removed > 2 * plain.removed
@@ -131,8 +133,8 @@ def test_that_test_fails_without_the_filter(plain: Compared, tmp_path: Path) -> 
 
 
 def test_the_alarm_stops_it(tmp_path: Path) -> None:
-    store = write_planted(tmp_path / "store", runs(100, prefix=4000))
-    with pytest.raises(RecipeError, match=r"the cluster of made_up/run-\d+ has [\d]+ of 100"):
+    store = write_planted(tmp_path / "store", runs(50, prefix=2000))
+    with pytest.raises(RecipeError, match=r"the cluster of made_up/run-\d+ has [\d]+ of 50"):
         apply("dedup_near", store, common=1.0)
     with pytest.raises(RecipeError, match="the data set made_up would lose"):
         apply("dedup_near", store, common=1.0, alarm_cluster=1.0)
@@ -203,7 +205,7 @@ def _slow_stars(documents: list[Any], threshold: float, least: int, together: bo
     return found
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(60))
 @given(_documents, st.sampled_from([0.5, 0.7]), st.sampled_from([1, 5]), st.booleans())
 def test_clusters_are_stars(
     documents: list[Any], threshold: float, least: int, together: bool
@@ -271,7 +273,7 @@ def test_similarity_and_evidence(tmp_path: Path) -> None:
     assert evidence["anchor"] in documents
 
 
-@settings(max_examples=15)
+@settings(max_examples=examples(32))
 @given(described_runs.shards, st.sampled_from([("all",), ("agent", "actions"), ("patch",)]))
 def test_odd_stores_keep_every_row(described: Any, views: tuple[str, ...]) -> None:
     with tempfile.TemporaryDirectory() as folder:

@@ -20,6 +20,7 @@ from adp.curation.ops.split import split_of, spot
 from adp_schema.builder import Origin, RowBuilder
 from adp_schema.errors import RecipeError
 from adp_schema.store import Store
+from tests.effort import examples
 from tests.stores import write_store
 
 Run = dict[str, Any]
@@ -81,7 +82,7 @@ tasks = st.lists(
 )
 
 
-@settings(max_examples=10)
+@settings(max_examples=examples(20))
 @given(runs=tasks, draw=st.randoms(use_true_random=False), keep=st.booleans())
 def test_neither_more_data_nor_the_order_moves_a_task(
     runs: list[Run], draw: random.Random, keep: bool
@@ -97,7 +98,7 @@ def test_neither_more_data_nor_the_order_moves_a_task(
         assert split == run["split"] or run["split"] is None
 
 
-@settings(max_examples=10)
+@settings(max_examples=examples(20))
 @given(runs=tasks, by=st.sampled_from(["task", "dataset", "agent_model"]))
 def test_what_belongs_together_is_never_parted(runs: list[Run], by: str) -> None:
     outcome = _split(runs, by=by, shares=SHARES)

@@ -26,6 +26,7 @@ from adp_schema.model import Trajectory
 from adp_schema.store import Store
 from tests.core import described_runs
 from tests.curation.pools import open_pool
+from tests.effort import examples
 from tests.stores import write_store
 
 Row = tuple[str, int, str, str]
@@ -58,7 +59,7 @@ def _walk(trajectory: Trajectory, kinds: set[str]) -> list[Row]:
     return [(name, numbers.setdefault(key, len(numbers)), kind, text) for key, kind, text in kept]
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(50))
 @given(described_runs.shards, st.sets(st.sampled_from(EVERYTHING), min_size=1))
 def test_views_are_the_texts_of_a_plain_walk(described: Any, kinds: set[str]) -> None:
     with tempfile.TemporaryDirectory() as folder:

@@ -16,6 +16,7 @@ from adp.core.render.render import IGNORED
 from adp.core.tiny import tiny_tokenizer
 from adp.trainers.export.run import export_rows
 from adp_schema.errors import EmptyResultError, UsageError
+from tests.effort import examples
 from tests.trainers.export.agent_runs import WORD, Run, Turn, runs, weighed, write_runs
 
 CASES = {
@@ -75,7 +76,7 @@ def _trained_texts(folder: Path, name: str):
 
 
 @pytest.mark.parametrize("name", CASES)
-@settings(max_examples=25)
+@settings(max_examples=examples(40))
 @given(data=st.data())
 def test_every_trained_step_is_in_a_row_or_counted(name, data):
     described = data.draw(st.lists(runs, min_size=1, max_size=3))

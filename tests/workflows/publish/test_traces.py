@@ -21,6 +21,7 @@ from adp_schema.model import Trajectory
 from adp_schema.protocols import Losses
 from adp_schema.store import Store
 from tests.converters.strategies import openai_records
+from tests.effort import examples
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 DATA = Path(__file__).parents[3].parent / "shared" / "data"
@@ -220,7 +221,7 @@ def test_detected_whatever_the_first_file_holds(tmp_path, form: Form, messages):
     assert is_detected(tmp_path / "out")
 
 
-@settings(max_examples=25, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(50), suppress_health_check=list(HealthCheck))
 @given(records=st.lists(openai_records(), min_size=1, max_size=3), form=st.sampled_from(FORMS))
 def test_detected_and_loaded_for_any_store(tmp_path_factory, records, form: Form):
     folder = tmp_path_factory.mktemp("any")

@@ -30,6 +30,7 @@ from tests.curation.ops.acted import (
     user,
     write,
 )
+from tests.effort import examples
 
 WEIGHTS = sizes.BYTE_WEIGHTS
 
@@ -317,7 +318,7 @@ RETRY = {
 
 # Shrinking takes minutes, and the message names the number that is wrong.
 @settings(
-    max_examples=15,
+    max_examples=examples(32),
     phases=[Phase.explicit, Phase.generate],
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
