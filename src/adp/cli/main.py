@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import importlib
 import os
-import signal
 import sys
 from collections.abc import Sequence
 from contextvars import copy_context
@@ -17,7 +16,8 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from adp.cli import refusals
+from adp.cli import process, refusals
+from adp.cli.process import STOPPED
 from adp_schema.errors import AdpError, OutputExistsError, UsageError, unknown_name
 from adp_schema.unfinished import calling, goes_on
 
@@ -81,7 +81,6 @@ first; see `adp_schema.verifying`."""
 _WRITE_ON_DEMAND = frozenset({"query", "rejects"})
 """Commands that do so when they are told to write: -o."""
 
-STOPPED = 130
 UNEXPECTED = 70
 
 _GOES_ON = {
@@ -232,14 +231,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if hasattr(stream, "reconfigure"):
             # A terminal that cannot show a character must not stop the command.
             stream.reconfigure(errors="backslashreplace")
-    code = _ended(arguments)
-    if arguments is None:
+    if arguments is not None:
+        return _ended(arguments)
+    process.keep_interrupts()
+    try:
+        code = _ended(None)
         # The command has ended: Ctrl-C while Python itself ends would show a traceback.
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        process.ignore_interrupts()
+    except KeyboardInterrupt:  # pressed again, while the first one was answered
+        code = _stopped(None)
     engine = sys.modules.get("adp_schema.gate_engine")
-    if arguments is None and engine is not None and engine.unfinished():
-        # Python would wait for a query that does not stop.
-        os._exit(code)
+    if engine is not None and engine.unfinished():
+        process.leave_at_once(code)  # Python would wait for a query that does not stop
+    if code == STOPPED:
+        process.leave(code)
     return code
 
 
@@ -252,15 +257,22 @@ def _ended(arguments: Sequence[str] | None) -> int:
     except BrokenPipeError:
         return _leave_pipe()
     except KeyboardInterrupt:
-        return _complain(f"stopped{_way_on(arguments)}", STOPPED, label="")
-    except AdpError as error:
-        return _complain(str(error), error.exit_code)
+        return _stopped(arguments)
     except (GeneratorExit, SystemExit):
         raise
     except BaseException as error:  # the panics of Polars are no Exception
-        if _is_interrupt(error):
-            return _complain(f"stopped{_way_on(arguments)}", STOPPED, label="")
+        if process.was_interrupted() or _is_interrupt(error):
+            return _stopped(arguments)
+        if isinstance(error, AdpError):
+            return _complain(str(error), error.exit_code)
         return _explain(error, sys.argv[1:] if arguments is None else arguments)
+
+
+def _stopped(arguments: Sequence[str] | None) -> int:
+    """Say that Ctrl-C ended a command, and what the same call does."""
+    if arguments is None:
+        process.ignore_interrupts()  # who presses it twice reads the sentence once
+    return _complain(f"stopped{_way_on(arguments)}", STOPPED, label="")
 
 
 def _is_interrupt(error: BaseException) -> bool:

@@ -12,6 +12,7 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
+from adp.cli.process import was_interrupted
 from adp.cli.text import console, counted, epilog, light_table, visible
 from adp.core.alone import alone_at_file
 from adp_schema.errors import AdpError, InputError, UsageError, unknown_name
@@ -286,6 +287,7 @@ def prompt(gate: QueryGate, output: Output) -> None:
                 raise
             console().print(Text(f"error: {visible(str(error))}", "red"), soft_wrap=True)
         except KeyboardInterrupt:
+            was_interrupted()  # this is its answer: an error of a later statement is an error
             console().print(Text("stopped"))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import signal
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
@@ -31,7 +32,7 @@ def shared() -> Iterator[None]:
     finally:
         pool = _kept.pop()
         if pool is not None:
-            pool.shutdown(wait=False, cancel_futures=True)
+            _end(pool)
 
 
 def processes(
@@ -54,12 +55,13 @@ def processes(
         pool = _pool(most if keep else min(most, len(jobs)))
         if keep:
             _kept[-1] = pool
-    futures = [pool.submit(work, job) for job in jobs]
     try:
+        with _uninterrupted():
+            futures = [pool.submit(work, job) for job in jobs]
         for future in as_completed(futures):
             yield future.result()
     except BaseException:
-        pool.shutdown(wait=False, cancel_futures=True)
+        _end(pool)
         if keep:
             _kept[-1] = None
         raise
@@ -70,6 +72,32 @@ def processes(
 def _pool(count: int) -> ProcessPoolExecutor:
     context = multiprocessing.get_context("spawn")
     return ProcessPoolExecutor(count, mp_context=context, initializer=_begin_worker)
+
+
+@contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """Let the processes that are started never see Ctrl-C, which a terminal sends to all of them.
+
+    They would show a traceback each, and the one that started them ends them anyway.
+    """
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _end(pool: ProcessPoolExecutor) -> None:
+    """End the processes of a pool in the middle of their work, and wait until they are gone.
+
+    Who lets go of the lock of an output must have no worker left that writes to it.
+    """
+    workers = list((pool._processes or {}).values())
+    pool.shutdown(wait=False, cancel_futures=True)
+    for worker in workers:
+        worker.kill()
+    for worker in workers:
+        worker.join()
 
 
 def _begin_worker() -> None:
