@@ -6,7 +6,6 @@ import pytest
 
 from adp.converters.field_table import (
     EXTRA,
-    FORM,
     LOST,
     NATIVE,
     STRUCTURE,
@@ -61,7 +60,7 @@ def test_no_field_is_lost_in_silence(name, tables):
         ("adp_v1", "$.available_apis[0]", EXTRA, "trajectories.extra.available_apis"),
         ("openai_chat", "$.messages[assistant].reasoning_content", NATIVE, "steps.reasoning"),
         ("openai_chat", "$.messages[assistant].refusal", EXTRA, "steps.extra.refusal"),
-        ("openai_chat", "$.messages[developer].role", FORM, "steps.extra"),
+        ("openai_chat", "$.messages[developer].role", EXTRA, "steps.extra.role"),
     ],
 )
 def test_fields_are_found_where_they_are_kept(tables, name, path, verdict, column):

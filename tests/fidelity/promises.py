@@ -8,7 +8,7 @@ from typing import Any
 
 from tests.fidelity import exact
 from tests.fidelity.check import Notes, Trial, is_form
-from tests.fidelity.exact import INSIDE, Keys, containers, leaves
+from tests.fidelity.exact import INSIDE, Keys, Number, containers, leaves
 from tests.fidelity.marks import Mark, Marker, is_word
 from tests.fidelity.product import LINES, Reading, Written
 
@@ -232,8 +232,14 @@ def _words(tree: Any) -> set[str]:
         word
         for keys, value in leaves(tree)
         if isinstance(value, str) and not is_form(keys) and not is_word(keys, value)
-        for word in re.findall(r"\w+", _MARKUP.sub(" ", value))
+        for word in _words_of(value)
     }
+
+
+def _words_of(value: str) -> list[str]:
+    """The words of a text, or of a number: 1.0 is 1."""
+    plain = re.sub(r"\.0+$", "", value) if isinstance(value, Number) else _MARKUP.sub(" ", value)
+    return re.findall(r"\w+", plain)
 
 
 def _inside(keys: Keys) -> Keys:

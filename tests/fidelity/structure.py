@@ -118,7 +118,8 @@ def _is_there(value: Any, written: Written) -> bool:
     """Whether all texts of a part of the source stand in a target: another part repeats them."""
     texts = [text for keys, text in leaves(value) if not is_word(keys, text)]
     return bool(texts) and all(
-        isinstance(text, str) and len(text) > 3 and exact.text(text)[1:-1] in written.text
+        isinstance(text, str)
+        and (exact.text(text)[1:-1] if len(text) > 3 else exact.text(text)) in written.text
         for text in texts
     )
 

@@ -234,8 +234,11 @@ def _extra(
     if len(plan.extras) > _LIMIT:
         plan.extras.clear()
     shape: dict[str, Any] = {}
-    if role != usual_role:
+    kept = None
+    if role != usual_role and (role in k.SYNONYMS or role in k.RESULT_ROLES):
         shape["role"] = role
+    elif role != usual_role:
+        kept = {"role": role}
     if bits & _LIST:
         shape["content"] = "list"
     reasoning = None if bits & _NULL_REASONING else plan.reasoning
@@ -248,5 +251,5 @@ def _extra(
     nulls = bits & (_NULL_REASONING | _NULL_NAME | _NULL_CALLS | _NULL_ID)
     if list(plan.names) != guessed or nulls or "content" not in plan.names:
         shape["keys"] = list(plan.names)
-    plan.extras[key] = pack(None, shape=shape)
+    plan.extras[key] = pack(kept, shape=shape)
     return plan.extras[key]

@@ -4,7 +4,7 @@
 
 - ``keys``: the keys of the source object in order, when they are not the usual ones in the usual
   order; a listed key without a value was null.
-- ``role``: the role as written, when the row's source does not imply it.
+- ``role``: the role as written, when it is another word for the row's source.
 - ``content``: ``list`` for a list of parts, ``value`` for something that is no text at all.
 - ``reasoning``: the key of the reasoning, when it is not ``reasoning_content``.
 - ``form`` of a call: ``flat`` (no inner object), ``custom``, or ``function_call`` (the old key);
@@ -35,6 +35,10 @@ ROLE_SOURCES = {
     "agent": "agent",
 }
 """Roles that make a step, and the step's source. Any other role makes one of the environment."""
+
+SYNONYMS = frozenset(ROLE_SOURCES) - {"developer"}
+"""Roles that say no more than the step's source. Any other one is kept in ``extra``: it says who
+speaks, so a format without it must report it."""
 
 RESULT_ROLES = frozenset(
     {"tool", "function", "ipython", "observation", "environment", "tool_response", "tool_result"}

@@ -166,9 +166,10 @@ def _step(
         "source": source,
         "kind": "llm_turn" if source == "agent" else "message",
     }
-    if role != k.USUAL_ROLES[source]:
-        form["role"] = role
-    del message["role"]
+    if role in k.SYNONYMS or role == k.USUAL_ROLES[source]:
+        del message["role"]
+        if role != k.USUAL_ROLES[source]:
+            form["role"] = role
     content_columns(message.pop("content", None), columns, form, builder)
     _reasoning(message, columns, form)
     if jsontext.first_byte(message.get("name", b"")) == _QUOTE:
@@ -250,8 +251,8 @@ def _note_keys(
     _, names, nulls = signature
     reasoning = form.get("reasoning", "reasoning_content")
     order = [reasoning if name == "reasoning" else name for name in usual]
-    guessed = [name for name in order if name in names and name not in rest]
-    guessed += [name for name in names if name in rest]
+    later = [name for name in names if name in rest and name != "role"]
+    guessed = [name for name in order if name in names and name not in later] + later
     unguessed_null = any(name != "content" for name in nulls)
     if list(names) != guessed or unguessed_null or "content" not in names:
         form["keys"] = list(names)

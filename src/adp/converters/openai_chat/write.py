@@ -29,7 +29,7 @@ _EXTRA = frozenset({"extra"})
 _TAKEN = frozenset(
     {
         *("messages", "tools", "functions", *(n for _, names, _ in k.RECORD_FIELDS for n in names)),
-        *("role", "content", "name", "reasoning_content", "tool_calls", "weight"),
+        *("content", "name", "reasoning_content", "tool_calls", "weight"),
         *("tool_call_id", "type", "function"),
     }
 )
@@ -138,7 +138,7 @@ class ChatWriter:
         if step.kind in ("context_edit", "event"):
             self.losses.add(f"{path}.kind", f"a step of kind {step.kind} becomes a message")
         role = extra.shape.get("role", k.USUAL_ROLES[step.source or "user"])
-        if step.source == "environment" and not self.native:
+        if step.source == "environment" and not self.native and "role" not in self.kept(extra):
             role = "user"
             self.losses.add(f"{path}.source", "environment is written as the role user")
         blobs = self.trajectory.media

@@ -43,6 +43,9 @@ SOURCES = {
 }  # fmt: skip
 """Role in small letters -> source of the step. Any other role makes one of the environment."""
 
+SYNONYMS = frozenset(SOURCES) - {"developer"}
+"""Roles that say no more than the step's source; others are kept in ``extra``."""
+
 CALL_ROLES = frozenset({"function_call", "tool_call"})
 """Roles of a turn that is nothing but calls."""
 

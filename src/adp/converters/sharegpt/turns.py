@@ -116,7 +116,10 @@ class TurnReader:
             "kind": "llm_turn" if source == "agent" else "message",
         }
         if role != k.USUAL_ROLES[source]:
-            form["role"] = role
+            if role.lower() in k.SYNONYMS or "role" in turn:
+                form["role"] = role
+            else:
+                turn = {"role": Raw(jsontext.encode(role)), **turn}
         groups: list[Group] = []
         if isinstance(value, str):
             if source == "agent":

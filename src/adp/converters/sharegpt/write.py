@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from adp.converters.openai_chat.content import write_content
@@ -52,6 +52,17 @@ def said_of_pair(run: Trajectory, pair: Pair) -> frozenset[str]:
     if any(getattr(pair, name) != value for name, value in read.items() if name != "pair_id"):
         return frozenset()
     return frozenset(read)
+
+
+def _speaker(step: Step, extra: Extra) -> str | None:
+    """The role that ``extra`` keeps because the step's source does not say it, if there is one."""
+    raw = extra.fields.get("role")
+    has_both = set(k.ROLE_KEYS) <= set(extra.shape.get("keys", ()))
+    if raw is None or has_both or "role" in extra.shape or jsontext.first_byte(raw) != ord('"'):
+        return None
+    role: str = jsontext.decode_value(raw)
+    said = k.SOURCES.get(role.lower(), "environment") == (step.source or "user")
+    return role if said and role.lower() not in k.SYNONYMS else None
 
 
 @dataclass
@@ -181,6 +192,10 @@ class _Writer:
     def _step(self, step: Step, extra: Extra, path: str) -> _Turn:
         report_columns(step, _STEP | {"extra"}, path, self._losses)
         role = extra.shape.get("role", k.USUAL_ROLES[step.source or "user"])
+        if (speaker := _speaker(step, extra)) is not None:
+            role = speaker
+            fields = {name: value for name, value in extra.fields.items() if name != "role"}
+            extra = replace(extra, fields=fields)
         known: dict[str, Any] = {"role": jsontext.string(role)}
         if step.actor is not None:
             known["name"] = jsontext.string(original(step, "actor", extra))

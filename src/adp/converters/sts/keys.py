@@ -7,7 +7,7 @@
 - ``line``: the keys of a line in order, when they are not ``type`` and ``message``. What they
   hold is in ``extra`` under ``line.`` and the key.
 - ``whole_line``: the line is no message; all of it is the one part of the content.
-- ``role``: the role as written, when the row's source does not imply it.
+- ``role``: the role as written, when it is another word for the row's source.
 - ``content``: ``list`` for a list of parts, ``value`` for something that is no text at all.
 - ``fields``: trajectory column -> key it was read from; ``exact``: key -> number as written.
 """
@@ -33,11 +33,11 @@ LINE_KEYS = ["type", "message"]
 
 TAKEN = frozenset(
     {
-        *STEP_KEYS, *RESULT_KEYS,
+        *STEP_KEYS[1:], *RESULT_KEYS[1:],
         *("type", "harness", "id", "task_id", "success", "reward", "tools"),
     }
 )  # fmt: skip
-"""Keys that a foreign trajectory is written under."""
+"""Keys that a foreign trajectory is written under; a role in ``extra`` is that of the message."""
 
 HEADER_FIELDS: Fields = (
     ("agent_name", ("harness",), "text"),

@@ -141,9 +141,8 @@ def _step(
     nulls = _drop_nulls(message)
     source = k.ROLE_SOURCES.get(role, "environment")
     columns: Columns = {"source": source, "kind": "llm_turn" if source == "agent" else "message"}
-    if role != k.USUAL_ROLES.get(source):
-        form["role"] = role
-    del message["role"]
+    if role in k.ROLE_SOURCES:
+        del message["role"]
     content_columns(message.pop("content", None), columns, form, at.builder)
     for key, column in (("reasoningContent", "reasoning"), ("model", "model")):
         if (text := _text(message.get(key))) is not None:

@@ -89,7 +89,7 @@ class SessionWriter(ChatWriter):
         if step.kind in ("context_edit", "event"):
             self.losses.add(f"{path}.kind", f"a step of kind {step.kind} becomes a message")
         role = extra.shape.get("role", k.USUAL_ROLES.get(step.source or "", "user"))
-        if step.source == "environment" and not self.native:
+        if step.source == "environment" and not self.native and "role" not in self.kept(extra):
             self.losses.add(f"{path}.source", "environment is written as the role user")
         known: Line = {"role": _string(role), "content": self._text(step, extra, path)}
         if step.reasoning is not None:
