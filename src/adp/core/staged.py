@@ -239,7 +239,7 @@ class StagedRun:
                     path.replace(gone)
                 shutil.rmtree(gone, ignore_errors=True)
             elif path.name not in (PLAN, CALL):
-                path.unlink()
+                path.unlink(missing_ok=True)  # the rest of a stopped removal went with its folder
 
 
 def check_free(folder: Path) -> None:
