@@ -31,15 +31,23 @@ In the keys of an object, different values get numbers, so that different keys s
   no value, nor your name.
 - A store that was redacted holds nothing that the same options would find.
 
-Not searched: what pictures and sounds show, their metadata, base64 in texts, and token ids. Hashes
-of the original records stay (`source_hash`, `fingerprint`): who knows all of a record but a short
-value, such as a phone number, can try which one fits. A value that is spread over several parts or
-results is not seen, nor is one in an encoding other than JSON's and `%` before it, letters of full
-width, or a password of letters alone in prose.
+Not searched: what pictures and sounds show, their metadata but for the texts of PNG files, base64
+in texts but for what is said below, and token ids. Hashes of the original records stay
+(`source_hash`, `fingerprint`): who knows all of a record but a short value, such as a phone
+number, can try which one fits. A value that is spread over several parts or results is not seen,
+nor is one in an encoding other than JSON's and `%` before it, letters of full width, or a
+password of letters alone in prose.
 
 Colours of terminals, signs without a width and soft hyphens inside a value do not hide it. A key
 with a form of its own is found over a line break too, where the next line goes on with digits or
 mixed letters. A seed phrase is found behind a word that says what it is, without a list of words.
+
+Base64 of 40 characters and more is looked into where it spells a word such as `PASSWORD`, `TOKEN`
+or `_KEY=`, in large or small letters: an encoded `.env` file or private key goes as a whole, in a
+`data:` URL too. The texts beside the picture of a PNG file (`tEXt`, `zTXt`, `iTXt`) are searched
+as other texts, of the first 16 compressed ones the first MiB; the picture stays as it is. A PNG
+file that stands in a text as base64, such as in a raw record, goes as a whole when such a text
+holds a secret.
 
 ## What
 

@@ -10,6 +10,7 @@ from functools import partial
 
 import pyarrow as pa
 
+from adp.core.redact.encoded import ENCODED_SECRET
 from adp.core.redact.escapes import LAYERS, View, decoded, is_escaped
 from adp.core.redact.folds import has_signs, may_wrap, without_signs, without_wraps, wrapped_end
 from adp.core.redact.in_json import json_edits
@@ -19,7 +20,7 @@ from adp.core.redact.screen import Screen
 ROUNDS = 8
 """How often a text is searched again after a replacement; the second round finds hardly any."""
 
-_BASE64 = re.compile(r";base64,[0-9A-Za-z+/]{64,}={0,2}")
+_BASE64 = re.compile(r";base64,(?P<v>[0-9A-Za-z+/]{64,}={0,2})")
 
 
 @dataclass(frozen=True)
@@ -277,7 +278,9 @@ def _apart(found: list[Hit], text: str) -> list[Hit]:
     """Hits that do not overlap. Of secrets that do, one takes the place of both."""
     taken = [match.span() for match in PLACEHOLDER.finditer(text)] if "[redacted:" in text else []
     if ";base64," in text:
-        taken += [match.span() for match in _BASE64.finditer(text)]
+        # Letters there make values by chance; what they stand for does not.
+        meant = {(hit.start, hit.end) for hit in found if hit.kind == ENCODED_SECRET}
+        taken += [match.span() for match in _BASE64.finditer(text) if match.span("v") not in meant]
     taken.sort()
     starts = [start for start, _ in taken]
     kept: list[Hit] = []

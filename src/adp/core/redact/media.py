@@ -1,4 +1,4 @@
-"""Blobs that hold something to redact: addresses, and bytes that are text."""
+"""Blobs that hold something to redact: addresses, and texts in their bytes."""
 
 from __future__ import annotations
 
@@ -10,17 +10,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from adp.core import shards
+from adp.core.redact.blob_texts import BlobText, texts_of_blob
 from adp.core.redact.finder import Cleaned, Finder, Found
 from adp_schema.ids import digest
 from adp_schema.media import media_of_uri
 from adp_schema.reader import ShardReader
-
-_TEXT = re.compile(
-    r"(?i)^text/|[/+](?:json|xml|yaml|x-yaml|javascript|ecmascript|x-ndjson|jsonl?|sql|x-sh|toml"
-    r"|x-www-form-urlencoded|x-python|xhtml|svg|csv|markdown|plain)\b"
-)
-
-_VAGUE = frozenset({None, "application/octet-stream", "application/x-pem-file"})
 
 _ID = re.compile(r"[0-9a-f]{32}")
 
@@ -42,46 +36,38 @@ class BlobChange:
     found: dict[str, list[Found]] = field(default_factory=dict)
 
 
-def text_of_blob(data: bytes | None, mime: str | None) -> str | None:
-    """The text that a blob is; None when it is none.
-
-    A type that says nothing is believed to be text when its bytes can be.
-    """
-    if data is None:
-        return None
-    if mime is not None and _TEXT.search(mime):
-        return data.decode("utf-8", "surrogateescape")
-    if mime in _VAGUE and b"\x00" not in data[:4096]:
-        try:
-            return data.decode("utf-8")
-        except UnicodeDecodeError:
-            return None
-    return None
-
-
 def plan_blobs(reader: ShardReader, finder: Finder) -> dict[str, BlobChange]:
     """The blobs of a shard that change: old id -> what becomes of it."""
     changes: dict[str, BlobChange] = {}
     for rows in shards.groups(reader, "media"):
         uris = finder.column(rows["uri"])
-        texts = {
-            row: text
+        parts = [
+            (row, part)
             for row, mime in enumerate(rows["mime"].to_pylist())
-            if (text := text_of_blob(rows["data"][row].as_py(), mime)) is not None
-        }
-        contents = dict(zip(texts, finder.texts(list(texts.values())), strict=True))
+            for part in texts_of_blob(rows["data"][row].as_py(), mime)
+        ]
+        cleaned = finder.texts([part.text for _, part in parts])
+        contents: dict[int, list[tuple[BlobText, Cleaned]]] = {}
+        for (row, part), one in zip(parts, cleaned, strict=True):
+            if one is not None:
+                contents.setdefault(row, []).append((part, one))
         for row in sorted(uris.keys() | contents.keys()):
-            if uris.get(row) or contents.get(row):
-                blob = rows.slice(row, 1).to_pylist()[0]
-                changes[blob["media_id"]] = _change(blob, uris.get(row), contents.get(row))
+            blob = rows.slice(row, 1).to_pylist()[0]
+            changes[blob["media_id"]] = _change(blob, uris.get(row), contents.get(row, []))
     return changes
 
 
-def _change(blob: dict[str, Any], uri: Cleaned | None, data: Cleaned | None) -> BlobChange:
+def _change(
+    blob: dict[str, Any], uri: Cleaned | None, texts: list[tuple[BlobText, Cleaned]]
+) -> BlobChange:
     address = uri.text if uri else blob["uri"]
-    content = data.text.encode("utf-8", "surrogateescape") if data else blob["data"]
+    content: bytes | None = blob["data"]
+    for part, cleaned in reversed(texts):  # the last one first: the places before it stay
+        assert content is not None
+        content = content[: part.start] + part.framed(cleaned.text) + content[part.end :]
     name = digest(content) if content is not None else media_of_uri(address or "").media_id
-    found = {"uri": uri.found if uri else [], "data": data.found if data else []}
+    data = [value for _, cleaned in texts for value in cleaned.found]
+    found = {"uri": uri.found if uri else [], "data": data}
     return BlobChange(name or "", address, content, found)
 
 

@@ -13,7 +13,7 @@ LEFT = r"(?:(?<![0-9A-Za-z_])|(?<=\\[nrtfb])|(?<=%[0-9A-Fa-f]{2})|(?<=\x1b\[[0-9
 RIGHT = r"(?![0-9A-Za-z_-])"
 """No word goes on after."""
 
-SET_VERSION = "3"
+SET_VERSION = "4"
 """Version of the built-in rules. Raise it whenever a rule is added, removed or changed."""
 
 
