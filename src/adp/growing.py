@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, TypedDict
 
 if TYPE_CHECKING:
@@ -34,17 +35,16 @@ def grow(path: PathText, **options: Unpack[GrowKeywords]) -> GrowingStore:
 
     Returns:
         The store: ``append(trajectory)`` returns when it is safe on the disk. `adp.open` reads
-        what it holds at the moment, and `adp.seal` ends it.
+        what it holds at the moment, and `adp.seal` ends it. It shares a lock with all others that
+        append, until it is closed or gone: no run of another kind writes there meanwhile.
 
     Raises:
         OutputExistsError: the folder holds a finished store or something else.
-        StoreError: the folder cannot be written to.
+        StoreError: the folder cannot be written to, or a run of another kind writes there.
     """
-    import os
+    from adp.core.shared_growth import SharedGrowth
 
-    from adp_schema.store import Store
-
-    return Store.grow(os.fspath(path), **options)
+    return SharedGrowth(os.fspath(path), **options)
 
 
 def seal(path: PathText) -> Store:
@@ -56,8 +56,6 @@ def seal(path: PathText) -> Store:
     Raises:
         StoreError: the folder holds no growing store, or its disk is full.
     """
-    import os
-
     from adp_schema.ending import seal as run
     from adp_schema.store import Store
 

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 
 import pytest
 
 import adp
+from adp.core.alone import holding
 from adp.eval.bfcl import loader
 from adp.eval.turns import Call, Turn
 from adp_schema.store import Store
@@ -168,3 +171,24 @@ def test_two_models_and_two_modes(run, data, tmp_path):
     assert not (tmp_path / "r").exists()
     done = run("bfcl", "results", tmp_path / "models", "-o", tmp_path / "r")
     assert sorted(each.name for each in (tmp_path / "r").iterdir()) == ["x", "y"]
+
+
+def test_two_runs_at_one_output(run, data, tmp_path):
+    store, result = runs(data, tmp_path / "runs"), tmp_path / "result"
+    assert run("bfcl", "results", store, "-o", result).code == 0
+    out = tmp_path / "out"
+    calls = [
+        ("results", store, "-o", out),
+        ("judge", result, "--data", data, "-o", out),
+        ("import", result, "--data", data, "-o", out),
+    ]
+    with holding(out):
+        for call in calls:
+            done = run("bfcl", *call)
+            assert done.code == 5
+            assert f"another run writes to {out} now (process {os.getpid()} on " in done.err
+        assert run("bfcl", "judge", result, "--data", data).code == 0  # it writes nothing
+    for call in calls:
+        assert run("bfcl", *call).code == 0
+        shutil.rmtree(out)
+    assert not list(tmp_path.glob(".*.lock"))

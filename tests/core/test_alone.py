@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
+import pickle
 import shutil
 import signal
 import subprocess
@@ -13,11 +15,13 @@ from pathlib import Path
 
 import pytest
 
+import adp
 from adp.cli.main import main
 from adp.converters.run import convert
 from adp.core.alone import alone, holding
 from adp_schema.errors import StoreError
 from tests.converters.test_run import chat, hashes, write_lines
+from tests.growing import numbered
 
 HOLDER = """
 import sys, time
@@ -132,6 +136,29 @@ def test_runs_that_collect_together_share_the_lock_and_keep_others_out(given, tm
         holder.communicate()
     assert main(words(CALLS[0], given, out)) == 0
     assert list(tmp_path.glob(".*.lock")) == []
+
+
+def test_a_program_that_appends_shares_the_lock_too(given, tmp_path, capsys):
+    out = tmp_path / "out"
+    convert_there = words(CALLS[0], given, out)
+    holder = hold(out)
+    with pytest.raises(StoreError, match=rf"another run writes to .* \(process {holder.pid} on"):
+        adp.grow(out)
+    assert not out.exists()
+    holder.communicate("")
+    with adp.grow(out) as first, adp.grow(out) as second:
+        for number, store in enumerate((first, pickle.loads(pickle.dumps(second)))):
+            assert store.append(numbered(str(number), blob=0))
+        assert main(convert_there) == 5
+        assert f"(process {os.getpid()} on " in capsys.readouterr().err
+    left = adp.grow(out)
+    assert (tmp_path / ".out.lock").exists()
+    del left
+    gc.collect()
+    assert not (tmp_path / ".out.lock").exists()
+    adp.seal(out)
+    assert main(convert_there) == 5
+    assert "holds a store already" in capsys.readouterr().err
 
 
 def test_of_several_that_share_one_that_is_there_still_is_named(tmp_path):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from adp.cli.text import epilog
+from adp.core.alone import alone, held
 from adp_schema.errors import InputError
 
 if TYPE_CHECKING:
@@ -101,6 +102,7 @@ def results(
     short_help="Judge result files, and write BFCL's score files.",
     epilog=epilog("adp bfcl judge result -o score", 2, 3, 5),
 )
+@alone
 def judge(
     folder: Folder,
     out: Annotated[
@@ -126,7 +128,7 @@ def judge(
 
     _there(folder)
     report = judge_results(folder, by_id(data), mode=mode, rules=rules)
-    files = write_scores(report, out) if out is not None else {}
+    files = held(write_scores)(report, out) if out is not None else {}
     if as_json:
         print_json({"results": str(folder), "rules": rules, **report.plain(),
                     "files": {str(file): count for file, count in files.items()}})  # fmt: skip

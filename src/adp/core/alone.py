@@ -63,6 +63,12 @@ def alone(function: Callable[Given, Made], *, folders: bool = True) -> Callable[
     return run
 
 
+def held(function: Callable[Given, Made]) -> Callable[Given, Made]:
+    """A function that runs `alone`, for a caller that holds the lock of its output already."""
+    free: Callable[Given, Made] = inspect.unwrap(function)
+    return free
+
+
 def alone_at_file(function: Callable[Given, Made]) -> Callable[Given, Made]:
     """The same for a function that writes a file into a folder which must be there."""
     return alone(function, folders=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 import yaml
 
 import adp
+from adp.core.alone import holding
 from adp.core.markdown import escape
 from adp.core.redact import RedactOptions
 from adp.workflows.publish.options import PublishOptions
@@ -18,7 +20,7 @@ from adp.workflows.publish.publish import UploadOptions, publish
 from adp.workflows.publish.repo import RepoId
 from adp.workflows.publish.upload import upload as send
 from adp.workflows.pull import pull
-from adp_schema.errors import FindingsError, OutputExistsError
+from adp_schema.errors import FindingsError, OutputExistsError, StoreError
 from tests import kill
 from tests.core.redact import planted
 from tests.workflows.publish.published import Words, write_published
@@ -309,3 +311,21 @@ def test_a_stopped_run_of_another_command_is_left_alone(tmp_path):
     with pytest.raises(OutputExistsError, match="not empty"):
         publish(store.root, REPO, out=tmp_path / "out", options=OPEN)
     assert plan.exists()
+
+
+def test_the_lock_is_held_until_all_is_uploaded(fake_hub, tmp_path, monkeypatch):
+    store = write_published(tmp_path / "s")
+    out, refused = tmp_path / "out", []
+
+    def beside(folder, *words, **options):
+        for place in (out, tmp_path / "out-traces"):
+            with pytest.raises(StoreError, match="another run writes to") as caught, holding(place):
+                pass
+            refused.append(str(caught.value))
+        return send(folder, *words, **options)
+
+    monkeypatch.setattr("adp.workflows.publish.publish.send", beside)
+    publish(store.root, REPO, out=out, options=OPEN, upload=UploadOptions(), traces="sts")
+    assert len(refused) == 4
+    assert all(f"(process {os.getpid()} on " in sentence for sentence in refused)
+    assert not list(tmp_path.glob(".*.lock"))

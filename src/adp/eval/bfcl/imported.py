@@ -10,6 +10,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from adp.core.alone import alone
 from adp.core.render.arguments import object_of, whole_text
 from adp.eval.bfcl.answers import flat
 from adp.eval.bfcl.decoding import Mode
@@ -60,6 +61,7 @@ class Imported:
         }
 
 
+@alone
 def store_results(
     folder: Path, out: str, entries: Mapping[str, Entry], *, mode: Mode | None = None
 ) -> Imported:
@@ -75,7 +77,7 @@ def store_results(
         InputError: there is no result file.
         EmptyResultError: no row answers a known question; nothing is written.
         OutputExistsError: the store is there already.
-        StoreError: it cannot be written.
+        StoreError: it cannot be written, or another run writes there.
     """
     if Path(out).exists():
         raise OutputExistsError(f"{out} is there already; choose another name")

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from adp.core.alone import alone
 from adp.core.render.arguments import whole_text
 from adp.eval.bfcl.answers import given
 from adp.eval.bfcl.categories import AGENTIC, canonical, group_of, of_id, order_of
@@ -88,8 +89,9 @@ ATTEMPT = "another attempt at the same question"
 """Why a trajectory is not among the results."""
 
 
+@alone
 def write_results(
-    trajectories: Iterable[Trajectory], folder: Path, *, model: str | None = None
+    trajectories: Iterable[Trajectory], out: Path, *, model: str | None = None
 ) -> Written:
     """Write answers as BFCL's result files.
 
@@ -99,7 +101,7 @@ def write_results(
 
     Args:
         trajectories: trajectories with tasks of BFCL; others are left out.
-        folder: the folder ``result``; each model gets a folder in it.
+        out: the folder ``result``; each model gets a folder in it.
         model: name of the model; None: that of the trajectory.
 
     Returns:
@@ -110,6 +112,7 @@ def write_results(
         UsageError: one folder would get the answers of two models, or of both modes.
         OutputExistsError: the folder has results of the model already.
         InputError: a file cannot be written.
+        StoreError: another run writes there.
     """
     gathered = _Gathered(model)
     for trajectory in trajectories:
@@ -121,14 +124,14 @@ def write_results(
             "make some with: adp collect --env bfcl"
         )
     for place in sorted({place for place, _ in gathered.rows}):
-        if (folder / place).exists():
+        if (out / place).exists():
             raise OutputExistsError(
-                f"{folder / place} is there already; remove it, or choose another folder or model"
+                f"{out / place} is there already; remove it, or choose another folder or model"
             )
     modes = {place: mode for place, (_, mode) in gathered.told.items()}
     written = Written(left_out=dict(gathered.left_out), modes=modes)
     for (place, category), by_id in gathered.rows.items():
-        file = folder / place / group_of(category) / f"BFCL_v4_{category}_result.json"
+        file = out / place / group_of(category) / f"BFCL_v4_{category}_result.json"
         write_lines(file, [by_id[name][1] for name in sorted(by_id, key=order_of)])
         written.files[file] = len(by_id)
     return written

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from adp.core.alone import alone
 from adp.eval.bfcl.categories import (
     SUPPORTED,
     group_of,
@@ -208,7 +209,8 @@ CRASH = "the official checker stops with an exception here"
 """Why a row with a question has no verdict."""
 
 
-def write_scores(report: Report, folder: Path) -> dict[Path, int]:
+@alone
+def write_scores(report: Report, out: Path) -> dict[Path, int]:
     """Write verdicts as BFCL's score files: a line with the accuracy, then the wrong answers.
 
     Keys and their order are those of ``bfcl evaluate``; the words about what is wrong are ours, and
@@ -216,7 +218,7 @@ def write_scores(report: Report, folder: Path) -> dict[Path, int]:
 
     Args:
         report: the verdicts.
-        folder: the folder ``score``; each model gets a folder in it.
+        out: the folder ``score``; each model gets a folder in it.
 
     Returns:
         The files and their numbers of judged answers.
@@ -224,15 +226,16 @@ def write_scores(report: Report, folder: Path) -> dict[Path, int]:
     Raises:
         OutputExistsError: the folder has scores of a model already.
         InputError: a file cannot be written.
+        StoreError: another run writes there.
     """
     for model in report.models():
-        place = folder / model_folder(model)
+        place = out / model_folder(model)
         if place.exists():
             raise OutputExistsError(f"{place} is there already; remove it, or choose another -o")
     found: dict[Path, list[Judged]] = defaultdict(list)
     for one in report.judged:
         if one.verdict is not None:
-            place = folder / model_folder(one.answered.model) / group_of(one.answered.category)
+            place = out / model_folder(one.answered.model) / group_of(one.answered.category)
             found[place / f"BFCL_v4_{one.answered.category}_score.json"].append(one)
     for file, judged in found.items():
         wrong = [one for one in judged if one.verdict is not None and not one.verdict.valid]

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import os
 import shutil
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from adp.converters.sts.trace import Form
 from adp.core import shards
+from adp.core.alone import held, holding
 from adp.core.progress import Progress, Silent
 from adp.core.staged import versions
 from adp.workflows.publish.card import head_license, shared
@@ -123,27 +125,28 @@ def publish(
     folder = out or default_folder(path, repo, options)
     if folder.name in ("", ".."):
         folder = folder.resolve()  # the sessions come beside it
-    prepared = prepare(path, repo, folder, options, told)
     beside = folder.with_name(folder.name + TRACES)
-    written = _write_traces(prepared, beside, options, traces, told) if traces else None
-    published = Published(prepared, written, [])
-    if upload is None:
-        return published
-    targets = [(folder, str(repo))] + ([(beside, f"{repo}{TRACES}")] if traces else [])
-    for each, name in targets:
-        published.uploaded.append(
-            send(
-                each,
-                name,
-                private=upload.private,
-                tag=options.tag,
-                message=upload.message,
-                progress=told,
+    with holding(folder), holding(beside) if traces else nullcontext():
+        prepared = held(prepare)(path, repo, folder, options, told)
+        written = _write_traces(prepared, beside, options, traces, told) if traces else None
+        published = Published(prepared, written, [])
+        if upload is None:
+            return published
+        targets = [(folder, str(repo))] + ([(beside, f"{repo}{TRACES}")] if traces else [])
+        for each, name in targets:
+            published.uploaded.append(
+                send(
+                    each,
+                    name,
+                    private=upload.private,
+                    tag=options.tag,
+                    message=upload.message,
+                    progress=told,
+                )
             )
-        )
-    if out is None:
-        for each, _ in targets:
-            shutil.rmtree(each)
+        if out is None:
+            for each, _ in targets:
+                shutil.rmtree(each)
     return published
 
 
@@ -158,4 +161,4 @@ def _write_traces(
         notes=shared(prepared.assessment, prepared.found, options.license, prepared.redacted),
         form=form,
     )
-    return write_traces(str(prepared.folder / STORE), str(out), options=how, progress=told)
+    return held(write_traces)(str(prepared.folder / STORE), str(out), options=how, progress=told)
