@@ -28,6 +28,11 @@ def test_every_column_comes_back_through_atif_or_is_accounted_for():
         assert any(reason in line for line in found.values()), reason
 
 
+@pytest.mark.slow
+def test_every_row_of_every_kind_comes_back_too():
+    assert hop_table(ATIF, thorough=True) == hop_table(ATIF)
+
+
 class Forgetful:
     """ATIF whose records lose a key on the way."""
 

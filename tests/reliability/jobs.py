@@ -147,7 +147,7 @@ JOBS: Mapping[str, Job] = {
 }
 
 
-QUICK = ("curate", "export")
+QUICK = ("export",)
 """The jobs of every run of the tests; the others are tried by ``make test-slow``."""
 
 

@@ -16,12 +16,16 @@ CALLS = "the newline before a call"
 LAST = "the end of a last turn that is masked"
 SPACES = "white space"
 STOP = "the token that ends a turn"
+TURNS = "turns in a row made one"
+NUMBERS = "numbers rounded to ten digits"
 OTHER = "other"
 
 _OPENING = re.compile(r"^<\|im_start\|>assistant\n")
 _THOUGHT = re.compile(r"(?:^|<think>).*?</think>\s*", re.DOTALL)
 
 _STOP = re.compile(r"<\|[a-z_]+\|>$")
+_STOPS = re.compile(r"<\|[a-z_]+\|>\n?$")
+_NUMBER = re.compile(r"-?\d+\.\d{8,}")
 _END = re.compile(r"^<\|[a-z_]+\|>\n?$")
 
 _WITHOUT: dict[str, Callable[[str], str]] = {
@@ -32,6 +36,7 @@ _WITHOUT: dict[str, Callable[[str], str]] = {
     THOUGHT: lambda text: _THOUGHT.sub("", text),
     CALLS: lambda text: text.replace("\n<tool_call>", "<tool_call>"),
     SPACES: lambda text: " ".join(text.split()),
+    NUMBERS: lambda text: _NUMBER.sub(lambda found: f"{float(found[0]):.8f}", text),
 }
 
 
@@ -45,10 +50,11 @@ def kind_of(ours: Sequence[str], theirs: Sequence[str]) -> str:
     if list(ours) == list(theirs):
         return SAME
     kinds = (*_WITHOUT, LAST, STOP)
-    for count in range(1, len(kinds) + 1):
-        for names in combinations(kinds, count):
-            if _ours(ours, names) == _theirs(theirs, names):
-                return "; ".join(names)
+    for joined in ((), (TURNS,)) if len(theirs) < len(ours) else ((),):
+        for count in range(len(kinds) + 1):
+            for names in combinations(kinds, count):
+                if _ours(ours, (*names, *joined)) == _theirs(theirs, (*names, *joined)):
+                    return "; ".join((*names, *joined))
     return OTHER
 
 
@@ -69,4 +75,4 @@ def _without(texts: Sequence[str], names: Sequence[str]) -> list[str]:
     for name in names:
         if name in _WITHOUT:
             found = [_WITHOUT[name](text) for text in found]
-    return found
+    return ["".join(_STOPS.sub("", text) for text in found)] if TURNS in names else found

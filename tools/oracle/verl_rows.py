@@ -90,10 +90,13 @@ def rows_of_rl(job: dict[str, Any]) -> list[dict[str, Any]]:
 def rows_of_sft(job: dict[str, Any]) -> list[dict[str, Any]]:
     """What the trained tokens are under the class beside the rows."""
     import torch
+    from omegaconf import open_dict
     from verl.utils.dataset.dataset_utils import DatasetPadMode, SFTTensorCollator
     from verl.utils.import_utils import load_extern_object
 
     config = config_of(Path(job["folder"]), "sft_trainer_engine").data
+    with open_dict(config):
+        config.max_length = 1 << 20  # real samples are longer than the call in the README takes
     kind = load_extern_object(config.custom_cls.path, config.custom_cls.name)
     tokenizer = tokenizer_of(job)
     dataset = kind(

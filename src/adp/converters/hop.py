@@ -15,8 +15,8 @@ from adp_schema.model import Trajectory
 from adp_schema.shape import Extra, unpack
 
 ATIF = "atif"
-FORMATS = frozenset({"adp_v1", "m3", "openai_chat", "preference", "sharegpt", "sts"})
-"""Formats that a record of ATIF may say that its trajectory had before."""
+FORMATS = frozenset({"adp_rollout", "adp_v1", "m3", "openai_chat", "preference", "sharegpt", "sts"})
+"""What a record of ATIF may say that its trajectory was read from; rollouts are recorded."""
 
 FORM = "origin"
 """Key of ``$shape`` for the format that a trajectory had before the hop."""
@@ -24,8 +24,11 @@ FORM = "origin"
 MADE = "made"
 """Key of ``$shape`` for the columns that were empty, and were made for the record."""
 
-MADE_COLUMNS = ("source_id", "call_id", "final_metrics")
+MADE_COLUMNS = ("source_id", "call_id", "final_metrics", "target_path", "timestamp_text")
 """Columns that `MADE` may name."""
+
+EMPTY_AGAIN = ("target_path", "timestamp_text")
+"""Those of them that are empty in the store again; the others are where a format is written."""
 
 
 def came_from(run: Trajectory, name: str) -> bool:
@@ -71,7 +74,7 @@ def without_made(run: Trajectory) -> None:
         without_made(branch)
     made = _form(run).get(MADE, ())
     for column in made:
-        if column != "call_id":
+        if column not in ("call_id", *EMPTY_AGAIN):
             setattr(run, column, None)
     if "call_id" not in made:
         return

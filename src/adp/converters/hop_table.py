@@ -8,6 +8,7 @@ in `OTHERWISE` with a reason. Anything else is an error here.
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,38 +26,32 @@ from adp_schema.tables import TABLES
 _STEPS = (None, 1, 2)
 """Steps that are changed: one of the user, one of the agent with a call and its result."""
 
+_MAY_BE_EMPTY = ("steps", "tool_calls", "observations")
+_NEVER_EMPTY = frozenset({"source", "kind", "seq", "step", "call", "call_step"})
+"""Columns that a row cannot be without, and those that say which row it is."""
+
 BACK = "comes back"
 REPORTED = "reported as lost"
 
 _ID = "an id that is used again gets a number in the store, made again on reading"
-_PARTS = "texts in one list are joined by a blank line in `text`; a list of one text is a text"
-_AGENT = "only steps of the agent have a place for it; another step keeps it in its `extra`"
+_PARTS = "a list of one text is a text, and one beside an image without a text an empty text"
 OTHERWISE = {
     "trajectories.final_metrics": "made of the totals where it was empty; other keys stand in its "
     "`extra`",
     **dict.fromkeys(("tool_calls.call_id", "tool_calls.native_id"), _ID),
     **dict.fromkeys(("observations.call_id", "observations.native_call_id"), _ID),
     **dict.fromkeys(("steps.text", "steps.content", "observations.content"), _PARTS),
-    "steps.timestamp_text": "one text in the record; it comes back as it is written there",
-    **dict.fromkeys(("steps.model", "steps.reasoning_effort", "steps.cost_usd"), _AGENT),
-    **dict.fromkeys(("steps.tokens_in", "steps.tokens_out", "steps.tokens_cached"), _AGENT),
-    **dict.fromkeys(
-        ("steps.prompt_token_ids", "steps.completion_token_ids", "steps.logprobs"), _AGENT
-    ),
-    **dict.fromkeys(
-        ("links.target_id", "links.target_path"),
-        "a continuation has one name in the record, which is read as a path",
-    ),
     "media.*": "a blob comes back when a text or a list of parts names it",
 }
 """``table.column`` -> why it may come back otherwise without a report."""
 
 
-def hop_table(converter: Converter) -> dict[str, str]:
+def hop_table(converter: Converter, *, thorough: bool = False) -> dict[str, str]:
     """Try every column of the schema.
 
     Args:
         converter: the format that a store goes through.
+        thorough: change every row, not those of `_STEPS` alone.
 
     Returns:
         ``table.column`` -> `BACK`, or `REPORTED` and reasons in `OTHERWISE` as far as they hold;
@@ -66,6 +61,8 @@ def hop_table(converter: Converter) -> dict[str, str]:
         SilentLossError: a column comes back otherwise, and nothing says so.
     """
     base = small_store()
+    for run in base["trajectories"]:
+        run["source_format"] = "openai_chat"
     back, losses = _back(converter, base, "steps")
     usual = _Usual(set(_differences(base, back)), frozenset(losses))
     found: dict[str, set[str]] = {}
@@ -73,11 +70,26 @@ def hop_table(converter: Converter) -> dict[str, str]:
         for column in TABLES[table].own_columns:
             if column not in BOOKKEEPING:
                 found.setdefault(f"{table}.{column}", set())
-            for place, changed in column_changes(base, table, column):
+            for place, changed in [
+                *column_changes(base, table, column),
+                *_emptied(base, table, column),
+            ]:
                 row = changed[table][place[1]]
-                if row.get("seq", 0) == 0 and (table == "links" or row.get("step") in _STEPS):
+                chosen = row.get("seq", 0) == 0 and (table == "links" or row.get("step") in _STEPS)
+                if thorough or chosen:
                     _try(converter, place, changed, usual, found)
     return {name: "; ".join(sorted(words or {BACK})) for name, words in found.items()}
+
+
+def _emptied(base: Rows, table: str, column: str) -> Iterator[tuple[Place, Rows]]:
+    """Each way to empty a cell of a column."""
+    if table not in _MAY_BE_EMPTY or column in _NEVER_EMPTY or column in BOOKKEEPING:
+        return
+    for index, row in enumerate(base[table]):
+        if row[column] is not None:
+            rows = [dict(other) for other in base[table]]
+            rows[index][column] = None
+            yield (table, index, column), {**base, table: rows}
 
 
 @dataclass(frozen=True)
@@ -98,7 +110,9 @@ def _try(
     for other in _differences(changed, back):
         name = f"{other[0]}.{other[2]}"
         own = _paths(changed, other)
-        if any(covers(path, own) for path in losses) or (follows and other != place):
+        if any(covers(path, own) for path in losses) or (
+            follows and _of_step(changed, other, place)
+        ):
             word = REPORTED
         elif other in usual.places and other != place:
             continue
@@ -112,6 +126,13 @@ def _try(
         at = f"{place[0]}.{place[2]}" if other[2] == "*" else name
         if other[2] != "*" or other[0] == place[0]:
             found.setdefault(at, set()).add(word)
+
+
+def _of_step(rows: Rows, other: Place, changed: Place) -> bool:
+    """Whether a place is another one of the step that was changed, or its table has other rows."""
+    first, second = (rows[table][index] for table, index, _ in (other, changed))
+    same = all(first.get(key) == second.get(key) for key in ("seq", "step"))
+    return other != changed and (same or other[2] == "*")
 
 
 def _paths(rows: Rows, place: Place) -> list[str]:

@@ -16,6 +16,7 @@ from msgspec import Raw
 
 from adp.converters.atif import keys as k
 from adp.converters.atif.cells import read_value, same_json, write_value
+from adp.converters.atif.elsewhere import ELSEWHERE, take_elsewhere
 from adp.converters.atif.form import (
     BRACE,
     BRACKET,
@@ -66,7 +67,7 @@ def read_beside(
         if table == "trajectories":
             raw = read_origin(raw, source.form, usual.get("embedded"))
         own = {} if raw is None else read_adp(raw, table, usual)
-        if own is not None:
+        if own is not None and take_elsewhere(own, columns, source.form, usual, table):
             inner.take("adp")
             found |= own
         else:
@@ -180,6 +181,7 @@ def _write_web(row: Observation, kept: Any, extra: Extra, blobs: Any) -> Any:
 def _columns(table: str) -> dict[str, pa.Field]:
     """The columns of a table that may stand in ``extra.adp``, in order."""
     carried = k.CARRIED[table] - {"source", "kind"} | BOOKKEEPING.keys()
+    carried -= ELSEWHERE.get(table, frozenset())
     if table == "trajectories":
         carried -= {"parent_step", "branch_kind"}
     fields = columns_of(TABLES[table].row)
@@ -192,6 +194,7 @@ def adp_columns(
     usual: Mapping[str, Any],
     blobs: Any,
     without: frozenset[str] = frozenset(),
+    beside: frozenset[str] = frozenset(),
 ) -> dict[str, Any]:
     """The filled columns of a row that no key of ATIF holds.
 
@@ -201,9 +204,12 @@ def adp_columns(
         usual: column -> value that says nothing.
         blobs: media by id.
         without: columns that are written elsewhere.
+        beside: columns that stand here although they have a place.
     """
     out: dict[str, Any] = {}
-    for name, field in _columns(_TABLES[type(row)]).items():
+    table = _TABLES[type(row)]
+    without |= ELSEWHERE.get(table, frozenset()) - beside
+    for name, field in _columns(table).items():
         value = getattr(row, name)
         if value is None or name in without or DEFAULTS.get(name) == value:
             continue

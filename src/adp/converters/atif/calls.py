@@ -46,6 +46,8 @@ class Calls:
         if known["function_name"] is None and not self.native:
             kind = "" if call.kind in (None, "function") else call.kind
             known["function_name"] = call.language or kind
+            if not known["function_name"]:
+                self._losses.add(f"{path}.name", "ATIF needs a name; an empty one is written")
         known["arguments"] = self._arguments(call, extra, path)
         adp = adp_columns(call, extra, {"kind": "function"}, self._run.media)
         inner, own = self._hand.split(extra)
@@ -71,6 +73,7 @@ class Calls:
         if text is not None and _is_object(text):
             return jsontext.raw(media.restore(text, blobs))
         if written is None:
+            self._losses.add(f"{path}.arguments", "ATIF needs an object; an empty one is written")
             return None
         column = "arguments_raw" if text is None else "arguments"
         reason = "it is not a JSON object and is written under the key arguments"
@@ -90,7 +93,8 @@ class Calls:
             known["subagent_trajectory_ref"] = refs if listed else [refs]
         if opaque:
             inner = {**(inner or {}), "opaque": opaque}
-        adp = adp_columns(row, extra, {"source": "environment"}, self._run.media)
+        beside = self._hand.beside(row, extra)
+        adp = adp_columns(row, extra, {"source": "environment"}, self._run.media, beside=beside)
         known["extra"] = write_beside(row, inner, extra, adp, self._run.media)
         return arrange(known, own, extra.shape, k.RESULT)
 

@@ -43,6 +43,12 @@ def early_step(results: list[Any], *, marked: bool) -> dict[str, Any]:
     return {**step, "extra": _EXTRA} if marked else step
 
 
+def is_early(record: dict[str, Any]) -> bool:
+    """Whether a record that is being written begins with an `early_step` that is marked."""
+    steps = record.get("steps") or [{}]
+    return steps[0].get("extra") is _EXTRA
+
+
 def early_results(first: Raw) -> list[Raw]:
     """The results of the first step of a record, when it is what `early_step` writes and marks."""
     if b'"early"' not in bytes(first) or jsontext.first_byte(first) != BRACE:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from adp.converters.atif import keys as k
+from adp.converters.atif.early import is_early
 from adp.converters.atif.form import members
 from adp.converters.atif.parts import Places, parts_of
 from adp.converters.atif.values import (
@@ -116,7 +117,7 @@ class _Strict:
         seen: set[str] = set()
         for index, branch in enumerate(branches):
             place = f"{path}.branches[{index}]"
-            inner = _Strict(self.flavour, self.losses, 0)
+            inner = _Strict(self.flavour, self.losses, int(is_early(branch)))
             record = inner.trajectory(branch, place)
             self.audio = self.audio or inner.audio
             name = plain(record.get("trajectory_id", record.get("session_id"))) or "subagent"

@@ -8,6 +8,8 @@ from msgspec import Raw
 
 from adp.converters.atif import keys as k
 from adp.converters.atif.content import write_content, write_foreign_content
+from adp.converters.atif.elsewhere import BLANK, columns_elsewhere
+from adp.converters.atif.elsewhere import FORM as BESIDE
 from adp_schema import jsontext, media
 from adp_schema.model import Observation, Row, Step, Trajectory
 from adp_schema.protocols import Losses
@@ -32,9 +34,16 @@ class Hand:
     def content(self, row: Step | Observation, extra: Extra, path: str) -> tuple[Any, list[Raw]]:
         """The content of a row, and the parts that ATIF has no type for."""
         if self.native:
-            return write_content(row, extra, self.run.media), []
+            content = write_content(row, extra, self.run.media)
+            return ("" if content is None and extra.shape.get(BLANK) else content), []
         content, opaque = write_foreign_content(row, extra, self.run.media, path, self.losses)
-        return ("" if content is None else content), opaque
+        return ("" if content is None and isinstance(row, Step) else content), opaque
+
+    def beside(self, row: Step | Observation, extra: Extra) -> frozenset[str]:
+        """The columns of a row that stand in ``extra.adp`` although they have a place."""
+        if self.native:
+            return frozenset(extra.shape.get(BESIDE, ()))
+        return columns_elsewhere(row, extra, self.run.media)
 
     def extra(self, row: Row) -> Extra:
         """A row's ``extra``; the form of another format means nothing here."""

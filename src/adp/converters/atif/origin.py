@@ -38,11 +38,15 @@ def write_origin(run: Trajectory, extra: Extra) -> dict[str, Any]:
         name = extra.shape[FORM]
     elif name in FORMATS:
         calls = [call for step in run.steps for call in step.calls]
+        continued = next((link for link in run.links if link.kind == "continuation"), None)
         without = {
             "source_id": run.source_id is None,
             "final_metrics": run.final_metrics is None
             and any(getattr(run, column) is not None for column in TOTAL_COLUMNS.values()),
             "call_id": bool(calls) and all(call.call_id is None for call in calls),
+            "target_path": continued is not None and continued.target_path is None,
+            "timestamp_text": any(step.timestamp is not None for step in run.steps)
+            and all(step.timestamp_text is None for step in run.steps),
         }
         made = [column for column in MADE_COLUMNS if without[column]]
     if name not in FORMATS:

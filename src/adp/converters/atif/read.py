@@ -7,6 +7,7 @@ only what leaves no trajectory is an error.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import msgspec
 from msgspec import Raw
@@ -16,19 +17,21 @@ from adp.converters.atif import trial
 from adp.converters.atif.beside import read_beside
 from adp.converters.atif.content import read_content, summary_of
 from adp.converters.atif.early import early_results
+from adp.converters.atif.elsewhere import BLANK
 from adp.converters.atif.form import (
     BRACE,
     BRACKET,
     NULL,
     QUOTE,
     Source,
-    integer,
     lift_code,
-    members,
     read_time,
     spread,
+    write_time,
 )
 from adp.converters.atif.origin import named_pair, take_pairs
+from adp.converters.atif.totals import take_totals
+from adp.converters.hop import FORM, MADE
 from adp_schema import jsontext, shape
 from adp_schema.arrow import Columns, json_columns
 from adp_schema.builder import RowBuilder
@@ -80,7 +83,7 @@ class Reader:
         _ids(top, columns)
         columns["source_version"] = top.text("schema_version")
         self._agent(top, columns)
-        _totals(top, columns)
+        take_totals(top, columns)
         columns["notes"] = top.text("notes")
         continued = top.text("continued_trajectory_ref")
         usual: Columns = {"embedded": embedded or []}
@@ -103,13 +106,14 @@ class Reader:
         self._builder.trajectory(columns)
         early = early_results(steps[0]) if steps else []
         for index, step in enumerate(steps):
-            reader = _Step(self._builder, self._losses, self._turns)
+            reader = _Step(self._builder, self._losses, self._turns, form)
             if early and index == 0:
                 reader.results(early, -1, f"{path}.steps[0]")
             else:
                 reader.read(step, index, path)
         if continued is not None:
-            self._link({"kind": "continuation", "target_path": continued})
+            column = "target_id" if "target_path" in form.get(MADE, ()) else "target_path"
+            self._link({"kind": "continuation", column: continued})
         limit = self._builder.next_step  # how many steps a branch shares, it says itself
         parent = self._builder.finish()
         self._ids.append(parent)
@@ -164,38 +168,17 @@ def _ids(top: Source, columns: Columns) -> None:
         top.form["id"] = "session_id"
 
 
-def _totals(top: Source, columns: Columns) -> None:
-    """The final metrics as written, and those that have columns."""
-    if top.first("final_metrics") == BRACE:
-        text = jsontext.one_line(top.take("final_metrics"))
-        columns["final_metrics"] = text
-        columns.update(total_columns(jsontext.decode_object(text.encode("utf-8"))))
-
-
-def total_columns(metrics: Mapping[str, Raw]) -> Columns:
-    """The columns that final metrics fill."""
-    out: Columns = {}
-    beside = members(metrics.get("extra")) or {}
-    for key, column in k.TOTAL_COLUMNS.items():
-        raw = metrics.get(key)
-        if raw is None and key == "reward":
-            raw = beside.get(key)
-        if raw is None or jsontext.first_byte(raw) not in b"-0123456789":
-            continue
-        text = bytes(raw).decode("ascii")
-        value = integer(text) if column.startswith("total_tokens") else float(text)
-        if value is not None and abs(value) != float("inf"):
-            out[column] = value
-    return out
-
-
 class _Step:
     """Reads one step with its calls and results."""
 
-    def __init__(self, builder: RowBuilder, losses: Losses, turns: list[Columns]) -> None:
+    def __init__(
+        self, builder: RowBuilder, losses: Losses, turns: list[Columns], form: dict[str, Any]
+    ) -> None:
         self._builder = builder
         self._losses = losses
         self._turns = turns
+        self._made = FORM in form
+        self._has_texts = "timestamp_text" not in form.get(MADE, ())
         self._calls: list[Columns] = []
         self._answered: dict[str, int] = {}
 
@@ -244,13 +227,22 @@ class _Step:
         columns["kind"] = k.USUAL_KINDS.get(columns["source"], "message")
         if (text := step.text("timestamp")) is not None:
             columns["timestamp_text"] = text
-            columns["timestamp"], columns["timestamp_zone_known"] = read_time(text)
+            columns["timestamp"], zoned = read_time(text)
+            columns["timestamp_zone_known"] = zoned
+            if not self._has_texts and text == write_time(
+                columns["timestamp"], None, zoned=zoned is not False
+            ):
+                del columns["timestamp_text"]
         columns["model"] = step.text("model_name")
         columns["reasoning_effort"] = step.text("reasoning_effort")
         if step.first("reasoning_effort") and step.first("reasoning_effort") in b"-0123456789":
             columns["reasoning_effort"] = bytes(step.take("reasoning_effort")).decode("ascii")
             step.form["effort"] = "number"
-        if "message" in step.values and step.first("message") != NULL:
+        if self._made and bytes(step.values.get("message", b"")) == b'""':
+            # The record was made of another format, where a step may have no text.
+            step.take("message")
+            step.form[BLANK] = True
+        elif "message" in step.values and step.first("message") != NULL:
             read_content(step.take("message"), columns, step.form, self._builder)
         reasoning = step.text("reasoning_content")
         columns["reasoning"] = None if reasoning is None else self._builder.text(reasoning)

@@ -27,7 +27,7 @@ from adp.converters.atif.form import (
 )
 from adp.converters.atif.hand import Hand, Item, string
 from adp.converters.atif.origin import write_origin, write_pairs
-from adp.converters.atif.read import total_columns
+from adp.converters.atif.totals import total_columns
 from adp.converters.scalars import number_text
 from adp.converters.unwritten import report_columns
 from adp_schema import jsontext, media
@@ -203,6 +203,10 @@ class Writer:
 
     def _step(self, step: Step, index: int, number: int) -> Item:
         extra, path = self._hand.extra(step), f"$.steps[{index}]"
+        beside = self._hand.beside(step, extra)
+        whole = step
+        if beside:
+            step = step.model_copy(update=dict.fromkeys(beside - {"text"}))
         inner, own = self._hand.split(extra)
         own_id = extra.shape.get("step_id")
         known: Item = {"step_id": number, "source": step.source}
@@ -247,7 +251,7 @@ class Writer:
                 self._losses.add(f"{path}.{name}", "only an edit of the context has one")
         if opaque:
             inner = {**(inner or {}), "opaque": opaque}
-        adp = adp_columns(step, extra, usual, self._run.media)
+        adp = adp_columns(whole, extra, usual, self._run.media, beside=beside)
         known["extra"] = write_beside(step, inner, extra, adp, self._run.media)
         out = arrange(known, own, extra.shape, k.STEP)
         names = extra.shape.get("keys")

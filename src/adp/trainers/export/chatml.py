@@ -144,6 +144,10 @@ swift sft --model MODEL --dataset train.jsonl --loss_scale default
 - ms-swift drops `reasoning_content`: export with `--set reasoning=strip` when that is not
   wanted, or have the reasoning in the text.
 - It trains the token that ends the last message even if the flag of that message is false.
+- It makes one turn of two messages of the assistant in a row, such as words and then a call: the
+  token between them that ends the first one is not trained.
+- Under `datasets` 5 it rounds numbers in the arguments of calls to ten digits behind the point.
+  Where those matter, export tokens: `--to trl-sft --set form=tokens --model MODEL`.
 """
 
 _TEXT = """
