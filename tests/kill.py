@@ -26,6 +26,11 @@ LONGEST = PATIENCE
 """Seconds after which a run counts as hanging."""
 
 
+def listen() -> None:
+    """Let Ctrl-C reach a new process: what a shell runs in the background ignores it."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def command(*words: object) -> list[str]:
     """A call of the command line in a process of its own."""
     return [sys.executable, "-m", "adp.cli.main", *map(str, words)]

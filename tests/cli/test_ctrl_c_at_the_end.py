@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from adp.cli import main
+from tests import kill
 from tests.waiting import PATIENCE
 
 PROGRAM = """
@@ -72,6 +73,7 @@ def call(before):
         text=True,
         check=False,
         timeout=PATIENCE,
+        preexec_fn=kill.listen,
     )
 
 

@@ -160,7 +160,7 @@ def test_a_query_that_fails_leaves_no_file(run: Run, store: Store, tmp_path: Pat
         (("-c", "SELECT 1", "-o", "rows.csv", "--format", "table"), 2, "is for the screen"),
         (("-c", "SELECT 1", "-f", "x.sql"), 2, "exclude each other"),
         (("-f", "nowhere.sql"), 3, "cannot read nowhere.sql"),
-        (("-f", sys.executable), 3, "is not UTF-8 text"),
+        (("-f", sys.executable), 3, "it is no UTF-8 text"),
         (("-o", "rows.csv"), 2, "give the query with -c or -f"),
         (("-c", "COPY steps TO 'x'"), 6, "not COPY"),
         (("-c", "SELECT txt FROM steps"), 6, "did you mean text?"),

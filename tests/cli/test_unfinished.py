@@ -19,7 +19,7 @@ from adp_schema.growing import GrowingStore
 from adp_schema.store import Store
 from tests.converters.test_run import chat, hashes, write_lines
 from tests.growing import numbered
-from tests.kill import command, write_chats
+from tests.kill import command, listen, write_chats
 from tests.waiting import PATIENCE, until
 
 
@@ -140,14 +140,20 @@ def test_before_anything_is_written_the_same_call_begins_anew(call, here, monkey
     assert main(shlex.split(call)) == 0
 
 
-@pytest.mark.parametrize("call", ["export store --to atif -o out", "score store --with answer"])
-def test_what_is_written_at_the_end_begins_anew(call, here, monkeypatch, capsys):
+FILES = "stopped; files that are there are whole; the same call wants another -o, or these removed"
+
+
+@pytest.mark.parametrize(
+    ("call", "sentence"),
+    [("export store --to atif -o out", FILES), ("score store --with answer", ANEW)],
+)
+def test_what_is_written_at_the_end_begins_anew(call, sentence, here, monkeypatch, capsys):
     before = hashes(here)
     with monkeypatch.context() as patch:
         patch.setattr(Store, "trajectories", pressed)
         patch.setattr("adp.converters.export.written_whole", pressed)
         assert main(shlex.split(call)) == 130
-    assert capsys.readouterr().err.splitlines()[-1] == ANEW
+    assert capsys.readouterr().err.splitlines()[-1] == sentence
     written = {name for name in hashes(here) if not name.endswith(".lock")}
     assert written == before.keys()
     assert main(shlex.split(call)) == 0
@@ -231,7 +237,9 @@ def test_a_command_that_only_looks_says_no_more(here, monkeypatch, capsys):
 def test_a_signal_in_the_middle(tmp_path):
     write_chats(tmp_path / "chats.jsonl", 20, 1)
     words = command("convert", "chats.jsonl", "-o", "out", "--workers", 1)
-    with subprocess.Popen(words, cwd=tmp_path, stderr=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        words, cwd=tmp_path, stderr=subprocess.PIPE, text=True, preexec_fn=listen
+    ) as process:
         until((tmp_path / "out" / ".run" / "call.json").exists, process)
         process.send_signal(signal.SIGINT)
         _, err = process.communicate(timeout=PATIENCE)

@@ -92,11 +92,12 @@ _GOES_ON = {
 """Command -> what to do after Ctrl-C, at whatever moment it came."""
 
 _WHOLE = "the output is whole if it is there, else the same call begins anew"
+_FILES = "files that are there are whole; the same call wants another -o, or these removed"
 _ANEW = {
     **dict.fromkeys(("convert", "merge", "drop", "redact", "curate", "publish"), _WHOLE),
-    **dict.fromkeys(("export", "pull", "report", "score", "merge-adapter"), _WHOLE),
+    **dict.fromkeys(("pull", "report", "score", "merge-adapter"), _WHOLE),
     **dict.fromkeys(("query", "rejects", "tokens"), _WHOLE),
-    "bfcl": "files that are there are whole; the same call wants another -o, or these removed",
+    **dict.fromkeys(("export", "bfcl"), _FILES),
 }
 """Command -> what to say after Ctrl-C when it has left no run that goes on."""
 

@@ -19,6 +19,7 @@ from adp.cli.text import (
     print_json,
     visible,
 )
+from adp.core.input_files import read_text
 from adp.core.progress import Console, Silent
 from adp_schema.errors import InputError, UsageError, unknown_name
 
@@ -183,11 +184,9 @@ def about_text(file: Path) -> str:
         InputError: it is missing, or no text.
     """
     try:
-        return file.read_text(encoding="utf-8-sig")
+        return read_text(file, "utf-8-sig")
     except OSError as error:
         raise InputError(f"cannot read {file}: {error.strerror}") from error
-    except UnicodeDecodeError:
-        raise InputError(f"{file} is not UTF-8 text; save it as UTF-8") from None
 
 
 def facts(done: Published) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from rich.text import Text
 from adp.cli.process import was_interrupted
 from adp.cli.text import console, counted, epilog, light_table, visible
 from adp.core.alone import alone_at_file
+from adp.core.input_files import read_text
 from adp_schema.errors import AdpError, InputError, UsageError, unknown_name
 from adp_schema.gate import MEMORY_LIMIT, QueryGate
 from adp_schema.gate_engine import SECONDS_VARIABLE, unfinished
@@ -141,9 +142,7 @@ def text_of(file: Path) -> str:
         InputError: it cannot be read, or is no text.
     """
     try:
-        return file.read_text(encoding="utf-8")
-    except UnicodeDecodeError:
-        raise InputError(f"{file} is not UTF-8 text") from None
+        return read_text(file)
     except OSError as error:
         raise InputError(f"cannot read {file}: {error.strerror}") from None
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 import yaml
 from pydantic import ValidationError
 
+from adp.core.input_files import read_text
 from adp.core.render.options import RenderOptions
 from adp_schema.errors import UsageError, unknown_name
 
@@ -54,10 +54,10 @@ def render_options(
     values: dict[str, Any] = {"max_length": max_length, "window": window}
     if chat_template is not None:
         try:
-            values["chat_template"] = Path(chat_template).read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
+            values["chat_template"] = read_text(chat_template)
+        except OSError as error:
             raise UsageError(
-                f"the chat template {chat_template} cannot be read: {error}"
+                f"the chat template {chat_template} cannot be read: {error.strerror}"
             ) from error
     for each in settings or []:
         name, sign, text = each.partition("=")

@@ -7,6 +7,7 @@ in something that was named: a link that leads out of it would bring in files th
 from __future__ import annotations
 
 import errno
+import io
 import os
 import stat
 from collections.abc import Iterable
@@ -169,3 +170,58 @@ def _opened(descriptor: int) -> str:
         return os.readlink(f"/proc/self/fd/{descriptor}")  # noqa: PTH115
     except OSError:
         return ""
+
+
+LARGEST = 64 << 20
+"""Bytes of a file of settings, unless a reader of many records allows more."""
+
+LARGEST_LIST = 1 << 30
+"""Bytes of a file of records that is read as a whole, such as a list of tasks."""
+
+
+def read_bytes(path: str | os.PathLike[str], largest: int = LARGEST) -> bytes:
+    """All bytes of a file that a user names: a recipe, a configuration, a list of tasks.
+
+    A pipe is read to its end: the shell makes one of ``<(command)``.
+
+    Args:
+        path: the file; links are followed.
+        largest: bytes that it may have.
+
+    Raises:
+        OSError: it cannot be read, is no file and no pipe that somebody writes to, or is larger.
+            Its ``strerror`` says so.
+    """
+    place = os.fspath(path)
+    descriptor = os.open(place, _CAREFUL & ~getattr(os, "O_NOFOLLOW", 0))
+    try:
+        mode = os.fstat(descriptor).st_mode
+        if not stat.S_ISFIFO(mode) and not stat.S_ISREG(mode):
+            raise OSError(errno.EINVAL, f"it is {kind_of(mode)}, and no file", place)
+        os.set_blocking(descriptor, True)
+        with os.fdopen(descriptor, "rb", closefd=False) as file:
+            data = file.read(largest + 1)
+    finally:
+        os.close(descriptor)
+    if len(data) > largest:
+        raise OSError(errno.EINVAL, f"it is larger than {largest >> 20:,} MiB", place)
+    if stat.S_ISFIFO(mode) and not data:
+        raise OSError(errno.EPIPE, "it is a pipe that nobody writes to", place)
+    return data
+
+
+def read_text(path: str | os.PathLike[str], encoding: str = "utf-8") -> str:
+    """The text of such a file, with any line ends.
+
+    Args:
+        path: the file.
+        encoding: ``utf-8``, or ``utf-8-sig`` where a mark may stand before the text.
+
+    Raises:
+        OSError: as for `read_bytes`, or it is no text.
+    """
+    data = read_bytes(path)
+    try:
+        return io.TextIOWrapper(io.BytesIO(data), encoding=encoding).read()
+    except UnicodeDecodeError:
+        raise OSError(errno.EILSEQ, "it is no UTF-8 text", os.fspath(path)) from None

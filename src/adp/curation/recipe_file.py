@@ -10,6 +10,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from adp.core.input_files import read_text
 from adp.core.wrong_options import names, sentence
 from adp.core.yaml_text import parse_yaml
 from adp.curation.recipe import Recipe
@@ -77,12 +78,11 @@ def _load(path: Path, above: tuple[Path, ...], read: list[Path]) -> dict[str, An
         read.append(where)
         if len(read) > _FILES:
             raise RecipeError(f"{path.name} is one file too many; include {_FILES} at most")
-        text = path.read_text(encoding="utf-8")
+        text = read_text(path)
     except OSError as error:
         raise RecipeError(f"cannot read the recipe {path}: {error.strerror}") from None
     except ValueError as error:
-        said = "it is no UTF-8 text" if isinstance(error, UnicodeDecodeError) else str(error)
-        raise RecipeError(f"cannot read the recipe {path}: {said}") from None
+        raise RecipeError(f"cannot read the recipe {path}: {error}") from None
     plain = _parse(text, path.name)
     if not isinstance(plain, dict):
         raise RecipeError(f"{path.name} is no recipe: it has to begin with keys such as inputs:")

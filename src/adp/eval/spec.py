@@ -22,6 +22,7 @@ from typing import Any, Protocol, TypeVar
 import yaml
 from pydantic import BaseModel, ValidationError
 
+from adp.core.input_files import read_text
 from adp.core.own_code import OWN
 from adp.core.registry import Registry
 from adp.eval.environment import ENVIRONMENTS, Settings
@@ -179,8 +180,10 @@ def _from_file(path: Path) -> tuple[str, dict[str, Any]]:
     if not path.exists():
         raise InputError(f"{path} is not there")
     try:
-        found = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        found = yaml.safe_load(read_text(path))
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror}") from error
+    except (yaml.YAMLError, RecursionError) as error:
         raise InputError(f"{path} cannot be read as YAML: {error}") from error
     if not isinstance(found, dict) or not isinstance(found.get("name"), str):
         raise UsageError(f"{path} needs a line 'name: ...' and the settings beside it")

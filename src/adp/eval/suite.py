@@ -18,6 +18,7 @@ from typing import Any
 import yaml
 from pydantic import Field, ValidationError
 
+from adp.core.input_files import read_text
 from adp.core.registry import Registry
 from adp.eval.environment import Settings
 from adp.eval.rollout.limits import Limits
@@ -74,8 +75,10 @@ def read_suite(text: str) -> Suite:
     if not Path(text).exists():
         raise InputError(f"the suite {text} is not there; adp eval --list shows those with a name")
     try:
-        found = yaml.safe_load(Path(text).read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        found = yaml.safe_load(read_text(text))
+    except OSError as error:
+        raise InputError(f"{text} cannot be read: {error.strerror}") from error
+    except (yaml.YAMLError, RecursionError) as error:
         raise InputError(f"{text} cannot be read as YAML: {error}") from error
     if not isinstance(found, dict):
         raise UsageError(f"{text} is no suite; it needs name, environment and tasks")

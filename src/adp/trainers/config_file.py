@@ -11,6 +11,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from adp.core.input_files import read_text
 from adp.core.wrong_options import names, sentence
 from adp.core.yaml_text import measure, parse_yaml
 from adp.trainers.config import TINY, TrainConfig
@@ -69,11 +70,11 @@ def _method(settings: Sequence[str], more: Mapping[str, Any]) -> str | None:
 
 def _load(path: Path) -> dict[str, Any]:
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        text = read_text(path, "utf-8-sig")
     except OSError as error:
         raise UsageError(f"cannot read the configuration {path}: {error.strerror}") from None
-    except ValueError:
-        raise UsageError(f"cannot read the configuration {path}: it is no UTF-8 text") from None
+    except ValueError as error:  # of the path
+        raise UsageError(f"cannot read the configuration {path}: {error}") from None
     # JSON is read as such: YAML takes its 1e-5 for a text.
     plain = _json(text) if path.suffix == ".json" else None
     if plain is None:

@@ -303,6 +303,17 @@ def test_after_a_stop_other_kinds_begin_anew(home, tmp_path):
         publish(store, REPO, out=tmp_path / "out", options=OPEN)
 
 
+@pytest.mark.parametrize("names", [[], ["plan.json.tmp"]])
+def test_a_stop_before_the_plan_was_written(names, tmp_path):
+    store = write_published(tmp_path / "s")
+    (tmp_path / "out" / ".run").mkdir(parents=True)
+    for name in names:
+        (tmp_path / "out" / ".run" / name).write_text("{")
+    for name in ("out", "fresh"):
+        publish(store.root, REPO, out=tmp_path / name, options=OPEN)
+    assert kill.hashes(tmp_path / "out") == kill.hashes(tmp_path / "fresh")
+
+
 def test_a_stopped_run_of_another_command_is_left_alone(tmp_path):
     store = write_published(tmp_path / "s")
     plan = tmp_path / "out" / ".run" / "plan.json"

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 from typing import Any
 
+from adp.core.input_files import read_text
 from adp.core.redact.options import GROUPS, kinds_by_group
 from adp.core.redact.rules import Rule
 from adp_schema.errors import InputError, UsageError
@@ -36,11 +36,11 @@ def read_rules(path: str) -> tuple[Rule, ...]:
     import yaml
 
     try:
-        found = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
+        found = yaml.safe_load(read_text(path))
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror}") from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        first = str(error).splitlines()[0]
+    except (yaml.YAMLError, RecursionError) as error:
+        first = str(error).partition("\n")[0]
         raise InputError(f"{path} is neither YAML nor JSON ({first})") from None
     if not isinstance(found, list) or not found or len(found) > MOST:
         raise UsageError(

@@ -14,6 +14,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from adp.core.input_files import LARGEST_LIST, read_bytes
 from adp.eval.bfcl.categories import SUPPORTED, canonical, is_relevance
 from adp.eval.bfcl.entries import BadRowError, Entry, entry_of
 from adp.eval.bfcl.installed import BfclMissingError, installed_folder
@@ -187,9 +188,9 @@ def rows(file: Path) -> Iterator[tuple[int, Any, str | None]]:
         InputError: the file cannot be read.
     """
     try:
-        text = file.read_text(encoding="utf-8", errors="replace")
+        text = read_bytes(file, LARGEST_LIST).decode("utf-8", "replace")
     except OSError as error:
-        raise InputError(f"{file} cannot be read: {error}") from error
+        raise InputError(f"{file} cannot be read: {error.strerror}") from error
     if text.lstrip().startswith("["):
         try:
             items = json.loads(text)

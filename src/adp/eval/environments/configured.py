@@ -29,6 +29,7 @@ from typing import Annotated, Any, Literal
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
+from adp.core.input_files import read_text
 from adp.eval.environment import EnvironmentKind, Settings
 from adp.eval.environments.calculator import CALCULATOR
 from adp.eval.environments.configured_api import Api
@@ -162,9 +163,11 @@ def _tools(path: Path, changed: tuple[int, int], allow_commands: bool) -> Sequen
 
 def _entries(path: Path) -> Sequence[Any]:
     try:
-        text = path.read_text(encoding="utf-8")
+        text = read_text(path)
         found = json.loads(text) if path.suffix == ".json" else yaml.safe_load(text)
-    except (OSError, ValueError, RecursionError, yaml.YAMLError) as error:
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror}") from error
+    except (ValueError, RecursionError, yaml.YAMLError) as error:
         raise InputError(f"{path} cannot be read: {error}") from error
     if isinstance(found, dict):
         if "tools" not in found:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from adp.core.answers import AnswerReader
+from adp.core.input_files import read_text
 from adp.core.render.arguments import object_of, whole_text
 from adp.core.render.chat import Call as ChatCall
 from adp.core.render.chat import Chat, Message
@@ -90,9 +91,10 @@ class Prompter:
         }
         if settings.chat_template is not None:
             try:
-                given["chat_template"] = settings.chat_template.read_text(encoding="utf-8")
-            except (OSError, UnicodeDecodeError) as error:
-                raise InputError(f"{settings.chat_template} cannot be read: {error}") from error
+                given["chat_template"] = read_text(settings.chat_template)
+            except OSError as error:
+                place = settings.chat_template
+                raise InputError(f"{place} cannot be read: {error.strerror}") from error
         options = RenderOptions.model_validate(given)
         self.renderer = Renderer(tokenizer, options, stops)
         in_text = settings.tools_in == "text" and settings.call_form == "auto"

@@ -18,6 +18,7 @@ from typing import Any
 
 from pydantic import Field
 
+from adp.core.input_files import read_text
 from adp.eval.environment import Settings
 from adp.eval.policy import PolicyKind, Request
 from adp.eval.turns import Call, Turn
@@ -102,9 +103,9 @@ def read_scripts(path: Path) -> Mapping[str | None, Sequence[Turn]]:
     found: dict[str | None, Sequence[Turn]] = {}
     lines_of: dict[str | None, int] = {}
     try:
-        lines = path.read_text(encoding="utf-8").split("\n")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path} cannot be read: {error}") from error
+        lines = read_text(path).split("\n")
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror}") from error
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue

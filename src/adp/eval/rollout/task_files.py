@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from adp.core.delimiters import delimiter_of
+from adp.core.input_files import LARGEST_LIST, read_bytes
 from adp.core.render.arguments import whole_text
 from adp_schema.arrow import json_columns
 from adp_schema.errors import InputError
@@ -244,7 +245,7 @@ class _Unreadable:
 def _records(path: Path) -> Iterator[tuple[int, Any]]:
     """The records of a file with their numbers: of JSON lines and CSV, those of the lines."""
     try:
-        data = path.read_bytes()
+        data = read_bytes(path, LARGEST_LIST)
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror}") from error
     data = data.removeprefix(b"\xef\xbb\xbf")

@@ -112,6 +112,10 @@ def prepare(
     return _Folder(path, repo, out, options or PublishOptions(), progress or Silent()).prepare()
 
 
+STAGED_PLAN = "plan.json.tmp"
+"""What a call that is stopped while it writes its plan may leave of it."""
+
+
 class _Folder:
     """One publication."""
 
@@ -181,6 +185,8 @@ class _Folder:
         plan = self.scratch / "plan.json"
         known = json.loads(plan.read_text(encoding="utf-8")) if plan.exists() else None
         held = {path.name for path in self.out.iterdir()} if self.out.exists() else set()
+        if held == {SCRATCH} and {path.name for path in self.scratch.iterdir()} <= {STAGED_PLAN}:
+            held = set()  # a call was stopped before it could say what it does
         if (known is None and held) or (known is not None and "content" not in known):
             raise OutputExistsError(f"{self.out} is not empty; choose another --out")
         content, words = self._keys()

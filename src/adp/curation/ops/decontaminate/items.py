@@ -15,6 +15,7 @@ from typing import Any
 
 import msgspec
 
+from adp.core.input_files import LARGEST_LIST, read_bytes
 from adp.curation.ops.decontaminate.options import Against
 from adp_schema.errors import RecipeError
 
@@ -124,7 +125,7 @@ def _file_rows(path: Path, shown: str) -> Iterable[Any]:
         kinds = ", ".join(f".{known}" for known in _READERS)
         raise RecipeError(f"decontaminate reads {kinds}, not {shown}")
     try:
-        data = path.read_bytes()
+        data = read_bytes(path, LARGEST_LIST)
         data = gzip.decompress(data) if path.name.endswith(".gz") else data
         return reader(data)
     except (OSError, EOFError, ValueError, RecursionError, zlib.error, csv.Error) as error:
