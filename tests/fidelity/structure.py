@@ -222,8 +222,8 @@ def _of_object(tree: Any, keys: Keys, holder: dict[str, Any]) -> Iterator[Change
         if not _says_something(value) or is_form(here) or INSIDE in keys or is_word(here, value):
             continue
         gone = replaced(tree, {here: DELETE})
-        if name in DERIVED:
-            continue
+        if name in DERIVED or {"alternate_trace", "output"} <= set(here):
+            continue  # the output of an M3 turn repeats its metadata
         yield Change(TAKEN, here, gone, gone)
     names = [name for name, value in holder.items() if _free(name, value)]
     for one, two in pairwise(names):

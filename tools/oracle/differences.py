@@ -18,6 +18,7 @@ SPACES = "white space"
 STOP = "the token that ends a turn"
 TURNS = "turns in a row made one"
 NUMBERS = "numbers rounded to ten digits"
+REFUSED = "refused"
 OTHER = "other"
 
 _OPENING = re.compile(r"^<\|im_start\|>assistant\n")
@@ -25,7 +26,7 @@ _THOUGHT = re.compile(r"(?:^|<think>).*?</think>\s*", re.DOTALL)
 
 _STOP = re.compile(r"<\|[a-z_]+\|>$")
 _STOPS = re.compile(r"<\|[a-z_]+\|>\n?$")
-_NUMBER = re.compile(r"-?\d+\.\d{8,}")
+_NUMBER = re.compile(r"-?\d+\.\d+")
 _END = re.compile(r"^<\|[a-z_]+\|>\n?$")
 
 _WITHOUT: dict[str, Callable[[str], str]] = {
@@ -49,6 +50,8 @@ def kind_of(ours: Sequence[str], theirs: Sequence[str]) -> str:
     """
     if list(ours) == list(theirs):
         return SAME
+    if len(theirs) == 1 and theirs[0].startswith("refused: "):
+        return REFUSED
     kinds = (*_WITHOUT, LAST, STOP)
     for joined in ((), (TURNS,)) if len(theirs) < len(ours) else ((),):
         for count in range(len(kinds) + 1):

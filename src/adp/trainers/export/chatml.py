@@ -146,6 +146,7 @@ swift sft --model MODEL --dataset train.jsonl --loss_scale default
 - It trains the token that ends the last message even if the flag of that message is false.
 - It makes one turn of two messages of the assistant in a row, such as words and then a call: the
   token between them that ends the first one is not trained.
+- It refuses a row with a system message that is not the first one.
 - Under `datasets` 5 it rounds numbers in the arguments of calls to ten digits behind the point.
   Where those matter, export tokens: `--to trl-sft --set form=tokens --model MODEL`.
 """
