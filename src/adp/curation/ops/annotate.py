@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from pydantic import Field, model_validator
 
 from adp.core.condition import check_condition
+from adp.core.input_files import LARGEST_LIST, read_bytes
 from adp.curation.given_columns import checked
 from adp.curation.op import Op, OpOptions, Outcome
 from adp_schema.errors import QueryError, RecipeError
@@ -85,15 +87,15 @@ def _from_file(pool: Pool, options: Annotate) -> pl.DataFrame:
     assert options.file is not None
     path = pool.folder / options.file
     try:
-        if path.suffix == ".parquet":
-            rows = pl.read_parquet(path, glob=False)
-        elif path.suffix == ".csv":
-            rows = pl.read_csv(path, glob=False)
-        elif path.suffix in (".jsonl", ".ndjson"):
-            with path.open("rb") as file:
-                rows = pl.read_ndjson(file)
-        else:
+        if path.suffix not in (".parquet", ".csv", ".jsonl", ".ndjson"):
             raise RecipeError(f"annotate reads .parquet, .csv and .jsonl, not {options.file}")
+        data = io.BytesIO(read_bytes(path, LARGEST_LIST))
+        if path.suffix == ".parquet":
+            rows = pl.read_parquet(data)
+        elif path.suffix == ".csv":
+            rows = pl.read_csv(data)
+        else:
+            rows = pl.read_ndjson(data)
     except (OSError, pl.exceptions.PolarsError) as error:
         raise RecipeError(f"annotate cannot read {options.file}: {error}") from None
     if options.key not in rows.columns or options.key not in pool.members.columns:
