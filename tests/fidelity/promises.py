@@ -125,11 +125,19 @@ def _pair(trial: Trial, holder: Keys, names: tuple[str, str]) -> None:
 
 
 def _holds(pair: tuple[str, str], wanted: list[list[Mark]]) -> bool:
-    """Whether each side has all of its own marks, and none of the other's."""
+    """Whether each side has all of its own marks, and none of the other's.
+
+    A side that quotes the other one has its mark, too.
+    """
     return all(
-        all(mark.is_in(text) for mark in own) and not any(mark.is_in(text) for mark in others)
+        all(mark.is_in(text) for mark in own)
+        and not any(mark.is_in(text) for mark in others if not _is_quoted(mark, own))
         for text, own, others in zip(pair, wanted, reversed(wanted), strict=True)
     )
+
+
+def _is_quoted(mark: Mark, own: list[Mark]) -> bool:
+    return any(str(mark.value) in str(other.value) for other in own)
 
 
 def _below(tree: Any, keys: Keys) -> set[Keys]:
