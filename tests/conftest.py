@@ -27,7 +27,7 @@ if "PYTEST_XDIST_WORKER" in os.environ:
 
 # A plain run tries the same examples everywhere, so that a red run can be repeated; with
 # ADP_TEST_RANDOM each run tries others, and more of them.
-settings.register_profile("plain", derandomize=True, deadline=None, max_examples=40)
+settings.register_profile("plain", derandomize=True, deadline=None, max_examples=25)
 settings.register_profile("random", deadline=None)
 settings.load_profile("random" if RANDOM else "plain")
 

@@ -165,6 +165,7 @@ def test_killed_writers_lose_nothing_at_20_moments(tmp_path):
     assert series(tmp_path, kills=20) > 60
 
 
+@pytest.mark.slow
 def test_sealing_stops_writers_that_run(tmp_path):
     family = Family(tmp_path, ENDLESS)
     try:

@@ -48,6 +48,7 @@ def test_a_killed_merge_ends_the_same(stores, tmp_path):
     assert sum(shard.size for shards in merged.manifest.tables.values() for shard in shards) > 2**24
 
 
+@pytest.mark.slow
 def test_a_killed_drop_ends_the_same(stores, tmp_path):
     merge_stores([str(store) for store in stores[:2]], str(tmp_path / "all"), workers=1)
     series = kill.check(drop(tmp_path / "all"), tmp_path, kills=1)
@@ -75,6 +76,7 @@ def redact(store: Path, rules: Path):
     return lambda out: kill.command("redact", store, "-o", out, "--rules", rules, "--workers", "2")
 
 
+@pytest.mark.slow
 def test_a_killed_redaction_ends_the_same(tmp_path):
     # A file is a shard here, so both workers have something to do.
     sources = [kill.write_chats(tmp_path / f"{name}.jsonl", 5, name) for name in range(2)]

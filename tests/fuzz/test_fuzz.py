@@ -12,7 +12,7 @@ from tests.fuzz.cases import make
 from tests.fuzz.check import check
 
 FOUND = sorted((Path(__file__).parent / "found").glob("*/*.json"))
-CASES = examples(240)
+CASES = examples(360)
 
 
 @pytest.mark.parametrize("path", FOUND, ids=lambda path: f"{path.parent.name}/{path.stem}")

@@ -97,6 +97,7 @@ def test_dpo_learns_the_pairs_and_nothing_else(agents, tmp_path):
     assert torch.allclose(logits(again), logits(made.model), atol=1e-6)
 
 
+@pytest.mark.slow
 def test_dpo_goes_on_with_an_adapter_and_compares_with_it(agents, tmp_path):
     import torch
 

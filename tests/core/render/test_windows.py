@@ -116,7 +116,9 @@ def sliding_law(made: Renderer, talk: Chat, found: Rendered) -> None:
             assert length(made, part(prepared, index, index + 1)) > limit
 
 
-@pytest.mark.parametrize("window", ["keep_start", "keep_ends"])
+@pytest.mark.parametrize(
+    "window", [pytest.param("keep_start", marks=pytest.mark.slow), "keep_ends"]
+)
 def test_as_much_as_fits_is_kept(window: str) -> None:
     whole = renderer("qwen2_5").chat(TALKS["turns"])
     trained = [index for index, message in enumerate(TALKS["turns"].messages) if message.weight]
