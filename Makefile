@@ -47,7 +47,7 @@ loop: $(INSTALLED) ## Train a tiny agent from random weights, in about ten minut
 loop-full: $(INSTALLED) ## The same with three seeds and ablations, in hours; it can be stopped and goes on
 	$(BIN)/python -m examples.loop.full -o runs/loop-full --results benchmarks/results/loop.json $(ARGS)
 
-test: $(INSTALLED) ## Run the tests, one process a core
+test: $(INSTALLED) ## Run the tests, one process a core and one more
 	$(BIN)/python -m pytest -n auto --dist worksteal $(ARGS)
 
 test-slow: $(INSTALLED) ## Run the tests that take minutes

@@ -32,6 +32,12 @@ settings.register_profile("random", deadline=None)
 settings.load_profile("random" if RANDOM else "plain")
 
 
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """One more than there are cores: a fifth of the time, tests wait for processes and servers."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    return (cores or 1) + 1
+
+
 @pytest.fixture
 def fake_hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[LocalHub]:
     """A local Hub with the user ``me``, which huggingface_hub of this process talks to.
