@@ -18,14 +18,14 @@ NUMBERS = {"a": {"type": "integer"}, "b": {"type": "integer"}}
 
 
 def ours(out: str, episodes: int, turns: int, concurrency: int) -> dict[str, Any]:
-    """`adp.eval.rollout.collect`, with its growing store, from nothing to a sealed store."""
-    from adp.eval.environment import Verdict
-    from adp.eval.policies.scripted import Scripted
-    from adp.eval.rollout.collect import alone, collect_now
-    from adp.eval.rollout.settings import CollectSettings
-    from adp.eval.tool_environment import ToolEnvironment
-    from adp.eval.tools import FunctionTool
-    from adp.eval.turns import Call, Turn, Usage
+    """`adp.rollouts.collecting.collect`, with its growing store, from nothing to a sealed store."""
+    from adp.rollouts.collecting.collect import alone, collect_now
+    from adp.rollouts.collecting.settings import CollectSettings
+    from adp.rollouts.environment import Verdict
+    from adp.rollouts.policies.scripted import Scripted
+    from adp.rollouts.tool_environment import ToolEnvironment
+    from adp.rollouts.tools import FunctionTool
+    from adp.rollouts.turns import Call, Turn, Usage
     from adp_schema.model import Task
 
     parameters = {"type": "object", "properties": NUMBERS, "required": ["a", "b"]}

@@ -274,9 +274,9 @@ def stream(store: str) -> dict[str, Any]:
 
 def redact(store: str, out: str, kinds: str) -> dict[str, Any]:
     """Look for secrets and personal data in a store; write it anew if ``out`` is not empty."""
-    from adp.core.redact import RedactOptions, scan
-    from adp.core.redact import redact as run
-    from adp.core.redact.run import findings_of
+    from adp.stores.redact import RedactOptions, scan
+    from adp.stores.redact import redact as run
+    from adp.stores.redact.run import findings_of
     from adp_schema.store import Store
 
     answer: dict[str, Any] = {}
@@ -324,7 +324,7 @@ def redact_plain(store: str, megabytes: float, kinds: str) -> dict[str, Any]:
 
     import pyarrow as pa
 
-    from adp.core.redact.options import RedactOptions
+    from adp.stores.redact.options import RedactOptions
     from adp_schema.store import Store
     from adp_schema.tables import TABLES
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from adp.converters.registry import formats
-from adp_schema import jsontext, media, shape
+from adp_schema import extra_column, jsontext, media
 from adp_schema.model import Observation, Row, Step, ToolCall, Trajectory
 from adp_schema.parts import JOINT, resolve
 from adp_schema.protocols import Converter, Losses
@@ -46,7 +46,7 @@ class Found:
         self.pieces.append(((kind, value), paths))
 
     def _exact(self, row: Row, column: str) -> Any:
-        value = shape.original(row, column, shape.unpack(row.extra))  # type: ignore[attr-defined]
+        value = extra_column.original(row, column, extra_column.unpack(row.extra))  # type: ignore[attr-defined]
         return media.restore(value, self._blobs) if isinstance(value, str) else value
 
     def _words(self, kind: str, text: str | None, *paths: str) -> None:
@@ -57,7 +57,7 @@ class Found:
 
     def _extras(self, path: str, row: Row) -> None:
         """The keys of ``extra``; those of a source's own ``extra`` count one by one."""
-        for key, value in shape.unpack(row.extra).fields.items():  # type: ignore[attr-defined]
+        for key, value in extra_column.unpack(row.extra).fields.items():  # type: ignore[attr-defined]
             inner = jsontext.decode_exact(value) if bytes(value)[:1] == b"{" else {}
             if key != "extra" or not inner:
                 self._add("extra", key, f"{path}.extra.{key}")
@@ -212,7 +212,7 @@ def _texts(run: Trajectory) -> Iterator[str]:
     rows: list[Any] = [*run.steps, *run.early_observations]
     rows += [row for step in run.steps for row in step.observations]
     for row in rows:
-        text = shape.original(row, "text", shape.unpack(row.extra)) or ""
+        text = extra_column.original(row, "text", extra_column.unpack(row.extra)) or ""
         yield media.restore(text, run.media)
 
 

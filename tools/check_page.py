@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from adp.core.checks.model import SEVERITIES
-from adp.core.checks.registry import CHECKS, GROUPS
+from adp.stores.checks.model import SEVERITIES
+from adp.stores.checks.registry import CHECKS, GROUPS
 from tools.markdown import NOTE, table
 
 MEANINGS = {

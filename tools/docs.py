@@ -26,7 +26,7 @@ from typing import Any
 os.environ.update({"COLUMNS": "100", "LINES": "40", "NO_COLOR": "1", "TERM": "dumb"})
 
 from adp.cli import main as cli
-from adp_schema import model, parts, shape
+from adp_schema import extra_column, model, parts
 from adp_schema.scores import SCORE_VIEWS
 from adp_schema.tables import ENUMS, SCHEMA_VERSION, TABLES, Table
 from adp_schema.views import STORE_COLUMN, VIEWS, View
@@ -109,7 +109,7 @@ def ids_and_order() -> list[str]:
 
 def json_text() -> list[str]:
     """What is inside the columns of JSON text."""
-    missing = set(shape.RESERVED) ^ set(RESERVED)
+    missing = set(extra_column.RESERVED) ^ set(RESERVED)
     if missing:
         raise ValueError(f"tools/docs.py does not describe {sorted(missing)} of extra")
     part = " ".join((parts.__doc__ or "").split("\n\n")[-1].split())
@@ -121,7 +121,7 @@ def json_text() -> list[str]:
         "**`extra`** is an object with the keys of the source that no column holds. These keys are",
         "reserved; a source key that begins with a dollar sign gets a second one:",
         "",
-        *(f"- `{name}`: {RESERVED[name]}" for name in shape.RESERVED),
+        *(f"- `{name}`: {RESERVED[name]}" for name in extra_column.RESERVED),
         "",
         f"**`content`** of steps and observations is a list of parts. {part.replace('``', '`')}",
         "",
@@ -215,7 +215,7 @@ def cli_page() -> str:
     lines = ["# Commands", "", NOTE, "", "[errors.md](errors.md) explains the exit codes.", ""]
     lines += ["```", help_of([]), "```", ""]
     bare: list[str] = []
-    for section, commands in cli.COMMANDS.items():
+    for section, commands in cli.sections().items():
         lines += [f"## {section}", ""]
         for name in commands:
             for words in command_words(name):

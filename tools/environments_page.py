@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from adp.eval.environment import ENVIRONMENTS, EnvironmentKind
-from adp.eval.policy import POLICIES, PolicyKind
+from adp.rollouts.environment import ENVIRONMENTS, EnvironmentKind
+from adp.rollouts.policy import POLICIES, PolicyKind
 from tools.markdown import NOTE, table
 from tools.ops_page import plain, type_words
 

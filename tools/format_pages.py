@@ -22,10 +22,10 @@ from adp.converters.field_table import (
     field_table,
     load_probe,
 )
-from adp.converters.hop import ATIF
-from adp.converters.hop_table import BACK, hop_table
 from adp.converters.registry import BUILTIN, formats
-from adp.converters.unwritten import BOOKKEEPING
+from adp.converters.unwritten_columns import BOOKKEEPING
+from adp.converters.via_atif import ATIF
+from adp.converters.via_atif_table import BACK, hop_table
 from adp_schema.builder import Origin, RowBuilder
 from adp_schema.protocols import Converter, Losses, RawRecord
 from tools.markdown import NOTE, table

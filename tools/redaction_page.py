@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from adp.core.redact.options import RULES, all_kinds
-from adp.core.redact.rules import SET_VERSION
+from adp.stores.redact.options import RULES, all_kinds
+from adp.stores.redact.rules import SET_VERSION
 from tools.markdown import NOTE, table
 
 TITLES = {"secrets": "Secrets", "personal": "Personal data", "own": "Yourself"}

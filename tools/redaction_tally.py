@@ -16,8 +16,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from adp.converters.run import ConvertOptions, convert
-from adp.core.redact import RedactOptions, finder, scan
-from adp.core.redact.finder import Cleaned, Hit
+from adp.stores.redact import RedactOptions, finder, scan
+from adp.stores.redact.finder import Cleaned, Hit
 from adp_schema.ids import digest
 from adp_schema.store import Store
 

@@ -10,10 +10,10 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from adp.core.render.probe import Forms
-from adp.core.render.render import Renderer
-from tests.core.render.families import OWN, files, renderer, trl_folder
-from tests.core.render.talks import TALKS
+from adp.render.probe import Forms
+from adp.render.render import Renderer
+from tests.render.families import OWN, files, renderer, trl_folder
+from tests.render.talks import TALKS
 from tools.markdown import NOTE, cell
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "chat-templates.md"

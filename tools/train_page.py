@@ -7,7 +7,7 @@ from typing import Any
 
 from adp.trainers.config import TrainConfig, json_schema
 from adp.trainers.readers import llamafactory, playground, sage
-from adp.trainers.readers.foreign import Rule
+from adp.trainers.readers.mapping import Rule
 from tools.markdown import NOTE, cell
 from tools.ops_page import plain, type_words
 

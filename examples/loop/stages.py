@@ -3,11 +3,11 @@
 import json
 from random import Random
 
-from adp.eval.environments.toolworld import Toolworld, ToolworldSettings, make_tasks
-from adp.eval.rollout.assist.modes import Assistance
-from adp.eval.rollout.assist.settings import AssistSettings
-from adp.eval.rollout.collect import collect_now
-from adp.eval.rollout.settings import CollectSettings
+from adp.rollouts.collecting.collect import collect_now
+from adp.rollouts.collecting.settings import CollectSettings
+from adp.rollouts.environments.toolworld import Toolworld, ToolworldSettings, make_tasks
+from adp.rollouts.experts.modes import Assistance
+from adp.rollouts.experts.settings import AssistSettings
 from adp_schema.store import Store
 from examples.loop.teachers import Judged, Teacher
 
@@ -74,7 +74,7 @@ def collect(work, scale, seed):
 
 def collect_informed(work, scale, seed):
     """Let the untrained model act, with an informed expert that helps when it is stuck."""
-    from adp.eval.policies.transformers import TransformersPolicy, TransformersSettings
+    from adp.rollouts.policies.transformers import TransformersPolicy, TransformersSettings
 
     settings = TransformersSettings(
         model=str(work.path("base")), max_tokens=6, batch_size=256, token_ids=False
@@ -131,7 +131,7 @@ def _mean(values):
 
 def probe(work, scale, seed, model, out):
     """Let the trained model act at temperature 1, and note what it should have done."""
-    from adp.eval.policies.transformers import TransformersPolicy, TransformersSettings
+    from adp.rollouts.policies.transformers import TransformersPolicy, TransformersSettings
 
     settings = TransformersSettings(
         model=str(work.path(model)),

@@ -7,9 +7,9 @@ import json
 from dataclasses import dataclass
 from random import Random
 
-from adp.eval.policy import Policy, Request
-from adp.eval.rollout.actor import Acted, Alternate, Reflection, View
-from adp.eval.turns import Call, Outcome, Turn
+from adp.rollouts.collecting.actor import Acted, Alternate, Reflection, View
+from adp.rollouts.policy import Policy, Request
+from adp.rollouts.turns import Call, Outcome, Turn
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,9 @@ import string
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_tokenizers
 from transformers import PreTrainedTokenizerFast  # noqa: TID253
 
-from adp.eval.environments.toolworld.toolset import ROLES
-from adp.eval.environments.toolworld.world import KEYS, SYLLABLES, WORDS
-from adp.eval.environments.toolworld.world_environment import SYSTEM
+from adp.rollouts.environments.toolworld.toolset import ROLES
+from adp.rollouts.environments.toolworld.world import KEYS, SYLLABLES, WORDS
+from adp.rollouts.environments.toolworld.world_environment import SYSTEM
 
 SPECIAL = ("<|pad|>", "<|unk|>", "<|system|>", "<|user|>", "<|assistant|>", "<|tool|>", "<|end|>")
 MARKS = ("<tool_call>", "</tool_call>")

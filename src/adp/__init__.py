@@ -227,7 +227,7 @@ def export(
         kind = "for a trainer" if for_trainer else "for no trainer"
         raise UsageError(f"{to} is {kind}; leave out {', '.join(wrong)}")
     run: Any
-    from adp_schema.verifying import verified
+    from adp_schema.verification import verified
 
     if for_trainer:
         from adp.trainers.export.run import export_rows as run
@@ -333,7 +333,7 @@ def merge(stores: Sequence[PathText], out: PathText, *, workers: int | None = No
     """
     import os
 
-    from adp.core.merge import merge as run
+    from adp.stores.merge import merge as run
 
     run([os.fspath(store) for store in stores], os.fspath(out), workers=workers)
     return open(out)
@@ -370,8 +370,8 @@ def drop(
     """
     import os
 
-    from adp.core.drop import DropOptions, select
-    from adp.core.drop import drop as run
+    from adp.stores.drop import DropOptions, select
+    from adp.stores.drop import drop as run
 
     options = DropOptions(note=note, drop_rejects=drop_rejects, workers=workers)
     run(select(os.fspath(store), where), os.fspath(out), options=options)

@@ -8,11 +8,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from os import PathLike
 
-    from adp.eval.environment import AsyncEnvironment, Environment
-    from adp.eval.policy import Policy, Request
-    from adp.eval.rollout.tally import CollectReport
     from adp.eval.scoring.run import ScoreReport
-    from adp.eval.turns import Turn
+    from adp.rollouts.collecting.counts import CollectReport
+    from adp.rollouts.environment import AsyncEnvironment, Environment
+    from adp.rollouts.policy import Policy, Request
+    from adp.rollouts.turns import Turn
     from adp_schema.model import Task
     from adp_schema.store import Store
 
@@ -41,8 +41,8 @@ def collect(
             a `Task` or a mapping with its columns (``instruction``, ``answers``, ...).
         out: folder of the growing store; it is sealed when all is done and nothing broke.
         expert: an expert beside the policy, such as ``"informed"`` (docs/experts.md).
-        **settings: fields of `adp.eval.rollout.settings.CollectSettings`, such as ``n=8, seed=1,
-            limits={"max_turns": 10}``.
+        **settings: fields of `adp.rollouts.collecting.settings.CollectSettings`, such as
+            ``n=8, seed=1, limits={"max_turns": 10}``.
 
     Returns:
         Counts of episodes, successes and what broke; ``plain()`` is JSON.
@@ -58,8 +58,8 @@ def collect(
     """
     import os
 
-    from adp.eval.library import collect_in_python
-    from adp_schema.verifying import verified
+    from adp.rollouts.from_python import collect_in_python
+    from adp_schema.verification import verified
 
     with verified():
         return collect_in_python(
@@ -96,7 +96,7 @@ def score(
     from adp.eval.scoring import ScoreOptions, choose, score_store
     from adp.eval.scoring.references import from_store
     from adp_schema.store import Store
-    from adp_schema.verifying import verified
+    from adp_schema.verification import verified
 
     def opened(given: PathText | Store) -> Store:
         found = given if isinstance(given, Store) else Store.open(os.fspath(given), check=False)

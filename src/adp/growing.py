@@ -42,7 +42,7 @@ def grow(path: PathText, **options: Unpack[GrowKeywords]) -> GrowingStore:
         OutputExistsError: the folder holds a finished store or something else.
         StoreError: the folder cannot be written to, or a run of another kind writes there.
     """
-    from adp.core.shared_growth import SharedGrowth
+    from adp.stores.growth_locks import SharedGrowth
 
     return SharedGrowth(os.fspath(path), **options)
 
@@ -56,7 +56,7 @@ def seal(path: PathText) -> Store:
     Raises:
         StoreError: the folder holds no growing store, or its disk is full.
     """
-    from adp_schema.ending import seal as run
+    from adp_schema.seal_store import seal as run
     from adp_schema.store import Store
 
     run(os.fspath(path))

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from adp_schema import ids, media, shape
+from adp_schema import extra_column, ids, media
 from adp_schema.arrow import Columns, json_columns, make_table
 from adp_schema.errors import RecordError
 from adp_schema.jsontext import text_of
@@ -151,7 +151,7 @@ class RowBuilder:
         """End the trajectory and return its id."""
         row = self._trajectory
         if self._origin.marked:
-            shape.mend_row(row, json_columns("trajectories"))
+            extra_column.mend_row(row, json_columns("trajectories"))
         source_id = row.get("source_id")
         base = ids.base_id(row["dataset"], source_id, row.get("source_hash") or "")
         if source_id is None and self._sub:
@@ -193,7 +193,7 @@ class RowBuilder:
         if "turn" not in columns:
             columns["turn"] = self._turn if self._turn > 0 else 0
         if self._origin.marked:
-            shape.mend_row(columns, json_columns("steps"))
+            extra_column.mend_row(columns, json_columns("steps"))
         self._add("steps", columns)
         return self._step
 
@@ -214,7 +214,7 @@ class RowBuilder:
         columns["step"] = self._step
         columns["call"] = index
         if self._origin.marked:
-            shape.mend_row(columns, json_columns("tool_calls"))
+            extra_column.mend_row(columns, json_columns("tool_calls"))
         self._add("tool_calls", columns)
         self._call += 1
         return index
@@ -245,7 +245,7 @@ class RowBuilder:
         columns["order"] = self._order
         self._order += 1
         if self._origin.marked:
-            shape.mend_row(columns, json_columns("observations"))
+            extra_column.mend_row(columns, json_columns("observations"))
         self._add("observations", columns)
 
     def link(self, columns: Columns) -> None:

@@ -4,7 +4,7 @@ The command line, recipes and the viewer all run SQL that somebody else may have
 answers it with an in-memory DuckDB that holds the views of `adp_schema.views`, behind two walls:
 
 - A statement is read before it runs, and only one that merely reads passes
-  (`adp_schema.statement`).
+  (`adp_schema.sql_statement`).
 - The engine is shut: external access is off but for exactly the shards; extensions, stored
   secrets and Python variables as tables are off; the configuration is locked.
 
@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import pyarrow as pa
 
-from adp_schema import verifying
+from adp_schema import verification
 from adp_schema.errors import AdpError, QueryError
 from adp_schema.gate_engine import (
     SECONDS_VARIABLE,
@@ -41,7 +41,7 @@ from adp_schema.gate_files import (
     hub_error,
     open_files,
 )
-from adp_schema.statement import Checked, check, plain, sentence
+from adp_schema.sql_statement import Checked, check, plain, sentence
 from adp_schema.views import VIEWS
 
 if TYPE_CHECKING:
@@ -265,7 +265,7 @@ class QueryGate:
         # form, or a parameter of a wrong kind, as ValueError, TypeError or RuntimeError.
         if said := hub_error(error):
             return said
-        if not _is_about_sql(error) and (damaged := verifying.explain(self._files)):
+        if not _is_about_sql(error) and (damaged := verification.explain(self._files)):
             return damaged
         kinds = (duckdb.Error, pa.ArrowException, OSError, ValueError, TypeError, RuntimeError)
         return (

@@ -9,9 +9,9 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from adp_schema import location, verifying
+from adp_schema import location, verification
 from adp_schema.errors import HubError, StoreError, unknown_name
-from adp_schema.statement import plain
+from adp_schema.sql_statement import plain
 from adp_schema.tables import TABLES, Table
 from adp_schema.views import SEQ_SHIFT, View, quote_name, quote_text, shards_sql
 
@@ -170,7 +170,7 @@ def _create_table_view(
         if said := hub_error(error):
             raise said from None
         files = [path for store in stores for path in store.tables.get(table.name, ())]
-        if damaged := verifying.explain(files):
+        if damaged := verification.explain(files):
             raise damaged from None
         raise StoreError(f"cannot read the table '{table.name}': {plain(str(error))}") from None
 

@@ -22,7 +22,6 @@ from pathlib import Path
 from typing import Self
 
 from adp_schema import ids
-from adp_schema.ending import END, seal
 from adp_schema.errors import IdTakenError, SchemaError, StoreError
 from adp_schema.journal import (
     FOLDER,
@@ -41,6 +40,7 @@ from adp_schema.journal import (
 )
 from adp_schema.journal_file import JournalFile
 from adp_schema.model import Trajectory
+from adp_schema.seal_store import END, seal
 from adp_schema.sealing import (
     SHARD_BYTES,
     added_path,

@@ -18,7 +18,7 @@ from urllib.parse import quote, unquote
 
 from adp_schema.errors import AdpError, HubError, StoreError, UsageError
 from adp_schema.manifest import MANIFEST
-from adp_schema.patience import chain, is_network, retried, status_of
+from adp_schema.retries import chain, is_network, retried, status_of
 
 if TYPE_CHECKING:
     from huggingface_hub import HfApi

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from typing import IO, Any, cast
 
 from adp_schema.hub import explained, parse
-from adp_schema.patience import retried
+from adp_schema.retries import retried
 
 
 def file_system() -> Any:

@@ -9,7 +9,8 @@ source, because key order and number spelling reach the prompt; `Row.json` parse
 numbers or strings are Arrow lists. Nothing is an Arrow struct, map, dictionary or union.
 
 Absent and null differ in many source formats. Columns do not show the difference; the reserved
-keys of ``extra`` do: ``$absent``, ``$null``, ``$shape`` and ``$escaped`` (see `adp_schema.shape`).
+keys of ``extra`` do: ``$absent``, ``$null``, ``$shape`` and ``$escaped``
+(see `adp_schema.extra_column`).
 """
 
 from __future__ import annotations

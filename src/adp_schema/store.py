@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from adp_schema import location, verifying
+from adp_schema import location, verification
 from adp_schema.branches import Parents, after
 from adp_schema.errors import DamagedStoreError, StoreError, UsageError, unknown_name
 from adp_schema.manifest import MANIFEST, Manifest, read_manifest
@@ -72,7 +72,7 @@ class Store:
 
         Args:
             root: the path or URL.
-            check: compare its files with its manifest (`adp_schema.verifying`); False is for who
+            check: compare its files with its manifest (`adp_schema.verification`); False is for who
                 says what is wrong with them, or has just written them.
 
         Raises:
@@ -82,7 +82,7 @@ class Store:
             HubError: the Hub refuses, or cannot be reached.
         """
         store = cls._opened(str(root))
-        verifying.note(store.root, store.manifest)
+        verification.note(store.root, store.manifest)
         if check:
             try:
                 store.check()
@@ -96,16 +96,16 @@ class Store:
         return store
 
     def check(self) -> None:
-        """Compare the files with the manifest, as `adp_schema.verifying` says.
+        """Compare the files with the manifest, as `adp_schema.verification` says.
 
         Raises:
             DamagedStoreError: a file differs.
         """
-        verifying.check(self.root, self.manifest)
+        verification.check(self.root, self.manifest)
 
     def damage(self, *, every_byte: bool | None = None) -> dict[str, str]:
         """What is wrong with the files: path in the store -> words; see `verifying.damage`."""
-        return verifying.damage(self.root, self.manifest, every_byte=every_byte)
+        return verification.damage(self.root, self.manifest, every_byte=every_byte)
 
     @classmethod
     def _opened(cls, root: str) -> Store:

@@ -21,7 +21,7 @@ import pytest
 from adp_schema import gate as gate_module
 from adp_schema.errors import QueryError
 from adp_schema.gate import QueryGate
-from adp_schema.statement import Checked, check
+from adp_schema.sql_statement import Checked, check
 from tests.shards import write_shards
 
 CANARY = "canary-7f3a"

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import adp
-from adp_schema import ending, sealing
+from adp_schema import seal_store, sealing
 from adp_schema.errors import (
     IdTakenError,
     OutputExistsError,
@@ -35,9 +35,9 @@ from adp_schema.model import (
     Trajectory,
 )
 from adp_schema.store import Store
-from tests.core import any_store
 from tests.effort import examples
 from tests.growing import hashes, numbered, plain
+from tests.stores import any_store
 
 
 def ids_of(root):
@@ -472,7 +472,7 @@ class TestSealing:
         seal(tmp_path / "whole")
         fill(tmp_path / "s", range(40), seal_count=3)
         written = []
-        original = ending.write_shard
+        original = seal_store.write_shard
 
         def stop(root, index, *rest):
             if len(written) == 2:
@@ -480,14 +480,16 @@ class TestSealing:
             written.append(index)
             return original(root, index, *rest)
 
-        monkeypatch.setattr(ending, "write_shard", stop)
+        monkeypatch.setattr(seal_store, "write_shard", stop)
         with pytest.raises(StoreError, match="No space left on device; nothing is lost"):
             seal(tmp_path / "s")
         assert len(ids_of(tmp_path / "s")) == 40
         with pytest.raises(SealedError), GrowingStore(tmp_path / "s") as store:
             store.append(numbered("41"))
         written.clear()
-        monkeypatch.setattr(ending, "write_shard", lambda *a: written.append(a[1]) or original(*a))
+        monkeypatch.setattr(
+            seal_store, "write_shard", lambda *a: written.append(a[1]) or original(*a)
+        )
         seal(tmp_path / "s")
         assert written == list(range(2, len(list((tmp_path / "whole/steps").iterdir()))))
         assert hashes(tmp_path / "s") == hashes(tmp_path / "whole")

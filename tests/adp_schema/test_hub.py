@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import adp
 from adp.converters.run import convert
-from adp_schema import hub, patience
+from adp_schema import hub, retries
 from adp_schema.errors import HubError, QueryError, StoreError, UsageError
 from adp_schema.hub import HubPath, parse
 from adp_schema.store import Store
@@ -176,20 +176,20 @@ def test_an_error_keeps_no_token_and_one_line(fake_hub):
 
 def test_waits_grow_and_end(monkeypatch):
     waited: list[float] = []
-    monkeypatch.setattr(patience, "time", SimpleNamespace(sleep=waited.append))
+    monkeypatch.setattr(retries, "time", SimpleNamespace(sleep=waited.append))
 
     def call():
         raise ConnectionError
 
     with pytest.raises(ConnectionError):
-        patience.retried(call)
+        retries.retried(call)
     assert waited == [1, 2, 4, 8]
     asked = ConnectionError()
     asked.response = SimpleNamespace(headers={"retry-after": "40"})  # type: ignore[attr-defined]
-    assert patience.pause(asked, 1) == 41
+    assert retries.pause(asked, 1) == 41
     asked.response = SimpleNamespace(headers={"ratelimit": '"api";r=0;t=55'})  # type: ignore[attr-defined]
-    assert patience.pause(asked, 1) == 56
+    assert retries.pause(asked, 1) == 56
     asked.response = SimpleNamespace(headers={"retry-after": "86400"})  # type: ignore[attr-defined]
-    assert patience.pause(asked, 1) == patience.LONGEST_ASKED
+    assert retries.pause(asked, 1) == retries.LONGEST_ASKED
     with pytest.raises(KeyError):
-        patience.retried({}.popitem)
+        retries.retried({}.popitem)

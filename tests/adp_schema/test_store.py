@@ -14,7 +14,7 @@ from adp_schema.builder import Origin, RowBuilder
 from adp_schema.errors import StoreError, StoreVersionError, UsageError
 from adp_schema.store import Store
 from adp_schema.tables import TABLES
-from tests.stores import describe_again, write_store
+from tests.store_builders import describe_again, write_store
 
 
 def builder_of(*names, parent=None):

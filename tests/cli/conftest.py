@@ -13,7 +13,7 @@ from adp_schema.media import media_of_bytes
 from adp_schema.model import Media
 from adp_schema.parts import Parts
 from adp_schema.store import Store
-from tests.stores import reject_row, write_store
+from tests.store_builders import reject_row, write_store
 
 LONG = "word " * 1000
 

@@ -262,7 +262,7 @@ def test_the_options_of_another_call_are_named(run, here):
 
 
 def test_a_budget_that_the_store_has_used_up_must_be_larger(run, here):
-    usage = "from adp.eval.turns import Turn, Usage\n"
+    usage = "from adp.rollouts.turns import Turn, Usage\n"
     usage += 'def dear(request):\n    return Turn(text="51", usage=Usage(10, 5))\n'
     (here / "dear.py").write_text(usage)
     words = ["collect", "--env", "calculator", "--policy", "dear.py:dear", "--tasks", "tasks.jsonl",

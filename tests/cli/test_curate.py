@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.core import any_store
-from tests.core.any_store import Run as Described
+from tests.stores import any_store
+from tests.stores.any_store import Run as Described
 
 RECIPE = """\
 recipe: 1

@@ -18,13 +18,14 @@ import typer
 
 import adp
 from adp.cli import main as cli
+from adp.cli.commands import VERIFYING, WRITE_ON_DEMAND, plugin_commands
 from adp.converters.run import ConvertOptions, convert
-from adp_schema import verifying
+from adp_schema import verification
 from adp_schema.errors import DamagedStoreError
 from adp_schema.store import Store
 from tests.converters.test_run import chat, write_lines
-from tests.core import any_store
 from tests.growing import numbered
+from tests.stores import any_store
 
 CALLS = {
     "bfcl results": "STORE -o OUT --model m",
@@ -83,8 +84,9 @@ def commands() -> list[str]:
 def test_every_command_is_tried_here():
     assert sorted(commands()) == sorted([*CALLS, *NO_STORE])
     assert {name.split()[0] for name in CALLS if name not in LOOK} == {
-        *cli.VERIFYING,
-        *cli._WRITE_ON_DEMAND,
+        *VERIFYING,
+        *WRITE_ON_DEMAND,
+        *plugin_commands(),
     }
 
 
@@ -216,7 +218,7 @@ def check_refusal(run, place: Path, name: str, shard: Path) -> None:
 def test_a_bit_of_any_table(run, place, name, monkeypatch):
     """Who makes something hashes all, however large the store is; who looks, small stores."""
     if name not in LOOK:
-        monkeypatch.setattr(verifying, "SMALL", 0)
+        monkeypatch.setattr(verification, "SMALL", 0)
     shards = shards_of(place, name)
     assert len(shards) >= (3 if name == "seal" else 10)
     for shard in shards:
@@ -236,7 +238,7 @@ def test_a_bit_of_any_table(run, place, name, monkeypatch):
 )
 def test_any_damage(run, place, name, damage, monkeypatch):
     if name not in LOOK:
-        monkeypatch.setattr(verifying, "SMALL", 0)
+        monkeypatch.setattr(verification, "SMALL", 0)
     shard = next(path for path in shards_of(place, name) if path.parent.name == "steps")
     DAMAGE[damage](shard)
     check_refusal(run, place, name, shard)
@@ -245,7 +247,7 @@ def test_any_damage(run, place, name, damage, monkeypatch):
 @pytest.mark.parametrize("name", [quick_or_slow(name, quick=name == "info") for name in LOOK])
 def test_a_large_store_is_compared_by_size(run, place, name, monkeypatch):
     """Without its hashes, damage shows itself by what fails, if it does: then that is said."""
-    monkeypatch.setattr(verifying, "SMALL", 0)
+    monkeypatch.setattr(verification, "SMALL", 0)
     for shard in shards_of(place, name):
         kept = shard.read_bytes()
         for damage in DAMAGE:
@@ -262,7 +264,7 @@ def test_a_large_store_is_compared_by_size(run, place, name, monkeypatch):
 @pytest.mark.parametrize("name", ["export", "redact", "merge", "query"])
 def test_who_is_in_a_hurry(run, place, name, monkeypatch):
     """With --no-verify only the sizes count, and what cannot be read is still damage."""
-    monkeypatch.setattr(verifying, "SMALL", 0)
+    monkeypatch.setattr(verification, "SMALL", 0)
     said = [*words(name, place), "--no-verify"]
     flip(place / "store" / "sources" / "part-00000.parquet", 0.97)
     done = run(*said)
@@ -285,23 +287,23 @@ def test_a_file_is_hashed_once(place, monkeypatch):
     """As long as the system says that it is the same; a changed one is hashed again."""
     store = Store.open(str(place / "whole"))
     hashed = []
-    real = verifying.digest_file
+    real = verification.digest_file
 
     def watched(path):
         hashed.append(Path(path).name)
         return real(path)
 
-    monkeypatch.setattr(verifying, "digest_file", watched)
-    monkeypatch.setattr(verifying, "_hashes", {})
+    monkeypatch.setattr(verification, "digest_file", watched)
+    monkeypatch.setattr(verification, "_hashes", {})
     shards = [place / "whole" / s.path for t in store.manifest.tables.values() for s in t]
     for shard in shards:
         os.utime(shard, (1e9, 1e9))
     for _ in range(3):
-        with verifying.verified():
+        with verification.verified():
             store.check()
     assert len(hashed) == len(shards)
     flip(shards[0])
-    with pytest.raises(DamagedStoreError, match="its bytes differ"), verifying.verified():
+    with pytest.raises(DamagedStoreError, match="its bytes differ"), verification.verified():
         store.check()
 
 

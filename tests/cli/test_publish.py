@@ -8,12 +8,12 @@ import pytest
 from rich.console import Console
 
 from adp.cli.publish import show_licenses
-from adp.core.transcript import human_size
+from adp.stores.transcript import human_size
 from adp.workflows.publish import findings
 from adp.workflows.publish.findings import Found
 from adp.workflows.publish.options import PublishOptions
 from adp_schema.store import Store
-from tests.core.redact import planted
+from tests.stores.redact import planted
 from tests.workflows.publish.published import Words, write_published
 
 HEAD = "data set license counts as rows what to know"

@@ -7,7 +7,7 @@ import pytest
 
 from adp.converters.run import ConvertOptions, convert
 from adp_schema.store import Store
-from tests.core.redact import planted
+from tests.stores.redact import planted
 
 KIND, KEY = planted.plain("cli")[4]
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import json
 
-from adp.core.stats import stats
+from adp.stores.stats import stats
 
 
 def test_numbers_come_with_their_coverage(store):

@@ -12,7 +12,7 @@ import pytest
 
 import adp
 from adp.cli.main import main
-from adp.core.staged import StagedRun
+from adp.stores.staged import StagedRun
 from adp.workflows.publish.upload import upload
 from adp_schema.errors import StoreError
 from adp_schema.growing import GrowingStore
@@ -202,7 +202,7 @@ def test_a_stopped_end_of_a_growing_store_goes_on(here, monkeypatch, capsys):
         for number in range(3):
             store.append(numbered(str(number), blob=0))
     with monkeypatch.context() as patch:
-        patch.setattr("adp_schema.ending.seal_closed", pressed)
+        patch.setattr("adp_schema.seal_store.seal_closed", pressed)
         assert main(["seal", "runs"]) == 130
     assert capsys.readouterr().err.splitlines()[-1] == "stopped; the same call goes on"
     assert main(["seal", "runs"]) == 0

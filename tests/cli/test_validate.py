@@ -4,11 +4,11 @@ import json
 
 import pytest
 
-from adp.core.checks.registry import CHECKS
+from adp.stores.checks.registry import CHECKS
 from adp_schema.builder import RowBuilder
-from tests.core.checks import runs
-from tests.core.checks.cases import BAD
-from tests.stores import write_store
+from tests.store_builders import write_store
+from tests.stores.checks import runs
+from tests.stores.checks.cases import BAD
 
 
 @pytest.fixture

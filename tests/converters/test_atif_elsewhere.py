@@ -12,7 +12,7 @@ from adp.converters.run import convert
 from adp_schema.builder import Origin, RowBuilder
 from adp_schema.media import media_of_bytes
 from adp_schema.store import Store
-from tests.stores import write_store
+from tests.store_builders import write_store
 
 TIME = datetime(2026, 3, 4, 5, 6, 7, tzinfo=UTC)
 MADE_BY_A_MODEL = {

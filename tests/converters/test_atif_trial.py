@@ -213,7 +213,7 @@ def test_an_edit_shows_in_the_trajectory():
 
 def test_files_of_a_trial_are_written_beside_it(tmp_path):
     from adp.converters.export import export
-    from tests.stores import write_store
+    from tests.store_builders import write_store
 
     builder = RowBuilder()
     columns = {"source_format": "atif", "source_hash": "h", "source_file": MAIN}

@@ -6,7 +6,7 @@ from adp.converters import column_table as tried
 from adp.converters.column_table import NO_CONTENT, NO_LOSS, REPORTED, column_table
 from adp.converters.field_table import SilentLossError
 from adp.converters.registry import formats
-from adp.converters.unwritten import BOOKKEEPING
+from adp.converters.unwritten_columns import BOOKKEEPING
 from adp_schema.tables import TABLES
 
 KNOWN = {name: formats.get(name) for name in formats}

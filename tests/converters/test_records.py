@@ -12,7 +12,7 @@ from adp_schema.builder import Origin, RowBuilder
 from adp_schema.errors import ConversionLossError
 from adp_schema.protocols import Losses, RawRecord
 from adp_schema.tables import ENUMS
-from tests.stores import write_store
+from tests.store_builders import write_store
 
 PAIR = [
     {

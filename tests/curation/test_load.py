@@ -7,15 +7,15 @@ import json
 import polars as pl
 import pytest
 
-from adp.core.task_rows import ROLLOUT
 from adp.curation.inputs import open_inputs
 from adp.curation.load import load
+from adp.stores.task_rows import ROLLOUT
 from adp_schema.builder import Origin, RowBuilder
 from adp_schema.growing import seal
 from adp_schema.model import Step, Task, Trajectory
 from adp_schema.store import Store
 from tests.curation.recipes import curate
-from tests.stores import write_store
+from tests.store_builders import write_store
 
 PREAMBLE = "You are in a room and have to do what is asked. " * 100
 

@@ -74,8 +74,8 @@ def test_every_trajectory_is_accounted_for(runs, ops, seed):
 
 
 def test_the_bytes_do_not_depend_on_the_workers(runs, tmp_path, monkeypatch):
-    from adp.core import staged
     from adp.curation import partitions, pool, write
+    from adp.stores import staged
 
     # So small that this little store has several partitions and shards.
     monkeypatch.setattr(partitions, "PARTITION_BYTES", 15_000)

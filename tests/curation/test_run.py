@@ -12,9 +12,9 @@ from adp.curation.apply import apply
 from adp.curation.linked import materialise
 from adp_schema.errors import AdpError, EmptyResultError, OutputExistsError, RecipeError, StoreError
 from adp_schema.store import Store
-from tests.core import any_store
-from tests.core.any_store import Run
 from tests.curation.recipes import balanced, contents, curate
+from tests.stores import any_store
+from tests.stores.any_store import Run
 
 HALF = {"python": {"function": "own.py:half"}}
 OWN = """

@@ -9,9 +9,9 @@ from adp.curation.diff import ABSENT, diff
 from adp.curation.why import why
 from adp_schema.errors import StoreError
 from adp_schema.store import Store
-from tests.core import any_store
-from tests.core.any_store import Run
 from tests.curation.recipes import curate
+from tests.stores import any_store
+from tests.stores.any_store import Run
 
 RUNS = [[Run(name=f"r{n}") for n in range(6)]]
 

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from adp_schema.model import Trajectory
 from adp_schema.store import Store
 from adp_schema.trajectory_rows import rows_of
-from tests.core import any_store
 from tests.curation.recipes import balanced, contents, curate
 from tests.effort import examples
+from tests.stores import any_store
 
 OWN = ("tasks", "media")
 """Tables whose rows hang from the first trajectory that needs them."""
@@ -128,7 +128,7 @@ def test_the_bytes_do_not_depend_on_how_the_input_was_cut(runs, cuts):
 def _cut(folder: Path, trajectories: list[Trajectory], places: list[int]) -> Store:
     """The same trajectories in several shards."""
     from adp_schema.builder import RowBuilder
-    from tests.stores import write_store
+    from tests.store_builders import write_store
 
     builders = []
     bounds = [0, *places, len(trajectories)]

@@ -11,7 +11,7 @@ import polars as pl
 
 from adp_schema.builder import Origin, RowBuilder
 from adp_schema.store import Store
-from tests.stores import write_store
+from tests.store_builders import write_store
 
 
 def chat_store(folder: Path, dialogs: Sequence[dict[str, Any]], *, shards: int = 1) -> Store:

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from adp_schema import patience
+from adp_schema import retries
 from tests.hub.server import LocalHub
 
 ME, TOKEN = "me", "hf_local_test_token"
@@ -56,7 +56,7 @@ def connect(hub: LocalHub, home: Path, patch: pytest.MonkeyPatch) -> None:
     }.items():
         patch.setattr(constants, name, value)
     waits = SimpleNamespace(sleep=lambda seconds: None, time=__import__("time").time)
-    for module in (http, patience):
+    for module in (http, retries):
         patch.setattr(module, "time", waits)
     patch.setattr("huggingface_hub.file_download.time", waits)
     bars = sys.modules["huggingface_hub.utils.tqdm"]  # a class of that name hides the module

@@ -9,7 +9,7 @@ from typing import Any
 
 from adp_schema.builder import Origin, RowBuilder
 from adp_schema.store import Store
-from tests.stores import write_store
+from tests.store_builders import write_store
 
 TOOLS = json.dumps(
     [

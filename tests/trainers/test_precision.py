@@ -10,9 +10,9 @@ import pytest
 
 from adp.trainers import precision
 from adp.trainers.config import TrainConfig
+from adp.trainers.incompatible import Machine, faults
 from adp.trainers.metrics import Metrics
 from adp.trainers.precision import Precision, bf16_is_native, choose
-from adp.trainers.refuse import Machine, faults
 from adp.trainers.run import TrainOptions, train
 from adp_schema.errors import TrainingError
 from adp_schema.store import Store

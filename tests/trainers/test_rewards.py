@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adp.core.call_form import Written, call_form
 from adp.core.progress import Silent
-from adp.core.render.chat import Call, Chat, Message
-from adp.core.render.options import RenderOptions
-from adp.core.render.render import Renderer
-from adp.core.tiny import tiny_tokenizer
+from adp.render.call_form import Written, call_form
+from adp.render.chat import Call, Chat, Message
+from adp.render.options import RenderOptions
+from adp.render.render import Renderer
+from adp.render.tiny import tiny_tokenizer
 from adp.trainers import grpo
 from adp.trainers.config import TrainConfig
 from adp.trainers.config_methods import GrpoSection
@@ -25,7 +25,7 @@ from adp.trainers.rewards import check_python, make_rewards
 from adp.trainers.rows import read_arrow
 from adp_schema.builder import Origin, RowBuilder
 from adp_schema.errors import EmptyResultError, UsageError
-from tests.stores import write_store
+from tests.store_builders import write_store
 from tests.trainers.pair_stores import call, run, say, write_pairs
 
 TEMPLATES = (

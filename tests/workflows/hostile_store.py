@@ -8,7 +8,7 @@ from pathlib import Path
 from adp_schema.builder import Origin, RowBuilder
 from adp_schema.manifest import Lineage
 from adp_schema.store import Store
-from tests.stores import reject_row, write_store
+from tests.store_builders import reject_row, write_store
 
 ATTACKS = (
     "<script>document.title='taken'</script>",

@@ -95,7 +95,7 @@ def test_faults_at_random(published, store, tmp_path, seed):
 
 
 def test_a_stopped_run_brings_nothing_twice(published, store, tmp_path, monkeypatch):
-    monkeypatch.setattr("adp.core.hub.THREADS", 1)
+    monkeypatch.setattr("adp.converters.hub_files.THREADS", 1)
     out = tmp_path / "out"
     fault = published.faults.add("GET /objects", "500", times=10**6, skip=3)
     with pytest.raises(HubError, match="the Hub fails"):
@@ -111,7 +111,7 @@ def test_a_stopped_run_brings_nothing_twice(published, store, tmp_path, monkeypa
 
 
 def test_a_new_publication_meanwhile_is_taken_whole(published, tmp_path, monkeypatch):
-    monkeypatch.setattr("adp.core.hub.THREADS", 1)
+    monkeypatch.setattr("adp.converters.hub_files.THREADS", 1)
     out, other = tmp_path / "out", tmp_path / "other"
     fault = published.faults.add("GET /objects", "500", times=10**6, skip=3)
     with pytest.raises(HubError):

@@ -12,13 +12,13 @@ import pytest
 from markdown_it import MarkdownIt
 
 import adp
-from adp.core.composition import CompositionOptions, composition
-from adp.core.transcript import visible
+from adp.stores.composition import CompositionOptions, composition
+from adp.stores.transcript import visible
 from adp.workflows.report_data import html_report, markdown_report
 from adp.workflows.report_data.plots import draw
 from adp_schema.builder import RowBuilder
-from tests.core.test_composition import EXAMPLES
-from tests.stores import write_store
+from tests.store_builders import write_store
+from tests.stores.test_composition import EXAMPLES
 from tests.workflows.hostile_store import ATTACKS, harmless, hostile_store
 
 ALLOWED = {

@@ -17,10 +17,10 @@ from adp.workflows.report_eval.cells import plain_number, signed
 from adp_schema.builder import RowBuilder
 from adp_schema.errors import UsageError
 from adp_schema.store import Store
-from tests.core.test_composition import EXAMPLES
 from tests.eval.scoring.conftest import small_scorers  # noqa: F401
 from tests.eval.scoring.small import chosen, grown, run
-from tests.stores import write_store
+from tests.store_builders import write_store
+from tests.stores.test_composition import EXAMPLES
 from tests.workflows.eval_stores import hostile_rollouts, hostile_scores, rollouts
 from tests.workflows.test_report_data import ALLOWED, Page
 

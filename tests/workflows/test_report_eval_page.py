@@ -8,7 +8,7 @@ from adp.workflows.report_eval import EvaluationOptions, evaluation, html_report
 from adp_schema.builder import RowBuilder
 from adp_schema.store import Store
 from tests.eval.scoring.conftest import small_scorers  # noqa: F401
-from tests.stores import write_store
+from tests.store_builders import write_store
 from tests.workflows import test_report_page
 from tests.workflows.eval_stores import hostile_rollouts, hostile_scores, rollouts
 from tests.workflows.test_report_page import LOOKS, browser, check, look  # noqa: F401

@@ -6,17 +6,17 @@ import json
 import re
 from datetime import UTC, datetime, timedelta
 
-from adp.eval.policies.scripted import Scripted
-from adp.eval.policy import InfrastructureError
-from adp.eval.rollout.collect import alone, collect_now
-from adp.eval.rollout.settings import CollectSettings
 from adp.eval.scoring import choose, read_scores, score_store
-from adp.eval.turns import Turn
+from adp.rollouts.collecting.collect import alone, collect_now
+from adp.rollouts.collecting.settings import CollectSettings
+from adp.rollouts.policies.scripted import Scripted
+from adp.rollouts.policy import InfrastructureError
+from adp.rollouts.turns import Turn
 from adp.workflows.report_eval import evaluation, markdown_report
 from adp.workflows.report_eval.plots import draw
 from adp_schema.store import Store
-from tests.eval.rollout.worlds import TASK, Chain, look, play
 from tests.eval.scoring.small import grown, run
+from tests.rollouts.collecting.worlds import TASK, Chain, look, play
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 

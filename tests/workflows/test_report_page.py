@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 import adp
-from adp.core.composition import CompositionOptions, composition
+from adp.stores.composition import CompositionOptions, composition
 from adp.workflows.report_data import html_report
 from adp_schema.builder import RowBuilder
-from tests.core.test_composition import DATA, EXAMPLES
-from tests.stores import write_store
+from tests.store_builders import write_store
+from tests.stores.test_composition import DATA, EXAMPLES
 from tests.workflows.hostile_store import hostile_store
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)

@@ -5,15 +5,15 @@ from pathlib import Path
 import pytest
 
 import adp
-from adp.core.checks.model import SEVERITIES
-from adp.core.checks.registry import CHECKS
+from adp.stores.checks.model import SEVERITIES
+from adp.stores.checks.registry import CHECKS
 from adp.workflows.validate import validate
 from adp_schema.builder import RowBuilder
 from adp_schema.errors import InputError, StoreError, UsageError
 from adp_schema.growing import GrowingStore
-from tests.core.checks.cases import BAD
-from tests.core.checks.runs import DONE, add, run
-from tests.stores import write_store
+from tests.store_builders import write_store
+from tests.stores.checks.cases import BAD
+from tests.stores.checks.runs import DONE, add, run
 
 DATA = Path(__file__).parents[2].parent / "shared" / "data"
 CHAT = b"""{"id": "a", "messages": [{"role": "user", "content": "hi"}]}

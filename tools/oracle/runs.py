@@ -135,7 +135,7 @@ def made_runs(folder: Path, runs: int = RUNS_A_CASE) -> Store:
         folder: folder of the store; it is made.
         runs: runs of each case.
     """
-    from tests.stores import write_store
+    from tests.store_builders import write_store
 
     builder = RowBuilder()
     for index, (name, case) in enumerate(CASES.items()):
@@ -152,7 +152,7 @@ def made_pairs(folder: Path, runs: int = RUNS_A_CASE) -> Store:
         folder: folder of the store; it is made.
         runs: pairs of each case.
     """
-    from tests.stores import write_store
+    from tests.store_builders import write_store
 
     builder = RowBuilder()
     for index, (name, case) in enumerate(CASES.items()):

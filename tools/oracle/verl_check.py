@@ -9,9 +9,9 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from adp.core.render.chat import chats_of
-from adp.core.render.options import RenderOptions
-from adp.core.render.render import Renderer
+from adp.render.chat import chats_of
+from adp.render.options import RenderOptions
+from adp.render.render import Renderer
 from adp.trainers.export.messages import MessageOptions, plain_message
 from adp.trainers.export.run import export_rows
 from adp_schema.store import Store

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from adp.core.progress import Silent
-from adp.core.render.chat import Chat
-from adp.core.render.options import RenderOptions
-from adp.core.render.render import Renderer
+from adp.render.chat import Chat
+from adp.render.options import RenderOptions
+from adp.render.render import Renderer
 from adp.trainers.export.exporter import Item, Tally
 from adp.trainers.export.fit import Fitter, UnfitError
 from adp.trainers.export.registry import exporters

@@ -168,14 +168,14 @@ def _collect(
 ) -> None:
     from adp.cli.collect_screen import Screen
     from adp.cli.collect_summary import remarks_of, say_branches, say_tasks, summary
-    from adp.eval.policy import POLICIES
-    from adp.eval.rollout.assist.spec import cast_of
-    from adp.eval.rollout.collect import collect_now
-    from adp.eval.rollout.offered import closed, made
-    from adp.eval.rollout.run_file import kind_facts
-    from adp.eval.rollout.settings import CollectSettings
-    from adp.eval.rollout.tasks import own_tasks, read_tasks
-    from adp.eval.spec import load, load_environment
+    from adp.rollouts.collecting.collect import collect_now
+    from adp.rollouts.collecting.offered_tools import closed, made
+    from adp.rollouts.collecting.run_file import kind_facts
+    from adp.rollouts.collecting.settings import CollectSettings
+    from adp.rollouts.collecting.tasks import own_tasks, read_tasks
+    from adp.rollouts.experts.spec import cast_of
+    from adp.rollouts.policy import POLICIES
+    from adp.rollouts.spec import load, load_environment
 
     with aside(wanted=as_json):
         kind, about = load_environment(what["env"], unsafe_python=unsafe_python)

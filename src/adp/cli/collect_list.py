@@ -13,8 +13,8 @@ from adp.cli.text import console, light_table, print_json, visible
 
 def list_kinds(*, as_json: bool) -> None:
     """Print the environments and the policies that have a name, one line each."""
-    from adp.eval.environment import ENVIRONMENTS
-    from adp.eval.policy import POLICIES
+    from adp.rollouts.environment import ENVIRONMENTS
+    from adp.rollouts.policy import POLICIES
 
     kinds: dict[str, list[Any]] = {
         "environments": list(ENVIRONMENTS.all()),
@@ -42,9 +42,9 @@ def list_tools(env: str, tasks: str | None, *, as_json: bool) -> None:
         tasks: the first of these tasks is begun; without them one of its own.
         as_json: print the tools in the OpenAI shape.
     """
-    from adp.eval.environment import ENVIRONMENTS
-    from adp.eval.rollout.offered import offered_tools
-    from adp.eval.spec import load
+    from adp.rollouts.collecting.offered_tools import offered_tools
+    from adp.rollouts.environment import ENVIRONMENTS
+    from adp.rollouts.spec import load
 
     kind, about = load(ENVIRONMENTS, env)
     tools = offered_tools(kind, about, tasks)

@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from adp.eval.rollout.tally import CollectReport
+    from adp.rollouts.collecting.counts import CollectReport
 
 _PAUSE = {True: 0.2, False: 5.0}
 """Seconds between two lines, on a terminal and in a pipe."""

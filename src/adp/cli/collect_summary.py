@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from adp.cli.text import console, counted, visible
 
 if TYPE_CHECKING:
-    from adp.eval.rollout.tally import CollectReport, Tally
-    from adp.eval.rollout.task_files import TaskSet
+    from adp.rollouts.collecting.counts import CollectReport, Tally
+    from adp.rollouts.collecting.task_files import TaskSet
 
 
 def say_tasks(found: TaskSet, tasks: str) -> None:

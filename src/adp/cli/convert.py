@@ -10,8 +10,8 @@ from rich.text import Text
 
 from adp.cli.text import console, counted, epilog, human_size, light_table, one_line, print_json
 from adp.converters.files.limits import FILE_BYTES, RECORD_BYTES, Limits
-from adp.core.checks.kept import KeptAsText, kept_as_text
 from adp.core.progress import Console, Silent
+from adp.stores.checks.kept_text import KeptAsText, kept_as_text
 from adp_schema.errors import NothingNewError
 from adp_schema.jsontext import MAX_DEPTH
 from adp_schema.manifest import Manifest

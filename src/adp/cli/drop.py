@@ -15,7 +15,7 @@ from adp_schema.errors import UsageError
 from adp_schema.manifest import Manifest
 
 if TYPE_CHECKING:
-    from adp.core.drop import Selection
+    from adp.stores.drop import Selection
 
 EPILOG = epilog("adp drop my_store --where \"license = 'cc-by-nc-4.0'\" -o clean", 2, 5, 6)
 
@@ -53,8 +53,8 @@ def drop(
     records stay unless --drop-rejects is given: the same source may show through them. The old
     store is not touched; remove it yourself. A stopped run goes on when it is called again.
     """
-    from adp.core.drop import DropOptions, select
-    from adp.core.drop import drop as run
+    from adp.stores.drop import DropOptions, select
+    from adp.stores.drop import drop as run
 
     if out is None and not dry_run:
         raise UsageError("say where the new store goes: -o NEW; or only look: --dry-run")

@@ -9,8 +9,8 @@ import typer
 from rich.text import Text
 
 from adp.cli.text import console, epilog, light_table, one_line, print_json, visible
-from adp.core.lookup import Summary
-from adp.core.lookup import head as first_ones
+from adp.stores.lookup import Summary
+from adp.stores.lookup import head as first_ones
 from adp_schema.store import Store
 
 EPILOG = epilog("adp head my_store -n 5", 2, 5)

@@ -13,7 +13,7 @@ from adp.cli.text import console, epilog, human_size, light_table, pairs, print_
 from adp_schema.errors import DamagedStoreError
 from adp_schema.location import is_url
 from adp_schema.store import Store
-from adp_schema.verifying import sentence
+from adp_schema.verification import sentence
 
 if TYPE_CHECKING:
     from adp_schema.snapshot import Journal

@@ -16,70 +16,18 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from adp.cli import process, refusals
+from adp.cli import process, write_errors
+from adp.cli.commands import (
+    BUILTIN,
+    WRITE_ON_DEMAND,
+    command_table,
+    plugin_commands,
+    sections,
+    verifies,
+)
 from adp.cli.process import STOPPED
 from adp_schema.errors import AdpError, OutputExistsError, UsageError, unknown_name
 from adp_schema.unfinished import calling, goes_on
-
-COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
-    "In and out": {
-        "convert": ("adp.cli.convert:convert", "Convert traces, logs and data sets into a store."),
-        "export": ("adp.cli.export:export", "Write a store out in another format."),
-        "merge": ("adp.cli.merge:merge", "Put several stores into one."),
-        "drop": ("adp.cli.drop:drop", "Write a new store without some trajectories."),
-        "publish": ("adp.cli.publish:publish", "Publish a store on the Hugging Face Hub."),
-        "pull": ("adp.cli.pull:pull", "Bring a published store from the Hugging Face Hub."),
-        "redact": ("adp.cli.redact:redact", "Write a new store without secrets or personal data."),
-        "formats": ("adp.cli.formats:formats", "List the formats that are read and written."),
-        "rejects": ("adp.cli.rejects:rejects", "Show the records that could not be converted."),
-        "seal": ("adp.cli.seal:seal", "End a growing store, so that it never changes again."),
-    },
-    "Curate": {
-        "curate": ("adp.cli.curate:curate", "Make a data set out of stores by a recipe."),
-        "why": ("adp.cli.why:why", "Say why a trajectory is in a data set, or out."),
-        "diff": ("adp.cli.diff:diff", "Compare what two curations kept."),
-    },
-    "Train": {
-        "tokens": ("adp.cli.tokens:tokens", "Count the tokens of a store, and those trained."),
-        "train": ("adp.cli.train:app", "Train a model on a store: SFT, DPO, KTO, GRPO."),
-        "merge-adapter": (
-            "adp.cli.merge_adapter:merge_adapter",
-            "Put an adapter into its model, and save that.",
-        ),
-    },
-    "Evaluate": {
-        "collect": (
-            "adp.cli.collect:collect",
-            "Let a policy act in an environment; a store of episodes.",
-        ),
-        "eval": ("adp.cli.evaluate:evaluate", "Run a suite: collect, score, print the figures."),
-        "score": ("adp.cli.score:score", "Score the trajectories of a store."),
-        "bfcl": ("adp.cli.bfcl:app", "Write, judge and read BFCL's files of results."),
-    },
-    "Look": {
-        "info": ("adp.cli.info:info", "Say what a store holds, and check its files."),
-        "head": ("adp.cli.head:head", "List the first trajectories, one a line."),
-        "sample": ("adp.cli.sample:sample", "List some trajectories, the same ones every time."),
-        "show": ("adp.cli.show:show", "Show one trajectory for reading."),
-        "stats": ("adp.cli.stats:stats", "Count steps, calls, errors, tokens and success."),
-        "report": ("adp.cli.report:app", "Report data or evaluations, as HTML or Markdown."),
-        "query": ("adp.cli.query:query", "Ask a store in SQL."),
-        "validate": ("adp.cli.validate:validate", "Check trajectories, and say how to mend them."),
-    },
-}
-"""Section -> command -> (where its function or typer app is, one line of help)."""
-
-VERIFYING = frozenset(
-    {
-        *("convert", "export", "merge", "drop", "publish", "redact", "seal", "curate", "train"),
-        *("tokens", "collect", "eval", "score", "bfcl", "report"),
-    }
-)
-"""Commands that make a store or files from what they read in stores, so that they hash all of it
-first; see `adp_schema.verifying`."""
-
-_WRITE_ON_DEMAND = frozenset({"query", "rejects"})
-"""Commands that do so when they are told to write: -o."""
 
 UNEXPECTED = 70
 
@@ -97,22 +45,17 @@ _ANEW = {
     **dict.fromkeys(("convert", "merge", "drop", "redact", "curate", "publish"), _WHOLE),
     **dict.fromkeys(("pull", "report", "score", "merge-adapter"), _WHOLE),
     **dict.fromkeys(("query", "rejects", "tokens"), _WHOLE),
-    **dict.fromkeys(("export", "bfcl"), _FILES),
+    "export": _FILES,
 }
 """Command -> what to say after Ctrl-C when it has left no run that goes on."""
 
-_ON_DEMAND = frozenset({"query", "rejects", "tokens", "bfcl"})
+_ON_DEMAND = frozenset({"query", "rejects", "tokens"})
 """Commands of them that leave something only where they are told to write: -o."""
 
 _WITHOUT_PANDAS = {"convert", "merge", "drop", "redact", "validate", "show", "export"}
 """Commands that build arrays, for which pyarrow would import pandas."""
 
 HELP_OPTIONS = {"help_option_names": ["-h", "--help"]}
-
-
-def command_table() -> dict[str, tuple[str, str]]:
-    """All commands: name -> (``module:function``, one line of help)."""
-    return {name: entry for section in COMMANDS.values() for name, entry in section.items()}
 
 
 class LazyGroup(TyperGroup):
@@ -128,8 +71,8 @@ class LazyGroup(TyperGroup):
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """Import a command; None when there is none of this name."""
-        table = command_table()
-        return load_command(cmd_name, *table[cmd_name]) if cmd_name in table else None
+        entry = BUILTIN.get(cmd_name) or plugin_commands().get(cmd_name)
+        return load_command(cmd_name, *entry) if entry else None
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Find the command that the arguments begin with.
@@ -138,14 +81,14 @@ class LazyGroup(TyperGroup):
             UsageError: there is none of this name.
         """
         name = args[0]
-        if not name.startswith("-") and name not in command_table():
+        if not name.startswith("-") and name not in BUILTIN and name not in plugin_commands():
             raise UsageError(unknown_name("command", name, command_table()))
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """List the commands by section, from the table alone."""
         width = max(len(name) for name in command_table())
-        for section, commands in COMMANDS.items():
+        for section, commands in sections().items():
             with formatter.section(section):
                 formatter.write_dl(
                     [(name.ljust(width), line) for name, (_, line) in commands.items()]
@@ -178,7 +121,7 @@ def load_command(name: str, target: str, line: str) -> Any:
 
 def _let_skip(name: str, command: Any) -> Any:
     """Give a command that hashes the stores that it reads an option not to do so."""
-    if name in VERIFYING or name in _WRITE_ON_DEMAND:
+    if verifies(name) or name in WRITE_ON_DEMAND:
         giver = typer.Typer(add_completion=False)
         giver.command()(_skipping)
         (skip,) = (each for each in typer.main.get_command(giver).params if each.name != "help")
@@ -189,7 +132,7 @@ def _let_skip(name: str, command: Any) -> Any:
 
 def _skip_hashes(wanted: bool) -> None:
     if wanted:
-        from adp_schema.verifying import hash_nothing
+        from adp_schema.verification import hash_nothing
 
         hash_nothing()
 
@@ -278,7 +221,7 @@ def _stopped(arguments: Sequence[str] | None) -> int:
 
 def _is_interrupt(error: BaseException) -> bool:
     """Whether Ctrl-C led to an error: a library may have made another one of it."""
-    return any(isinstance(cause, KeyboardInterrupt) for cause in refusals.chain(error))
+    return any(isinstance(cause, KeyboardInterrupt) for cause in write_errors.chain(error))
 
 
 def _way_on(arguments: Sequence[str] | None) -> str:
@@ -287,8 +230,9 @@ def _way_on(arguments: Sequence[str] | None) -> str:
     command = words[0] if words else ""
     if command in _GOES_ON:
         return f"; {_GOES_ON[command]}"
-    if command in _ANEW and (command not in _ON_DEMAND or _is_told(words)):
-        return f"; {'the same call goes on where it stopped' if goes_on() else _ANEW[command]}"
+    remark = _ANEW.get(command, "" if command in BUILTIN else _FILES)
+    if remark and ((command in _ANEW and command not in _ON_DEMAND) or _is_told(words)):
+        return f"; {'the same call goes on where it stopped' if goes_on() else remark}"
     return ""
 
 
@@ -328,11 +272,11 @@ def _call(arguments: Sequence[str] | None) -> int:
 
 def _choose_hashing(words: Sequence[str]) -> None:
     """Let a command hash what it reads in stores, if it makes something from that."""
-    if known := sys.modules.get("adp_schema.verifying"):
+    if known := sys.modules.get("adp_schema.verification"):
         known.forget()
     name = words[0] if words else ""
-    if name in VERIFYING or (name in _WRITE_ON_DEMAND and _is_told(words)):
-        from adp_schema.verifying import hash_all
+    if verifies(name) or (name in WRITE_ON_DEMAND and _is_told(words)):
+        from adp_schema.verification import hash_all
 
         hash_all()
 
@@ -357,7 +301,7 @@ def _explain(error: BaseException, words: Sequence[str]) -> int:
         return _complain(f"{text[:1].lower()}{text[1:]}; see: {path} --help", UsageError.exit_code)
     if damaged := _damaged():
         return _complain(str(damaged), damaged.exit_code)
-    if refused := refusals.explain(error, words):
+    if refused := write_errors.explain(error, words):
         return _complain(refused, OutputExistsError.exit_code)
     if "huggingface_hub" in sys.modules:
         from adp_schema.errors import HubError
@@ -382,13 +326,13 @@ def _explain(error: BaseException, words: Sequence[str]) -> int:
 
 def _damaged() -> AdpError | None:
     """The error for a damaged store that this call read: what it leads to takes many forms."""
-    verifying = sys.modules.get("adp_schema.verifying")
+    verifying = sys.modules.get("adp_schema.verification")
     return verifying.explain() if verifying is not None else None
 
 
 def _complain(sentence: str, code: int, *, label: str = "error: ") -> int:
     """Print a sentence on stderr, in red on a terminal, and return the exit code."""
-    from adp.core.transcript import visible
+    from adp.stores.transcript import visible
 
     line = visible(" ".join(f"{label}{sentence}".split()))
     red = sys.stderr.isatty() and not os.environ.get("NO_COLOR")

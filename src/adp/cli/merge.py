@@ -40,7 +40,7 @@ def merge(
     a file of the same name as an earlier one gets its own name as a folder before its files, so
     that an export writes both. A stopped run goes on when it is called again.
     """
-    from adp.core.merge import merge as run
+    from adp.stores.merge import merge as run
 
     if as_json:
         manifest = run(stores, out, workers=workers, progress=Silent())

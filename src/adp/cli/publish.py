@@ -25,7 +25,7 @@ from adp_schema.errors import InputError, UsageError, unknown_name
 
 if TYPE_CHECKING:
     from adp.converters.sts.trace import Form
-    from adp.core.licenses import Assessment
+    from adp.stores.licenses import Assessment
     from adp.workflows.publish.folder import Prepared
     from adp.workflows.publish.publish import Published
     from adp.workflows.publish.traces import TracesWritten
@@ -208,8 +208,8 @@ def facts(done: Published) -> dict[str, Any]:
 
 def show_licenses(path: str, options: Any) -> None:
     """Print what is mixed, before anything stops it."""
-    from adp.core.licenses import assess
-    from adp.core.shards import open_finished
+    from adp.stores.licenses import assess
+    from adp.stores.shards import open_finished
 
     assessment: Assessment = assess(open_finished(path), options.license)
     screen = console()

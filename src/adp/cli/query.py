@@ -14,8 +14,8 @@ from rich.text import Text
 
 from adp.cli.process import was_interrupted
 from adp.cli.text import console, counted, epilog, light_table, visible
-from adp.core.alone import alone_at_file
 from adp.core.input_files import read_text
+from adp.stores.locks import alone_at_file
 from adp_schema.errors import AdpError, InputError, UsageError, unknown_name
 from adp_schema.gate import MEMORY_LIMIT, QueryGate
 from adp_schema.gate_engine import SECONDS_VARIABLE, unfinished

@@ -16,7 +16,7 @@ from adp.core.progress import Console, Silent
 from adp_schema.errors import FindingsError, UsageError
 
 if TYPE_CHECKING:
-    from adp.core.redact import Findings, RedactOptions
+    from adp.stores.redact import Findings, RedactOptions
 
 EPILOG = epilog("adp redact my_store --dry-run && adp redact my_store -o clean", 2, 3, 5, 8)
 
@@ -83,8 +83,8 @@ def search_options(kinds: Sequence[str] | None, rules: str | None) -> RedactOpti
         UsageError: there is no kind of a name, or a rule is wrong.
         InputError: the file of rules cannot be read.
     """
-    from adp.core.redact import RedactOptions
-    from adp.core.redact.given import read_rules
+    from adp.stores.redact import RedactOptions
+    from adp.stores.redact.custom_rules import read_rules
 
     return RedactOptions(
         kinds=tuple(name.strip() for words in kinds or () for name in words.split(",")),
@@ -94,8 +94,8 @@ def search_options(kinds: Sequence[str] | None, rules: str | None) -> RedactOpti
 
 def look(path: str, options: RedactOptions, *, fail: bool, as_json: bool) -> None:
     """Say what would be replaced."""
-    from adp.core.redact import scan
-    from adp.core.shards import open_finished
+    from adp.stores.redact import scan
+    from adp.stores.shards import open_finished
 
     with Console("looking") as progress:
         found = scan(open_finished(path), options, Silent() if as_json else progress)
@@ -109,9 +109,9 @@ def look(path: str, options: RedactOptions, *, fail: bool, as_json: bool) -> Non
 
 def write(path: str, out: str, options: RedactOptions, *, as_json: bool) -> None:
     """Write the new store."""
-    from adp.core.redact import redact as run
-    from adp.core.redact.run import findings_of
-    from adp.core.shards import open_finished
+    from adp.stores.redact import redact as run
+    from adp.stores.redact.run import findings_of
+    from adp.stores.shards import open_finished
 
     with Console("redacting") as progress:
         manifest = run(open_finished(path), out, options, Silent() if as_json else progress)
@@ -149,7 +149,7 @@ def show(found: Findings, word: str) -> None:
 
 def show_kinds(*, as_json: bool) -> None:
     """List the kinds."""
-    from adp.core.redact.options import all_kinds
+    from adp.stores.redact.options import all_kinds
 
     rows = all_kinds()
     if as_json:

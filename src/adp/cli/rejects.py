@@ -9,7 +9,7 @@ import typer
 from rich.text import Text
 
 from adp.cli.text import console, counted, epilog, one_line, print_json
-from adp.core.alone import alone_at_file
+from adp.stores.locks import alone_at_file
 from adp_schema.errors import OutputExistsError
 from adp_schema.store import Store
 

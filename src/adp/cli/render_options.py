@@ -10,7 +10,7 @@ import yaml
 from pydantic import ValidationError
 
 from adp.core.input_files import read_text
-from adp.core.render.options import RenderOptions
+from adp.render.options import RenderOptions
 from adp_schema.errors import UsageError, unknown_name
 
 Model = Annotated[

@@ -9,9 +9,9 @@ from typing import Annotated
 import typer
 
 from adp.cli.text import epilog, print_json, visible, whole_file
-from adp.core.alone import alone_at_file
-from adp.core.composition import Composition, CompositionOptions, composition
 from adp.core.progress import Console
+from adp.stores.composition import Composition, CompositionOptions, composition
+from adp.stores.locks import alone_at_file
 from adp_schema.errors import OutputExistsError, UsageError
 from adp_schema.store import Store
 

@@ -8,7 +8,7 @@ import typer
 
 from adp.cli.head import report
 from adp.cli.text import epilog
-from adp.core.lookup import sample as draw
+from adp.stores.lookup import sample as draw
 from adp_schema.store import Store
 
 EPILOG = epilog("adp sample my_store -n 5 --seed 7", 2, 5)

@@ -90,8 +90,8 @@ def right(reference: str | None, tasks: str | None) -> References | None:
     """
     from pathlib import Path
 
-    from adp.eval.rollout.task_files import read_task_file
     from adp.eval.scoring.references import from_store, from_tasks, references
+    from adp.rollouts.collecting.task_files import read_task_file
     from adp_schema.store import Store
 
     if reference is not None and tasks is not None:

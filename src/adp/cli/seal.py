@@ -23,7 +23,7 @@ def seal(
     finished store follows from the trajectories and their order alone. A stopped call is to be
     repeated; sealing a sealed store does nothing.
     """
-    from adp_schema.ending import seal as finish
+    from adp_schema.seal_store import seal as finish
 
     if as_json:
         print_json(summary(finish(path, progress=Silent()), path))

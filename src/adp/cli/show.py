@@ -10,10 +10,10 @@ from adp.cli.convert import top
 from adp.cli.render_options import MaxLength, Settings, Template, Window, render_options
 from adp.cli.text import Console as Screen
 from adp.cli.text import console, counted, epilog, print_json
-from adp.core.lookup import find_id
-from adp.core.render.render import Renderer
-from adp.core.render.show import row_lines
-from adp.core.transcript import KINDS, View, as_json, transcript
+from adp.render.render import Renderer
+from adp.render.show import row_lines
+from adp.stores.lookup import find_id
+from adp.stores.transcript import KINDS, View, as_json, transcript
 from adp_schema.errors import UsageError, unknown_name
 from adp_schema.model import Trajectory
 from adp_schema.store import Store

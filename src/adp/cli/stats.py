@@ -19,8 +19,8 @@ from adp.cli.text import (
     print_json,
     share,
 )
-from adp.core.stats import GROUPINGS, Group, Recorded
-from adp.core.stats import stats as count
+from adp.stores.stats import GROUPINGS, Group, Recorded
+from adp.stores.stats import stats as count
 from adp_schema.store import Store
 
 EPILOG = epilog("adp stats my_store --by dataset,model", 2, 5)

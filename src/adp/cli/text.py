@@ -14,7 +14,7 @@ from rich.console import Console as RichConsole
 from rich.table import Table
 from rich.text import Text
 
-from adp.core.transcript import human_size, visible
+from adp.stores.transcript import human_size, visible
 from adp_schema.errors import OutputExistsError
 
 __all__ = ["aside", "bars", "console", "counted", "epilog", "human_size", "light_table", "one_line",

@@ -11,13 +11,13 @@ from rich.text import Text
 
 from adp.cli.text import console, counted, epilog, print_json, visible
 from adp.core.progress import Console, Silent
-from adp.core.render.spans import MORE_ROWS
+from adp.render.spans import MORE_ROWS
 from adp_schema.errors import UsageError
 
 if TYPE_CHECKING:
     from adp.trainers.config import TrainConfig
     from adp.trainers.method import Plan
-    from adp.trainers.readers.foreign import Foreign
+    from adp.trainers.readers.mapping import Foreign
     from adp.trainers.run import Trained
 
 app = typer.Typer(

@@ -11,10 +11,10 @@ from rich.text import Text
 
 from adp.cli.convert import FollowLinks, equation
 from adp.cli.text import console, epilog, light_table, print_json, visible
-from adp.core.checks.model import SEVERITIES, Check, CheckResult
-from adp.core.checks.registry import GROUPS
-from adp.core.checks.run import EXAMPLES, chosen
 from adp.core.progress import Console, Silent
+from adp.stores.checks.model import SEVERITIES, Check, CheckResult
+from adp.stores.checks.registry import GROUPS
+from adp.stores.checks.run import EXAMPLES, chosen
 from adp_schema.errors import DamagedStoreError, FindingsError, UsageError, unknown_name
 
 EPILOG = epilog("adp validate my_store --fail-on warning", 2, 3, 5, 8)

@@ -21,7 +21,7 @@ from adp.converters.field_table import SilentLossError, covers
 from adp.converters.pairs import Pairs
 from adp.converters.records import RecordWriter
 from adp.converters.row_differences import Place, Rows, hub_paths
-from adp.converters.unwritten import BOOKKEEPING, DEFAULTS
+from adp.converters.unwritten_columns import BOOKKEEPING, DEFAULTS
 from adp_schema import jsontext
 from adp_schema.arrow import make_table
 from adp_schema.builder import Origin, RowBuilder

@@ -15,9 +15,9 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from adp.converters import style as styles
+from adp.converters import json_layout as styles
 from adp.converters.branches import count
-from adp.converters.by_file import FileOf, Files
+from adp.converters.file_names import session_name
 from adp.converters.files.writing import (
     compression_of,
     open_target,
@@ -27,9 +27,9 @@ from adp.converters.files.writing import (
 from adp.converters.pairs import Pairs
 from adp.converters.records import RecordWriter
 from adp.converters.registry import formats
-from adp.core.alone import alone
-from adp.core.filenames import session_name
+from adp.converters.trajectories_by_file import FileOf, Files
 from adp.core.progress import Progress, Silent
+from adp.stores.locks import alone
 from adp_schema.errors import (
     ConversionLossError,
     OutputExistsError,
@@ -40,7 +40,7 @@ from adp_schema.errors import (
 from adp_schema.model import Trajectory
 from adp_schema.protocols import Converter, Losses
 from adp_schema.store import Store
-from adp_schema.verifying import cannot_write
+from adp_schema.verification import cannot_write
 
 _SUFFIXES = {
     **{"jsonl": ".jsonl", "json_array": ".json", "json": ".json", "parquet": ".parquet"},

@@ -41,7 +41,7 @@ from adp.converters.row_differences import (
     kept_in,
     verdict_of,
 )
-from adp.converters.unwritten import BOOKKEEPING
+from adp.converters.unwritten_columns import BOOKKEEPING
 from adp_schema import errors, jsontext
 from adp_schema.builder import Origin, RowBuilder
 from adp_schema.model import Media, Trajectory

@@ -21,8 +21,8 @@ from adp.converters.files.walk import (
     is_magic,
     pattern_regex,
 )
+from adp.converters.hub_files import HubFile, HubPath, fetch_all, parse, resolve
 from adp.converters.registry import formats
-from adp.core.hub import HubFile, HubPath, fetch_all, parse, resolve
 from adp.core.progress import Progress
 from adp_schema import hub
 from adp_schema.errors import InputError, UsageError

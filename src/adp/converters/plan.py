@@ -22,7 +22,7 @@ from adp.converters.inputs import InputFile, Inputs
 from adp.converters.known import KnownFormat, kinds_of, looks_like, outranks, recognise_known
 from adp.converters.known.head import HEAD_BYTES, text_head
 from adp.converters.registry import formats
-from adp.converters.unread import NO_FORMAT, advice, by_kind, no_object
+from adp.converters.unread_files import NO_FORMAT, advice, by_kind, no_object
 from adp_schema import jsontext
 from adp_schema.errors import AmbiguousFormatError, InputError, RecordError
 from adp_schema.protocols import Converter, Match
@@ -113,7 +113,7 @@ def choose(
         AmbiguousFormatError: two formats claim a file.
         InputError: a file that the user named cannot be read, or is of no known format.
     """
-    from adp.converters.sides import attach
+    from adp.converters.side_files import attach
 
     converters = [formats.get(wanted)] if wanted else formats.all()
     choice = _Choice(converters, wanted, dataset, limits)

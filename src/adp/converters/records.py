@@ -12,9 +12,9 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from adp.converters.branches import LEFT_OUT, count, report_parent, with_branches
-from adp.converters.hop import ATIF, without_made
 from adp.converters.pairs import Pairs, is_rejected
-from adp.converters.unwritten import report_columns
+from adp.converters.unwritten_columns import report_columns
+from adp.converters.via_atif import ATIF, without_made
 from adp_schema.model import Pair, Trajectory
 from adp_schema.protocols import Converter, Losses
 

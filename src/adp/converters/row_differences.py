@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from adp_schema.shape import RESERVED
+from adp_schema.extra_column import RESERVED
 
 NATIVE = "native"
 EXTRA = "extra"

@@ -24,11 +24,11 @@ from adp.converters.renumber import renumber_repeats
 from adp.converters.session_folders import resolve
 from adp.converters.shard import Job, ShardResult, convert_shard
 from adp.converters.since import earlier, only_new
-from adp.converters.unread import by_kind
-from adp.core.alone import alone
+from adp.converters.unread_files import by_kind
 from adp.core.progress import Progress, Silent
-from adp.core.staged import StagedRun, check_free
-from adp.core.staged import versions as staged_versions
+from adp.stores.locks import alone
+from adp.stores.staged import StagedRun, check_free
+from adp.stores.staged import versions as staged_versions
 from adp_schema.builder import RowBuilder
 from adp_schema.errors import InputError, NothingNewError
 from adp_schema.ids import digest, fingerprint

@@ -12,7 +12,7 @@ from msgspec import Raw
 
 from adp_schema import jsontext
 from adp_schema.arrow import Columns
-from adp_schema.shape import Extra
+from adp_schema.extra_column import Extra
 
 Fields = tuple[tuple[str, tuple[str, ...], str], ...]
 """Columns of the trajectory, the keys that they are read from, and id, text, bool or number."""

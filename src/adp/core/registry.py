@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from importlib.metadata import entry_points
 from typing import Any, Generic, TypeVar
 
-from adp.core.own_code import attribute_of, load_own
+from adp.core.code_files import attribute_of, load_own
 from adp_schema.errors import AdpError, UsageError, unknown_name
 
 Item = TypeVar("Item")

@@ -103,7 +103,7 @@ def _end(pool: ProcessPoolExecutor) -> None:
 def _begin_worker() -> None:
     """Prepare a worker. When its run is killed it ends too, or it would wait for ever."""
     skip_pandas()
-    from adp_schema.verifying import hash_nothing
+    from adp_schema.verification import hash_nothing
 
     hash_nothing()  # the process that it works for did
     threading.Thread(target=_end_with_parent, daemon=True).start()

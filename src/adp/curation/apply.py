@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from adp.core.wrong_options import names, sentence
+from adp.core.option_errors import names, sentence
 from adp.curation.inputs import open_inputs
 from adp.curation.load import load
 from adp.curation.op import Outcome

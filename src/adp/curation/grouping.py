@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from adp.core.condition import check_condition, own_lines
+from adp.stores.condition import check_condition, own_lines
 from adp_schema.errors import QueryError, RecipeError
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from adp.core import shards
+from adp.stores import shards
 from adp_schema import location
 from adp_schema.manifest import MANIFEST
 from adp_schema.store import Store

@@ -7,15 +7,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from adp.core import shards
-from adp.core.alone import alone
 from adp.core.progress import Progress, Silent
-from adp.core.staged import StagedRun, check_free
 from adp.curation.inputs import Input
 from adp.curation.outputs import BUFFER, Chosen
 from adp.curation.recipe import NAME
 from adp.curation.record import LINKED, reading
 from adp.curation.write import Making, write_stores
+from adp.stores import shards
+from adp.stores.locks import alone
+from adp.stores.staged import StagedRun, check_free
 from adp_schema.errors import RecipeError, StoreError, unknown_name
 from adp_schema.gate_files import RECORD
 

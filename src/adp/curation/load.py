@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from adp.core.merge import REFERENCES
 from adp.core.progress import Progress
 from adp.curation.inputs import Input
 from adp.curation.partitions import trajectory_sizes
 from adp.curation.pool import COLUMNS, Pool
 from adp.curation.task_keys import rollout_keys, task_keys
+from adp.stores.merge import REFERENCES
 from adp_schema import ids
 
 if TYPE_CHECKING:

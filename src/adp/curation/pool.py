@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from adp.core.condition import check_condition, own_lines
 from adp.core.progress import Progress, Silent
 from adp.core.workers import processes
 from adp.curation.inputs import Input
 from adp.curation.partitions import Partition, cut
 from adp.curation.repeatable import check_repeatable
+from adp.stores.condition import check_condition, own_lines
 from adp_schema.errors import QueryError
 from adp_schema.gate import QueryGate
 from adp_schema.gate_files import ExtraView, StoreFiles

@@ -29,7 +29,7 @@ from pydantic import (
     model_validator,
 )
 
-from adp.core.wrong_options import names, sentence
+from adp.core.option_errors import names, sentence
 from adp.curation.op import OpOptions
 from adp.curation.registry import OPS
 from adp_schema.errors import RecipeError, UsageError

@@ -11,7 +11,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from adp.core.input_files import read_text
-from adp.core.wrong_options import names, sentence
+from adp.core.option_errors import names, sentence
 from adp.core.yaml_text import parse_yaml
 from adp.curation.recipe import Recipe
 from adp.curation.registry import OPS

@@ -32,8 +32,8 @@ from adp_schema.manifest import write_atomic
 if TYPE_CHECKING:
     import polars as pl
 
-    from adp.core.staged import StagedRun
     from adp.curation.run import Curated
+    from adp.stores.staged import StagedRun
 
 LINKED = "linked.json"
 """In a folder that only links: what its stores are made from."""

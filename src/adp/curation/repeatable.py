@@ -6,7 +6,7 @@ import functools
 from typing import Any
 
 from adp_schema.errors import QueryError
-from adp_schema.statement import syntax_tree
+from adp_schema.sql_statement import syntax_tree
 
 
 @functools.lru_cache(maxsize=256)

@@ -11,23 +11,23 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from adp.core import shards
-from adp.core.alone import alone
 from adp.core.progress import Progress, Silent
-from adp.core.staged import StagedRun, versions
 from adp.core.workers import shared
 from adp.curation import stage_files
 from adp.curation.check_plan import check_columns, check_plan
-from adp.curation.given_columns import checked
 from adp.curation.inputs import MADE, Input
 from adp.curation.ledger import whole_ledger
 from adp.curation.load import BRANCH_COLUMNS, load
+from adp.curation.op_columns import checked
 from adp.curation.outputs import Chosen, choose
 from adp.curation.recipe import Recipe, Stage
 from adp.curation.record import write_record
 from adp.curation.registry import OPS
 from adp.curation.state import State
 from adp.curation.write import Making, write_stores
+from adp.stores import shards
+from adp.stores.locks import alone
+from adp.stores.staged import StagedRun, versions
 from adp_schema import location
 from adp_schema.errors import AdpError, EmptyResultError, QueryError, RecipeError
 from adp_schema.ids import digest, digest_file

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from adp.core.progress import Progress
-from adp.curation.given_columns import twice
 from adp.curation.inputs import Input
 from adp.curation.load import Loaded
 from adp.curation.op import Outcome
+from adp.curation.op_columns import twice
 from adp.curation.pool import Pool
 from adp.curation.recipe import Stage
 from adp_schema.errors import RecipeError

@@ -10,8 +10,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from adp.core import shards
 from adp.curation.inputs import store_stamp
+from adp.stores import shards
 from adp_schema.reader import ShardReader
 from adp_schema.store import Store
 from adp_schema.tables import TABLES

@@ -15,9 +15,9 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from adp.core.task_rows import ROLLOUT
-from adp.core.tasks import TaskKey, find_tasks
 from adp.curation.inputs import Input
+from adp.stores.task_rows import ROLLOUT
+from adp.stores.tasks import TaskKey, find_tasks
 from adp_schema import ids
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ import functools
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from adp.core.task_rows import HOME_COLUMNS, ROW_COLUMNS, assign, homes, shard_starts
 from adp.curation.inputs import store_stamp
+from adp.stores.task_rows import HOME_COLUMNS, ROW_COLUMNS, assign, homes, shard_starts
 from adp_schema.store import Store
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def tasks_of(partition: Partition, columns: Sequence[str]) -> pl.DataFrame:
-    """Columns of the task of each trajectory that has one, by `adp.core.task_rows`.
+    """Columns of the task of each trajectory that has one, by `adp.stores.task_rows`.
 
     Args:
         partition: which trajectories.

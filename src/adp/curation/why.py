@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from adp.core.lookup import find_name
 from adp.curation.ledger import ENDS
 from adp.curation.record import reading
+from adp.stores.lookup import find_name
 from adp_schema import location
 from adp_schema.errors import DamagedStoreError, StoreError
 from adp_schema.gate_files import RECORD
@@ -69,7 +69,7 @@ def why(path: str, name: str) -> Story:
         if store is None:
             Store.open(path)  # says what is wrong
             raise StoreError(f"{path} is neither a store nor a curated folder")
-        from adp.core.lookup import find_id
+        from adp.stores.lookup import find_id
 
         story = Story(find_id(store, name))
     else:

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from adp.core import shards
 from adp.core.progress import Progress
-from adp.core.staged import StagedRun, Written
-from adp.core.task_rows import hashes, task_rows
 from adp.curation.inputs import MADE, Input
 from adp.curation.outputs import BUFFER, Chosen
 from adp.curation.record import write_frame
 from adp.curation.write_shard import ShardJob, Source, write_shard
+from adp.stores import shards
+from adp.stores.staged import StagedRun, Written
+from adp.stores.task_rows import hashes, task_rows
 from adp_schema.manifest import MANIFEST, Counts, Lineage, Manifest
 from adp_schema.store import Store
 from adp_schema.tables import TABLES
@@ -152,7 +152,7 @@ def _lookups(making: Making, run: StagedRun) -> _Lookups:
 
 
 def _task_rows(source: Input) -> pl.DataFrame:
-    """What each trajectory needs of the table of tasks, as in `adp.core.task_rows.Needed`.
+    """What each trajectory needs of the table of tasks, as in `adp.stores.task_rows.Needed`.
 
     Rollouts keep the rows that hang from them. Data sets that were converted hold a task once a
     shard; which rows these are must not depend on how the input was cut.

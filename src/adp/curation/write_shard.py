@@ -20,13 +20,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from adp.core import shards
-from adp.core.drop_shard import id_places
-from adp.core.merge import NO_FILE, REFERENCES
-from adp.core.staged import Written, place_all
-from adp.core.task_rows import Needed, places_of
 from adp.curation.inputs import stamp
 from adp.curation.store_rows import store_rows
+from adp.stores import shards
+from adp.stores.drop_shard import id_places
+from adp.stores.merge import NO_FILE, REFERENCES
+from adp.stores.staged import Written, place_all
+from adp.stores.task_rows import Needed, places_of
 from adp_schema.builder import ROW_GROUP_BYTES, ROW_GROUP_ROWS
 from adp_schema.protocols import general_path
 from adp_schema.tables import TABLES

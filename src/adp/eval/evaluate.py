@@ -8,17 +8,17 @@ from typing import Any
 
 from adp.core.progress import Progress
 from adp.eval.bounds import BROKEN, check_bounds
-from adp.eval.policy import POLICIES
-from adp.eval.rollout.collect import Watch, alone, collect_now
-from adp.eval.rollout.limits import limits_in
-from adp.eval.rollout.offered import closed, made
-from adp.eval.rollout.run_file import kind_facts
-from adp.eval.rollout.settings import CollectSettings
-from adp.eval.rollout.tally import CollectReport
-from adp.eval.rollout.tasks import read_tasks
 from adp.eval.scoring import ScoreOptions, ScoreReport, choose_named, score_store
-from adp.eval.spec import load, load_environment
 from adp.eval.suite import Suite, split_named
+from adp.rollouts.collecting.collect import Watch, alone, collect_now
+from adp.rollouts.collecting.counts import CollectReport
+from adp.rollouts.collecting.limits import limits_in
+from adp.rollouts.collecting.offered_tools import closed, made
+from adp.rollouts.collecting.run_file import kind_facts
+from adp.rollouts.collecting.settings import CollectSettings
+from adp.rollouts.collecting.tasks import read_tasks
+from adp.rollouts.policy import POLICIES
+from adp.rollouts.spec import load, load_environment
 from adp_schema.errors import UsageError
 from adp_schema.store import Store
 
@@ -50,7 +50,7 @@ class EvaluateOptions:
 
     Attributes:
         limit: only so many tasks, the first ones.
-        collect: settings of `adp.eval.rollout.collect`, over those of the suite.
+        collect: settings of `adp.rollouts.collecting.collect`, over those of the suite.
         scorers: further scorers, as people write them.
         minimum: bounds besides those of the suite: figure -> the least that it must be.
         maximum: figure -> the most that it may be.

@@ -4,8 +4,8 @@
     figures = scorer.figures(rows)       # all of them: means with intervals
 
 A score is a number, or it is *unscored* with a reason; unscored is never 0. A trajectory that broke
-for a reason that is not the agent's (`adp.eval.rollout.recorder`: infrastructure, environment,
-policy) is unscored with ``infrastructure=True``.
+for a reason that is not the agent's (`adp.rollouts.collecting.recorder`: infrastructure,
+environment, policy) is unscored with ``infrastructure=True``.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from adp.core.registry import Registry
-from adp.core.tasks import TaskKey
-from adp.eval.environment import Settings
+from adp.rollouts.environment import Settings
+from adp.stores.tasks import TaskKey
 from adp_schema.model import Task, Trajectory
 
 
@@ -151,7 +151,6 @@ SCORERS: Registry[ScorerKind] = Registry(
     "adp.scorers",
     {
         "answer": "adp.eval.scorers.answer:KIND",
-        "bfcl": "adp.eval.bfcl.scorer:KIND",
         "conciseness": "adp.eval.scorers.conciseness:KIND",
         "efficiency": "adp.eval.scorers.efficiency:KIND",
         "execution": "adp.eval.scorers.execution:KIND",

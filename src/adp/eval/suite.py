@@ -20,9 +20,9 @@ from pydantic import Field, ValidationError
 
 from adp.core.input_files import read_text
 from adp.core.registry import Registry
-from adp.eval.environment import Settings
-from adp.eval.rollout.limits import Limits
-from adp.eval.spec import wrong_setting
+from adp.rollouts.collecting.limits import Limits
+from adp.rollouts.environment import Settings
+from adp.rollouts.spec import wrong_setting
 from adp_schema.errors import InputError, UsageError
 
 Named = str | Mapping[str, Any]
@@ -53,8 +53,6 @@ SUITES: Registry[Suite] = Registry(
     "suite",
     "adp.suites",
     {
-        "bfcl": "adp.eval.suites:BFCL",
-        "bfcl_multi_turn": "adp.eval.suites:BFCL_MULTI_TURN",
         "calculator": "adp.eval.suites:CALCULATOR",
         "toolworld": "adp.eval.suites:TOOLWORLD",
         "weather": "adp.eval.suites:WEATHER",

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from adp.eval.rollout.limits import Limits
 from adp.eval.suite import Suite
+from adp.rollouts.collecting.limits import Limits
 
 _CALLS = ("outcome", "schema_validity", "execution", "conciseness", "efficiency", "format")
 
@@ -32,22 +32,4 @@ WEATHER = Suite(
     tasks="test:100",
     scorers=("outcome", "schema_validity", "execution", "efficiency"),
     limits=Limits(max_turns=10),
-)
-
-BFCL = Suite(
-    name="bfcl",
-    about="Single-turn questions of the Berkeley Function Calling Leaderboard.",
-    environment="bfcl:category=single_turn",
-    tasks="test",
-    scorers=("bfcl",),
-    limits=Limits(max_turns=1),
-)
-
-BFCL_MULTI_TURN = Suite(
-    name="bfcl_multi_turn",
-    about="Multi-turn questions of the Berkeley Function Calling Leaderboard.",
-    environment="bfcl:category=multi_turn",
-    tasks="test",
-    scorers=("bfcl",),
-    limits=Limits(max_turns=200),
 )

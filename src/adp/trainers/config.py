@@ -8,8 +8,8 @@
     training: {num_train_epochs: 2, per_device_train_batch_size: 1, packing: true}
 
 Names are those of TRL, PEFT and transformers. `adp.trainers.config_file` reads it,
-`adp.trainers.readers` reads the files of other systems, `adp.trainers.refuse` refuses what does
-not fit together.
+`adp.trainers.readers` reads the files of other systems, `adp.trainers.incompatible` refuses what
+does not fit together.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import Any, Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from adp.core.render.options import RenderOptions
+from adp.render.options import RenderOptions
 from adp.trainers.config_methods import DpoSection, GrpoSection, KtoSection, Section, made
 from adp_schema.ids import digest
 

@@ -12,11 +12,11 @@ from typing import Any
 from pydantic import ValidationError
 
 from adp.core.input_files import read_text
-from adp.core.wrong_options import names, sentence
+from adp.core.option_errors import names, sentence
 from adp.core.yaml_text import measure, parse_yaml
 from adp.trainers.config import TINY, TrainConfig
 from adp.trainers.readers import read_foreign
-from adp.trainers.readers.foreign import Foreign, put
+from adp.trainers.readers.mapping import Foreign, put
 from adp_schema.errors import UsageError
 
 

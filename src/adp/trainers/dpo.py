@@ -9,17 +9,17 @@ from typing import Any
 import pyarrow as pa
 
 from adp.core.progress import Progress
-from adp.core.render.pairs import BadPair, pairs_of
-from adp.core.render.render import Renderer
+from adp.render.pairs import BadPair, pairs_of
+from adp.render.render import Renderer
 from adp.trainers.config import TrainConfig
 from adp.trainers.config_methods import DpoSection
 from adp.trainers.losses import terms
 from adp.trainers.method import Plan
-from adp.trainers.parts import Part, Parts
 from adp.trainers.preference import policy_and_reference
 from adp.trainers.preference_rows import PairRenderer, PairRow, Tally
-from adp.trainers.prepared import EVAL, IDS, MASK, TRAIN, Example, Order, write_rows
+from adp.trainers.prepared_rows import EVAL, IDS, MASK, TRAIN, Example, Order, write_rows
 from adp.trainers.rows import read_arrow
+from adp.trainers.store_parts import Part, Parts
 from adp_schema.store import Store
 
 SCHEMA = pa.schema(

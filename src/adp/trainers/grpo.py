@@ -10,16 +10,16 @@ from typing import Any
 import pyarrow as pa
 
 from adp.core.progress import Progress
-from adp.core.render.render import Renderer
+from adp.render.render import Renderer
 from adp.trainers.config import TrainConfig
 from adp.trainers.config_methods import GrpoSection
 from adp.trainers.grpo_rows import prompts
 from adp.trainers.method import Plan
-from adp.trainers.parts import Parts
 from adp.trainers.preference_rows import Tally
-from adp.trainers.prepared import EVAL, TRAIN, Example, Order, renderer_of, write_rows
+from adp.trainers.prepared_rows import EVAL, TRAIN, Example, Order, renderer_of, write_rows
 from adp.trainers.rewards import make_rewards
 from adp.trainers.rows import read_arrow
+from adp.trainers.store_parts import Parts
 from adp_schema.errors import UsageError
 from adp_schema.store import Store
 

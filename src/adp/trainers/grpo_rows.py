@@ -9,14 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from adp.core.render.chat import Chat, Message, chats_of
-from adp.core.render.prepare import plain_tools, prepare
-from adp.core.render.probe import TemplateRefusalError
-from adp.core.render.render import Renderer
-from adp.core.tasks import TaskIndex, TaskKey
+from adp.render.chat import Chat, Message, chats_of
+from adp.render.prepare import plain_tools, prepare
+from adp.render.probe import TemplateRefusalError
+from adp.render.render import Renderer
+from adp.stores.tasks import TaskIndex, TaskKey
 from adp.trainers.config_methods import GrpoSection
-from adp.trainers.parts import Part, Parts
 from adp.trainers.preference_rows import Tally
+from adp.trainers.store_parts import Part, Parts
 from adp_schema.model import Task, Trajectory
 from adp_schema.store import Store
 

@@ -11,16 +11,16 @@ import numpy as np
 import pyarrow as pa
 
 from adp.core.progress import Progress
-from adp.core.render.render import Renderer
+from adp.render.render import Renderer
 from adp.trainers.config import TrainConfig
 from adp.trainers.config_methods import KtoSection
 from adp.trainers.kto_rows import kto_rows, rotate
 from adp.trainers.method import Plan
-from adp.trainers.parts import Parts
 from adp.trainers.preference import policy_and_reference
 from adp.trainers.preference_rows import Tally
-from adp.trainers.prepared import EVAL, IDS, MASK, TRAIN, Example, Order, write_rows
+from adp.trainers.prepared_rows import EVAL, IDS, MASK, TRAIN, Example, Order, write_rows
 from adp.trainers.rows import read_arrow
+from adp.trainers.store_parts import Parts
 from adp_schema.store import Store
 
 SCHEMA = pa.schema(

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from adp.core.render.pairs import BadPair, pairs_of
-from adp.core.render.render import Renderer, Row
+from adp.render.pairs import BadPair, pairs_of
+from adp.render.render import Renderer, Row
 from adp.trainers.config_methods import KtoSection
-from adp.trainers.parts import Part, Parts
 from adp.trainers.preference_rows import Ints, PairRenderer, Side, Tally
+from adp.trainers.store_parts import Part, Parts
 from adp_schema.model import Trajectory
 from adp_schema.store import Store
 

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from adp.trainers.config import TrainConfig
 from adp.trainers.precision import choose
-from adp.trainers.work import FAULT, WORK
+from adp.trainers.training_process import FAULT, WORK
 from adp_schema.errors import TrainingError
 
 
@@ -53,7 +53,7 @@ def command(config: TrainConfig, out: Path) -> list[str]:
     """
     section = config.launch
     count, port = str(section.processes), section.main_process_port
-    worker = ["-m", "adp.trainers.work", str(out)]
+    worker = ["-m", "adp.trainers.training_process", str(out)]
     if not section.zero:
         # Without a port that the user chose, torchrun listens first and tells the processes where.
         alone = ["--standalone", "--local_addr", "127.0.0.1"]

@@ -8,10 +8,10 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from adp.core.alone import alone
+from adp.stores.locks import alone
 from adp.trainers.config import TINY
+from adp.trainers.library_output import quiet
 from adp.trainers.model import check_installed
-from adp.trainers.quiet import quiet
 from adp_schema.errors import InputError, OutputExistsError, UsageError
 
 _CONFIG = "adapter_config.json"

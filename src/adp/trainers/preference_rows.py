@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from adp.core.render.chat import Chat
-from adp.core.render.options import RenderOptions
-from adp.core.render.pairs import PairChats
-from adp.core.render.render import Renderer, Row
+from adp.render.chat import Chat
+from adp.render.options import RenderOptions
+from adp.render.pairs import PairChats
+from adp.render.render import Renderer, Row
 from adp_schema.errors import UsageError
 
 Ints = np.ndarray[Any, np.dtype[np.int32]]

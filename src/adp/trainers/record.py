@@ -16,7 +16,7 @@ from typing import Any
 from adp.trainers.config import TrainConfig
 from adp.trainers.curve import loss_curve
 from adp.trainers.method import Plan
-from adp.trainers.work import RESULT, WORK
+from adp.trainers.training_process import RESULT, WORK
 from adp.version import __version__
 from adp_schema.manifest import write_atomic
 from adp_schema.store import Store
@@ -83,7 +83,7 @@ def _mask(config: TrainConfig, plan: Plan) -> dict[str, Any]:
 
 def _stores(config: TrainConfig) -> list[dict[str, Any]]:
     """Name, manifest hash and lineage of each store."""
-    from adp.core.shards import manifest_hash
+    from adp.stores.shards import manifest_hash
 
     found = []
     for use, place in (("train", config.data.store), ("eval", config.data.eval_store)):

@@ -13,9 +13,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from adp.core.answers import calls_of, library_parser
-from adp.core.call_form import CallForm, Written, call_form
-from adp.core.render.render import Renderer
+from adp.render.answers import calls_of, library_parser
+from adp.render.call_form import CallForm, Written, call_form
+from adp.render.render import Renderer
 from adp.trainers.config_methods import GrpoSection
 from adp.trainers.reward_scores import answer_score, calls_score, references, said, wanted_calls
 from adp_schema.errors import MissingExtraError, UsageError, unknown_name

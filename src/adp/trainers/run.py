@@ -22,19 +22,19 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from adp.core.alone import holding
 from adp.core.progress import Progress, Silent
-from adp.core.render.drops import check_drops
+from adp.render.drops import check_drops
+from adp.stores.locks import holding
 from adp.trainers.config import TrainConfig
+from adp.trainers.incompatible import refuse
 from adp.trainers.launch import launch
+from adp.trainers.library_output import quiet
 from adp.trainers.method import METHODS, Plan
 from adp.trainers.model import build_tiny, check_installed, context_length
 from adp.trainers.precision import Precision, choose
-from adp.trainers.quiet import quiet
 from adp.trainers.record import RECORD, write_record
-from adp.trainers.refuse import refuse
 from adp.trainers.rewards import check_python
-from adp.trainers.work import (
+from adp.trainers.training_process import (
     CHECKPOINTS,
     JOB,
     PLAN,

@@ -1,8 +1,8 @@
 """Supervised fine-tuning: the rows that rendering made, in TRL's `SFTTrainer`.
 
 The rows have their labels already, so TRL prepares nothing: it renders, cuts, masks and drops no
-row. Weights between 0 and 1 need a small subclass (`adp.trainers.weighted`); with weights of 0 and
-1 the trainer is TRL's own. Packed rows keep to themselves: their positions begin at 0 again and
+row. Weights between 0 and 1 need a small subclass (`adp.trainers.weighted_sft`); with weights of 0
+and 1 the trainer is TRL's own. Packed rows keep to themselves: their positions begin at 0 again and
 there is no attention mask, which transformers takes as the border between documents.
 """
 
@@ -18,8 +18,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from adp.core.progress import Progress
-from adp.core.render.report import RenderReport, check_ends
-from adp.core.render.run import render_store
+from adp.render.report import RenderReport, check_ends
+from adp.render.run import render_store
 from adp.trainers.config import TrainConfig
 from adp.trainers.held_out import held_out
 from adp.trainers.method import Plan
@@ -107,7 +107,7 @@ class Sft:
         kind: Any = SFTTrainer
         collator_kind: Any = DataCollatorForLanguageModeling
         if "loss_weights" in train.column_names:
-            from adp.trainers.weighted import WeightedCollator, WeightedTrainer
+            from adp.trainers.weighted_sft import WeightedCollator, WeightedTrainer
 
             kind, collator_kind = WeightedTrainer, WeightedCollator
         collator = collator_kind(

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from adp.core.alone import alone
-from adp.core.hub import fetch, fetch_all
+from adp.converters.hub_files import fetch, fetch_all
 from adp.core.progress import Progress, Silent
-from adp.core.staged import StagedRun
+from adp.stores.locks import alone
+from adp.stores.staged import StagedRun
 from adp_schema import hub
 from adp_schema.errors import StoreError
 from adp_schema.hub import HubPath

@@ -9,16 +9,16 @@ from pathlib import Path
 from typing import Any
 
 from adp.converters.run import ConvertOptions, convert
-from adp.core.checks.model import SEVERITIES, CheckResult
-from adp.core.checks.run import EXAMPLES, chosen, run_checks
 from adp.core.progress import Progress
+from adp.stores.checks.model import SEVERITIES, CheckResult
+from adp.stores.checks.run import EXAMPLES, chosen, run_checks
 from adp_schema import location
 from adp_schema.errors import UsageError
 from adp_schema.growing import GROWING
 from adp_schema.manifest import MANIFEST, Counts, Manifest
 from adp_schema.scratch import ScratchFolder
 from adp_schema.store import Store
-from adp_schema.verifying import sentence
+from adp_schema.verification import sentence
 
 
 @dataclass

@@ -10,7 +10,7 @@ from adp.curation.op import Outcome
 from adp_schema.builder import Origin, RowBuilder
 from adp_schema.store import Store
 from adp_schema.tables import TABLES
-from tests.stores import write_store
+from tests.store_builders import write_store
 
 
 def store_of(folder: Path, *runs: dict[str, Any]) -> Store:

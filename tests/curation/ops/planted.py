@@ -9,7 +9,7 @@ from pathlib import Path
 
 from adp_schema.builder import Origin, RowBuilder
 from adp_schema.store import Store
-from tests.stores import write_store
+from tests.store_builders import write_store
 
 ITEMS = 40
 INNOCENT = 400

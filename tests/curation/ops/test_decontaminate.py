@@ -19,7 +19,7 @@ from adp.curation.ops.decontaminate.options import Against
 from adp_schema.builder import Origin, RowBuilder
 from adp_schema.errors import AdpError, RecipeError
 from adp_schema.store import Store
-from tests.stores import write_store
+from tests.store_builders import write_store
 
 DATA = Path(__file__).parents[3].parent / "shared" / "data"
 

@@ -16,7 +16,7 @@ from adp.curation.apply import apply
 from adp_schema.builder import Origin, RowBuilder
 from adp_schema.store import Store
 from tests.effort import examples
-from tests.stores import write_store
+from tests.store_builders import write_store
 
 
 def store_of(folder: Path, documents: list[list[str]]) -> Store:

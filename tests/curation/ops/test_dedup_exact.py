@@ -18,9 +18,9 @@ from adp.curation.ops.dedup_exact import DedupExact
 from adp_schema.builder import Origin, RowBuilder
 from adp_schema.model import Trajectory
 from adp_schema.store import Store
-from tests.core import described_runs
 from tests.curation.pools import groups
-from tests.stores import write_store
+from tests.store_builders import write_store
+from tests.stores import described_runs
 
 
 def _call(call: Any) -> tuple[Any, ...]:

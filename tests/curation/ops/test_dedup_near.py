@@ -24,10 +24,10 @@ from adp_schema.errors import RecipeError
 from adp_schema.store import Store
 from benchmarks.planted import Run, runs
 from benchmarks.planted import write_store as write_planted
-from tests.core import described_runs
 from tests.curation.pools import groups
 from tests.effort import examples
-from tests.stores import write_store
+from tests.store_builders import write_store
+from tests.stores import described_runs
 
 COUNT = 300
 Shingles = set[tuple[str, ...]]

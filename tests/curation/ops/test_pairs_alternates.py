@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import adp
 from adp.curation.apply import apply
 from adp.curation.ops.pairs.alternates import Taken, by_actor, by_label, by_reward, m3_step
-from adp.curation.ops.pairs.found import Side
+from adp.curation.ops.pairs.pair_candidates import Side
 from adp_schema.errors import RecipeError
 from tests.curation.ops.pair_checks import events_of, reasons_of, rows_of, same, store_of
 

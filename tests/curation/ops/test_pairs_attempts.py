@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from adp.curation.apply import apply
 from adp.curation.ops.pairs.attempts import Attempt, opposite, ranked
-from adp.curation.ops.pairs.found import value_of
+from adp.curation.ops.pairs.pair_candidates import value_of
 from adp.curation.ops.pairs.rounds import Rounds
 from tests.curation.ops.pair_checks import events_of, reasons_of, rows_of, store_of
 

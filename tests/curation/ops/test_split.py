@@ -21,7 +21,7 @@ from adp_schema.builder import Origin, RowBuilder
 from adp_schema.errors import RecipeError
 from adp_schema.store import Store
 from tests.effort import examples
-from tests.stores import write_store
+from tests.store_builders import write_store
 
 Run = dict[str, Any]
 SHARES = {"train": 0.8, "valid": 0.1, "test": 0.1}

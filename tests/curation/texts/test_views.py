@@ -24,10 +24,10 @@ from adp.curation.texts.views import (
 from adp_schema.builder import Origin, RowBuilder
 from adp_schema.model import Trajectory
 from adp_schema.store import Store
-from tests.core import described_runs
 from tests.curation.pools import open_pool
 from tests.effort import examples
-from tests.stores import write_store
+from tests.store_builders import write_store
+from tests.stores import described_runs
 
 Row = tuple[str, int, str, str]
 

@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adp.eval.metrics import is_success, mean_figures, pass_at_k, pass_figures, pass_hat_k
+from adp.eval.metrics import mean_figures, pass_at_k, pass_figures, pass_hat_k
 from adp.eval.scorer import Score, Scored
+from adp.rollouts.turns import is_success
 from tests.eval.metrics.rows import scored
 
 AIRLINE = (

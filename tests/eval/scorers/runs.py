@@ -6,7 +6,7 @@ import json
 
 from adp.core.registry import Registry
 from adp.eval.scorer import SCORERS, Item, Scored
-from adp.eval.spec import load
+from adp.rollouts.spec import load
 from adp_schema.model import Observation, Step, Task, ToolCall, Trajectory
 
 assert isinstance(SCORERS, Registry)

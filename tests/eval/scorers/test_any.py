@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from adp.eval.scorer import SCORERS, Item, Scored
-from adp.eval.spec import load
+from adp.rollouts.spec import load
 from adp_schema.model import Observation, Step, Task, ToolCall, Trajectory
 from tests.eval.scorers.runs import OURS, run, scorer
 

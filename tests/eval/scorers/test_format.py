@@ -6,14 +6,14 @@ import asyncio
 
 import pytest
 
-from adp.eval.policies.scripted import Scripted
-from adp.eval.rollout.actor import Alone
-from adp.eval.rollout.episode import run_episode
 from adp.eval.scorer import Item
 from adp.eval.scorers.format import et_agent_fault
-from adp.eval.turns import Call, Turn
-from tests.eval.rollout.test_episode import ABOUT, Adder
+from adp.rollouts.collecting.actor import Alone
+from adp.rollouts.collecting.episode import run_episode
+from adp.rollouts.policies.scripted import Scripted
+from adp.rollouts.turns import Call, Turn
 from tests.eval.scorers.runs import call, figures, reasons, run, scorer, tools, turn, values
+from tests.rollouts.collecting.test_episode import ABOUT, Adder
 
 
 def test_a_rollout_with_a_malformed_turn_and_arguments_that_are_no_json():

@@ -8,12 +8,12 @@ import threading
 
 import pytest
 
-from adp.eval.policies.scripted import Scripted
-from adp.eval.policy import InfrastructureError
 from adp.eval.scorers.conciseness import ConcisenessScorer, ConcisenessSettings
 from adp.eval.scorers.judge import QualityScorer, QualitySettings
 from adp.eval.scorers.judging import RAW, Judge, transcript
-from adp.eval.turns import Turn
+from adp.rollouts.policies.scripted import Scripted
+from adp.rollouts.policy import InfrastructureError
+from adp.rollouts.turns import Turn
 from adp_schema.errors import UsageError
 from tests.eval.scorers.runs import call, figures, reasons, run, scorer, tools, turn, values
 

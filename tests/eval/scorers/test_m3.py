@@ -13,13 +13,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import adp
-from adp.eval.rollout.limits import Limits
 from adp.eval.scorer import Item, Scored
 from adp.eval.scorers.m3 import KIND, M3Scorer, M3ScorerSettings
-from adp.eval.turns import Turn
+from adp.rollouts.collecting.limits import Limits
+from adp.rollouts.turns import Turn
 from adp_schema.model import Observation, Step, ToolCall, Trajectory
 from adp_schema.store import Store
-from tests.eval.rollout.worlds import acts, look, play
+from tests.rollouts.collecting.worlds import acts, look, play
 
 RUNS = Path(__file__).parents[3].parent / "shared" / "data" / "m3" / "bird-dev-old"
 shared = pytest.mark.skipif(not RUNS.exists(), reason="the reference data are not here")

@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adp.converters.run import convert
-from adp.core.tasks import TaskIndex
 from adp.eval.scorer import Item
 from adp.eval.scorers.matching import assign, bipartite, greedy
 from adp.eval.scorers.references import Expected, expected_calls
+from adp.stores.tasks import TaskIndex
 from adp_schema.model import Task
 from adp_schema.store import Store
 from tests.eval.scorers.runs import call, figures, reasons, run, scorer, tools, turn, values

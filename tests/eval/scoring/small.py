@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 
-from adp.eval.environment import Settings
 from adp.eval.metrics import mean_figures, pass_figures
 from adp.eval.scorer import Score, ScorerKind
 from adp.eval.scoring import Chosen
+from adp.rollouts.environment import Settings
 from adp_schema.model import Observation, Step, Task, ToolCall, Trajectory
 from adp_schema.store import Store
 

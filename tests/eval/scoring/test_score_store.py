@@ -274,7 +274,7 @@ def test_what_is_made_of_a_store_leaves_its_scores_behind(tmp_path, store):
     other = grown(tmp_path / "other", run("z"))
     adp.seal(other.root)
     merged = adp.merge([store.root, other.root], tmp_path / "merged")
-    from adp.core.redact.run import redact
+    from adp.stores.redact.run import redact
 
     redact(Store.open(store.root), str(tmp_path / "redacted"))
     for made in (dropped, merged, Store.open(str(tmp_path / "redacted"))):

@@ -2,9 +2,9 @@
 
 import asyncio
 
-from adp.eval.environments.toolworld import Toolworld
-from adp.eval.rollout.episode import run_episode
-from adp.eval.rollout.recorder import About
+from adp.rollouts.collecting.episode import run_episode
+from adp.rollouts.collecting.recorder import About
+from adp.rollouts.environments.toolworld import Toolworld
 
 
 def played(task, actor, attempt=0):

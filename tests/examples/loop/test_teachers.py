@@ -9,11 +9,11 @@ import pytest
 import yaml
 
 import adp
-from adp.eval.environments.toolworld import Toolworld, ToolworldSettings, make_tasks
-from adp.eval.policies.scripted import Scripted
-from adp.eval.rollout.collect import collect_now
-from adp.eval.rollout.settings import CollectSettings
-from adp.eval.turns import Call, Turn
+from adp.rollouts.collecting.collect import collect_now
+from adp.rollouts.collecting.settings import CollectSettings
+from adp.rollouts.environments.toolworld import Toolworld, ToolworldSettings, make_tasks
+from adp.rollouts.policies.scripted import Scripted
+from adp.rollouts.turns import Call, Turn
 from examples.loop.stages import figures, pair_mix
 from examples.loop.teachers import TEACHERS, Judged, Teacher
 from tests.examples.loop.small import played

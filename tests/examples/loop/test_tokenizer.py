@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 pytest.importorskip("transformers", reason="needs the train extra")
 
-from adp.core.render.chat import chats_of
-from adp.core.render.options import RenderOptions
-from adp.core.render.render import Renderer
-from adp.eval.environments.toolworld import Toolworld, ToolworldSettings, make_tasks
+from adp.render.chat import chats_of
+from adp.render.options import RenderOptions
+from adp.render.render import Renderer
+from adp.rollouts.environments.toolworld import Toolworld, ToolworldSettings, make_tasks
 from examples.loop.teachers import Teacher
 from examples.loop.tokenizer import build_tokenizer
 from tests.examples.loop.small import played

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from adp_schema.builder import Origin, RowBuilder
 from adp_schema.store import Store
-from tests.stores import write_store
+from tests.store_builders import write_store
 
 TOOLS = json.dumps(
     [

@@ -9,8 +9,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from adp.core.render.chat import Call, Chat, Message, expand
-from adp.core.render.pairs import PairChats
+from adp.render.chat import Call, Chat, Message, expand
+from adp.render.pairs import PairChats
 from adp.trainers.export.exporter import Exporter, ExporterOptions, Item, Tally
 from adp_schema.model import Pair, Task, Trajectory
 

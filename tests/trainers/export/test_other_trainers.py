@@ -16,7 +16,7 @@ from adp_schema.errors import UsageError
 from adp_schema.growing import seal
 from adp_schema.model import Step, Task, Trajectory
 from adp_schema.store import Store
-from tests.stores import write_store
+from tests.store_builders import write_store
 from tools.oracle.differences import EMPTY, END, OPENING, OTHER, SAME, kind_of
 from tools.oracle.runs import CASES, made_pairs, made_runs
 

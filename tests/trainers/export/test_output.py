@@ -15,7 +15,7 @@ from adp.trainers.export.output import UnwritableError, encode, mixed, staged
 from adp.trainers.export.run import export_rows
 from adp_schema.builder import Origin, RowBuilder
 from adp_schema.errors import EmptyResultError, OutputExistsError, UsageError
-from tests.stores import write_store
+from tests.store_builders import write_store
 from tests.trainers.export.agent_runs import Run, Turn, word, write_runs
 
 PLAIN = Run((Turn("user"), Turn(calls=1), Turn()))

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from adp.core.render.options import RenderOptions
-from adp.core.render.render import IGNORED, Renderer
-from adp.core.tiny import TEMPLATE, tiny_tokenizer
+from adp.render.options import RenderOptions
+from adp.render.render import IGNORED, Renderer
+from adp.render.tiny import TEMPLATE, tiny_tokenizer
 from adp.trainers.export.run import export_rows
 from tests.trainers.export.agent_runs import Run, Turn, word, write_runs
 

@@ -11,7 +11,7 @@ from adp_schema.builder import Origin, RowBuilder
 from adp_schema.media import media_of_bytes
 from adp_schema.parts import Parts
 from adp_schema.store import Store
-from tests.stores import reject_row, write_store
+from tests.store_builders import reject_row, write_store
 
 SECRET = "a record that became no trajectory"
 ARGUMENTS = '{"city":  "Ghent", "x": 1e-12, "n": 0.43771953278046694, "x": 2}'

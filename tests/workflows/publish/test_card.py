@@ -9,7 +9,7 @@ import pytest
 import yaml
 from markdown_it import MarkdownIt
 
-from adp.core.composition import composition
+from adp.stores.composition import composition
 from adp.workflows.publish import findings
 from adp.workflows.publish.findings import Found
 from adp.workflows.publish.folder import Prepared, prepare
@@ -17,7 +17,7 @@ from adp.workflows.publish.options import PublishOptions
 from adp.workflows.publish.repo import RepoId
 from adp_schema.builder import Origin, RowBuilder
 from adp_schema.store import Store
-from tests.stores import write_store
+from tests.store_builders import write_store
 from tests.workflows.publish.published import HOSTILE, Words, write_published
 
 REPO = RepoId("alice", "agent-runs")

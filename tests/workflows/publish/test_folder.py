@@ -19,17 +19,17 @@ import pyarrow.parquet as pq
 import pytest
 from markdown_it import MarkdownIt
 
-from adp.workflows.publish import findings, folder, stage
+from adp.workflows.publish import findings, folder, staged_store
+from adp.workflows.publish.checksums import SCRATCH
 from adp.workflows.publish.findings import Found
 from adp.workflows.publish.folder import Prepared, prepare
 from adp.workflows.publish.options import PublishOptions
 from adp.workflows.publish.repo import RepoId
-from adp.workflows.publish.sums import SCRATCH
 from adp_schema.errors import AdpError, FindingsError, OutputExistsError, StoreError, UsageError
 from adp_schema.manifest import MANIFEST, RUN
 from adp_schema.store import Store
 from adp_schema.tables import TABLES
-from tests.stores import write_store
+from tests.store_builders import write_store
 from tests.workflows.publish.published import SECRET, Words, write_published
 
 REPO = RepoId("alice", "agent-runs")
@@ -223,7 +223,7 @@ def test_the_hashes_are_right(prepared: Prepared):
 
 
 def test_same_store_and_options_same_bytes(prepared: Prepared, store: Store, tmp_path, monkeypatch):
-    monkeypatch.setattr("adp.core.staged._SMALL", 0)
+    monkeypatch.setattr("adp.stores.staged._SMALL", 0)
     monkeypatch.setattr("adp.workflows.publish.messages.PART_BYTES", 1)
     options = {**vars(OPTIONS)}
     two = prepare(store.root, REPO, tmp_path / "2", PublishOptions(**{**options, "workers": 2}))
@@ -237,8 +237,8 @@ def test_same_store_and_options_same_bytes(prepared: Prepared, store: Store, tmp
 
 
 STOPS = [
-    (stage, "_place", True),
-    (stage, "stage", True),
+    (staged_store, "_place", True),
+    (staged_store, "stage", True),
     (findings, "scan", True),
     (folder, "write_messages", False),
     (folder, "write_messages", True),

@@ -20,8 +20,8 @@ from adp.workflows.publish.messages import SCHEMA, Messages, write_messages
 from adp.workflows.publish.splits import splits_of
 from adp_schema.builder import Origin, RowBuilder
 from adp_schema.store import Store
-from tests.core import described_runs
-from tests.stores import write_store
+from tests.store_builders import write_store
+from tests.stores import described_runs
 from tests.workflows.publish.published import ARGUMENTS, Words, write_published
 
 EXAMPLES = Path(__file__).parents[3] / "examples"

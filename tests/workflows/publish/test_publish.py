@@ -12,9 +12,9 @@ import pytest
 import yaml
 
 import adp
-from adp.core.alone import holding
-from adp.core.markdown import escape
-from adp.core.redact import RedactOptions
+from adp.stores.locks import holding
+from adp.stores.redact import RedactOptions
+from adp.workflows.markdown_text import escape
 from adp.workflows.publish.options import PublishOptions
 from adp.workflows.publish.publish import UploadOptions, publish
 from adp.workflows.publish.repo import RepoId
@@ -22,7 +22,7 @@ from adp.workflows.publish.upload import upload as send
 from adp.workflows.pull import pull
 from adp_schema.errors import FindingsError, OutputExistsError, StoreError
 from tests import kill
-from tests.core.redact import planted
+from tests.stores.redact import planted
 from tests.workflows.publish.published import Words, write_published
 
 REPO = RepoId.parse("me/travel")

@@ -11,7 +11,7 @@ import pytest
 from adp.core.progress import Silent
 from adp.workflows.publish import upload as module
 from adp.workflows.publish.upload import upload
-from adp_schema import patience
+from adp_schema import retries
 from adp_schema.errors import HubError, InputError, OutputExistsError, UsageError
 from tests.hub import fixtures
 
@@ -311,7 +311,7 @@ def test_progress_adds_up(fake_hub, folder, monkeypatch):
 
 def test_it_waits_as_long_as_the_hub_asks(fake_hub, folder, monkeypatch):
     waited = []
-    monkeypatch.setattr(patience, "time", SimpleNamespace(sleep=waited.append))
+    monkeypatch.setattr(retries, "time", SimpleNamespace(sleep=waited.append))
     fake_hub.faults.add("POST .*/commit/", "429")
     upload(folder, REPO)
     assert waited == [3.0]

@@ -17,8 +17,8 @@ from msgspec import Raw
 
 from adp_schema import jsontext
 from adp_schema.errors import RecordError
+from adp_schema.extra_column import Extra, pack
 from adp_schema.protocols import Losses
-from adp_schema.shape import Extra, pack
 
 ORDER: dict[str, tuple[str, ...]] = {
     "trajectory": (

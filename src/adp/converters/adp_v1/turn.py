@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from adp.converters.adp_v1.pen import Item, Pen
-from adp_schema import shape
+from adp.converters.adp_v1.write_parts import Item, Pen
+from adp_schema import extra_column
+from adp_schema.extra_column import Extra
 from adp_schema.model import Step, ToolCall
 from adp_schema.parts import JOINT, Part
-from adp_schema.shape import Extra
 
 CallWriter = Callable[[ToolCall, Item, Extra, str], None]
 
@@ -43,7 +43,7 @@ class Turn:
         for column, words in self._words.items():
             # An edit may have added words to a step that had no part for them.
             if column not in kinds and getattr(step, column):
-                words.append(shape.original(step, column, shape.unpack(step.extra)))
+                words.append(extra_column.original(step, column, extra_column.unpack(step.extra)))
         waiting = {call.call: (j, call) for j, call in enumerate(step.calls)}
         for part in parts:
             if part.type in self._words:

@@ -11,14 +11,14 @@ from typing import Any
 from msgspec import Raw
 
 from adp.converters.adp_v1.layout import arrange, write_number
-from adp.converters.adp_v1.pen import Item, Pen
 from adp.converters.adp_v1.turn import Turn
-from adp.converters.unwritten import REASON, report_columns
-from adp_schema import jsontext, shape
+from adp.converters.adp_v1.write_parts import Item, Pen
+from adp.converters.unwritten_columns import REASON, report_columns
+from adp_schema import extra_column, jsontext
+from adp_schema.extra_column import Extra
 from adp_schema.model import Observation, Step, ToolCall, Trajectory
 from adp_schema.parts import JOINT, Part, resolve
 from adp_schema.protocols import Losses
-from adp_schema.shape import Extra
 
 VERSION = "1.5.0"
 
@@ -283,5 +283,5 @@ class Writer:
 def _boxes(row: Step | Observation, part: Part, extra: Extra) -> Raw | None:
     """The labelled boxes of an image, as the source wrote them."""
     if isinstance(row, Observation) and row.annotations is not None:
-        return jsontext.raw(shape.original(row, "annotations", extra))
+        return jsontext.raw(extra_column.original(row, "annotations", extra))
     return extra.fields.get("annotations", part.extra.get("annotations"))

@@ -16,7 +16,7 @@ from msgspec import Raw
 from adp.converters.atif import keys as k
 from adp.converters.atif import trial
 from adp.converters.atif.flavours import HARBOR, UPSTREAM, make_strict
-from adp.converters.atif.form import BRACE, BRACKET
+from adp.converters.atif.objects import BRACE, BRACKET
 from adp.converters.atif.origin import pair_columns
 from adp.converters.atif.read import Reader
 from adp.converters.atif.write import Writer

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from adp.converters.atif import keys as k
-from adp.converters.atif.beside import adp_columns, write_beside
-from adp.converters.atif.form import BRACE, BRACKET, arrange
-from adp.converters.atif.hand import Hand, Item, string
+from adp.converters.atif.extra_keys import adp_columns, write_beside
+from adp.converters.atif.objects import BRACE, BRACKET, arrange
+from adp.converters.atif.write_parts import Hand, Item, string
 from adp.converters.call_ids import written_ids
-from adp.converters.unwritten import RENUMBERED
+from adp.converters.unwritten_columns import RENUMBERED
 from adp_schema import jsontext, media
+from adp_schema.extra_column import Extra, original
 from adp_schema.model import Observation, ToolCall
-from adp_schema.shape import Extra, original
 
 
 class Calls:

@@ -6,15 +6,15 @@ from typing import Any
 
 from msgspec import Raw
 
-from adp.converters.atif.form import BRACE, BRACKET, NULL, QUOTE, members
-from adp.converters.unwritten import REASON, report_parts
+from adp.converters.atif.objects import BRACE, BRACKET, NULL, QUOTE, members
+from adp.converters.unwritten_columns import REASON, report_parts
 from adp_schema import jsontext, media
 from adp_schema.arrow import Columns
 from adp_schema.builder import RowBuilder
+from adp_schema.extra_column import Extra, original
 from adp_schema.model import Media, Observation, Step
 from adp_schema.parts import Part, Parts, resolve
 from adp_schema.protocols import Losses
-from adp_schema.shape import Extra, original
 
 _TEXT, _MEDIA = ["type", "text"], ["type", "source"]
 _SOURCE = ["media_type", "path"]

@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 from adp.converters.atif import keys as k
-from adp.converters.atif.early import is_early
-from adp.converters.atif.form import members
+from adp.converters.atif.early_observations import is_early
+from adp.converters.atif.objects import members
 from adp.converters.atif.parts import Places, parts_of
 from adp.converters.atif.values import (
     is_null,

@@ -15,15 +15,15 @@ import msgspec
 import pyarrow as pa
 from msgspec import Raw
 
-from adp.converters.atif.cells import read_value, same_json, write_value
-from adp.converters.atif.early import returns_early
-from adp.converters.atif.form import BRACE, BRACKET
+from adp.converters.atif.column_values import read_value, same_json, write_value
+from adp.converters.atif.early_observations import returns_early
 from adp.converters.atif.keys import TOTAL_COLUMNS
-from adp.converters.hop import FORM, FORMATS, MADE, MADE_COLUMNS
+from adp.converters.atif.objects import BRACE, BRACKET
+from adp.converters.via_atif import FORM, FORMATS, MADE, MADE_COLUMNS
 from adp_schema import jsontext
 from adp_schema.arrow import Columns
+from adp_schema.extra_column import Extra
 from adp_schema.model import Pair, Trajectory
-from adp_schema.shape import Extra
 from adp_schema.tables import ENUMS, columns_of
 
 _PAIRS = "pairs"

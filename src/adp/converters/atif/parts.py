@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec import Raw
 
-from adp.converters.atif.form import QUOTE, members
+from adp.converters.atif.objects import QUOTE, members
 from adp_schema import jsontext
 from adp_schema.protocols import Losses
 

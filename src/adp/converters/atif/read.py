@@ -14,11 +14,11 @@ from msgspec import Raw
 
 from adp.converters.atif import keys as k
 from adp.converters.atif import trial
-from adp.converters.atif.beside import read_beside
 from adp.converters.atif.content import read_content, summary_of
-from adp.converters.atif.early import early_results
-from adp.converters.atif.elsewhere import BLANK
-from adp.converters.atif.form import (
+from adp.converters.atif.early_observations import early_results
+from adp.converters.atif.extra_columns import BLANK
+from adp.converters.atif.extra_keys import read_beside
+from adp.converters.atif.objects import (
     BRACE,
     BRACKET,
     NULL,
@@ -31,8 +31,8 @@ from adp.converters.atif.form import (
 )
 from adp.converters.atif.origin import named_pair, take_pairs
 from adp.converters.atif.totals import take_totals
-from adp.converters.hop import FORM, MADE
-from adp_schema import jsontext, shape
+from adp.converters.via_atif import FORM, MADE
+from adp_schema import extra_column, jsontext
 from adp_schema.arrow import Columns, json_columns
 from adp_schema.builder import RowBuilder
 from adp_schema.errors import RecordError
@@ -102,7 +102,7 @@ class Reader:
             own = {name: value for name, value in columns.items() if value is not None}
             columns = {**found.columns, **own}
         self._turns = found.turns(sum(map(_is_turn, steps)))
-        columns["extra"] = shape.pack(top.values, shape=form)
+        columns["extra"] = extra_column.pack(top.values, shape=form)
         self._builder.trajectory(columns)
         early = early_results(steps[0]) if steps else []
         for index, step in enumerate(steps):
@@ -145,7 +145,7 @@ class Reader:
 
 def add_link(builder: RowBuilder, columns: Columns) -> None:
     """Add a link; its texts may hold what no column can."""
-    shape.mend_row(columns, json_columns("links"))
+    extra_column.mend_row(columns, json_columns("links"))
     builder.link(columns)
 
 
@@ -202,7 +202,7 @@ class _Step:
         if turn and not any(columns.get(name) is not None for name in turn):
             columns |= turn
             form["trial"] = True
-        columns["extra"] = shape.pack(step.values, shape=form)
+        columns["extra"] = extra_column.pack(step.values, shape=form)
         at = self._builder.step({n: v for n, v in columns.items() if v is not None})
         for number, item in enumerate(calls or []):
             self._call(item, f"{step.path}.tool_calls[{number}]")
@@ -355,7 +355,7 @@ class _Step:
             if jsontext.first_byte(ref.get(key, b"")) == QUOTE:
                 columns[column] = jsontext.decode_value(ref.pop(key))
         rest = {key: value for key, value in ref.items() if jsontext.first_byte(value) != NULL}
-        columns["extra"] = shape.pack(rest)
+        columns["extra"] = extra_column.pack(rest)
         add_link(self._builder, {n: v for n, v in columns.items() if v is not None})
 
 
@@ -363,7 +363,7 @@ def _pack(source: Source, order: tuple[str, ...]) -> str | None:
     """The column ``extra`` of an object."""
     form = source.end(order)
     spread(source)
-    return shape.pack(source.values, shape=form)
+    return extra_column.pack(source.values, shape=form)
 
 
 def _metrics(step: Source, columns: Columns, losses: Losses) -> None:

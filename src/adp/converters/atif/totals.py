@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from msgspec import Raw
 
 from adp.converters.atif import keys as k
-from adp.converters.atif.form import BRACE, Source, integer, members
+from adp.converters.atif.objects import BRACE, Source, integer, members
 from adp_schema import jsontext
 from adp_schema.arrow import Columns
 

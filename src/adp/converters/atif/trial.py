@@ -13,10 +13,10 @@ from typing import Any
 
 from msgspec import Raw
 
-from adp.converters import style as styles
-from adp.converters.atif.form import read_time
+from adp.converters import json_layout as styles
+from adp.converters.atif.objects import read_time
 from adp.converters.scalars import number_text
-from adp_schema import jsontext, shape
+from adp_schema import extra_column, jsontext
 from adp_schema.arrow import Columns
 from adp_schema.model import Trajectory
 from adp_schema.protocols import Losses
@@ -111,7 +111,7 @@ def read_files(source_file: str, files: Mapping[str, bytes], losses: Losses) -> 
 
 def stored(trajectory: Trajectory) -> Trial:
     """The files of a trial that a trajectory of this format keeps."""
-    extra = shape.unpack(trajectory.extra)
+    extra = extra_column.unpack(trajectory.extra)
     form = extra.shape.get("trial")
     out = Trial()
     if not isinstance(form, dict) or form["key"] not in extra.fields:

@@ -9,7 +9,7 @@ from typing import Any
 
 from msgspec import Raw
 
-from adp.converters.atif.form import BRACKET, QUOTE, array_items, integer
+from adp.converters.atif.objects import BRACKET, QUOTE, array_items, integer
 from adp_schema import jsontext
 
 _NUMBER = re.compile(rb"-?[0-9]")

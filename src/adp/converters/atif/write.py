@@ -13,10 +13,10 @@ from msgspec import Raw
 
 from adp.converters.atif import keys as k
 from adp.converters.atif import trial
-from adp.converters.atif.beside import adp_columns, write_beside
 from adp.converters.atif.calls import Calls
-from adp.converters.atif.early import early_step, returns_early
-from adp.converters.atif.form import (
+from adp.converters.atif.early_observations import early_step, returns_early
+from adp.converters.atif.extra_keys import adp_columns, write_beside
+from adp.converters.atif.objects import (
     BRACKET,
     QUOTE,
     arrange,
@@ -25,15 +25,15 @@ from adp.converters.atif.form import (
     write_number,
     write_time,
 )
-from adp.converters.atif.hand import Hand, Item, string
 from adp.converters.atif.origin import write_origin, write_pairs
 from adp.converters.atif.totals import total_columns
+from adp.converters.atif.write_parts import Hand, Item, string
 from adp.converters.scalars import number_text
-from adp.converters.unwritten import report_columns
+from adp.converters.unwritten_columns import report_columns
 from adp_schema import jsontext, media
+from adp_schema.extra_column import Extra, original, unpack
 from adp_schema.model import Link, Step, Trajectory
 from adp_schema.protocols import Losses
-from adp_schema.shape import Extra, original, unpack
 
 VERSION = "ATIF-v1.7"
 

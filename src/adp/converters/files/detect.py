@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import PurePosixPath
 from typing import Any
 
-from adp.converters import style
+from adp.converters import json_layout
 from adp.converters.files.json_values import Scanner, is_closed
 from adp.converters.files.limits import Limits
 from adp.converters.files.streams import Place, Source
@@ -151,7 +151,7 @@ def layout(place: Place, kind: str, first: bytes | None, limits: Limits) -> dict
         return {"layout": "compact", "schema": schema_text(place.path)}
     found: dict[str, Any] = {"layout": "spaced"}
     if first is not None:
-        found = style.detect(first, kind)
+        found = json_layout.detect(first, kind)
     with Source(place, limits) as source:
         found["bom"] = source.file.read(3) == _BOM
         if place.plain and place.size:

@@ -18,7 +18,7 @@ from typing import Any
 from msgspec import Raw
 
 from adp.converters.m3 import keys as k
-from adp.converters.m3 import side
+from adp.converters.m3 import metadata_file
 from adp.converters.m3.gold import is_gold, read_gold
 from adp.converters.m3.gold_write import was_gold, write_gold
 from adp.converters.m3.read import read_run
@@ -52,7 +52,7 @@ class M3:
 
     def side_files(self, source_file: str) -> tuple[str, ...]:
         """The file with the outcome of a run."""
-        return side.side_files(source_file)
+        return metadata_file.side_files(source_file)
 
     def embeds(self, branch: Trajectory) -> bool:
         """Alternates stand inside the interaction that they are an alternate of."""
@@ -88,7 +88,7 @@ class M3:
 
     def write_side_files(self, trajectory: Trajectory) -> dict[str, bytes]:
         """The file with the outcome, by its path."""
-        return side.write_side(trajectory)
+        return metadata_file.write_side(trajectory)
 
 
 CONVERTER = M3()

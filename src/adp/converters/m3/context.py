@@ -16,9 +16,9 @@ from typing import Any
 
 from msgspec import Raw
 
-from adp.converters.atif.form import BRACE, QUOTE, Source
+from adp.converters.atif.objects import BRACE, QUOTE, Source
 from adp.converters.m3 import keys as k
-from adp_schema import jsontext, shape
+from adp_schema import extra_column, jsontext
 from adp_schema.arrow import Columns
 from adp_schema.builder import RowBuilder
 from adp_schema.parts import Parts
@@ -119,7 +119,7 @@ def _message(raw: Raw, seen: Seen, builder: RowBuilder, path: str, losses: Losse
         columns["source"] = k.SOURCES.get(role, "environment")
         columns["text"] = builder.text(seen[1])
         form = {} if role == "user" else {"message": role}
-        columns["extra"] = shape.pack(None, shape=form)
+        columns["extra"] = extra_column.pack(None, shape=form)
         return builder.step(columns)
     message = Source(raw, path, losses) if jsontext.first_byte(raw) == BRACE else None
     if message is not None and _is_message(message):
@@ -129,12 +129,12 @@ def _message(raw: Raw, seen: Seen, builder: RowBuilder, path: str, losses: Losse
         form = message.end(k.MESSAGE)
         if role != "user":
             form["message"] = role
-        columns["extra"] = shape.pack(message.values, shape=form)
+        columns["extra"] = extra_column.pack(message.values, shape=form)
         return builder.step(columns)
     parts = Parts()
     parts.opaque(Raw(jsontext.one_line(raw).encode()))
     columns |= {"kind": "event", **parts.columns()}
-    columns["extra"] = shape.pack(None, shape={"message": None})
+    columns["extra"] = extra_column.pack(None, shape={"message": None})
     return builder.step(columns)
 
 

@@ -14,11 +14,11 @@ from typing import Any
 
 from msgspec import Raw
 
-from adp.converters.atif.form import BRACE, BRACKET, NULL, QUOTE, Source
+from adp.converters.atif.objects import BRACE, BRACKET, NULL, QUOTE, Source
 from adp.converters.m3 import keys as k
 from adp.converters.m3.tools import offered
 from adp.converters.scalars import is_null
-from adp_schema import jsontext, shape
+from adp_schema import extra_column, jsontext
 from adp_schema.arrow import Columns
 from adp_schema.builder import RowBuilder
 from adp_schema.parts import Parts
@@ -57,7 +57,7 @@ def read_gold(record: RawRecord, builder: RowBuilder, losses: Losses) -> bool:
     turns = _turns(top)
     form = top.end(GOLD)
     form["gold"] = True
-    columns["extra"] = shape.pack(top.values, shape=form)
+    columns["extra"] = extra_column.pack(top.values, shape=form)
     builder.trajectory({name: value for name, value in columns.items() if value is not None})
     for turn in turns:
         for n, (raw, path) in enumerate(turn):
@@ -124,7 +124,7 @@ def _item(raw: Raw, path: str, builder: RowBuilder, losses: Losses, *, starts: b
         parts = Parts()
         parts.opaque(Raw(jsontext.one_line(raw).encode()))
         columns = {"source": "environment", "kind": "event", **parts.columns()}
-        columns["extra"] = shape.pack(None, shape=odd)
+        columns["extra"] = extra_column.pack(None, shape=odd)
         builder.step(columns)
 
 
@@ -141,7 +141,7 @@ def _step(
 ) -> None:
     form = {**form, **item.end(order)}
     columns = {name: value for name, value in columns.items() if value is not None}
-    columns["extra"] = shape.pack(item.values, shape=form)
+    columns["extra"] = extra_column.pack(item.values, shape=form)
     builder.step(columns)
 
 
@@ -176,7 +176,7 @@ def _response(item: Source, builder: RowBuilder) -> None:
         parts.opaque(Raw(jsontext.one_line(item.take("response")).encode()))
         columns |= parts.columns()
     form = item.end(RESPONSE)
-    columns["extra"] = shape.pack(item.values, shape=form)
+    columns["extra"] = extra_column.pack(item.values, shape=form)
     builder.observation(columns, by_order=True)
 
 

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from adp.converters.atif.form import arrange, members
+from adp.converters.atif.objects import arrange, members
 from adp.converters.m3 import gold as g
 from adp.converters.m3 import keys as k
-from adp.converters.m3.pen import Item, Pen
-from adp.converters.m3.said import same_json
+from adp.converters.m3.model_text import same_json
 from adp.converters.m3.tools import bare
-from adp.converters.unwritten import report_columns
+from adp.converters.m3.write_parts import Item, Pen
+from adp.converters.unwritten_columns import report_columns
 from adp_schema import jsontext
 from adp_schema.arrow import json_columns
+from adp_schema.extra_column import original, unpack
 from adp_schema.model import Observation, Step, Trajectory
 from adp_schema.parts import resolve
 from adp_schema.protocols import Losses
-from adp_schema.shape import original, unpack
 
 _RUN = frozenset({"task_id", "source_id", "tools", "tags", "extra", *k.POLICIES.values()})
 _STEP = frozenset({"source", "kind", "text", "content", "reasoning", "actor", "extra"})

@@ -5,12 +5,12 @@ from __future__ import annotations
 import msgspec
 from msgspec import Raw
 
-from adp.converters.atif.form import BRACE, BRACKET, QUOTE, Source
+from adp.converters.atif.objects import BRACE, BRACKET, QUOTE, Source
 from adp.converters.m3 import keys as k
 from adp.converters.m3.context import Context, Seen, follow, seen_message
-from adp.converters.m3.side import id_of_file, read_side
+from adp.converters.m3.metadata_file import id_of_file, read_side
 from adp.converters.m3.turn import Turn, emit, read_turn
-from adp_schema import jsontext, shape
+from adp_schema import extra_column, jsontext
 from adp_schema.arrow import Columns
 from adp_schema.builder import RowBuilder
 from adp_schema.errors import RecordError
@@ -61,7 +61,7 @@ def _head(
     elif (verdict := verdict_of(last.columns.get("labels") if last else None)) is not None:
         columns["success"] = verdict
     columns |= found
-    columns["extra"] = shape.pack(top.values, shape=form)
+    columns["extra"] = extra_column.pack(top.values, shape=form)
     return {name: value for name, value in columns.items() if value is not None}, system
 
 

@@ -7,12 +7,12 @@ from typing import Any
 
 from msgspec import Raw
 
-from adp.converters.atif.form import BRACE, NULL, QUOTE, Source
+from adp.converters.atif.objects import BRACE, NULL, QUOTE, Source
 from adp.converters.m3 import keys as k
 from adp.converters.m3.labels import error_of, labels_of
-from adp.converters.m3.said import arguments_of, same_json, take_apart
+from adp.converters.m3.model_text import arguments_of, same_json, take_apart
 from adp.converters.text_calls import TextCall
-from adp_schema import jsontext, shape
+from adp_schema import extra_column, jsontext
 from adp_schema.arrow import Columns
 from adp_schema.builder import RowBuilder
 from adp_schema.protocols import Losses
@@ -184,7 +184,7 @@ def _structured(out: Turn, meta: Source) -> None:
         else:
             columns["arguments"] = jsontext.one_line(value)
             columns["arguments_kind"] = "object"
-    columns["extra"] = shape.pack(None, shape={"at": "metadata"})
+    columns["extra"] = extra_column.pack(None, shape={"at": "metadata"})
     meta.take("action_arguments")
     out.calls = [columns]
 
@@ -203,7 +203,7 @@ def emit(out: Turn, order: tuple[str, ...], builder: RowBuilder, shown: str | No
     """
     form = out.source.end(order)
     columns = {name: value for name, value in out.columns.items() if value is not None}
-    columns["extra"] = shape.pack(out.source.values, shape=form)
+    columns["extra"] = extra_column.pack(out.source.values, shape=form)
     index = builder.step(columns)
     out.turn = columns["turn"]
     for call in out.calls:
@@ -216,6 +216,6 @@ def emit(out: Turn, order: tuple[str, ...], builder: RowBuilder, shown: str | No
         if kind is not None:
             seen["error_type"] = kind
         if shown != k.OBSERVATION:
-            seen["extra"] = shape.pack(None, shape={"role": shown})
+            seen["extra"] = extra_column.pack(None, shape={"role": shown})
         builder.observation(seen, by_order=bool(out.calls))
     return index

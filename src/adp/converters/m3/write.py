@@ -9,20 +9,20 @@ from __future__ import annotations
 
 from typing import Any
 
-from adp.converters.atif.form import arrange
+from adp.converters.atif.objects import arrange
 from adp.converters.m3 import keys as k
 from adp.converters.m3.context import Context
-from adp.converters.m3.foreign import foreign_turns
-from adp.converters.m3.native import Rows, Written, native_turn
-from adp.converters.m3.pen import Item, Pen
+from adp.converters.m3.metadata_file import carried as carried_by_side
 from adp.converters.m3.read import verdict_of
-from adp.converters.m3.side import carried as carried_by_side
-from adp.converters.unwritten import report_columns
+from adp.converters.m3.write_native import Rows, Written, native_turn
+from adp.converters.m3.write_other import foreign_turns
+from adp.converters.m3.write_parts import Item, Pen
+from adp.converters.unwritten_columns import report_columns
 from adp_schema import jsontext
+from adp_schema.extra_column import Extra, original
 from adp_schema.model import Observation, Step, Trajectory
 from adp_schema.parts import resolve
 from adp_schema.protocols import Losses
-from adp_schema.shape import Extra, original
 
 _RUN = frozenset({"tools", *k.POLICIES.values()})
 _MESSAGE = frozenset({"source", "kind", "text", "content"})

@@ -19,7 +19,7 @@ from adp.converters.scalars import is_null
 from adp_schema import jsontext
 from adp_schema.arrow import Columns
 from adp_schema.builder import RowBuilder
-from adp_schema.shape import pack
+from adp_schema.extra_column import pack
 
 _decode = msgspec.json.Decoder().decode
 _text = msgspec.json.Decoder(str | None).decode

@@ -11,7 +11,7 @@ from adp.converters.openai_chat import keys as k
 from adp.converters.openai_chat.content import content_columns
 from adp.converters.openai_chat.fast import read_message
 from adp.converters.scalars import is_null, read_number, take_fields
-from adp_schema import jsontext, shape
+from adp_schema import extra_column, jsontext
 from adp_schema.arrow import Columns
 from adp_schema.builder import RowBuilder
 from adp_schema.errors import RecordError
@@ -41,7 +41,7 @@ def read_record(record: RawRecord, builder: RowBuilder, losses: Losses) -> None:
     take_fields(k.RECORD_FIELDS, fields, columns, form)
     if names != _usual_record(names, form, fields):
         form["keys"] = names
-    columns["extra"] = shape.pack(fields, shape=form)
+    columns["extra"] = extra_column.pack(fields, shape=form)
     builder.trajectory(columns)
     for index, message in enumerate(messages):
         read_item(message, f"$.messages[{index}]", builder, losses, marked=marked)
@@ -231,13 +231,13 @@ def _pack(
     """
     if rest or "exact" in form or "tool_calls" in form:
         _note_keys(signature, rest, form, usual)
-        return shape.pack(rest, shape=form)
+        return extra_column.pack(rest, shape=form)
     cache_key = (signature, tuple(form.items()))
     if cache_key not in _shape_cache:
         if len(_shape_cache) > 10_000:
             _shape_cache.clear()
         _note_keys(signature, rest, form, usual)
-        _shape_cache[cache_key] = shape.pack(None, shape=form)
+        _shape_cache[cache_key] = extra_column.pack(None, shape=form)
     return _shape_cache[cache_key]
 
 
@@ -329,7 +329,7 @@ def read_call(raw: Raw, requestor: str, path: str, builder: RowBuilder, losses: 
     guessed += [name for name in call if name not in guessed]
     if form.get("form") == "flat" or names != guessed:
         form["keys"] = names
-    columns["extra"] = shape.pack(call, shape=form) if call or form else None
+    columns["extra"] = extra_column.pack(call, shape=form) if call or form else None
     builder.call(columns)
 
 
@@ -342,7 +342,7 @@ def _function_call(
     form: dict[str, Any] = {"form": "function_call"}
     columns: Columns = {"kind": "function", "requestor": requestor}
     _function(inner, columns, form)
-    columns["extra"] = shape.pack(inner, shape=form)
+    columns["extra"] = extra_column.pack(inner, shape=form)
     builder.call(columns)
 
 

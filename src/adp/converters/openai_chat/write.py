@@ -8,16 +8,16 @@ from typing import Any
 from msgspec import Raw
 
 from adp.converters.call_ids import written_ids
-from adp.converters.hop import came_from, kept_extra
 from adp.converters.openai_chat import keys as k
 from adp.converters.openai_chat.content import write_content, write_foreign_content
 from adp.converters.pairs import is_rejected_step
 from adp.converters.scalars import write_field, write_number
-from adp.converters.unwritten import REASON, RENUMBERED, report_columns
+from adp.converters.unwritten_columns import REASON, RENUMBERED, report_columns
+from adp.converters.via_atif import came_from, kept_extra
 from adp_schema import jsontext, media
+from adp_schema.extra_column import Extra, original, unpack
 from adp_schema.model import Observation, Row, Step, ToolCall, Trajectory
 from adp_schema.protocols import Losses
-from adp_schema.shape import Extra, original, unpack
 
 _RECORD = frozenset({"source_id", "task_id", "agent_model", "success", "reward", "tools"})
 _STEP = frozenset({"source", "kind", "actor", "text", "content", "reasoning", "loss_weight"})

@@ -22,7 +22,7 @@ from adp.converters.preference.places import (
     source_of_mark,
 )
 from adp.converters.scalars import is_null, read_number, take_fields
-from adp_schema import jsontext, shape
+from adp_schema import extra_column, jsontext
 from adp_schema.arrow import Columns
 from adp_schema.builder import RowBuilder
 from adp_schema.errors import RecordError
@@ -84,7 +84,7 @@ def read_record(record: RawRecord, builder: RowBuilder, losses: Losses) -> None:
     rest = [name for name in fields if name != "input" or "input" not in row.form]
     if null or names != usual_order(names, rest):
         row.form["keys"] = names
-    columns["extra"] = shape.pack(fields, shape=row.form)
+    columns["extra"] = extra_column.pack(fields, shape=row.form)
     _Reader(builder, losses, marked=record.marked).read(row, columns, common)
 
 
@@ -251,7 +251,7 @@ class _Reader:
             return
         main = builder.finish()
         branch: Columns = {"parent_id": main, "parent_step": first, "branch_kind": "alternate"}
-        extra = shape.pack(None, shape={"at": row.worse.key})
+        extra = extra_column.pack(None, shape={"at": row.worse.key})
         builder.trajectory({**branch, "extra": extra})
         self._place(row.worse.cut(common), at=None, agent=True, copied=False)
         end = self._steps()

@@ -6,17 +6,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from adp.converters.hop import came_from
 from adp.converters.openai_chat.keys import write_string
 from adp.converters.openai_chat.write import ChatWriter, arrange
 from adp.converters.preference import keys as k
 from adp.converters.preference.read import pair_of, scores_of
 from adp.converters.scalars import write_field
-from adp.converters.unwritten import REASON, report_columns
+from adp.converters.unwritten_columns import REASON, report_columns
+from adp.converters.via_atif import came_from
 from adp_schema import jsontext
+from adp_schema.extra_column import Extra, original, unpack
 from adp_schema.model import Observation, Pair, Row, Step, Trajectory
 from adp_schema.protocols import Losses
-from adp_schema.shape import Extra, original, unpack
 
 _RECORD = frozenset({"source_id", "task_id", "agent_model", "success", "reward", "tools"})
 _BRANCH = frozenset({"branch_kind", "parent_id", "parent_step", "extra"})

@@ -14,10 +14,10 @@ from typing import Any
 from msgspec import Raw
 
 from adp.converters.sharegpt import keys as k
-from adp.converters.sharegpt.foreign import ForeignWriter
 from adp.converters.sharegpt.read import read_record
-from adp.converters.sharegpt.returned import is_returned, returned
+from adp.converters.sharegpt.via_atif import is_returned, returned
 from adp.converters.sharegpt.write import said_of_pair, write_record
+from adp.converters.sharegpt.write_other import ForeignWriter
 from adp_schema import jsontext
 from adp_schema.builder import RowBuilder
 from adp_schema.model import Pair, Trajectory

@@ -11,9 +11,9 @@ from adp.converters.openai_chat.keys import string_layout
 from adp.converters.scalars import is_null, take_fields
 from adp.converters.sharegpt import keys as k
 from adp.converters.sharegpt.media import MediaColumns, role_key, turn_words, value_key
-from adp.converters.sharegpt.offered import offered_tools
+from adp.converters.sharegpt.system_tools import offered_tools
 from adp.converters.sharegpt.turns import TurnReader, report_lost
-from adp_schema import jsontext, shape
+from adp_schema import extra_column, jsontext
 from adp_schema.arrow import Columns
 from adp_schema.builder import RowBuilder
 from adp_schema.errors import RecordError
@@ -50,10 +50,10 @@ def read_record(record: RawRecord, builder: RowBuilder, losses: Losses) -> None:
     sides = _sides(fields)
     if names != [*_usual_record(names, key, form, [*fields, *null]), *fields, *null]:
         form["keys"] = names
-    columns["extra"] = shape.pack(fields, shape=form, null=null)
+    columns["extra"] = extra_column.pack(fields, shape=form, null=null)
     builder.trajectory(columns)
     if system is not None:
-        extra = shape.pack(None, shape={"at": "system"})
+        extra = extra_column.pack(None, shape={"at": "system"})
         text = builder.text(system)
         builder.step({"source": "system", "kind": "message", "text": text, "extra": extra})
     unmarked = None if marked or record.marked else record.data
@@ -163,7 +163,7 @@ def _pair(reader: TurnReader, builder: RowBuilder, chosen: Raw, rejected: Raw) -
     first = reader.read(chosen, "$.chosen", "chosen")
     main = builder.finish()
     branch: Columns = {"parent_id": main, "parent_step": first, "branch_kind": "alternate"}
-    builder.trajectory({**branch, "extra": shape.pack(None, shape={"at": "rejected"})})
+    builder.trajectory({**branch, "extra": extra_column.pack(None, shape={"at": "rejected"})})
     reader.read(rejected, "$.rejected", "rejected")
     builder.pair(pair_of(main, builder.finish(), first))
 

@@ -15,7 +15,7 @@ from adp.converters.sharegpt import keys as k
 from adp.converters.sharegpt.media import MediaColumns, role_key, value_key
 from adp.converters.sharegpt.results import Piece, named_tool, split_results
 from adp.converters.text_calls import OPEN, Group, TextCall, find_bare, find_tagged, prose
-from adp_schema import jsontext, shape
+from adp_schema import extra_column, jsontext
 from adp_schema.arrow import Columns
 from adp_schema.builder import RowBuilder
 from adp_schema.errors import RecordError
@@ -181,7 +181,7 @@ class TurnReader:
                 _escaped(key): jsontext.raw(value) if jsontext.is_valid(value) else _escaped(value)
                 for key, value in call.others.items()
             }
-            columns["extra"] = shape.pack(others)
+            columns["extra"] = extra_column.pack(others)
         return columns
 
     def _storable(self, text: str) -> str:
@@ -315,10 +315,10 @@ def _take_weight(turn: dict[str, Raw], columns: Columns, form: dict[str, Any]) -
 def _pack(rest: dict[str, Raw], form: dict[str, Any], null: tuple[str, ...]) -> str | None:
     """``extra`` of a turn. Most turns have one of a few forms, so the texts are kept."""
     if rest or "exact" in form:
-        return shape.pack(rest, shape=form, null=list(null))
+        return extra_column.pack(rest, shape=form, null=list(null))
     key = (tuple(form.items()), null)
     if key not in _packed:
         if len(_packed) > 10_000:
             _packed.clear()
-        _packed[key] = shape.pack(None, shape=form, null=list(null))
+        _packed[key] = extra_column.pack(None, shape=form, null=list(null))
     return _packed[key]

@@ -9,8 +9,8 @@ from adp.converters.openai_chat.content import write_content
 from adp.converters.openai_chat.keys import write_string
 from adp.converters.scalars import write_field, write_number
 from adp.converters.sharegpt import keys as k
-from adp.converters.sharegpt.offered import offered_tools
 from adp.converters.sharegpt.read import pair_of
+from adp.converters.sharegpt.system_tools import offered_tools
 from adp.converters.text_calls import (
     Values,
     Wanted,
@@ -20,12 +20,12 @@ from adp.converters.text_calls import (
     rewrite,
     with_member,
 )
-from adp.converters.unwritten import report_columns
+from adp.converters.unwritten_columns import report_columns
 from adp_schema import jsontext, media
+from adp_schema.extra_column import Extra, original, unpack
 from adp_schema.model import Observation, Pair, Step, ToolCall, Trajectory
 from adp_schema.parts import JOINT, resolve
 from adp_schema.protocols import Losses
-from adp_schema.shape import Extra, original, unpack
 
 _RECORD = frozenset({"source_id", "task_id", "agent_model", "success", "reward", "tools", "extra"})
 _BRANCH = frozenset({"branch_kind", "extra"})

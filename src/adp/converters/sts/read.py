@@ -13,7 +13,7 @@ from adp.converters.openai_chat.read import read_call, report_lost, take_tools
 from adp.converters.scalars import is_null, take_fields
 from adp.converters.sts import keys as k
 from adp.converters.sts.write import digits_of, time_of
-from adp_schema import jsontext, shape
+from adp_schema import extra_column, jsontext
 from adp_schema.arrow import Columns
 from adp_schema.builder import RowBuilder
 from adp_schema.errors import RecordError
@@ -71,7 +71,7 @@ def _header(line: dict[str, Raw], builder: RowBuilder) -> None:
     guessed = [name for name in usual if name in names and name not in line]
     if names != [*guessed, *line]:
         form["keys"] = names
-    columns["extra"] = shape.pack(line, shape=form)
+    columns["extra"] = extra_column.pack(line, shape=form)
     builder.trajectory(columns)
 
 
@@ -80,7 +80,7 @@ def _whole_line(raw: Raw, builder: RowBuilder) -> None:
     parts = Parts()
     parts.opaque(Raw(jsontext.one_line(raw).encode()))
     form = {"whole_line": True, "content": "value"}
-    extra = shape.pack(None, shape=form)
+    extra = extra_column.pack(None, shape=form)
     builder.step({"source": "environment", "kind": "event", **parts.columns(), "extra": extra})
 
 
@@ -212,4 +212,4 @@ def _pack(
     guessed = [name for name in usual if name in names and name not in left]
     if names != [*guessed, *left] or nulls - {"content"} or "content" not in names:
         form["keys"] = names
-    return shape.pack(rest, shape=form) if rest or form else None
+    return extra_column.pack(rest, shape=form) if rest or form else None

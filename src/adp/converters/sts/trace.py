@@ -24,9 +24,9 @@ from typing import Any, Literal
 
 from adp.converters.sts.write import Line, SessionWriter
 from adp_schema import jsontext
+from adp_schema.extra_column import Extra, unpack
 from adp_schema.model import Observation, Row, Step, Trajectory
 from adp_schema.protocols import Losses
-from adp_schema.shape import Extra, unpack
 
 Form = Literal["sts", "pi"]
 

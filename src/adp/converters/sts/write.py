@@ -12,12 +12,12 @@ from adp.converters.openai_chat.content import write_content, write_foreign_cont
 from adp.converters.openai_chat.write import ChatWriter, arrange
 from adp.converters.scalars import write_field
 from adp.converters.sts import keys as k
-from adp.converters.unwritten import report_columns
+from adp.converters.unwritten_columns import report_columns
 from adp_schema import jsontext, media
+from adp_schema.extra_column import Extra, original
 from adp_schema.model import Observation, Step, Trajectory
 from adp_schema.parts import JOINT
 from adp_schema.protocols import Losses
-from adp_schema.shape import Extra, original
 
 Line = dict[str, Any]
 

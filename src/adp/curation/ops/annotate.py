@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 from pydantic import Field, model_validator
 
-from adp.core.condition import check_condition
 from adp.core.input_files import LARGEST_LIST, read_bytes
-from adp.curation.given_columns import checked
 from adp.curation.op import Op, OpOptions, Outcome
+from adp.curation.op_columns import checked
+from adp.stores.condition import check_condition
 from adp_schema.errors import QueryError, RecipeError
 from adp_schema.views import quote_name
 

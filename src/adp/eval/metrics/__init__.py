@@ -9,7 +9,6 @@ Attempts at one task are not independent, so intervals are clustered by task. Wh
 counts for nothing, and is counted.
 """
 
-from adp.eval.metrics.collected import is_number
 from adp.eval.metrics.folding import folded
 from adp.eval.metrics.intervals import Intervals, wilson
 from adp.eval.metrics.means import (
@@ -18,8 +17,9 @@ from adp.eval.metrics.means import (
     productivity_figure,
     ratio_figure,
 )
+from adp.eval.metrics.metric_scores import is_number
 from adp.eval.metrics.paired import Difference, paired_difference
-from adp.eval.metrics.passes import is_success, pass_at_k, pass_figures, pass_hat_k
+from adp.eval.metrics.passes import pass_at_k, pass_figures, pass_hat_k
 
 __all__ = [
     "Difference",
@@ -27,7 +27,6 @@ __all__ = [
     "evidence_figure",
     "folded",
     "is_number",
-    "is_success",
     "mean_figures",
     "paired_difference",
     "pass_at_k",

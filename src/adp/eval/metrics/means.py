@@ -6,7 +6,6 @@ import math
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
-from adp.eval.metrics.collected import Collected, collect, collect_all, is_number, task_of
 from adp.eval.metrics.intervals import (
     DEFAULT,
     Intervals,
@@ -16,6 +15,7 @@ from adp.eval.metrics.intervals import (
     ratio_ends,
     share_ends,
 )
+from adp.eval.metrics.metric_scores import Collected, collect, collect_all, is_number, task_of
 from adp.eval.scorer import Figure, Scored
 
 

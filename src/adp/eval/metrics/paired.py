@@ -11,10 +11,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from adp.core.tasks import TaskKey, same_tasks
-from adp.eval.metrics.collected import Cluster, collect, key_of
 from adp.eval.metrics.intervals import DEFAULT, Intervals, ratio_ends
+from adp.eval.metrics.metric_scores import Cluster, collect, key_of
 from adp.eval.scorer import Figure, Scored
+from adp.stores.tasks import TaskKey, same_tasks
 
 _EXACT = 12
 _DRAWS = 10_000

@@ -11,17 +11,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from adp.eval.metrics.collected import Cluster, Collected, collect
 from adp.eval.metrics.intervals import DEFAULT, Intervals, mean_ends, share_ends
+from adp.eval.metrics.metric_scores import Cluster, Collected, collect
 from adp.eval.scorer import Figure, Scored
-
-NEAR = 1e-6
-"""How near to 1 a reward is a success, as in tau-bench."""
-
-
-def is_success(value: float) -> bool:
-    """Whether a reward, or a truth as a number, is a success: within 1e-6 of 1."""
-    return 1 - NEAR <= value <= 1 + NEAR
+from adp.rollouts.turns import is_success
 
 
 def pass_at_k(attempts: int, successes: int, k: int) -> float | None:

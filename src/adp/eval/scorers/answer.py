@@ -22,13 +22,13 @@ from typing import Literal
 
 from pydantic import Field
 
-from adp.eval.environment import Settings
 from adp.eval.scorer import Item, Score, ScorerKind
 from adp.eval.scorers.base import PerTrajectory, unscored
 from adp.eval.scorers.compare_answers import exact, extract, holds, math_equal, token_f1
 from adp.eval.scorers.correctness import prediction
-from adp.eval.scorers.reading import SHOWN, cut
 from adp.eval.scorers.references import reference_answers
+from adp.eval.scorers.trajectory_reading import SHOWN, cut
+from adp.rollouts.environment import Settings
 
 
 class AnswerSettings(Settings):

@@ -11,8 +11,8 @@ from typing import Any
 
 from adp.eval.metrics import Intervals, mean_figures
 from adp.eval.metrics.intervals import DEFAULT
-from adp.eval.rollout.recorder import ENVIRONMENT, INFRASTRUCTURE, POLICY
 from adp.eval.scorer import Figure, Item, Score, Scored
+from adp.rollouts.collecting.recorder import ENVIRONMENT, INFRASTRUCTURE, POLICY
 from adp_schema.model import Trajectory
 
 OUTSIDE = frozenset({ENVIRONMENT, INFRASTRUCTURE, POLICY})

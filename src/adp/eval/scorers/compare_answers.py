@@ -14,7 +14,7 @@ import re
 from collections import Counter
 from fractions import Fraction
 
-from adp.eval.answers import normalised
+from adp.rollouts.answer_match import normalised
 
 _ARTICLES = re.compile(r"\b(?:a|an|the)\b")
 _TAGS = ("answer", "FINAL")

@@ -25,7 +25,7 @@ from adp.eval.metrics import evidence_figure
 from adp.eval.scorer import Figure, Item, Score, Scored, ScorerKind
 from adp.eval.scorers.base import share, unscored
 from adp.eval.scorers.judging import Judge, Judged, Judging, Vote, judge_of, model_of, transcript
-from adp.eval.scorers.reading import SHOWN, Made, agent_calls, brief, key_of
+from adp.eval.scorers.trajectory_reading import SHOWN, Made, agent_calls, brief, key_of
 from adp_schema.model import Trajectory
 
 _WORD = re.compile(r"[0-9][0-9.,:]*[0-9]|[a-z_][a-z0-9_]{5,}")

@@ -12,12 +12,12 @@ from typing import Literal
 
 from pydantic import Field
 
-from adp.eval.environment import Settings
-from adp.eval.metrics import is_success
 from adp.eval.scorer import Item
 from adp.eval.scorers.compare_answers import exact, extract, holds, math_equal, token_f1
-from adp.eval.scorers.reading import last_text, number_or_none
 from adp.eval.scorers.references import reference_answers
+from adp.eval.scorers.trajectory_reading import last_text, number_or_none
+from adp.rollouts.environment import Settings
+from adp.rollouts.turns import is_success
 from adp_schema.model import Trajectory
 
 By = Literal["success", "reward", "answer_em", "answer_f1", "answer_acc", "answer_math"]

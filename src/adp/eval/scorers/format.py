@@ -24,14 +24,14 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from adp.core.render.arguments import object_of
-from adp.eval.environment import Settings
 from adp.eval.metrics import evidence_figure
 from adp.eval.scorer import Figure, Item, Score, Scored, ScorerKind
 from adp.eval.scorers.base import PerTrajectory, unscored
-from adp.eval.scorers.reading import SHOWN, Said, agent_steps, cut, json_or_none
 from adp.eval.scorers.tool_schemas import ToolSchema, schemas_of
-from adp.eval.turns import ErrorType
+from adp.eval.scorers.trajectory_reading import SHOWN, Said, agent_steps, cut, json_or_none
+from adp.render.arguments import object_of
+from adp.rollouts.environment import Settings
+from adp.rollouts.turns import ErrorType
 from adp_schema.model import Trajectory
 
 TAGS = (

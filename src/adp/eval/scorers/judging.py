@@ -17,14 +17,14 @@ from typing import Any
 
 from pydantic import Field
 
-from adp.core.render.arguments import whole_text
-from adp.eval.environment import Settings
-from adp.eval.policy import POLICIES, Policy, Request
 from adp.eval.scorer import Item
 from adp.eval.scorers.base import PerTrajectory
-from adp.eval.scorers.reading import agent_steps, cut
 from adp.eval.scorers.references import reference_answers
-from adp.eval.spec import load, read_spec
+from adp.eval.scorers.trajectory_reading import agent_steps, cut
+from adp.render.arguments import whole_text
+from adp.rollouts.environment import Settings
+from adp.rollouts.policy import POLICIES, Policy, Request
+from adp.rollouts.spec import load, read_spec
 from adp_schema.ids import digest
 
 RAW = 2_000

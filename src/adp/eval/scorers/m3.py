@@ -27,10 +27,8 @@ from dataclasses import replace
 
 from pydantic import Field
 
-from adp.eval.environment import Settings
-from adp.eval.environments.m3_scenario import RETRIEVE, followed
 from adp.eval.metrics import mean_figures, ratio_figure
-from adp.eval.metrics.collected import task_of
+from adp.eval.metrics.metric_scores import task_of
 from adp.eval.scorer import Figure, Item, Score, Scored, ScorerKind
 from adp.eval.scorers.base import PerTrajectory, scored, unscored
 from adp.eval.scorers.m3_reading import (
@@ -42,6 +40,8 @@ from adp.eval.scorers.m3_reading import (
     tracker_of,
     unaided,
 )
+from adp.rollouts.environment import Settings
+from adp.rollouts.environments.m3_scenario import RETRIEVE, followed
 from adp_schema.model import Trajectory
 
 ENDS = {"completion": "success", "truncation": "truncated", "termination": "terminated"}

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
-from adp.core.render.arguments import whole_text
-from adp.eval.rollout.assist import labels as category
+from adp.render.arguments import whole_text
+from adp.rollouts.experts import labels as category
 from adp_schema.model import Observation, Step, Trajectory
 
 KINDS = ("API", "RETRIEVE", "FINAL", "OTHER")

@@ -17,7 +17,7 @@ from pydantic import Field, model_validator
 from adp.eval.scorer import Item, Score, ScorerKind
 from adp.eval.scorers.base import PerTrajectory
 from adp.eval.scorers.correctness import WithCorrectness, correctness
-from adp.eval.scorers.reading import agent_texts
+from adp.eval.scorers.trajectory_reading import agent_texts
 from adp.eval.scorers.usage import written_tokens
 from adp_schema.errors import InputError, MissingExtraError
 

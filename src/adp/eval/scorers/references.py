@@ -20,8 +20,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from adp.core.render.arguments import object_of
-from adp.eval.scorers.reading import json_or_none, same
+from adp.eval.scorers.trajectory_reading import json_or_none, same
+from adp.render.arguments import object_of
 from adp_schema.model import Task
 
 _ARGUMENTS = ("arguments", "parameters", "args", "kwargs", "input", "action_input")

@@ -23,8 +23,16 @@ from adp.eval.metrics import evidence_figure
 from adp.eval.scorer import Figure, Item, Score, Scored, ScorerKind
 from adp.eval.scorers.base import PerTrajectory, unscored
 from adp.eval.scorers.matching import assign, bipartite
-from adp.eval.scorers.reading import SHOWN, Made, WithActor, agent_calls, brief, cut, text_of
 from adp.eval.scorers.references import Expected, expected_calls
+from adp.eval.scorers.trajectory_reading import (
+    SHOWN,
+    Made,
+    WithActor,
+    agent_calls,
+    brief,
+    cut,
+    text_of,
+)
 
 Reference = Literal["auto", "expected_calls", "gold_trajectory"]
 Compared = Literal["exact", "ignore", "subset", "superset"]

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from adp.eval.scorer import SCORERS, Scorer
-from adp.eval.spec import load
+from adp.rollouts.spec import load
 from adp_schema.errors import UsageError
 from adp_schema.ids import digest
 

@@ -11,11 +11,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from adp.core.tasks import TaskKey, find_tasks
 from adp.eval.metrics import mean_figures
-from adp.eval.rollout.tries import superseded, tries_of
 from adp.eval.scorer import Figure, Score, Scored, Scorer
 from adp.eval.scoring.choose import rebuild
+from adp.rollouts.collecting.attempts import superseded, tries_of
+from adp.stores.tasks import TaskKey, find_tasks
 from adp_schema.errors import StoreError
 from adp_schema.ids import digest
 from adp_schema.scores import SCORES, score_files

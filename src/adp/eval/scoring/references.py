@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from adp.core.tasks import TaskIndex, TaskKey, find_tasks, key_of, same_tasks
+from adp.stores.tasks import TaskIndex, TaskKey, find_tasks, key_of, same_tasks
 from adp_schema.ids import digest
 from adp_schema.model import Task, Trajectory
 from adp_schema.store import Store

@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from adp.core.render.arguments import whole_text
-from adp.eval.rollout.tries import BROKEN
 from adp.eval.scorer import Item, Score
 from adp.eval.scoring.choose import Chosen
-from adp.eval.tools import plain
+from adp.render.arguments import whole_text
+from adp.rollouts.collecting.attempts import BROKEN
+from adp.rollouts.tools import plain
 from adp_schema.model import Trajectory
 
 RAISED = "the scorer raised"

@@ -8,17 +8,17 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from adp.core.alone import holding
 from adp.core.progress import Progress, Silent
-from adp.core.tasks import TaskIndex, find_tasks
-from adp.eval.rollout.assisted import Assisted, assisted
-from adp.eval.rollout.tries import BROKEN, superseded, tries_of
 from adp.eval.scorer import Figure, Item
-from adp.eval.scoring.at_once import scored_in_order
 from adp.eval.scoring.choose import Chosen
+from adp.eval.scoring.concurrent import scored_in_order
 from adp.eval.scoring.read import Key, digests, read_scores, rows_digest
 from adp.eval.scoring.references import References, put_over
 from adp.eval.scoring.rows import RAISED, Given, broke, to_rows, unscored
+from adp.rollouts.collecting.assisted import Assisted, assisted
+from adp.rollouts.collecting.attempts import BROKEN, superseded, tries_of
+from adp.stores.locks import holding
+from adp.stores.tasks import TaskIndex, find_tasks
 from adp_schema.errors import StoreError, UsageError
 from adp_schema.location import is_url
 from adp_schema.model import Task, Trajectory

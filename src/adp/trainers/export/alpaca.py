@@ -12,7 +12,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from adp.core.render.chat import Message
+from adp.render.chat import Message
 from adp.trainers.export.exporter import ExporterOptions, Form, Item, Tally
 from adp.trainers.export.readme import page
 from adp_schema.parts import JOINT

@@ -14,7 +14,7 @@ from typing import Any, Literal, Self
 
 from pydantic import Field, model_validator
 
-from adp.core.render.chat import Chat
+from adp.render.chat import Chat
 from adp.trainers.export.exporter import ExporterOptions, Form, Item, Mask, Takes, Tally
 from adp.trainers.export.llamafactory_files import Settings, dataset_info, train_yaml, v1_yaml
 from adp.trainers.export.llamafactory_turns import Refused, tools_text, turns_of

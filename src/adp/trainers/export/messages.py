@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from adp.core.render.chat import Call, Message
+from adp.render.chat import Call, Message
 from adp.trainers.export.exporter import ExporterOptions
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import Field
 
-from adp.core.render.chat import Chat, Message
+from adp.render.chat import Chat, Message
 from adp.trainers.export.exporter import ExporterOptions, Item, Mask, Takes, Tally
 from adp.trainers.export.openai_messages import OpenAIChat, Refused, limits, note_length
 from adp.trainers.export.readme import page

@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 
 from adp_schema.errors import OutputExistsError
 from adp_schema.jsontext import replace_surrogates
-from adp_schema.verifying import cannot_write
+from adp_schema.verification import cannot_write
 
 _GROUP_ROWS = 2_000
 _GROUP_BYTES = 32 << 20

@@ -12,12 +12,12 @@ from typing import Any
 
 import yaml
 
-from adp.core.alone import alone
 from adp.core.progress import Progress, Silent
-from adp.core.render.chat import Chat
-from adp.core.render.drops import check_drops
-from adp.core.render.report import check_ends
-from adp.core.staged import versions
+from adp.render.chat import Chat
+from adp.render.drops import check_drops
+from adp.render.report import check_ends
+from adp.stores.locks import alone
+from adp.stores.staged import versions
 from adp.trainers.export.exporter import Exporter, Item, Tally
 from adp.trainers.export.fit import Fitter, UnfitError
 from adp.trainers.export.output import RowFile, UnwritableError, staged
@@ -120,7 +120,7 @@ def _renderer(exporter: Exporter, told: Settings, model: str | None) -> Any:
         raise UsageError(
             f"{exporter.name} writes tokens here; say of which model: --model FOLDER_OR_NAME"
         )
-    from adp.core.render.render import Renderer
+    from adp.render.render import Renderer
 
     return Renderer.load(model, told.render)
 

@@ -9,8 +9,8 @@ from typing import Any
 import yaml
 from pydantic import BaseModel, ValidationError
 
-from adp.core.render.options import RenderOptions
-from adp.core.wrong_options import sentence
+from adp.core.option_errors import sentence
+from adp.render.options import RenderOptions
 from adp.trainers.export.exporter import Exporter, ExporterOptions, Form, form_of
 from adp_schema.errors import UsageError, unknown_name
 

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from adp.core.progress import Progress
-from adp.core.render.chat import Chat, chats_of
-from adp.core.render.pairs import BadPair, pairs_of
-from adp.core.render.prepare import choose
-from adp.core.task_rows import ROLLOUT
-from adp.core.tasks import TaskIndex
+from adp.render.chat import Chat, chats_of
+from adp.render.pairs import BadPair, pairs_of
+from adp.render.prepare import choose
+from adp.stores.task_rows import ROLLOUT
+from adp.stores.tasks import TaskIndex
 from adp.trainers.export.exporter import Form, Item, Tally
 from adp_schema.errors import StoreError, UsageError, unknown_name
 from adp_schema.model import Step, Trajectory

@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
-from adp.core.render.chat import Chat
+from adp.render.chat import Chat
 from adp.trainers.export.exporter import Form, Item, PairOptions, Tally
 from adp.trainers.export.messages import MessageOptions, tools_text, values
 from adp.trainers.export.readme import Types, loading, page

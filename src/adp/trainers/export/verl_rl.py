@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from adp.core.render.chat import Chat
+from adp.render.chat import Chat
 from adp.trainers.export.exporter import ExporterOptions, Form, Item, Mask, Takes, Tally
 from adp.trainers.export.readme import page
 from adp.trainers.export.shapes import json_text, plain

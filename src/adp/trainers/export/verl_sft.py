@@ -1,7 +1,7 @@
 """``verl-sft``: tokens with their weights, and the dataset class that gives them to verl.
 
 verl's own dataset trains every message of the assistant and has no mark for single ones. So the
-rows are tokens, as `adp.core.render` makes them, and ``data.custom_cls`` names the class that lies
+rows are tokens, as `adp.render` makes them, and ``data.custom_cls`` names the class that lies
 beside them.
 """
 

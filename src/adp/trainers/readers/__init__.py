@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from adp.trainers.readers.foreign import Foreign
 from adp.trainers.readers.llamafactory import is_llamafactory, read_llamafactory
+from adp.trainers.readers.mapping import Foreign
 from adp.trainers.readers.playground import is_playground, read_playground
 from adp.trainers.readers.sage import is_sage, read_sage
 

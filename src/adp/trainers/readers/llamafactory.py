@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from adp.trainers.readers.foreign import (
+from adp.trainers.readers.mapping import (
     NO_TRACKER,
     Convert,
     Foreign,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from adp.trainers.readers.foreign import Foreign, Rule, flat, given_only, put, translate
+from adp.trainers.readers.mapping import Foreign, Rule, flat, given_only, put, translate
 from adp_schema.errors import UsageError
 
 _DATA = "it makes its own data; here data.store names a store that adp convert or curate wrote"

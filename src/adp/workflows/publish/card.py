@@ -1,6 +1,6 @@
 """The data card: ``README.md``, for people and, in its head, for the Hub and for `datasets`.
 
-All numbers come from `adp.core.composition`, as those of the report do. The head is written by a
+All numbers come from `adp.stores.composition`, as those of the report do. The head is written by a
 YAML library, the text by a template; what comes from the data is escaped wherever it stands.
 """
 
@@ -14,11 +14,11 @@ from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from adp.core.composition import Composition, Rate, Recorded
-from adp.core.licenses import Assessment
-from adp.core.markdown import escape, fenced
-from adp.core.transcript import human_size
+from adp.stores.composition import Composition, Rate, Recorded
+from adp.stores.licenses import Assessment
+from adp.stores.transcript import human_size
 from adp.version import __version__
+from adp.workflows.markdown_text import escape, fenced
 from adp.workflows.publish.configs import Config
 from adp.workflows.publish.findings import Found
 from adp.workflows.publish.messages import describe

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from adp_schema import hub
 from adp_schema.errors import HubError, UsageError
 from adp_schema.hub import HubPath
-from adp_schema.patience import retried
+from adp_schema.retries import retried
 
 if TYPE_CHECKING:
     from huggingface_hub import HfApi

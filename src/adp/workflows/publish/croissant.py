@@ -14,10 +14,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from adp.core.licenses import license_url
+from adp.stores.licenses import license_url
 from adp.workflows.publish.card import TAGS, Facts
+from adp.workflows.publish.checksums import Sum
 from adp.workflows.publish.configs import Config
-from adp.workflows.publish.sums import Sum
 from adp_schema.manifest import write_atomic
 
 _CONTEXT: dict[str, Any] = {

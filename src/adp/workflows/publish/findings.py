@@ -1,4 +1,4 @@
-"""What must not be published: secrets and personal data, as `adp.core.redact` finds them.
+"""What must not be published: secrets and personal data, as `adp.stores.redact` finds them.
 
 The one place where publishing and redacting meet.
 """
@@ -9,10 +9,10 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from adp.core import redact as redaction
 from adp.core.progress import Progress
-from adp.core.redact import RedactOptions
-from adp.core.redact.finder import Finder
+from adp.stores import redact as redaction
+from adp.stores.redact import RedactOptions
+from adp.stores.redact.finder import Finder
 from adp_schema.errors import FindingsError
 from adp_schema.store import Store
 

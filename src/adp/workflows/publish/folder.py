@@ -18,22 +18,16 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from adp.core import shards
-from adp.core.alone import alone
-from adp.core.composition import Composition, CompositionOptions, composition
-from adp.core.licenses import Assessment, assess
 from adp.core.progress import Progress, Silent
-from adp.core.redact import RedactOptions
-from adp.core.staged import versions
-from adp.workflows.publish import findings, stage
+from adp.stores import shards
+from adp.stores.composition import Composition, CompositionOptions, composition
+from adp.stores.licenses import Assessment, assess
+from adp.stores.locks import alone
+from adp.stores.redact import RedactOptions
+from adp.stores.staged import versions
+from adp.workflows.publish import findings, staged_store
 from adp.workflows.publish.card import Facts, write_card
-from adp.workflows.publish.configs import STORE, Config, configs_of
-from adp.workflows.publish.croissant import write_croissant
-from adp.workflows.publish.findings import Found
-from adp.workflows.publish.messages import FOLDER, Messages, write_messages
-from adp.workflows.publish.options import PublishOptions, license_error, title_line
-from adp.workflows.publish.repo import TRACES, RepoId
-from adp.workflows.publish.sums import (
+from adp.workflows.publish.checksums import (
     SCRATCH,
     SUMS,
     Sum,
@@ -42,11 +36,17 @@ from adp.workflows.publish.sums import (
     read_sums,
     write_sums,
 )
+from adp.workflows.publish.configs import STORE, Config, configs_of
+from adp.workflows.publish.croissant import write_croissant
+from adp.workflows.publish.findings import Found
+from adp.workflows.publish.messages import FOLDER, Messages, write_messages
+from adp.workflows.publish.options import PublishOptions, license_error, title_line
+from adp.workflows.publish.repo import TRACES, RepoId
 from adp_schema.errors import OutputExistsError, StoreError
 from adp_schema.manifest import MANIFEST, RUN, write_atomic
 from adp_schema.store import Store
 from adp_schema.unfinished import note_call
-from adp_schema.verifying import verified
+from adp_schema.verification import verified
 
 CARD, CROISSANT = "README.md", "croissant.json"
 
@@ -252,7 +252,7 @@ class _Folder:
         noted = self.scratch / "findings.json"
         kept, target = self.scratch / "kept", self.out / STORE
         if not noted.exists():
-            stage.stage(self.source, kept, all_tables=self.options.all_tables)
+            staged_store.stage(self.source, kept, all_tables=self.options.all_tables)
             self.progress.note("looking for secrets and personal data")
             found = findings.scan(Store.open(str(kept)), self._search(), self.progress)
             write_atomic(noted, json.dumps(asdict(found)))
@@ -269,7 +269,7 @@ class _Folder:
             state = None
         if state is None or not state["done"]:
             write_atomic(placed, json.dumps({"redacted": wanted, "done": False}))
-            stage.stage(self.source, kept, all_tables=self.options.all_tables)
+            staged_store.stage(self.source, kept, all_tables=self.options.all_tables)
             self._place_store(kept, target, found)
             write_atomic(placed, json.dumps({"redacted": wanted, "done": True}))
             self._remove(f"{SCRATCH}/kept")
@@ -284,7 +284,7 @@ class _Folder:
     def _place_store(self, kept: Path, target: Path, found: Found) -> None:
         """Put the store in its place, or write it there without what was found."""
         if not self._redacts(found):
-            stage.stage(Store.open(str(kept)), target, all_tables=True, link=False)
+            staged_store.stage(Store.open(str(kept)), target, all_tables=True, link=False)
             return
         if not (target / MANIFEST).exists() or (target / SCRATCH).exists():
             self.progress.note("replacing what was found")
@@ -339,7 +339,7 @@ class _Folder:
     def _left_out(self) -> list[str]:
         if self.options.all_tables:
             return []
-        return [name for name in stage.LEFT_OUT if self.source.manifest.rows(name)]
+        return [name for name in staged_store.LEFT_OUT if self.source.manifest.rows(name)]
 
 
 def facts_of_folder(prepared: Prepared) -> dict[str, Any]:

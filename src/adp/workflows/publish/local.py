@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from adp.workflows.publish.sums import SUMS, check_names
+from adp.workflows.publish.checksums import SUMS, check_names
 from adp_schema.errors import InputError
 from adp_schema.hub import HubFile
 from adp_schema.manifest import RUN

@@ -21,11 +21,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from adp.converters.openai_chat import CONVERTER
-from adp.core import shards
 from adp.core.progress import Progress
-from adp.core.staged import StagedRun, Written, versions
+from adp.stores import shards
+from adp.stores.staged import StagedRun, Written, versions
 from adp.workflows.publish.splits import Splits, splits_of
-from adp_schema import jsontext, shape
+from adp_schema import extra_column, jsontext
 from adp_schema.errors import StoreError
 from adp_schema.model import Trajectory
 from adp_schema.protocols import Losses
@@ -264,7 +264,7 @@ def message_row(trajectory: Trajectory, store: Store, losses: Losses) -> dict[st
         except StoreError:
             losses.add("$.parent_id", _NO_PARENT)
     record = CONVERTER.write(trajectory, losses)
-    extra = shape.unpack(own.extra)
+    extra = extra_column.unpack(own.extra)
     native = own.source_format == CONVERTER.name
     tools = record.get(extra.shape.get("tools_key", "tools") if native else "tools")
     losses.items = [item for item in losses.items if item["path"] not in _CARRIED]

@@ -5,9 +5,9 @@ from __future__ import annotations
 import datetime
 from dataclasses import dataclass, field
 
-from adp.core.licenses import Assessment, find_license
-from adp.core.redact import RedactOptions
-from adp.core.transcript import visible
+from adp.stores.licenses import Assessment, find_license
+from adp.stores.redact import RedactOptions
+from adp.stores.transcript import visible
 from adp.workflows.publish.check import check_tag
 from adp_schema.errors import FindingsError, UsageError
 

@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from adp.converters.sts.trace import Form
-from adp.core import shards
-from adp.core.alone import held, holding
 from adp.core.progress import Progress, Silent
-from adp.core.staged import versions
+from adp.stores import shards
+from adp.stores.locks import held, holding
+from adp.stores.staged import versions
 from adp.workflows.publish.card import head_license, shared
 from adp.workflows.publish.check import check
 from adp.workflows.publish.configs import STORE

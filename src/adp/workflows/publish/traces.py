@@ -10,23 +10,23 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from adp.converters.file_names import safe_name, session_name
 from adp.converters.sts.keys import HARNESS
 from adp.converters.sts.trace import Form, trace_lines
-from adp.core.alone import alone
-from adp.core.filenames import safe_name, session_name
-from adp.core.markdown import escape
 from adp.core.progress import Progress, Silent
-from adp.core.shards import open_finished
+from adp.stores.locks import alone
+from adp.stores.shards import open_finished
 from adp.version import __version__
+from adp.workflows.markdown_text import escape
+from adp.workflows.publish.checksums import SUMS, check_names, check_sums, write_sums
 from adp.workflows.publish.repo import HUB, TRACES
-from adp.workflows.publish.sums import SUMS, check_names, check_sums, write_sums
 from adp_schema.errors import OutputExistsError
 from adp_schema.ids import digest
 from adp_schema.manifest import write_atomic
 from adp_schema.model import Trajectory
 from adp_schema.protocols import Losses
 from adp_schema.store import Store
-from adp_schema.verifying import cannot_write
+from adp_schema.verification import cannot_write
 
 CARD = "README.md"
 

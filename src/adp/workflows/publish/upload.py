@@ -28,7 +28,7 @@ from adp_schema import hub
 from adp_schema.errors import HubError, OutputExistsError
 from adp_schema.hub import HubFile, HubPath
 from adp_schema.manifest import MANIFEST
-from adp_schema.patience import TRIES, retried, status_of, transient, wait
+from adp_schema.retries import TRIES, retried, status_of, transient, wait
 
 if TYPE_CHECKING:
     from huggingface_hub import CommitOperationAdd, CommitOperationDelete

@@ -1,6 +1,6 @@
 """The report of a store: one HTML file that needs nothing else, or Markdown.
 
-All numbers come from `adp.core.composition`. `sections` puts them into tables of text, `plots`
+All numbers come from `adp.stores.composition`. `sections` puts them into tables of text, `plots`
 draws them, `html` and `markdown` write the file.
 """
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from importlib import resources
 from typing import TYPE_CHECKING
 
-from adp.core.composition import Composition
+from adp.stores.composition import Composition
 from adp.workflows.report_data import words
 from adp.workflows.report_data.drawing import WIDTH, Plot
 from adp.workflows.report_data.layout import Section, Tile

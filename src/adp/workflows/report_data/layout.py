@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from adp.core.composition import Ranking
+from adp.stores.composition import Ranking
 from adp.workflows.report_data.words import name, number, percent
 
 ROWS = 50

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from adp.core.composition import Composition
-from adp.core.markdown import escape, fenced
+from adp.stores.composition import Composition
+from adp.workflows.markdown_text import escape, fenced
 from adp.workflows.report_data import words
 from adp.workflows.report_data.layout import Section, Table, Tile
 from adp.workflows.report_data.sections import sections, tiles

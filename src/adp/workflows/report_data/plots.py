@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from adp.core.composition import Composition, Distribution, Rate
+from adp.stores.composition import Composition, Distribution, Rate
 from adp.workflows.report_data.drawing import (
     BARS,
     GRID,

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from adp.core.composition import Composition, DataSet, Distribution, Rate
-from adp.core.licenses import REFUSE
+from adp.stores.composition import Composition, DataSet, Distribution, Rate
+from adp.stores.licenses import REFUSE
 from adp.workflows.report_data import words
 from adp.workflows.report_data.layout import Code, Section, Table, Tile, ranking, table
 from adp.workflows.report_data.words import name, number, of_all, percent

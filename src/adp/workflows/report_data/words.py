@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from adp.core.composition import Count, Rate, Recorded
-from adp.core.transcript import human_size, visible
+from adp.stores.composition import Count, Rate, Recorded
+from adp.stores.transcript import human_size, visible
 
 NONE = "(none)"
 NAME = 120

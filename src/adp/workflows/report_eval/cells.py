@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from adp.core.composition.model import Count
-from adp.core.stats import Recorded
 from adp.eval.scorer import Figure
+from adp.stores.composition.model import Count
+from adp.stores.stats import Recorded
 from adp.workflows.report_data.layout import Table, table
 from adp.workflows.report_data.words import MISSING, cut_middle, name, number
 from adp.workflows.report_eval.model import Evaluation, Run

@@ -8,15 +8,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from adp.core.composition.model import Count
-from adp.core.composition.questions import rows, short
-from adp.core.stats import Recorded
-from adp.core.tasks import NONE, find_tasks
 from adp.eval.metrics import is_number
-from adp.eval.rollout.assist.history import EXPERT
-from adp.eval.rollout.assisted import ALONE, Assisted
-from adp.eval.rollout.tries import BROKEN, superseded, tries_of
 from adp.eval.scorer import Score, Scored
+from adp.rollouts.collecting.assisted import ALONE, Assisted
+from adp.rollouts.collecting.attempts import BROKEN, superseded, tries_of
+from adp.rollouts.experts.history import EXPERT
+from adp.stores.composition.model import Count
+from adp.stores.composition.questions import rows, short
+from adp.stores.stats import Recorded
+from adp.stores.tasks import NONE, find_tasks
 from adp.workflows.report_eval.model import ToolUse
 from adp_schema.store import Store
 
@@ -166,7 +166,7 @@ def _category(extra: str | None) -> str | None:
 
 
 def _mode(row: Row) -> str | None:
-    """The mode of assistance of an episode; see `adp.eval.rollout.assisted`."""
+    """The mode of assistance of an episode; see `adp.rollouts.collecting.assisted`."""
     if row["mode"] not in (None, ALONE):
         return str(row["mode"])
     return EXPERT if row["expert_steps"] else None

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from adp.core.composition.model import Count, Rate, as_plain
-from adp.core.stats import Recorded
 from adp.eval.metrics import Difference
-from adp.eval.rollout.assisted import Assisted
 from adp.eval.scorer import Figure
+from adp.rollouts.collecting.assisted import Assisted
+from adp.stores.composition.model import Count, Rate, as_plain
+from adp.stores.stats import Recorded
 
 __all__ = ["Comparison", "Costs", "Evaluation", "Failure", "Group", "Outcomes", "Rate", "Run",
            "Scorer", "ToolUse"]  # fmt: skip

@@ -6,16 +6,16 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from adp.core.composition.examples import clipped
-from adp.core.composition.model import Count
-from adp.core.composition.questions import short
 from adp.core.progress import Progress, Silent
 from adp.eval.metrics import mean_figures, paired_difference, pass_figures
-from adp.eval.metrics.collected import task_of
-from adp.eval.rollout.assist.history import EXPERT
-from adp.eval.rollout.tries import BROKEN
+from adp.eval.metrics.metric_scores import task_of
 from adp.eval.scorer import Figure, Scored
 from adp.eval.scoring import ScoreSet, label, read_scores
+from adp.rollouts.collecting.attempts import BROKEN
+from adp.rollouts.experts.history import EXPERT
+from adp.stores.composition.examples import clipped
+from adp.stores.composition.model import Count
+from adp.stores.composition.questions import short
 from adp.workflows.report_eval import episodes as ask
 from adp.workflows.report_eval.episodes import GROUPINGS, Episodes, Row
 from adp.workflows.report_eval.model import (

@@ -14,10 +14,10 @@ import polars as pl
 from hypothesis import HealthCheck, Phase, example, given, settings
 from hypothesis import strategies as st
 
-from adp.core.checks.tool_schema import read_tools
 from adp.curation.apply import apply
 from adp.curation.ops.measure import sizes
 from adp.curation.ops.measure.faults import FAULTS, INFRA, MODEL
+from adp.stores.checks.tool_schema import read_tools
 from tests.curation.ops.acted import (
     SPACING,
     agent,

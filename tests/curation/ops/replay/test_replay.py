@@ -10,10 +10,10 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from adp.core.task_rows import ROLLOUT
 from adp.curation.apply import apply
 from adp.curation.ops.coreset.sage import default_loss
 from adp.curation.ops.replay import OP, Replay
+from adp.stores.task_rows import ROLLOUT
 from adp_schema.errors import RecipeError
 from adp_schema.growing import seal
 from adp_schema.model import Step, Trajectory

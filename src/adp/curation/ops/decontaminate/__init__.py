@@ -38,7 +38,7 @@ from adp.curation.ops.decontaminate.options import Action, Decontaminate
 from adp.curation.ops.decontaminate.report import summary_of
 from adp.curation.ops.decontaminate.scan import PATCH_VIEWS, Found, Rule, Scanner
 from adp.curation.ops.decontaminate.shares import comparable_words, held
-from adp.curation.texts.words import I64
+from adp.curation.texts.token_hashes import I64
 
 if TYPE_CHECKING:
     import polars as pl

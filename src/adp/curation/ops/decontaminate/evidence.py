@@ -12,8 +12,8 @@ import numpy as np
 
 from adp.curation.ops.decontaminate.index import Finder, Index
 from adp.curation.ops.decontaminate.scan import texts
-from adp.curation.texts import words as kernel
-from adp.curation.texts.words import I64, Words
+from adp.curation.texts import token_hashes as kernel
+from adp.curation.texts.token_hashes import I64, Words
 
 if TYPE_CHECKING:
     import polars as pl

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from adp.curation.texts import words as kernel
-from adp.curation.texts.words import I64, U64, Words
+from adp.curation.texts import token_hashes as kernel
+from adp.curation.texts.token_hashes import I64, U64, Words
 
 MOST_BITS = 24
 """Bits of the table that says no to most n-grams: 16 MiB of memory."""

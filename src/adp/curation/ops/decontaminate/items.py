@@ -204,7 +204,7 @@ def _store_rows(root: str) -> Iterator[dict[str, Any]]:
     """The tasks of a store: its instructions, else what the user says before the agent."""
     import polars as pl
 
-    from adp.core.task_rows import task_rows
+    from adp.stores.task_rows import task_rows
     from adp_schema.store import Store
 
     store = Store.open(root)

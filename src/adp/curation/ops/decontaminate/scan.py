@@ -19,9 +19,9 @@ from adp.curation.ops.decontaminate.shares import (
     item_counts,
 )
 from adp.curation.tasks import tasks_of
-from adp.curation.texts import words as kernel
+from adp.curation.texts import token_hashes as kernel
+from adp.curation.texts.token_hashes import I64
 from adp.curation.texts.views import views
-from adp.curation.texts.words import I64
 
 if TYPE_CHECKING:
     import polars as pl

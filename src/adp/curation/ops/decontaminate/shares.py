@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from adp.curation.ops.decontaminate.index import Index
-from adp.curation.texts.words import I64, distinct
+from adp.curation.texts.token_hashes import I64, distinct
 
 Mask = np.ndarray[Any, np.dtype[np.bool_]]
 Floats = np.ndarray[Any, np.dtype[np.float64]]

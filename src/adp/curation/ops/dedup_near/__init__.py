@@ -75,7 +75,7 @@ class DedupNear(ClusterOptions):
 
 def run(pool: Pool, options: DedupNear) -> Outcome:
     """Find the clusters, and of each the one that stays."""
-    from adp.curation.ops.dedup_near.work import find
+    from adp.curation.ops.dedup_near.passes import find
 
     return find(pool, options)
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from adp.curation.ops.dedup_near.shelf import Shelf
+from adp.curation.ops.dedup_near.shingle_files import Shelf
 from adp.curation.texts.shingles import BITS
 
 Numbers = np.ndarray[Any, Any]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from adp.core.condition import check_condition, own_lines
+from adp.stores.condition import check_condition, own_lines
 from adp_schema.errors import QueryError, RecipeError
 from adp_schema.views import quote_name
 

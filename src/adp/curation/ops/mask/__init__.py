@@ -23,12 +23,12 @@ from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field, model_validator
 
-from adp.core.condition import check_condition, own_lines
-from adp.core.suboptimal import SUBOPTIMAL
 from adp.curation.op import Op, OpOptions, Outcome
 from adp.curation.ops.measure import errors
 from adp.curation.ops.measure.partition import Measures, Wanted, flagged
 from adp.curation.ops.measure.rows import Rows
+from adp.stores.condition import check_condition, own_lines
+from adp.stores.step_labels import SUBOPTIMAL
 from adp_schema.errors import QueryError
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from adp.core.checks import tool_schema
-from adp.core.checks.tool_schema import Tools
+from adp.stores.checks import tool_schema
+from adp.stores.checks.tool_schema import Tools
 
 if TYPE_CHECKING:
     import polars as pl

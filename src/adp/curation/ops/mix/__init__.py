@@ -34,7 +34,7 @@ from adp.curation.ops.mix.report import Row, lines, summary
 from adp.curation.ops.mix.sage import sage_counts
 from adp.curation.ops.mix.take import Numbers, Shelf, fill
 from adp.curation.pool import COLUMNS
-from adp.curation.stable import draws
+from adp.curation.stable_random import draws
 from adp_schema.errors import RecipeError
 
 if TYPE_CHECKING:

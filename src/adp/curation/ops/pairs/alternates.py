@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from adp.curation.op import Outcome
-from adp.curation.ops.pairs.found import NOT_PAIRED, PAIRED, Context, Found, Side
+from adp.curation.ops.pairs.pair_candidates import NOT_PAIRED, PAIRED, Context, Found, Side
 
 if TYPE_CHECKING:
     from adp.curation.ops.pairs.options import Pairs

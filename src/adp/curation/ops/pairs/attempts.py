@@ -20,7 +20,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from adp.curation.op import Outcome
-from adp.curation.ops.pairs.found import NOT_PAIRED, PAIRED, Found, value_of
+from adp.curation.ops.pairs.pair_candidates import NOT_PAIRED, PAIRED, Found, value_of
 from adp.curation.ops.pairs.rounds import Rounds, rounds_of
 from adp_schema.errors import RecipeError
 

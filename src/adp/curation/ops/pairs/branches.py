@@ -22,7 +22,14 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from adp.curation.op import Outcome
-from adp.curation.ops.pairs.found import NOT_PAIRED, PAIRED, Context, Found, Side, value_of
+from adp.curation.ops.pairs.pair_candidates import (
+    NOT_PAIRED,
+    PAIRED,
+    Context,
+    Found,
+    Side,
+    value_of,
+)
 from adp.curation.ops.pairs.rounds import agent_steps
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ import numpy as np
 
 from adp.curation.op import Outcome
 from adp.curation.ops.pairs.corruption import Call, damage
-from adp.curation.ops.pairs.found import NOT_PAIRED, PAIRED, Context, Found, Side
+from adp.curation.ops.pairs.pair_candidates import NOT_PAIRED, PAIRED, Context, Found, Side
 from adp_schema import ids, jsontext
 from adp_schema.model import Step, ToolCall, Trajectory
 

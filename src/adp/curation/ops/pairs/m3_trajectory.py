@@ -15,7 +15,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from adp.curation.op import Outcome
-from adp.curation.ops.pairs.found import NOT_PAIRED, PAIRED, Found
+from adp.curation.ops.pairs.pair_candidates import NOT_PAIRED, PAIRED, Found
 from adp.curation.ops.pairs.rounds import Rounds, rounds_of
 
 if TYPE_CHECKING:

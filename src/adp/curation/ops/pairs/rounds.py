@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from adp.curation.ops.pairs.found import Context, Side
+from adp.curation.ops.pairs.pair_candidates import Context, Side
 from adp_schema import ids
 
 if TYPE_CHECKING:

@@ -30,12 +30,12 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field, model_validator
 
-from adp.core.task_rows import ROLLOUT
 from adp.curation.op import Op, OpOptions, Outcome
 from adp.curation.ops.replay.coreset import highest, hybrid, texts_of
 from adp.curation.ops.replay.reservoir import reservoir
 from adp.curation.pool import COLUMNS
-from adp.curation.stable import draws
+from adp.curation.stable_random import draws
+from adp.stores.task_rows import ROLLOUT
 from adp_schema.errors import RecipeError
 from adp_schema.gate_files import record_views
 

@@ -11,9 +11,9 @@ import numpy as np
 
 from adp.curation.ops.split.near import Near, near_pairs
 from adp.curation.tasks import tasks_of
-from adp.curation.texts import words as kernel
+from adp.curation.texts import token_hashes as kernel
+from adp.curation.texts.token_hashes import I64, U64
 from adp.curation.texts.views import views
-from adp.curation.texts.words import I64, U64
 
 if TYPE_CHECKING:
     import polars as pl

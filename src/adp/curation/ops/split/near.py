@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from adp.curation.texts.words import I64, U64, distinct, mixed
+from adp.curation.texts.token_hashes import I64, U64, distinct, mixed
 
 Floats = np.ndarray[Any, np.dtype[np.float64]]
 Chunks = Callable[[], Iterator[tuple[I64, U64]]]

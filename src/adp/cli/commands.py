@@ -1,0 +1,107 @@
+"""The commands by name: those of this package, and those of installed ones."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.metadata import entry_points
+
+import typer
+
+from adp.core.code_files import attribute_of
+from adp_schema.errors import UsageError
+
+COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
+    "In and out": {
+        "convert": ("adp.cli.convert:convert", "Convert traces, logs and data sets into a store."),
+        "export": ("adp.cli.export:export", "Write a store out in another format."),
+        "merge": ("adp.cli.merge:merge", "Put several stores into one."),
+        "drop": ("adp.cli.drop:drop", "Write a new store without some trajectories."),
+        "publish": ("adp.cli.publish:publish", "Publish a store on the Hugging Face Hub."),
+        "pull": ("adp.cli.pull:pull", "Bring a published store from the Hugging Face Hub."),
+        "redact": ("adp.cli.redact:redact", "Write a new store without secrets or personal data."),
+        "formats": ("adp.cli.formats:formats", "List the formats that are read and written."),
+        "rejects": ("adp.cli.rejects:rejects", "Show the records that could not be converted."),
+        "seal": ("adp.cli.seal:seal", "End a growing store, so that it never changes again."),
+    },
+    "Curate": {
+        "curate": ("adp.cli.curate:curate", "Make a data set out of stores by a recipe."),
+        "why": ("adp.cli.why:why", "Say why a trajectory is in a data set, or out."),
+        "diff": ("adp.cli.diff:diff", "Compare what two curations kept."),
+    },
+    "Train": {
+        "tokens": ("adp.cli.tokens:tokens", "Count the tokens of a store, and those trained."),
+        "train": ("adp.cli.train:app", "Train a model on a store: SFT, DPO, KTO, GRPO."),
+        "merge-adapter": (
+            "adp.cli.merge_adapter:merge_adapter",
+            "Put an adapter into its model, and save that.",
+        ),
+    },
+    "Evaluate": {
+        "collect": (
+            "adp.cli.collect:collect",
+            "Let a policy act in an environment; a store of episodes.",
+        ),
+        "eval": ("adp.cli.evaluate:evaluate", "Run a suite: collect, score, print the figures."),
+        "score": ("adp.cli.score:score", "Score the trajectories of a store."),
+    },
+    "Look": {
+        "info": ("adp.cli.info:info", "Say what a store holds, and check its files."),
+        "head": ("adp.cli.head:head", "List the first trajectories, one a line."),
+        "sample": ("adp.cli.sample:sample", "List some trajectories, the same ones every time."),
+        "show": ("adp.cli.show:show", "Show one trajectory for reading."),
+        "stats": ("adp.cli.stats:stats", "Count steps, calls, errors, tokens and success."),
+        "report": ("adp.cli.report:app", "Report data or evaluations, as HTML or Markdown."),
+        "query": ("adp.cli.query:query", "Ask a store in SQL."),
+        "validate": ("adp.cli.validate:validate", "Check trajectories, and say how to mend them."),
+    },
+}
+"""Section -> command -> (where its function or typer app is, one line of help)."""
+
+VERIFYING = frozenset(
+    {
+        *("convert", "export", "merge", "drop", "publish", "redact", "seal", "curate", "train"),
+        *("tokens", "collect", "eval", "score", "report"),
+    }
+)
+"""Commands that make a store or files from what they read in stores, so that they hash all of it
+first; see `adp_schema.verification`."""
+
+WRITE_ON_DEMAND = frozenset({"query", "rejects"})
+"""Commands that do so when they are told to write: -o."""
+
+BUILTIN = {name: entry for section in COMMANDS.values() for name, entry in section.items()}
+"""The commands of all sections."""
+
+
+@cache
+def plugin_commands() -> dict[str, tuple[str, str]]:
+    """Commands of the entry points ``adp.commands``: typer apps, or functions with a docstring.
+
+    Raises:
+        UsageError: a package takes the name of a command that is there already.
+    """
+    commands: dict[str, tuple[str, str]] = {}
+    for entry in sorted(entry_points(group="adp.commands")):
+        if entry.name in BUILTIN or commands.get(entry.name, (entry.value,))[0] != entry.value:
+            raise UsageError(
+                f"{entry.value} takes the name of the command '{entry.name}'; uninstall its package"
+            )
+        loaded = attribute_of(entry.value)
+        text = loaded.info.help if isinstance(loaded, typer.Typer) else loaded.__doc__
+        commands[entry.name] = (entry.value, str(text).partition("\n")[0])
+    return commands
+
+
+def sections() -> dict[str, dict[str, tuple[str, str]]]:
+    """Section -> its commands, those of installed packages last."""
+    return {**COMMANDS, "Of installed packages": plugin_commands()}
+
+
+def command_table() -> dict[str, tuple[str, str]]:
+    """All commands: name -> (``module:function``, one line of help)."""
+    return {**BUILTIN, **plugin_commands()}
+
+
+def verifies(name: str) -> bool:
+    """Whether a command hashes the stores that it reads; those of other packages always do."""
+    return name in VERIFYING or (bool(name) and name not in BUILTIN)

@@ -1,0 +1,157 @@
+"""The small parts of writing: texts, images, identifiers and arguments of a trajectory."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+from msgspec import Raw
+
+from adp.converters.adp_v1 import images
+from adp.converters.adp_v1.layout import ORDER, arrange, write_number
+from adp.converters.call_ids import written_ids
+from adp.converters.unwritten_columns import REASON, RENUMBERED
+from adp.converters.via_atif import came_from, kept_extra
+from adp_schema import extra_column, jsontext, media
+from adp_schema.extra_column import Extra
+from adp_schema.model import Observation, Row, Step, ToolCall, Trajectory
+from adp_schema.parts import Part, resolve
+from adp_schema.protocols import Losses
+
+Item = dict[str, Any]
+
+
+_TAKEN = frozenset(name for names in ORDER.values() for name in names) - {
+    *("details", "annotations"),
+    *(name for name in ORDER["trajectory"] if name.startswith("available_")),
+}
+"""Keys that a foreign trajectory is written under."""
+
+
+class Pen:
+    """Turns columns into values of a record, and collects its items.
+
+    Args:
+        trajectory: the trajectory that is written.
+        losses: takes what has no place in the record.
+    """
+
+    def __init__(self, trajectory: Trajectory, losses: Losses) -> None:
+        self.trajectory = trajectory
+        self.losses = losses
+        self.own = trajectory.source_format == "adp_v1"
+        self.keeps = self.own or came_from(trajectory, "adp_v1")
+        self.items: list[Item] = []
+        self.ids = {} if self.own else written_ids(trajectory)
+
+    def put(self, name: str, values: Item, extra: Extra) -> None:
+        """Add an object of a class, in the form of the source."""
+        self.items.append(arrange(name, {"class_": name, **values}, extra))
+
+    def extra(self, row: Row) -> Extra:
+        """The row's ``extra``; of other formats only what restores characters."""
+        text: str | None = getattr(row, "extra", None)
+        return extra_column.unpack(text) if self.own else kept_extra(text, _TAKEN, own=self.keeps)
+
+    def text(self, row: Row, column: str, extra: Extra) -> str | Raw | None:
+        """A column as the source wrote it; None when it is null."""
+        value = extra_column.original(row, column, extra)
+        return None if value is None else self.string(value)
+
+    def string(self, text: str) -> str | Raw:
+        """A text with its base64 restored, in the form that the encoder takes."""
+        return jsontext.string(media.restore(text, self.trajectory.media))
+
+    def reward(self, row: Step | Observation, extra: Extra) -> float | Raw | None:
+        """The reward, as the source spelled it."""
+        return write_number(row.reward, extra.shape.get("exact", {}).get("reward"))
+
+    def parts(self, row: Step | Observation, extra: Extra, path: str) -> list[tuple[int, Part]]:
+        """The parts of a row with their numbers; what a part says besides is reported."""
+        reasoning = (
+            extra_column.original(row, "reasoning", extra) if isinstance(row, Step) else None
+        )
+        parts = resolve(row.content, extra_column.original(row, "text", extra), reasoning)
+        known = images.REMEMBERED if self.own else images.REMEMBERED | {"annotations"}
+        for n, part in enumerate(parts):
+            if part.type == "opaque":
+                self.losses.add(f"{path}.content[{n}]", REASON)
+            for key in sorted(part.extra.keys() - known):
+                self.losses.add(f"{path}.content[{n}].extra.{key}", REASON)
+        return list(enumerate(parts))
+
+    def image(self, part: Part, extra: Extra) -> str | Raw:
+        """What stands for an image in the record."""
+        blob = self.trajectory.media.get(part.media_id or "")
+        if blob is None:
+            self.losses.add(f"$.media.{part.media_id}", "the store does not hold it")
+            return ""
+        if not self.own and blob.mime is not None and not blob.mime.startswith("image/"):
+            reason = f"the format has images only; {blob.mime} is written as one"
+            self.losses.add(f"$.media.{part.media_id}", reason)
+        if not self.keeps and blob.mime is not None and blob.data is None:
+            self.losses.add(f"$.media.{part.media_id}.mime", REASON)
+        plain = {
+            key: msgspec.json.decode(value)
+            for key, value in part.extra.items()
+            if key in images.REMEMBERED
+        }
+        reference = images.reference(blob, plain)
+        written = extra.fields.get("content")
+        if written is not None and blob.data is None:
+            marked = jsontext.sanitise(bytes(written)).decode("utf-8")
+            if jsontext.decode_value(jsontext.mend_text(marked)[0]) == reference:
+                return written
+        return jsontext.string(reference)
+
+    def call_id(self, call: ToolCall, extra: Extra) -> str | Raw | None:
+        """The id of a call; a trajectory of another format gets ids where it has none."""
+        if self.own:
+            return self.text(call, "call_id" if call.native_id is None else "native_id", extra)
+        name = self.ids.get((call.step, call.call))
+        if name is None or name == call.native_id:
+            return self.text(call, "call_id" if name is None else "native_id", extra)
+        return name
+
+    def answered_id(self, observation: Observation, extra: Extra, path: str) -> str | Raw | None:
+        """The id of the call that an observation answers."""
+        if self.own:
+            if observation.native_call_id is not None:
+                return self.text(observation, "native_call_id", extra)
+            return None if extra.shape.get("by_order") else self.text(observation, "call_id", extra)
+        native, written = observation.native_call_id, None
+        if observation.call_step is not None:
+            written = self.ids.get((observation.call_step, observation.call))
+            if native not in (None, written):
+                self.losses.add(f"{path}.native_call_id", RENUMBERED)
+        if written is not None and written != native:
+            return written
+        known = observation.call_id is not None and written is None
+        return self.text(observation, "call_id" if known else "native_call_id", extra)
+
+    def kwargs(self, call: ToolCall, extra: Extra, path: str) -> Raw | dict[str, Any]:
+        """The arguments of a call as an object."""
+        text = call.arguments
+        if text is None and call.arguments_kind == "object":
+            text = call.arguments_raw
+        if text is not None and _is_object(text):
+            return jsontext.raw(media.restore(text, self.trajectory.media))
+        column = "arguments" if call.arguments is not None else "arguments_raw"
+        written = self.text(call, column, extra)
+        if written is None:
+            return {}
+        reason = "it is not a JSON object and is written as text under the key arguments"
+        self.losses.add(f"{path}.{column}", reason)
+        return {"arguments": written}
+
+
+def _is_object(text: str) -> bool:
+    """Whether a text is a JSON object; lone surrogates and NaN are let pass."""
+    data = text.encode("utf-8")
+    try:
+        if not jsontext.is_valid(data):
+            data = jsontext.sanitise(data)
+        jsontext.decode_object(data)
+    except (msgspec.DecodeError, RecursionError, ValueError):
+        return False
+    return True

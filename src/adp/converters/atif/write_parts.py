@@ -1,0 +1,72 @@
+"""The small parts of writing: ``extra``, texts and content of a row."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec import Raw
+
+from adp.converters.atif import keys as k
+from adp.converters.atif.content import write_content, write_foreign_content
+from adp.converters.atif.extra_columns import BLANK, columns_elsewhere
+from adp.converters.atif.extra_columns import FORM as BESIDE
+from adp_schema import jsontext, media
+from adp_schema.extra_column import Extra, original, unpack
+from adp_schema.model import Observation, Row, Step, Trajectory
+from adp_schema.protocols import Losses
+
+Item = dict[str, Any]
+
+
+class Hand:
+    """Turns columns into values of a record.
+
+    Args:
+        run: the trajectory that is written.
+        losses: takes what has no place in the record.
+    """
+
+    def __init__(self, run: Trajectory, losses: Losses) -> None:
+        self.run = run
+        self.losses = losses
+        self.native = run.source_format == k.NAME
+
+    def content(self, row: Step | Observation, extra: Extra, path: str) -> tuple[Any, list[Raw]]:
+        """The content of a row, and the parts that ATIF has no type for."""
+        if self.native:
+            content = write_content(row, extra, self.run.media)
+            return ("" if content is None and extra.shape.get(BLANK) else content), []
+        content, opaque = write_foreign_content(row, extra, self.run.media, path, self.losses)
+        return ("" if content is None and isinstance(row, Step) else content), opaque
+
+    def beside(self, row: Step | Observation, extra: Extra) -> frozenset[str]:
+        """The columns of a row that stand in ``extra.adp`` although they have a place."""
+        if self.native:
+            return frozenset(extra.shape.get(BESIDE, ()))
+        return columns_elsewhere(row, extra, self.run.media)
+
+    def extra(self, row: Row) -> Extra:
+        """A row's ``extra``; the form of another format means nothing here."""
+        found = unpack(row.extra)  # type: ignore[attr-defined]
+        if self.native:
+            return found
+        return Extra(fields=found.fields, escaped=found.escaped)
+
+    def split(self, extra: Extra) -> tuple[Any, Item]:
+        """What goes into the ``extra`` of an object, and what stands beside it."""
+        fields: Item = dict(extra.fields)
+        if extra.shape.get("whole"):
+            return fields.pop("extra", None), fields
+        names = extra.shape.get("own", ())
+        own = {name: fields.pop(name) for name in names if name in fields}
+        return fields or None, own
+
+    def text(self, row: Row, column: str, extra: Extra) -> Any:
+        """A text column with its base64, as the encoder takes it; None when it is null."""
+        value = original(row, column, extra)
+        return None if value is None else jsontext.string(media.restore(value, self.run.media))
+
+
+def string(text: str | None) -> Any:
+    """A text as the encoder takes it; None when it is null."""
+    return None if text is None else jsontext.string(text)

@@ -1,0 +1,156 @@
+"""Writing a turn that was read from this format, in the form that it had."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from adp.converters.atif.objects import members
+from adp.converters.m3 import keys as k
+from adp.converters.m3.model_text import arguments_of, plain_text, take_apart, with_thought
+from adp.converters.m3.turn import usual_role
+from adp.converters.m3.write_parts import Item, Pen
+from adp.converters.text_calls import Group, Values, Wanted, find_bare, rewrite
+from adp.converters.unwritten_columns import report_columns
+from adp_schema import jsontext
+from adp_schema.extra_column import Extra, original, unpack
+from adp_schema.model import Observation, Step, ToolCall
+
+Rows = list[tuple[str, Observation]]
+"""Observations with their paths."""
+
+_TURN = frozenset({"source", "kind", "actor", "text", "reasoning", "labels", "reward", "extra"})
+_CALL = frozenset({"kind", "name", "arguments", "arguments_raw", "call_id", "native_id", "extra"})
+
+
+@dataclass
+class Written:
+    """A turn as it is written.
+
+    Attributes:
+        item: its object.
+        message: what the model wrote, as a message of the next input; None when it is none.
+        seen: what came back, as such a message; None when nothing did, or when it is a step.
+        answer: the final answer; None when there is none.
+        labels: the categories of its reward.
+    """
+
+    item: Item
+    message: Item | None
+    seen: Item | None
+    answer: str | None
+    labels: list[str] | None
+
+
+def native_turn(
+    pen: Pen,
+    step: Step,
+    path: str,
+    rows: Rows,
+    known: Item | None = None,
+    query: str | None = None,
+) -> Written:
+    """Write a turn.
+
+    Args:
+        pen: writes the parts.
+        step: the step.
+        path: where it is.
+        rows: what came back.
+        known: ``input`` and ``alternate_trace``, if they are there; None for an alternate.
+        query: the next query of the user.
+    """
+    extra = pen.extra(step)
+    form = extra.shape
+    report_columns(step, _TURN, path, pen.losses)
+    if step.content is not None:
+        pen.words(step, path, extra)
+        report_columns(step, _TURN | {"content"}, path, pen.losses)
+    thought = pen.text(step, "reasoning", extra)
+    text = pen.text(step, "text", extra)
+    if text is not None and thought is not None and form.get("thought") != "apart":
+        text = with_thought(text, thought)
+    inside = [call for call in step.calls if unpack(call.extra).shape.get("at") != "metadata"]
+    for n, call in enumerate(step.calls):
+        report_columns(call, _CALL, f"{path}.calls[{n}]", pen.losses)
+    if inside or (step.prose is not None and text is not None):
+        text = _with_calls(step, text or "", inside)
+    said = None if text is None else take_apart(text, thought, calling=bool(inside))
+    meta: Item = {
+        "thought": _string(thought) if form.get("thought") != "text" else None,
+        "action_arguments": _arguments(step, said, extra, pen),
+    }
+    seen, shown = pen.seen(rows, step.labels)
+    if form.get("observation") == "next" and not rows:
+        meta["observation"] = _string(query)
+    else:
+        meta["observation"] = _string(seen)
+    role = form.get("role", usual_role(bool(step.calls)))
+    out: Item = {"role": _string(role), "content": _string(text)}
+    order = k.ALTERNATE if known is None else k.INTERACTION
+    known = {
+        **(known or {}),
+        "actor": _string(original(step, "actor", extra)),
+        "reward": pen.judged(step, path, extra),
+    }
+    return Written(
+        item=pen.turn(known, meta, out, extra, order),
+        message=None if role is None or text is None else out,
+        seen=None if seen is None else {"role": _string(shown), "content": _string(seen)},
+        answer=None if said is None else said.answer,
+        labels=step.labels,
+    )
+
+
+def _with_calls(step: Step, text: str, calls: list[ToolCall]) -> str:
+    """The text with its calls, in which only what was edited is written anew."""
+    if not calls and take_apart(text, step.reasoning, calling=False).prose == step.prose:
+        return text
+    groups: list[Group] = find_bare(text)
+    return rewrite(text, groups, [_wanted(call) for call in calls], tagged=False)
+
+
+def _wanted(call: ToolCall) -> Wanted:
+    extra = unpack(call.extra)
+    column = "call_id" if call.native_id is None else "native_id"
+    names = (column, "name", "arguments", "arguments_raw")
+    values = Values(*(original(call, name, extra) for name in names))
+    return Wanted(values, call.arguments_kind, (call.span_start, call.span_end))
+
+
+def _arguments(step: Step, said: Any, extra: Extra, pen: Pen) -> Any:
+    """The arguments in the metadata: those of the calls, or the answer."""
+    form = extra.shape.get("arguments")
+    if form == "none":
+        return None
+    alone = [call for call in step.calls if unpack(call.extra).shape.get("at") == "metadata"]
+    if alone:
+        written = [_object(call) for call in alone]
+        return written[0] if len(written) == 1 else written
+    if "action_arguments" in (members(extra.fields.get("metadata")) or {}):
+        return None
+    if said is None:
+        return None
+    if said.answer is not None:
+        return _string(said.answer)
+    text = arguments_of(said)
+    if text is None:
+        return None
+    return jsontext.raw(plain_text(text) if form == "plain" else text)
+
+
+def _object(call: ToolCall) -> Item:
+    """A call that only the metadata hold."""
+    extra = unpack(call.extra)
+    out: Item = {"name": _string(original(call, "name", extra))}
+    text = original(call, "arguments", extra)
+    raw = original(call, "arguments_raw", extra)
+    if text is not None or raw is not None:
+        written = text if text is not None else raw
+        is_object = call.arguments_kind == "object"
+        out["arguments"] = jsontext.raw(written) if is_object else jsontext.string(written)
+    return out
+
+
+def _string(text: str | None) -> Any:
+    return None if text is None else jsontext.string(text)

@@ -1,0 +1,143 @@
+"""Writing a turn of another format: one interaction for each call, or a final answer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from adp.converters.atif.objects import members
+from adp.converters.m3 import keys as k
+from adp.converters.m3.model_text import arguments_of, take_apart
+from adp.converters.m3.write_native import Rows, Written
+from adp.converters.m3.write_parts import Item, Pen
+from adp.converters.text_calls import is_json_like, json_string, write_call
+from adp.converters.unwritten_columns import REASON, report_columns
+from adp_schema import jsontext, media
+from adp_schema.extra_column import original
+from adp_schema.model import Step, ToolCall
+
+_TURN = frozenset({"source", "kind", "actor", "text", "content", "reasoning", "labels", "reward"})
+_CALL = frozenset({"kind", "name", "arguments", "arguments_raw", "language"})
+
+
+def foreign_turns(pen: Pen, step: Step, path: str, rows: Rows) -> list[Written]:
+    """Write a turn; what came back and answers no call goes to the last interaction."""
+    extra = pen.extra(step)
+    report_columns(step, pen.carried(_TURN), path, pen.losses)
+    if step.kind in ("context_edit", "event"):
+        pen.losses.add(f"{path}.kind", f"a step of kind {step.kind} becomes a turn")
+    words = pen.words(step, path, extra) or ""
+    thought = pen.text(step, "reasoning", extra) or ""
+    judged = pen.judged(step, path, extra)
+    actor = original(step, "actor", extra)
+    calls = [
+        (_call(pen, call, f"{path}.calls[{n}]"), _is_retrieval(call))
+        for n, call in enumerate(step.calls)
+    ]
+    kept = dict(extra.fields)
+    inner = {name: members(kept.pop(name, None)) or {} for name in ("metadata", "output")}
+    out: list[Written] = []
+    for number in range(max(len(calls), 1)):
+        last = number == max(len(calls), 1) - 1
+        mine = [item for item in rows if _belongs(item[1], step, number, last, len(calls))]
+        seen, _ = pen.seen(mine, step.labels)
+        text = f"<think>{thought}</think>"
+        arguments: Any = jsontext.string(words)
+        action = "FINAL"
+        if calls:
+            call, retrieves = calls[number]
+            action = "RETRIEVE" if retrieves else "API"
+            text += f"{words}\n{call}" if words else call
+            arguments = jsontext.raw(call) if jsontext.is_nearly_valid(call) else None
+        else:
+            text += f"<FINAL>{words}</FINAL>"
+        _report_unclear(pen, text, thought, words, calls[number][0] if calls else None, path)
+        meta: Item = {
+            "thought": jsontext.string(thought),
+            "action": action,
+            "action_arguments": arguments,
+            "observation": None if seen is None else jsontext.string(seen),
+        }
+        role = "function" if calls else "assistant"
+        message: Item = {"role": role, "content": jsontext.string(text)}
+        item: Item = {
+            "metadata": {**meta, **inner["metadata"]},
+            "actor": "agent" if actor is None else jsontext.string(actor),
+            "output": {**message, **inner["output"]},
+            "reward": judged,
+            **kept,
+        }
+        back: Item | None = None
+        if seen is not None:
+            back = {"role": k.OBSERVATION, "content": meta["observation"]}
+        answer = None if calls else words
+        out.append(Written(item, message, back, answer, step.labels))
+        thought = words = ""
+        kept, inner = {}, {name: {} for name in inner}
+    return out
+
+
+def _belongs(row: Any, step: Step, number: int, last: bool, calls: int) -> bool:
+    """Whether an observation goes to the interaction of a call."""
+    own = row.call_step == step.step and row.call is not None and row.call < calls
+    return bool(row.call == number) if own else last
+
+
+def _report_unclear(
+    pen: Pen, text: str, thought: str, words: str, call: str | None, path: str
+) -> None:
+    """Report words that a reader would not tell from the call beside them."""
+    said = take_apart(text, thought, calling=call is not None)
+    if (said.prose, arguments_of(said)) == (words, call):
+        return
+    if words and not (call is None and said.answer == words):
+        pen.losses.add(f"{path}.text", "it cannot be told from the call that it stands with")
+        pen.losses.add(f"{path}.prose", "it cannot be told from the call that it stands with")
+    if thought and said.thought != thought:
+        pen.losses.add(f"{path}.reasoning", "it cannot be told from the text after it")
+
+
+def _is_retrieval(call: ToolCall) -> bool:
+    name = call.name or ""
+    return name == k.RETRIEVE or name.startswith("retriever_")
+
+
+def _call(pen: Pen, call: ToolCall, path: str) -> str:
+    """The JSON of a call."""
+    report_columns(call, pen.carried(_CALL), path, pen.losses)
+    extra = pen.extra(call)
+    name = original(call, "name", extra)
+    if name is None and call.kind == "code":
+        name = call.language
+    elif call.language is not None and call.language != name:
+        pen.losses.add(f"{path}.language", REASON)
+    if call.kind not in (None, "function"):
+        pen.losses.add(f"{path}.kind", f"a call of kind {call.kind} becomes one of a function")
+    return write_call(name or "", _arguments(pen, call, path))
+
+
+def _arguments(pen: Pen, call: ToolCall, path: str) -> str:
+    """JSON text of the arguments."""
+    extra = pen.extra(call)
+    text = original(call, "arguments", extra)
+    raw = original(call, "arguments_raw", extra)
+    blobs = pen.run.media
+    if text is None and raw is None:
+        return "{}"
+    if text is None and call.arguments_kind == "text":
+        key = "code" if call.kind == "code" else "input"
+        if key == "input":
+            pen.losses.add(f"{path}.arguments_raw", "free text is written under the key input")
+        return f'{{"{key}": {json_string(media.restore(raw, blobs))}}}'
+    if text is None and (
+        call.arguments_kind not in ("object", "json_string") or not is_json_like(raw)
+    ):
+        pen.losses.add(f"{path}.arguments_raw", "it is no JSON and is written as a string")
+        return json_string(media.restore(raw, blobs))
+    written = media.restore(raw if text is None else text, blobs)
+    if written.strip()[:1] in ('"', "n"):
+        column = "arguments" if raw is None else "arguments_raw"
+        pen.losses.add(f"{path}.{column}", "only an object is taken as it stands")
+    # A lone surrogate can stand in JSON as its escape only.
+    return "".join(
+        f"\\u{ord(char):04x}" if 0xD800 <= ord(char) < 0xE000 else char for char in written
+    )

@@ -1,0 +1,332 @@
+"""The passes of near deduplication: shingles, what is common, sketches, clusters, the outcome."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from adp.curation.clusters import alarms, stop_on
+from adp.curation.op import Outcome
+from adp.curation.ops.dedup_near.minhash import band_hashes, chance, choose_bands, signatures
+from adp.curation.ops.dedup_near.shingle_files import Files, Shelf, common_shingles, without
+from adp.curation.ops.dedup_near.stars import Documents, buckets, stars
+from adp.curation.survivors import in_order
+from adp.curation.texts.shingles import shingles
+from adp.curation.texts.views import views, wanted_kinds
+from adp_schema.ids import digest
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from adp.curation.ops.dedup_near import DedupNear
+    from adp.curation.partitions import Partition
+    from adp.curation.pool import Pool
+
+Numbers = np.ndarray[Any, Any]
+
+NEAR = "near duplicate"
+EQUAL = "equal short text"
+
+_SUSPICION = (
+    "which looks like shared boilerplate rather than duplicates; look at the cluster (drop: false "
+    "with alarm: warn), run dedup_exact first, or set alarm: warn"
+)
+"""What an alarm looks like, and what to do."""
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """What the workers need to know."""
+
+    files: Files
+    views: tuple[str, ...]
+    words: int
+    permutations: int
+    bands: int
+    rows: int
+    least: int
+
+
+# ---- the passes over the partitions ---------------------------------------------------------
+
+
+def _shingle(partition: Partition, plan: _Plan) -> pl.DataFrame:
+    """First pass: ``seq``, ``partition``, ``shingles`` and ``same``, equal for equal shingles.
+
+    The shingles themselves go to files.
+    """
+    import polars as pl
+
+    found = shingles(views(partition, plan.views), plan.words)
+    plan.files.save("shingles", partition.index, found.hashes)
+    plan.files.save("sizes", partition.index, found.sizes)
+    return pl.DataFrame(
+        {
+            "seq": pl.Series(found.seq, dtype=pl.Int64),
+            "partition": pl.Series([partition.index] * len(found.seq), dtype=pl.Int32),
+            "shingles": pl.Series(found.sizes, dtype=pl.Int64),
+            "same": pl.Series(found.sums, dtype=pl.UInt64),
+        }
+    )
+
+
+def _sketch(partition: Partition, plan: _Plan) -> pl.DataFrame:
+    """Second pass: ``kept``, the number of shingles that each document keeps, and ``text``.
+
+    ``text`` is the hash of the whole text of a document that keeps too few. What is left of the
+    shingles goes to ``kept``; of the documents with enough of them, the lower bytes of the
+    signatures to ``sketch`` and the bands to ``bands``.
+    """
+    import polars as pl
+
+    files, index = plan.files, partition.index
+    sizes = files.load("sizes", index)
+    common = np.load(files.path("common", 0))
+    hashes, kept = without(files.load("shingles", index), sizes, common)
+    files.save("kept", index, hashes)
+    enough = kept >= plan.least
+    chosen = hashes[np.repeat(enough, kept)] if not enough.all() else hashes
+    signature = signatures(chosen, kept[enough], plan.permutations)
+    files.save("sketch", index, (signature & np.uint32(255)).astype(np.uint8))
+    files.save("bands", index, band_hashes(signature, plan.bands, plan.rows))
+    texts = _short_texts(partition, plan, np.flatnonzero(~enough), len(kept))
+    return pl.DataFrame({"kept": pl.Series(kept, dtype=pl.Int64), "text": texts})
+
+
+def _short_texts(partition: Partition, plan: _Plan, short: Numbers, documents: int) -> pl.Series:
+    """Hashes of the whole texts, task included, of some documents; null for the others."""
+    import polars as pl
+
+    texts: list[str | None] = [None] * documents
+    if len(short):
+        rows = views(partition, [*plan.views, "task"])
+        compared = rows.filter(pl.col("kind").is_in(wanted_kinds(plan.views)))
+        chosen = compared["seq"].unique(maintain_order=True).gather(short)
+        rows = rows.filter(pl.col("seq").is_in(chosen.implode()))
+        size = pl.col("text").str.len_bytes()
+        framed = pl.concat_str("kind", pl.lit(" "), size, pl.lit(" "), "text").str.join("")
+        joined = rows.group_by("seq", maintain_order=True).agg(framed.alias("text"))
+        for place, text in zip(short.tolist(), joined["text"].to_list(), strict=True):
+            texts[place] = digest(text.encode("utf-8"))
+    return pl.Series(texts, dtype=pl.String)
+
+
+# ---- the whole ------------------------------------------------------------------------------
+
+
+def find(pool: Pool, options: DedupNear) -> Outcome:
+    """Run the passes, and say what is near what."""
+    import polars as pl
+
+    bands, rows = options.bands, options.rows
+    if bands is None or rows is None:
+        bands, rows = choose_bands(options.threshold, options.permutations)
+    plan = _Plan(
+        files=Files(str(pool.scratch)),
+        views=options.views,
+        words=options.words,
+        permutations=options.permutations,
+        bands=bands,
+        rows=rows,
+        least=options.least_shingles,
+    )
+    indexes = [partition.index for partition in pool.partitions]
+    documents = _no_documents() if not indexes else pool.map(_shingle, plan, name="shingles")
+    limit, common = _save_common(documents, plan.files, indexes, options)
+    if indexes:
+        documents = documents.with_columns(pool.map(_sketch, plan, name="sketches"))
+    else:
+        kept = pl.lit(0, pl.Int64).alias("kept")
+        documents = documents.with_columns(kept, pl.lit(None, pl.String).alias("text"))
+    order = in_order(pool.members, options.keep).with_row_index("rank")
+    documents = documents.join(_with_task(order, options), on="seq", maintain_order="left")
+    near, candidates = _near(documents, plan, indexes, options.threshold)
+    equal = _equal(documents.filter(pl.col("kept") < plan.least))
+    columns = _columns_of(order, pl.concat([near, equal]))
+    summary = {
+        "documents": documents.height,
+        "compared": documents.filter(pl.col("kept") >= plan.least).height,
+        "common_shingles": common,
+        "common_above": limit,
+        "shingles": int(documents["shingles"].sum()),
+        "shingles_kept": int(documents["kept"].sum()),
+        "candidates": candidates,
+        "bands": bands,
+        "rows": rows,
+        "found_at_threshold": round(chance(options.threshold, bands, rows), 4),
+    }
+    return _outcome(pool, options, columns, summary)
+
+
+def _no_documents() -> pl.DataFrame:
+    import polars as pl
+
+    return pl.DataFrame(
+        schema={
+            "seq": pl.Int64,
+            "partition": pl.Int32,
+            "shingles": pl.Int64,
+            "same": pl.UInt64,
+        }
+    )
+
+
+def _save_common(
+    documents: pl.DataFrame, files: Files, indexes: Sequence[int], options: DedupNear
+) -> tuple[float, int]:
+    """Find the common shingles and write them down; the limit, and how many there are."""
+    import polars as pl
+
+    counted = documents.select(
+        "partition", (pl.col("same").is_first_distinct() & (pl.col("shingles") > 0)).alias("first")
+    )
+    for index in indexes:
+        own = counted.filter(pl.col("partition") == index)["first"]
+        files.save("counted", index, own.to_numpy())
+    limit = max(options.common * int(counted["first"].sum()), options.common_least)
+    common = common_shingles(files, indexes, limit)
+    files.save("common", 0, common)
+    return limit, len(common)
+
+
+def _with_task(order: pl.DataFrame, options: DedupNear) -> pl.DataFrame:
+    """``seq``, ``rank``, ``same_task``: a number for the task; null compares with all."""
+    import polars as pl
+
+    if options.attempts == "together":
+        return order.select("seq", "rank", pl.lit(None, pl.Int64).alias("same_task"))
+    task = pl.col("task").rank("dense").cast(pl.Int64)
+    named = pl.when(pl.col("task_id").is_not_null()).then(task)
+    return order.select("seq", "rank", named.alias("same_task"))
+
+
+def _near(
+    documents: pl.DataFrame, plan: _Plan, indexes: Sequence[int], threshold: float
+) -> tuple[pl.DataFrame, int]:
+    """``seq``, ``anchor`` (a seq), ``jaccard`` of near duplicates; and the pairs compared."""
+    import polars as pl
+
+    chosen = (
+        documents.with_row_index("place")
+        .filter(pl.col("kept") >= plan.least)
+        .with_row_index("sketch")
+        .sort("rank")
+    )
+    sizes = [documents.filter(pl.col("partition") == index)["kept"].to_numpy() for index in indexes]
+    picked = chosen["sketch"].to_numpy()
+    none = np.zeros((0, plan.permutations), np.uint8)
+    bands = [np.zeros((plan.bands, 0), np.uint64)]
+    bands += [plan.files.load("bands", index) for index in indexes]
+    found = buckets(np.concatenate(bands, axis=1)[:, picked])
+    del bands
+    sketches = np.concatenate([none, *(plan.files.load("sketch", index) for index in indexes)])
+    shelf = Shelf(plan.files, indexes, sizes)
+    try:
+        compared = Documents(
+            place=chosen["place"].to_numpy(),
+            sketch=sketches[picked],
+            task=chosen["same_task"].fill_null(-1).to_numpy(),
+            shelf=shelf,
+            threshold=threshold,
+        )
+        result = stars(compared, found)
+    finally:
+        shelf.close()
+    seq = chosen["seq"].to_numpy()
+    gone = np.flatnonzero(result.anchor != np.arange(len(seq)))
+    frame = pl.DataFrame(
+        {
+            "seq": pl.Series(seq[gone], dtype=pl.Int64),
+            "anchor": pl.Series(seq[result.anchor[gone]], dtype=pl.Int64),
+            "near_jaccard": pl.Series(result.jaccard[gone], dtype=pl.Float64),
+            "reason": pl.Series([NEAR] * len(gone), dtype=pl.String),
+        }
+    )
+    return frame, result.candidates
+
+
+def _equal(documents: pl.DataFrame) -> pl.DataFrame:
+    """The same of documents that are too short to compare, with an equal whole text."""
+    import polars as pl
+
+    first = pl.col("seq", "same_task").sort_by("rank").first().over("text").name.prefix("first_")
+    other = pl.col("first_same_task").is_null() | pl.col("same_task").is_null()
+    other = other | (pl.col("first_same_task") != pl.col("same_task"))
+    return (
+        documents.with_columns(first)
+        .filter((pl.col("seq") != pl.col("first_seq")) & other)
+        .select(
+            "seq",
+            pl.col("first_seq").alias("anchor"),
+            pl.lit(1.0).alias("near_jaccard"),
+            pl.lit(EQUAL).alias("reason"),
+        )
+    )
+
+
+def _columns_of(order: pl.DataFrame, gone: pl.DataFrame) -> pl.DataFrame:
+    """The columns of the op for all members, with ``reason`` of those that are not anchors."""
+    import polars as pl
+
+    names = order.select(pl.col("seq").alias("anchor"), near_cluster="trajectory_id")
+    return (
+        order.select("seq", "dataset")
+        .join(gone, on="seq", how="left", maintain_order="left")
+        .with_columns(pl.coalesce("anchor", "seq").alias("anchor"))
+        .join(names, on="anchor", how="left", maintain_order="left")
+        .with_columns(pl.len().over("anchor").cast(pl.Int64).alias("near_cluster_size"))
+        .sort("seq")
+    )
+
+
+# ---- what is said about it ------------------------------------------------------------------
+
+
+def _outcome(
+    pool: Pool, options: DedupNear, columns: pl.DataFrame, summary: dict[str, Any]
+) -> Outcome:
+    import polars as pl
+
+    gone = columns.filter(pl.col("reason").is_not_null())
+    sizes = columns["near_cluster_size"].to_list()
+    summary |= {
+        "duplicates": gone.height,
+        "of_equal_short_text": gone.filter(pl.col("reason") == EQUAL).height,
+        "clusters": gone["anchor"].n_unique(),
+        "largest_cluster": max(sizes, default=0),
+    }
+    lines = [
+        f"{gone.height:,} of {len(pool):,} trajectories are near duplicates of one that stays; "
+        f"the largest cluster has {summary['largest_cluster']:,}",
+        f"{len(pool) - summary['compared']:,} have too few shingles of their own to be near "
+        f"another one; of those {summary['of_equal_short_text']:,} have an equal text",
+    ]
+    named = columns.rename({"near_cluster": "cluster", "near_cluster_size": "size"})
+    found = alarms(named.with_columns(pl.col("reason").is_not_null().alias("gone")), options)
+    stop_on(found, options, _SUSPICION)
+    summary["alarms"] = found
+    return Outcome(
+        columns=columns.select("seq", "near_cluster", "near_cluster_size", "near_jaccard"),
+        dropped=_dropped(gone) if options.drop else None,
+        summary=summary,
+        lines=[*lines, *(f"alarm: {alarm}" for alarm in found)],
+    )
+
+
+def _dropped(gone: pl.DataFrame) -> pl.DataFrame:
+    import polars as pl
+
+    pairs = gone.select("near_cluster", "near_jaccard").iter_rows()
+    evidence = [
+        json.dumps(
+            {"anchor": anchor, "jaccard": round(jaccard, 4)}, ensure_ascii=False, sort_keys=True
+        )
+        for anchor, jaccard in pairs
+    ]
+    return gone.select(
+        "seq", "reason", pl.lit(pl.Series(evidence, dtype=pl.String)).alias("evidence")
+    )

@@ -1,0 +1,1 @@
+"""Acting: environments, policies, experts, and the collection of episodes in a store."""

@@ -1,0 +1,173 @@
+"""The store that a run of episodes writes: what it holds, and appending off the event loop."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from adp.render.arguments import whole_text
+from adp.rollouts.collecting.counts import COLUMNS, Episode
+from adp.rollouts.collecting.recorder import ENVIRONMENT
+from adp_schema.errors import IdTakenError, SchemaError, SealedError
+from adp_schema.growing import GrowingStore
+from adp_schema.journal import encode
+from adp_schema.manifest import MANIFEST
+from adp_schema.model import Step, Trajectory
+from adp_schema.store import Store
+
+UNSTORABLE = "unstorable"
+"""The ``stop_reason`` of an episode that the store refuses."""
+
+_TOGETHER = 256
+"""Trajectories of one append."""
+
+_LONGEST_PAUSE = 0.05
+"""Seconds between two appends, at most: meanwhile others may append, and more is gathered."""
+
+
+class Target:
+    """A growing store, used from threads of its own: one appends, one looks up.
+
+    Args:
+        root: folder of the store; it is made, or gone on with.
+        stored: called on the event loop for each trajectory that is safe on the disk; with what
+            was given to `put`, and whether this call has put it there.
+
+    Raises:
+        OutputExistsError: the folder holds a finished store or something else.
+        StoreError: it cannot be written to.
+    """
+
+    def __init__(self, root: Path, stored: Callable[[Any, Trajectory, bool], None]) -> None:
+        self.root = root
+        self._store = GrowingStore(root)
+        self._stored = stored
+        self._thread = ThreadPoolExecutor(2, thread_name_prefix="adp-store")
+        self._queue: asyncio.Queue[tuple[Any, Trajectory] | None] = asyncio.Queue(2 * _TOGETHER)
+
+    async def put(self, tag: Any, trajectory: Trajectory) -> None:
+        """Hand a trajectory over; it waits while too many are on their way to the disk."""
+        await self._queue.put((tag, trajectory))
+
+    def is_empty(self) -> bool:
+        """Whether the store holds nothing yet. It waits for the disk."""
+        return not self._thread.submit(self._store.ids).result()
+
+    async def holds(self, trajectory_ids: Iterable[str]) -> set[str]:
+        """Which of some ids the store holds now, whoever wrote them."""
+        names = list(trajectory_ids)
+        try:
+            found: set[str] = await self._call(self._store.holds, names)
+        except SealedError:
+            found = await self._call(_ids_of_sealed, self.root)
+        return found.intersection(names)
+
+    async def write(self) -> None:
+        """Append what is handed over, until `finish`.
+
+        Raises:
+            StoreError: it cannot be written; what was appended before is kept.
+        """
+        while True:
+            batch = [await self._queue.get()]
+            while len(batch) < _TOGETHER and not self._queue.empty():
+                batch.append(self._queue.get_nowait())
+            items = [item for item in batch if item is not None]
+            began = time.monotonic()
+            for (tag, trajectory), new in await self._call(self._append, items):
+                self._stored(tag, trajectory, new)
+            if len(items) < len(batch):
+                return
+            await asyncio.sleep(min(time.monotonic() - began, _LONGEST_PAUSE))
+
+    async def finish(self) -> None:
+        """Let `write` return when all is on the disk."""
+        await self._queue.put(None)
+
+    def close(self) -> None:
+        """Close the files."""
+        self._thread.shutdown()
+        self._store.close()
+
+    async def _call(self, function: Callable[..., Any], *args: Any) -> Any:
+        return await asyncio.get_running_loop().run_in_executor(self._thread, function, *args)
+
+    def _append(
+        self, items: list[tuple[Any, Trajectory]]
+    ) -> list[tuple[tuple[Any, Trajectory], bool]]:
+        """Append several at once; when one of them is refused, one by one."""
+        if not items:
+            return []
+        try:
+            self._store.extend([trajectory for _, trajectory in items])
+        except (IdTakenError, SchemaError):
+            return [self._append_one(tag, trajectory) for tag, trajectory in items]
+        return [(item, True) for item in items]
+
+    def _append_one(self, tag: Any, trajectory: Trajectory) -> tuple[tuple[Any, Trajectory], bool]:
+        try:
+            self._store.append(trajectory)
+        except IdTakenError:
+            return (tag, trajectory), False
+        except SchemaError as error:
+            trajectory = unstorable(trajectory, error)
+            try:
+                self._store.append(trajectory)
+            except IdTakenError:
+                return (tag, trajectory), False
+        return (tag, trajectory), True
+
+
+def unstorable(trajectory: Trajectory, error: SchemaError) -> Trajectory:
+    """What is kept of an episode that the store refuses: its ids, why, and the steps that fit."""
+    found = Trajectory(
+        trajectory_id=trajectory.trajectory_id,
+        source_id=trajectory.source_id,
+        source_format=trajectory.source_format,
+        dataset=trajectory.dataset,
+        task_id=trajectory.task_id,
+        attempt=trajectory.attempt,
+        agent_name=trajectory.agent_name,
+        terminated=False,
+        error_type=ENVIRONMENT,
+        error_message=whole_text(f"the store cannot hold this episode: {error}"),
+        stop_reason=UNSTORABLE,
+    )
+    steps = [step for step in trajectory.steps if _fits(found, [step])]
+    return found.model_copy(update={"steps": steps}) if _fits(found, steps) else found
+
+
+def _fits(trajectory: Trajectory, steps: list[Step]) -> bool:
+    try:
+        encode(trajectory.model_copy(update={"steps": steps}))
+    except (SchemaError, UnicodeError):
+        return False
+    return True
+
+
+def episodes_of(root: str | Path, dataset: str) -> Iterator[Episode]:
+    """What a store holds of a data set: all tries, without branches."""
+    import polars as pl
+
+    frame = (
+        Store.open(str(root))
+        .scan("trajectories")
+        .filter((pl.col("dataset") == dataset) & pl.col("parent_id").is_null())
+        .select(COLUMNS)
+        .collect()
+    )
+    return (Episode(*row) for row in frame.iter_rows())
+
+
+def is_sealed(root: Path) -> bool:
+    """Whether a folder holds a finished store."""
+    return (root / MANIFEST).exists()
+
+
+def _ids_of_sealed(root: Path) -> set[str]:
+    column = Store.open(str(root)).scan("trajectories").select("trajectory_id").collect()
+    return set(column["trajectory_id"].to_list())

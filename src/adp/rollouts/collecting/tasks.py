@@ -1,0 +1,128 @@
+"""Where the tasks of a run come from: a file, a store, or the environment itself."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+from adp.rollouts.collecting.task_files import ENDINGS, TaskSet, read_task_file
+from adp.rollouts.environment import EnvironmentKind
+from adp_schema.errors import InputError, UsageError
+from adp_schema.ids import digest
+from adp_schema.location import is_url
+from adp_schema.model import Task
+
+DEFAULT = "test:100"
+"""Tasks that are taken when none are named."""
+
+MOST = 10_000_000
+"""Tasks that an environment is asked to make, at most."""
+
+_GENERATED = re.compile(r"(?P<split>[A-Za-z_][\w.-]*)(:(?P<count>\d{1,30}))?(:(?P<seed>\d{1,30}))?")
+
+
+def read_tasks(
+    text: str, kind: EnvironmentKind, settings: Any, *, split: str | None = None
+) -> TaskSet:
+    """Read or make tasks.
+
+    Args:
+        text: a file of tasks, a store, or ``split[:count[:seed]]`` for tasks that the environment
+            makes.
+        kind: the environment.
+        settings: its settings.
+        split: of a file or a store, only tasks of this split.
+
+    Raises:
+        UsageError: the environment makes no tasks.
+        InputError: the file cannot be read, or there are no tasks.
+        StoreError: the store cannot be read.
+    """
+    if is_url(text):
+        name = text.partition("?")[0].rpartition("/")[2]
+        if name.lower().endswith(ENDINGS):
+            raise InputError(
+                f"{name} is not read over the network; fetch it, and give --tasks its path"
+            )
+        return _of_store(text, kind, split)
+    path = Path(text)
+    if path.is_dir():
+        return _of_store(text, kind, split)
+    if path.is_file() or text.lower().endswith(ENDINGS):
+        if path.suffix.lower() not in ENDINGS:
+            raise UsageError(f"{text} is no file of tasks; name it {', '.join(ENDINGS)}")
+        return read_task_file(path, split)
+    found = _GENERATED.fullmatch(text)
+    if found is None:
+        raise InputError(
+            f"there is no file or store '{text}'; --tasks takes a file of tasks, a store, or "
+            "split:count[:seed]"
+        )
+    return _generated(found, kind, settings)
+
+
+def own_tasks(kind: EnvironmentKind) -> str:
+    """What is taken when no tasks are named: some that the environment makes.
+
+    Raises:
+        UsageError: it makes none.
+    """
+    if kind.tasks is None:
+        raise UsageError(
+            f"the environment '{kind.name}' makes no tasks of its own; give --tasks a file of "
+            "tasks or a store"
+        )
+    return DEFAULT
+
+
+def _generated(found: re.Match[str], kind: EnvironmentKind, settings: Any) -> TaskSet:
+    if kind.tasks is None:
+        raise UsageError(
+            f"the environment '{kind.name}' makes no tasks of its own, and there is no file or "
+            f"store '{found[0]}'; give --tasks a file of tasks or a store"
+        )
+    count = None if found["count"] is None else int(found["count"])
+    if count == 0:
+        raise UsageError("--tasks asks for 0 tasks; ask for one at least")
+    if count is not None and count > MOST:
+        raise UsageError(f"--tasks asks for {found['count']} tasks; ask for {MOST:,} at most")
+    made = kind.tasks(settings, found["split"], count, int(found["seed"] or 0))
+    tasks = list(made)
+    if not tasks:
+        raise InputError(f"the environment '{kind.name}' has no tasks of '{found[0]}'")
+    return TaskSet(tasks, len(tasks))
+
+
+def _of_store(place: str, kind: EnvironmentKind, split: str | None) -> TaskSet:
+    from adp_schema.reader import to_models
+    from adp_schema.store import Store
+
+    store = Store.open(place)
+    if kind.stored is not None:
+        rows = list(kind.stored(place))
+    else:
+        rows = to_models(store.scan("tasks").collect().to_arrow(), Task)
+    found = TaskSet()
+    seen: dict[str, Task] = {}
+    for task in rows:
+        if not task.task_id:
+            task.task_id = digest(task.model_dump_json().encode())
+        first = seen.get(task.task_id)
+        if first == task:  # attempts at one task, each with a row of its own
+            continue
+        found.records += 1
+        where = f"task '{task.task_id}' of {store.name}"
+        if split is not None and task.split != split:
+            found.refuse(f"{where}: it is of the split {task.split!r}, not {split!r}")
+        elif not (task.instruction or task.turns or task.environment_config):
+            found.refuse(f"{where}: it has no instruction")
+        elif first is not None:
+            found.refuse(f"{where}: another task has this id")
+        else:
+            seen[task.task_id] = task
+    if not seen:
+        why = f": {found.reasons[0]}" if found.reasons else "; its table of tasks is empty"
+        raise InputError(f"{place} holds no task{why}")
+    found.tasks = list(seen.values())
+    return found

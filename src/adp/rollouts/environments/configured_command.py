@@ -1,0 +1,138 @@
+"""Tools that run a program, from a configuration; only where the user allows them.
+
+    {"name": "count_words", "type": "command", "command": ["wc", "-w", "--", "{path}"],
+     "parameters": {...}}
+
+A command is a list of words. There is no shell: ``{path}`` becomes a part of one word, whatever is
+in it. A word that begins with ``-`` because of an argument is refused, so that it is not taken for
+an option; in a command with a word ``--`` it is allowed. The program runs with the rights of the
+user, in an empty folder, without the user's environment variables, and is stopped at its limits.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from adp.rollouts.sandbox.run import SandboxLimits, run_command
+from adp.rollouts.tools import ToolError, failed
+from adp.rollouts.turns import ErrorType, Result
+from adp_schema.errors import UsageError
+
+_PLACE = re.compile(r"\{(\w+)\}")
+_NUMBER = re.compile(r"-\d+(\.\d+)?", re.ASCII)
+_STOPPED = {
+    "time": (ErrorType.TIMEOUT, "the program took too long"),
+    "memory": (ErrorType.LIMIT, "the program took too much memory"),
+    "output": (ErrorType.LIMIT, "the program wrote too much"),
+}
+
+
+@dataclass(frozen=True)
+class Command:
+    """How a program is run.
+
+    Attributes:
+        words: the program and its arguments, with ``{name}`` for arguments of the call.
+        limits: seconds, memory and bytes of output.
+        env: names of environment variables that it gets.
+        folder: where it runs; None: in an empty folder.
+    """
+
+    words: Sequence[str]
+    limits: SandboxLimits
+    env: Sequence[str] = ()
+    folder: str | None = None
+
+    def check(self, name: str, known: Mapping[str, Any]) -> None:
+        """Check the words.
+
+        Args:
+            name: name of the tool.
+            known: its parameters, by name.
+
+        Raises:
+            UsageError: the program is not there, a word names an argument that the tool does not
+                have, or an environment variable is not set.
+        """
+        unknown = sorted(
+            {each for word in self.words for each in _PLACE.findall(word)} - set(known)
+        )
+        if unknown:
+            raise UsageError(f"the command of '{name}' names '{unknown[0]}', no parameter")
+        program = self.words[0]
+        if (
+            _PLACE.search(program)
+            or shutil.which(program, path=self._environment()["PATH"]) is None
+        ):
+            raise UsageError(f"the tool '{name}' runs '{program}', which is no program")
+
+    def run(self, **arguments: Any) -> Result:
+        """Run the program.
+
+        Raises:
+            ToolError: the arguments cannot be words of a command.
+            OSError: it cannot be started.
+        """
+        done = run_command(
+            self.argv(arguments),
+            self.limits,
+            environment=self._environment(),
+            folder=self.folder,
+        )
+        text = "\n".join(filter(None, (done.stdout.rstrip("\n"), done.stderr.rstrip("\n"))))
+        if done.stopped is not None:
+            kind, reason = _STOPPED[done.stopped]
+            return _with_code(failed(kind, f"{reason}\n{text}".strip()), done.exit_code)
+        if done.exit_code:
+            reason = f"exit status {done.exit_code}\n{text}".strip()
+            return _with_code(failed(ErrorType.EXECUTION, reason), done.exit_code)
+        return Result(text=text, exit_code=0)
+
+    def argv(self, arguments: Mapping[str, Any]) -> list[str]:
+        """The words of a call. A word that is an argument alone, which is not given, is left out.
+
+        Raises:
+            ToolError: an argument holds a null character, or would be taken for an option.
+        """
+        words = []
+        for word in self.words:
+            alone = _PLACE.fullmatch(word)
+            if alone and arguments.get(alone[1]) is None:
+                continue
+            filled = _PLACE.sub(lambda found: _word(arguments.get(found[1])), word)
+            if "\0" in filled:
+                raise ToolError("an argument holds a null character", _WRONG)
+            # A number may be negative; a text must not become an option.
+            option = filled.startswith("-") and not word.startswith("-") and "--" not in self.words
+            if option and not _NUMBER.fullmatch(filled):
+                raise ToolError(f"'{filled[:40]}' would be taken for an option", _WRONG)
+            words.append(filled)
+        return words
+
+    def _environment(self) -> dict[str, str]:
+        missing = [name for name in self.env if name not in os.environ]
+        if missing:
+            raise UsageError(
+                f"the environment variable {missing[0]} is not set; a command needs it"
+            )
+        plain = {"PATH": os.defpath, "LANG": "C.UTF-8"}
+        return plain | {name: os.environ[name] for name in self.env}
+
+
+_WRONG = ErrorType.INVALID_ARGS
+
+
+def _with_code(result: Result, exit_code: int) -> Result:
+    return Result(text=result.text, error=result.error, exit_code=exit_code)
+
+
+def _word(value: Any) -> str:
+    if value is None:
+        return ""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,82 @@
+"""Tools of reference data: recorded responses, given again for the same call."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from jsonschema import Draft202012Validator, SchemaError
+
+from adp.rollouts.experts.history import call_key
+from adp.rollouts.experts.reference_run import GoldTurn
+from adp.rollouts.tools import FunctionTool, ToolError
+from adp.rollouts.turns import Call, ErrorType, Result, Tool
+
+SUCCESS = "ToolCallSuccessful"
+PREFIXES: Mapping[ErrorType, str] = {
+    ErrorType.PARSING: "ParsingError",
+    ErrorType.UNKNOWN_TOOL: "ToolDoesNotFoundError",
+    ErrorType.INVALID_ARGS: "ToolMissingArgumentError",
+    ErrorType.EXECUTION: "ToolCallError",
+    ErrorType.TIMEOUT: "ToolCallError",
+    ErrorType.LIMIT: "ToolCallQuotaExceededError",
+}
+"""The words before an error in M3's manner."""
+PARALLEL = "ParallelToolCallingError"
+
+
+def recorded(gold: Sequence[GoldTurn]) -> dict[str, str]:
+    """The responses of a reference run, by call."""
+    found: dict[str, str] = {}
+    for turn in gold:
+        for step in turn.steps:
+            for call in step.turn.calls:
+                if step.response is not None:
+                    found.setdefault(call_key(call), step.response)
+    return found
+
+
+def replaying(tool: Tool, responses: Mapping[str, str]) -> FunctionTool:
+    """A tool that gives recorded responses.
+
+    Any other call is an error: nobody knows what the tool would have said.
+    """
+    function = tool.get("function")
+    about: Mapping[str, Any] = function if isinstance(function, Mapping) else {}
+    name = str(about.get("name", ""))
+
+    def run(**arguments: Any) -> str:
+        key = call_key(Call(name, json.dumps(arguments)))
+        if key not in responses:
+            raise ToolError("no response is recorded for these arguments", ErrorType.EXECUTION)
+        return responses[key]
+
+    return FunctionTool(
+        name=name,
+        description=str(about.get("description", "")),
+        parameters=checkable(about.get("parameters")),
+        run=run,
+        read_only=True,
+    )
+
+
+def checkable(parameters: Any) -> Mapping[str, Any]:
+    """A schema that arguments can be checked against; one that is none admits every object."""
+    anything = {"type": "object"}
+    if not isinstance(parameters, Mapping):
+        return anything
+    try:
+        Draft202012Validator.check_schema(parameters)
+    except SchemaError:
+        return anything
+    return parameters
+
+
+def in_m3_words(result: Result) -> Result:
+    """A result with the word before it that M3 begins it with."""
+    if result.error is None:
+        return replace(result, text=f"{SUCCESS}: {result.text}")
+    reason = result.text.removeprefix("Error: ")
+    return replace(result, text=f"{PREFIXES[result.error]}: {reason}")

@@ -1,0 +1,117 @@
+"""The environment ``retrieve_documents``: the tool of that name of M3, over several collections.
+
+``retrieve_documents(collection, query)`` gives the texts of the documents of a collection that fit
+the query best, by BM25. The names of the collections are an ``enum`` of the tool's schema, so an
+unknown one is an error of the arguments.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from pydantic import Field
+
+from adp.core.input_files import check_inside
+from adp.rollouts.environment import CONTENT, EnvironmentKind, Settings
+from adp.rollouts.environments.corpus import ENDINGS
+from adp.rollouts.environments.search import Library, library, query_parameters
+from adp.rollouts.tool_environment import ToolEnvironment
+from adp.rollouts.tools import FunctionTool
+from adp.rollouts.turns import Result
+from adp_schema.errors import EmptyResultError, InputError
+
+NAME = "retrieve_documents"
+
+
+def read_collections(folder: Path, k1: float = 1.2, b: float = 0.75) -> Mapping[str, Library]:
+    """Read the collections of a folder: each folder and each file in it is one.
+
+    Args:
+        folder: the folder; a collection has the name of its folder, or of its file without the
+            ending.
+        k1: parameter of BM25.
+        b: parameter of BM25.
+
+    Raises:
+        InputError: something cannot be read, or two collections have one name.
+        EmptyResultError: there is no collection.
+    """
+    try:
+        entries = sorted(folder.iterdir())
+    except OSError as error:
+        raise InputError(f"{folder} cannot be read as a folder of collections: {error}") from error
+    found: dict[str, Library] = {}
+    for entry in entries:
+        if entry.name.startswith(".") or not (entry.is_dir() or entry.suffix in ENDINGS):
+            continue
+        check_inside(entry, folder)
+        name = entry.name if entry.is_dir() else entry.stem
+        if name in found:
+            raise InputError(f"{folder} holds two collections '{name}'; rename one of them")
+        found[name] = library(entry.resolve(), None, k1, b)
+    if not found:
+        raise EmptyResultError(f"{folder} holds no collection: no folder, and no file of documents")
+    return found
+
+
+def retrieve_tool(collections: Mapping[str, Library], limit: int = 3) -> FunctionTool:
+    """The tool ``retrieve_documents``.
+
+    Args:
+        collections: documents by the name of their collection.
+        limit: how many documents it gives.
+    """
+
+    def retrieve_documents(collection: str, query: str) -> Result:
+        hits = collections[collection].search(query, limit)
+        texts = [f"{each.title}\n{each.text}".strip() for each, _ in hits]
+        structured = [{"id": each.id, "score": round(score, 6)} for each, score in hits]
+        return Result(text="\n\n".join(texts) or "No document matches.", structured=structured)
+
+    collection = {
+        "type": "string",
+        "enum": list(collections),
+        "description": "Name of the collection.",
+    }
+    about = f"Gives the {limit} documents of a collection that match the query best."
+    parameters = query_parameters(collection=collection)
+    return FunctionTool(NAME, about, parameters, retrieve_documents, read_only=True)
+
+
+class RetrieveSettings(Settings):
+    """Settings of the environment ``retrieve_documents``."""
+
+    collections: Path = Field(
+        description="Folder of the collections: each folder or file of documents in it is one.",
+        json_schema_extra=CONTENT,
+    )
+    limit: int = Field(default=3, ge=1, le=100, description="Documents that a call gives.")
+    k1: float = Field(default=1.2, ge=0, description="How much repeating a word counts.")
+    b: float = Field(default=0.75, ge=0, le=1, description="How much length counts against it.")
+
+
+class RetrieveDocuments(ToolEnvironment):
+    """One tool, ``retrieve_documents``.
+
+    Args:
+        settings: the collections, and how they are searched.
+    """
+
+    def __init__(self, settings: RetrieveSettings) -> None:
+        super().__init__()
+        found = read_collections(settings.collections, settings.k1, settings.b)
+        self._tools = (retrieve_tool(found, settings.limit),)
+
+    def offered(self) -> Sequence[FunctionTool]:
+        """The tool."""
+        return self._tools
+
+
+KIND = EnvironmentKind(
+    name=NAME,
+    about="M3's tool: documents by BM25 out of several collections.",
+    settings=RetrieveSettings,
+    make=RetrieveDocuments,
+)
+"""What the registry holds."""

@@ -1,0 +1,113 @@
+"""Tables that are asked in SQL, read-only, through the query gate.
+
+Three styles of tools over the same tables:
+
+- ``sql``: ``list_tables``, ``describe_table``, ``run_sql``.
+- ``slot_filling``: steps with the operation in the arguments, such as ``filter_data(data, column,
+  condition, value)``. Each names its result, which the next one takes; ``retrieve_data`` shows it.
+- ``selection``: the same with one tool for each operation, such as ``filter_equal_to(data, column,
+  value)``.
+
+The last two are in the manner of M3's tools that are derived from SQL queries (reference data
+with the subdomains slot_filling and selection).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal
+
+from pydantic import Field
+
+from adp.rollouts.environment import CONTENT, EnvironmentKind, Settings
+from adp.rollouts.environments.sql_steps import SqlSteps
+from adp.rollouts.environments.sql_tables import Tables
+from adp.rollouts.tool_environment import ToolEnvironment
+from adp.rollouts.tools import FunctionTool
+
+_TABLE = {"type": "string", "description": "Name of a table."}
+_SQL = {"type": "string", "description": "One SELECT, in the dialect of DuckDB."}
+
+
+class SqlSettings(Settings):
+    """Settings of the environment ``sql``."""
+
+    tables: Path = Field(
+        description="Folder of tables, or one file: Parquet, CSV, JSON, JSON lines, SQLite.",
+        json_schema_extra=CONTENT,
+    )
+    style: Literal["sql", "slot_filling", "selection"] = Field(
+        default="sql", description="Which tools there are."
+    )
+    rows: int = Field(default=50, ge=1, le=10_000, description="Rows that are shown at most.")
+    cell: int = Field(default=500, ge=1, description="Characters of a value that are shown.")
+    seconds: float = Field(default=10.0, gt=0, description="How long a query may take.")
+    memory: str = Field(default="512MB", description="Memory that a query may use.")
+
+
+class Sql(ToolEnvironment):
+    """Tools over tables. Nothing can be written, so calls do no harm on the side.
+
+    Args:
+        settings: tables and limits.
+
+    Raises:
+        InputError: a table cannot be read.
+        UsageError: there is none.
+    """
+
+    blocking = True
+
+    def __init__(self, settings: SqlSettings) -> None:
+        super().__init__()
+        self._settings = settings
+        self._tables = Tables.open(settings.tables, settings.memory)
+        self._steps = SqlSteps(self._tables, settings)
+
+    def offered(self) -> Sequence[FunctionTool]:
+        """The tools of the style."""
+        tables, settings = self._tables, self._settings
+        look = [
+            _tool("list_tables", "Names of all tables.", {}, lambda: tables.names()),
+            _tool(
+                "describe_table",
+                "Columns of a table and their types.",
+                {"table": _TABLE},
+                lambda table: tables.columns(self._steps.source(table)),
+            ),
+        ]
+        if settings.style != "sql":
+            return [*look, *self._steps.tools(settings.style)]
+        run = _tool(
+            "run_sql",
+            f"Run one SELECT and show up to {settings.rows} rows.",
+            {"query": _SQL},
+            lambda query: tables.rows(query, settings),
+        )
+        return [*look, run]
+
+    def fork(self) -> Sql:
+        """A copy with the same named results; the tables are shared, since nobody changes them."""
+        other = Sql.__new__(Sql)
+        other.__dict__.update(self.__dict__)
+        other._steps = self._steps.copy()
+        return other
+
+
+def _tool(name: str, description: str, properties: dict[str, object], run: object) -> FunctionTool:
+    parameters = {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+    return FunctionTool(name, description, parameters, run, read_only=True)  # type: ignore[arg-type]
+
+
+KIND = EnvironmentKind(
+    name="sql",
+    about="Tables that are asked in SQL, read-only; or by steps in the manner of M3.",
+    settings=SqlSettings,
+    make=Sql,
+)

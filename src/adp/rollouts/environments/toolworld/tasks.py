@@ -1,0 +1,146 @@
+"""Tasks of toolworld. A task alone is enough to play its episode again."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from random import Random
+from typing import Any, Literal
+
+from pydantic import Field, field_validator
+
+from adp.rollouts.environment import Settings
+from adp.rollouts.environments.toolworld.questions import KIND_PATTERN, Endings, draw, split_of_pair
+from adp.rollouts.environments.toolworld.toolset import DISTRACTORS, draw_tools
+from adp.rollouts.environments.toolworld.world import Split, World
+from adp_schema.errors import UsageError
+from adp_schema.model import Task
+
+DEFAULT_COUNT = 100
+
+
+class ToolworldSettings(Settings):
+    """Settings of the environment ``toolworld``. They shape new tasks; a task keeps its own."""
+
+    kinds: tuple[str, ...] = Field(
+        default=("c1", "c2", "c3", "sum", "cmp"),
+        description="Kinds of questions, in turn: c1 to c9 (so many hops), sum, cmp.",
+    )
+    max_hops: int = Field(
+        default=3, ge=1, le=9, description="Longest path in hops; longer kinds are left out."
+    )
+    endings: Endings = Field(
+        default="attribute",
+        description="What paths end in: an attribute, or (any) an attribute or a relation.",
+    )
+    failures: float = Field(
+        default=0.12, ge=0, lt=1, description="Share of calls that fail for once: busy, try again."
+    )
+    distractors: int = Field(
+        default=2, ge=0, le=len(DISTRACTORS), description="Tools that no question needs."
+    )
+    tool_names: Literal["fixed", "random"] = Field(
+        default="fixed", description="Whether tools have names that say what they do."
+    )
+    budget: int = Field(
+        default=4, ge=0, description="Actions beyond the fewest; calls that were busy are free."
+    )
+
+    @field_validator("kinds")
+    @classmethod
+    def _known(cls, kinds: tuple[str, ...]) -> tuple[str, ...]:
+        if not kinds or not all(KIND_PATTERN.fullmatch(kind) for kind in kinds):
+            raise ValueError("kinds are c1 to c9, sum and cmp")
+        return kinds
+
+    def kinds_in_reach(self) -> list[str]:
+        """Kinds whose paths are no longer than ``max_hops``.
+
+        Raises:
+            UsageError: there is none.
+        """
+        kinds = [kind for kind in self.kinds if not kind[1:].isdigit() or self.reach(kind)]
+        if not kinds:
+            raise UsageError(f"no kind of toolworld has {self.max_hops} hops or fewer; add c1")
+        return kinds
+
+    def reach(self, kind: str) -> bool:
+        """Whether a chain is short enough."""
+        return int(kind[1:]) <= self.max_hops
+
+
+def make_tasks(
+    settings: ToolworldSettings, split: str = "train", count: int | None = None, seed: int = 0
+) -> Sequence[Task]:
+    """Make tasks. The kinds take turns; the first tasks of a longer list are the same.
+
+    Args:
+        settings: what they are like.
+        split: ``train`` or ``test``.
+        count: how many; None: 100.
+        seed: other seeds give other tasks.
+
+    Raises:
+        UsageError: there is no such split, or no kind is short enough.
+    """
+    if split not in ("train", "test"):
+        raise UsageError(f"toolworld has the splits train and test, not '{split}'")
+    known: Split = "test" if split == "test" else "train"
+    kinds = settings.kinds_in_reach()
+    number = DEFAULT_COUNT if count is None else count
+    return [
+        make_task(settings, known, kinds[index % len(kinds)], f"{seed}-{index}")
+        for index in range(number)
+    ]
+
+
+def make_task(settings: ToolworldSettings, split: Split, kind: str, name: str) -> Task:
+    """Make one task.
+
+    Args:
+        settings: what it is like.
+        split: its split.
+        kind: its kind.
+        name: what is drawn depends on it; the end of the task's id.
+    """
+    task_id = f"toolworld-{split}-{name}"
+    random = Random(f"{task_id}/{kind}")
+    while True:
+        world = World(random.getrandbits(48), split)
+        question = draw(kind, split, settings.max_hops, settings.endings, random)
+        plan, answer = question.solve(world)
+        if len({action.key for action in plan}) == len(plan) and _decided(plan[-1], world):
+            break
+    tools = draw_tools(split, settings.distractors, settings.tool_names, random)
+    names = dict(tools)
+    calls = [{"name": names[act.role], "arguments": dict(act.arguments)} for act in plan]
+    config = {
+        "world": world.seed,
+        "split": split,
+        "question": question.as_json(),
+        "tools": [list(pair) for pair in tools],
+        "failures": settings.failures,
+        "budget": settings.budget,
+    }
+    pairs = [pair for path in question.pairs() for pair in path]
+    unseen = sum(split_of_pair(*pair) == "test" for pair in pairs)
+    return Task(
+        task_id=task_id,
+        dataset="toolworld",
+        split=split,
+        instruction=question.text,
+        answers=json.dumps([answer]),
+        expected_calls=json.dumps(calls),
+        environment="toolworld",
+        environment_config=json.dumps(config),
+        difficulty=kind,
+        extra=json.dumps({"calls": len(plan), "unseen_pairs": unseen}),
+    )
+
+
+def _decided(last: Any, world: World) -> bool:
+    """Whether a comparison has one right answer."""
+    if last.role != "compare":
+        return True
+    first, second, attribute = last.arguments.values()
+    return first != second and world.value(first, attribute) != world.value(second, attribute)

@@ -1,0 +1,175 @@
+"""The tools of toolworld: four that questions need, four that none needs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from random import Random
+from typing import Any, Literal
+
+from adp.rollouts.environments.toolworld.world import (
+    ATTRIBUTES,
+    NUMBERS,
+    RELATIONS,
+    WORDS,
+    Split,
+    World,
+    is_name,
+    name_of,
+    number_of,
+)
+from adp.rollouts.tools import FunctionTool, ToolError
+from adp.rollouts.turns import Result
+
+_ENTITY = {"type": "string", "description": "Name of an entity."}
+_NUMBER = {"type": "integer", "minimum": -(10**6), "maximum": 10**6}
+
+
+@dataclass(frozen=True)
+class Role:
+    """What a tool does.
+
+    Attributes:
+        name: its role, which is its name too where names are fixed.
+        description: what it does, for the agent.
+        properties: JSON Schema of each argument.
+        run: world and arguments to value.
+    """
+
+    name: str
+    description: str
+    properties: Mapping[str, Any]
+    run: Callable[..., str | int]
+
+
+def _among(values: Sequence[str]) -> dict[str, Any]:
+    return {"type": "string", "enum": list(values)}
+
+
+def _known(*entities: str) -> None:
+    if not all(map(is_name, entities)):
+        raise ToolError("there is no entity of that name")
+
+
+def _follow(world: World, entity: str, relation: str) -> str | int:
+    _known(entity)
+    return world.value(entity, relation)
+
+
+def _lookup(world: World, entity: str, attribute: str) -> str | int:
+    _known(entity)
+    return world.value(entity, attribute)
+
+
+def _add(world: World, a: int, b: int) -> int:
+    return int(a) + int(b)
+
+
+def _compare(world: World, a: str, b: str, attribute: str) -> str:
+    _known(a, b)
+    return world.greater(a, b, attribute)
+
+
+def _subtract(world: World, a: int, b: int) -> int:
+    return int(a) - int(b)
+
+
+def _count(world: World, entity: str, relation: str) -> int:
+    _known(entity)
+    return number_of(world.seed, entity, relation, "count") % 10
+
+
+def _describe(world: World, entity: str) -> str:
+    _known(entity)
+    moods = WORDS["mood"]
+    return moods[number_of(world.seed, entity, "describe") % len(moods)]
+
+
+def _locate(world: World, entity: str) -> str:
+    _known(entity)
+    return name_of(world.split, world.seed, entity, "locate")
+
+
+NEEDED = (
+    Role(
+        "follow",
+        "Gives the entity that stands in a relation to an entity.",
+        {"entity": _ENTITY, "relation": _among(RELATIONS)},
+        _follow,
+    ),
+    Role(
+        "lookup",
+        "Gives an attribute of an entity.",
+        {"entity": _ENTITY, "attribute": _among(ATTRIBUTES)},
+        _lookup,
+    ),
+    Role("add", "Adds two numbers.", {"a": _NUMBER, "b": _NUMBER}, _add),
+    Role(
+        "compare",
+        "Gives the one of two entities that has the greater number.",
+        {"a": _ENTITY, "b": _ENTITY, "attribute": _among(NUMBERS)},
+        _compare,
+    ),
+)
+DISTRACTORS = (
+    Role("subtract", "Subtracts b from a.", {"a": _NUMBER, "b": _NUMBER}, _subtract),
+    Role(
+        "count",
+        "Counts the entities that stand in a relation to an entity.",
+        {"entity": _ENTITY, "relation": _among(RELATIONS)},
+        _count,
+    ),
+    Role("describe", "Describes an entity in a word.", {"entity": _ENTITY}, _describe),
+    Role("locate", "Gives the place where an entity is.", {"entity": _ENTITY}, _locate),
+)
+ROLES = {role.name: role for role in (*NEEDED, *DISTRACTORS)}
+
+
+def draw_tools(
+    split: Split, distractors: int, names: Literal["fixed", "random"], random: Random
+) -> list[tuple[str, str]]:
+    """Draw the tools of a task: (role, name) of each, in the order in which they are offered.
+
+    Args:
+        split: split whose random names are taken.
+        distractors: number of tools that no question needs.
+        names: whether a tool is called by its role or by a random name.
+        random: where it is drawn from.
+    """
+    roles = [*NEEDED, *random.sample(DISTRACTORS, distractors)]
+    random.shuffle(roles)
+    if names == "fixed":
+        return [(role.name, role.name) for role in roles]
+    found: dict[str, str] = {}
+    for role in roles:
+        name = ""
+        while not name or name in found:
+            name = name_of(split, "tool", random.getrandbits(64))
+        found[name] = role.name
+    return [(role, name) for name, role in found.items()]
+
+
+@lru_cache(maxsize=4096)
+def tool_for(role: str, name: str) -> FunctionTool:
+    """The tool of a role under a name.
+
+    It is shared by all worlds, since building the check of a schema is the dearest part of an
+    episode. So it only checks the arguments and hands them back as ``structured``; the
+    environment, which knows the world, does the rest.
+    """
+    about = ROLES[role]
+    parameters = {
+        "type": "object",
+        "properties": dict(about.properties),
+        "required": list(about.properties),
+        "additionalProperties": False,
+    }
+    return FunctionTool(name, about.description, parameters, _checked, read_only=True)
+
+
+def _checked(**arguments: Any) -> Result:
+    # JSON Schema takes 5.0 for an integer; here it is the same call as 5.
+    same = {key: int(value) if isinstance(value, float) else value
+            for key, value in arguments.items()}  # fmt: skip
+    return Result(text="", structured=same)

@@ -1,0 +1,67 @@
+"""Settings of the modes of assistance."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field, model_validator
+
+from adp.rollouts.environment import Settings
+from adp.rollouts.experts.history import ErrorRule
+
+Mode = Literal["none", "ground_truth", "random", "informed"]
+
+
+class AssistSettings(Settings):
+    """How an expert helps an agent."""
+
+    mode: Mode = Field(default="informed", description="Who acts when.")
+    init_limit: int = Field(default=2, ge=1, description="Steps before help is thought of.")
+    recent_limit: int = Field(
+        default=2, description="Steps that are looked back at; M3 writes it with a minus."
+    )
+    expert_probability: float | None = Field(
+        default=None, ge=0, le=1, description="Mode random: how likely a turn is the expert's."
+    )
+    m3_epsilon: float | None = Field(
+        default=None,
+        ge=0,
+        le=1,
+        description="The same in M3's sense: how likely a turn is the agent's.",
+    )
+    save_alternates: bool = Field(
+        default=True, description="Mode informed: keep what the other actor would have done."
+    )
+    bad_labels: tuple[str, ...] = Field(
+        default=(),
+        description="Labels that, besides M3's, say that a step was bad, such as redundant.",
+    )
+    expert: Literal["auto", "gold", "environment"] = Field(
+        default="auto", description="Where the expert's turns come from."
+    )
+    errors: ErrorRule = Field(
+        default="typed", description="A result is an error by its type, or (M3) by its text."
+    )
+
+    @model_validator(mode="after")
+    def _fits(self) -> AssistSettings:
+        if self.recent_limit == 0:
+            raise ValueError("recent_limit must not be 0")
+        if self.mode == "random":
+            if (self.expert_probability is None) == (self.m3_epsilon is None):
+                raise ValueError("the mode random needs one of expert_probability and m3_epsilon")
+        elif self.expert_probability is not None or self.m3_epsilon is not None:
+            raise ValueError(f"the mode {self.mode} has no expert_probability and no m3_epsilon")
+        return self
+
+    @property
+    def recent(self) -> int:
+        """Steps that are looked back at, at least 1."""
+        return abs(self.recent_limit)
+
+    @property
+    def probability(self) -> float:
+        """How likely a turn is the expert's in the mode random."""
+        if self.m3_epsilon is not None:
+            return 1.0 - self.m3_epsilon
+        return self.expert_probability or 0.0

@@ -1,0 +1,221 @@
+"""A model behind an OpenAI-compatible chat endpoint: vLLM, transformers serve, llama.cpp, OpenAI.
+
+    openai:model=Qwen/Qwen3-8B,base_url=http://localhost:8000/v1
+    openai:model=gpt-4.1-mini,temperature=0
+
+The request and the answer are those of ``POST /chat/completions``. What fails, and whose fault it
+is, see `adp.rollouts.endpoint.client`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Literal
+from urllib.parse import urlsplit
+
+from pydantic import Field
+
+from adp.rollouts.endpoint.client import Endpoint, EndpointOptions, key_from
+from adp.rollouts.endpoint.errors import ContextError, EndpointError, FormatError
+from adp.rollouts.endpoint.secret_names import secrets_in
+from adp.rollouts.environment import Settings
+from adp.rollouts.policies.names import model_name
+from adp.rollouts.policies.openai_messages import message_in_text, read_turn, wire_messages
+from adp.rollouts.policies.settings import FREE, free
+from adp.rollouts.policy import AgentLimitError, InfrastructureError, PolicyKind, Request
+from adp.rollouts.turns import Turn
+from adp_schema.errors import UsageError
+
+OPENAI = "https://api.openai.com/v1"
+_KEY = "OPENAI_API_KEY"
+
+
+class EndpointSettings(Settings):
+    """Where an endpoint is, and how patient to be with it."""
+
+    base_url: str = free(OPENAI, "URL before /chat/completions.")
+    api_key_env: str | None = free(
+        _KEY,
+        "Environment variable with the key. The default is sent to api.openai.com alone: name it "
+        "to send it elsewhere.",
+    )
+    headers: dict[str, str] = Field(
+        default_factory=dict,
+        description="Further headers; a value $NAME is read from the environment.",
+        json_schema_extra=FREE,
+    )
+    timeout: float = free(EndpointOptions.timeout, "Seconds of one try.", gt=0)
+    retries: int = free(EndpointOptions.retries, "Tries after the first one.", ge=0)
+    retry_seconds: float = free(
+        EndpointOptions.total_seconds,
+        "Seconds for all tries of a turn and the waits between them.",
+        gt=0,
+    )
+    first_wait: float = free(
+        EndpointOptions.first_wait, "Longest first wait, in seconds; it doubles.", ge=0
+    )
+    longest_wait: float = free(
+        EndpointOptions.longest_wait,
+        "Longest wait, in seconds, also when the server asks for more.",
+        ge=0,
+    )
+    concurrency: int = free(EndpointOptions.concurrency, "Requests at a time.", ge=1)
+
+    def endpoint(self, body: Mapping[str, Any] | None = None) -> Endpoint:
+        """The client.
+
+        Args:
+            body: members of each request; what is a secret among them is told nowhere.
+
+        Raises:
+            UsageError: the URL is none, or the environment does not hold what is named.
+        """
+        return Endpoint(
+            EndpointOptions(
+                base_url=self.base_url,
+                key=self._key(),
+                key_name=self.api_key_env,
+                headers={name: _header(value) for name, value in self.headers.items()},
+                secrets=tuple(self._secrets(body or {})),
+                timeout=self.timeout,
+                retries=self.retries,
+                total_seconds=self.retry_seconds,
+                first_wait=self.first_wait,
+                longest_wait=self.longest_wait,
+                concurrency=self.concurrency,
+            )
+        )
+
+    def _secrets(self, body: Mapping[str, Any]) -> Iterator[str]:
+        yield from (_header(value) for value in self.headers.values() if value.startswith("$"))
+        yield from secrets_in(body)
+
+    def _key(self) -> str | None:
+        named = "api_key_env" in self.model_fields_set
+        if self.api_key_env is None:
+            return None
+        # A key of OpenAI must not reach another server because somebody forgot about it.
+        if not named and urlsplit(self.base_url).hostname != urlsplit(OPENAI).hostname:
+            return None
+        try:
+            return key_from(self.api_key_env)
+        except UsageError as error:
+            if named:
+                raise
+            local = "for another server than api.openai.com set base_url, as http://HOST:8000/v1"
+            raise UsageError(f"{error}; {local}") from None
+
+
+class OpenAISettings(EndpointSettings):
+    """Settings of the policy ``openai``."""
+
+    model: str = Field(description="Name of the model, as the server knows it.")
+    temperature: float | None = Field(None, ge=0, description="null: what the server chooses.")
+    top_p: float | None = Field(None, gt=0, le=1, description="null: what the server chooses.")
+    max_tokens: int | None = Field(None, ge=1, description="Tokens of a turn; null: no limit.")
+    max_tokens_field: Literal["max_tokens", "max_completion_tokens"] = Field(
+        "max_tokens", description="How the server calls it; reasoning models of OpenAI: the second."
+    )
+    seed: bool = Field(True, description="Send the seed of each turn.")
+    stop: list[str] = Field(default_factory=list, description="Texts that end a turn.")
+    tool_choice: Literal["auto", "required", "none"] | None = Field(
+        None, description="null: what the server chooses, mostly auto."
+    )
+    tools_in: Literal["api", "text"] = Field(
+        "api",
+        description="text: tools stand in the system prompt and calls in the text, in the Hermes "
+        "manner, for servers that know no tools.",
+    )
+    stream: bool = free(False, "Let the server stream its answers.")
+    send_reasoning: bool = Field(
+        False, description="Send the reasoning of earlier turns back, as reasoning_content."
+    )
+    logprobs: bool = Field(False, description="Ask for log probabilities of the written tokens.")
+    extra_body: dict[str, Any] = Field(
+        default_factory=dict,
+        description="Further members of the request, such as {return_token_ids: true} for vLLM.",
+    )
+
+
+class OpenAIPolicy:
+    """A model behind an endpoint.
+
+    Args:
+        settings: its settings.
+
+    Raises:
+        UsageError: the URL is none, or the environment does not hold the key.
+    """
+
+    def __init__(self, settings: OpenAISettings) -> None:
+        self.name = model_name(settings.model)
+        self._settings = settings
+        self._endpoint = settings.endpoint(settings.extra_body)
+
+    async def act(self, request: Request) -> Turn:
+        """The model's turn.
+
+        Raises:
+            InfrastructureError: no answer could be had.
+            AgentLimitError: the conversation is longer than the model can take.
+            UsageError: the key, the URL, the model or an option is wrong.
+        """
+        try:
+            reply = await self._endpoint.chat(self._body(request), request.seed)
+        except FormatError as error:
+            return Turn(
+                malformed=f"the server cannot read what the model wrote ({error})",
+                model=self.name,
+            )
+        except ContextError as error:
+            raise AgentLimitError("context_length", str(error)) from error
+        except EndpointError as error:
+            raise InfrastructureError(error.kind, str(error)) from error
+        in_text = self._settings.tools_in == "text"
+        return read_turn(reply.body, self.name, reply.tries, in_text=in_text)
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._endpoint.close()
+
+    def _body(self, request: Request) -> dict[str, Any]:
+        settings = self._settings
+        in_text = settings.tools_in == "text"
+        messages = message_in_text(request) if in_text else request.messages
+        tools = [] if in_text else [dict(tool) for tool in request.tools]
+        given: dict[str, Any] = {
+            "model": settings.model,
+            "messages": wire_messages(messages, reasoning=settings.send_reasoning),
+            "tools": tools or None,
+            "tool_choice": settings.tool_choice if tools else None,
+            "temperature": settings.temperature,
+            "top_p": settings.top_p,
+            settings.max_tokens_field: settings.max_tokens,
+            "seed": request.seed if settings.seed else None,
+            "stop": settings.stop or None,
+            "logprobs": settings.logprobs or None,
+            "stream": settings.stream or None,
+            "stream_options": {"include_usage": True} if settings.stream else None,
+        }
+        body = {key: value for key, value in given.items() if value is not None}
+        return {**body, **settings.extra_body}
+
+
+def _header(value: str) -> str:
+    return key_from(value[1:]) if value.startswith("$") else value
+
+
+def _make(settings: OpenAISettings) -> OpenAIPolicy:
+    if settings.tool_choice is not None and settings.tools_in == "text":
+        raise UsageError(
+            "tool_choice is for the server's own tools; leave it out with tools_in=text"
+        )
+    return OpenAIPolicy(settings)
+
+
+KIND = PolicyKind(
+    name="openai",
+    about="A model behind an OpenAI-compatible endpoint: vLLM, transformers serve, llama.cpp, ...",
+    settings=OpenAISettings,
+    make=_make,
+)

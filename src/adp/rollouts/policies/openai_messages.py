@@ -1,0 +1,218 @@
+"""Messages as an OpenAI-compatible endpoint takes them, and its answers as turns.
+
+Servers differ in what they leave out: contents, ids, usage and arguments may be null or missing,
+and arguments may be an object instead of text.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from adp.render.answers import TAGS, split_thought
+from adp.render.arguments import object_of
+from adp.render.prepare import as_text
+from adp.rollouts.policies.names import model_name
+from adp.rollouts.policies.prompts import chat_of
+from adp.rollouts.policy import Request
+from adp.rollouts.turns import Call, Message, Turn, Usage
+
+INVALID = "invalid_arguments"
+"""The member under which arguments stand that are no JSON object. Servers refuse them otherwise:
+they give arguments to the chat template as objects."""
+
+_LARGEST = (1 << 31) - 1
+"""Counts, ids of tokens and costs beyond it are nonsense."""
+
+
+def wire_messages(messages: Sequence[Message], *, reasoning: bool = False) -> list[dict[str, Any]]:
+    """The conversation as it is sent.
+
+    Args:
+        messages: as the rollout keeps them.
+        reasoning: whether reasoning of earlier turns is sent.
+    """
+    return [_wire(message, reasoning) for message in messages]
+
+
+def _wire(message: Message, reasoning: bool) -> dict[str, Any]:
+    found = {key: value for key, value in message.items() if value is not None}
+    if not reasoning:
+        found.pop("reasoning_content", None)
+    if not found.get("name"):
+        found.pop("name", None)
+    if found.get("tool_calls"):
+        found["content"] = found.get("content") or None
+        found["tool_calls"] = [_wire_call(call) for call in found["tool_calls"]]
+    else:
+        found.setdefault("content", "")
+    return found
+
+
+def _wire_call(call: Mapping[str, Any]) -> dict[str, Any]:
+    function = dict(call["function"])
+    if not object_of(function["arguments"])[1]:
+        function["arguments"] = json.dumps({INVALID: function["arguments"]})
+    return {**call, "function": function}
+
+
+def message_in_text(request: Request) -> list[dict[str, Any]]:
+    """The conversation with tools, calls and results in the texts, in the Hermes manner."""
+    chat = as_text(chat_of(request.messages, request.tools), Counter())
+    return [{"role": message.role, "content": message.text} for message in chat.messages]
+
+
+def read_turn(
+    body: Mapping[str, Any], model: str, tries: int = 1, *, in_text: bool = False
+) -> Turn:
+    """An answer as a turn.
+
+    Args:
+        body: what the endpoint answered, with at least one choice that has a message.
+        model: what was asked for; the answer may name another one.
+        tries: how often the request was made.
+        in_text: whether calls stand in the text.
+    """
+    choice = body["choices"][0]
+    message = choice["message"]
+    text = _text(message.get("content"))
+    reasoning = _reasoning(message)
+    calls, malformed = _calls(message)
+    if in_text and malformed is None:
+        text, reasoning, calls, malformed = _from_text(text, reasoning)
+    elif reasoning is None:
+        reasoning, text = _thought(text)
+    extra: dict[str, Any] = {"tries": tries} if tries > 1 else {}
+    refusal = message.get("refusal")
+    if isinstance(refusal, str) and refusal:
+        extra["refusal"] = refusal
+        text = text or refusal
+    stop = choice.get("finish_reason")
+    if stop == "tool_calls" and not calls and malformed is None and not text:
+        malformed = "the turn was to call a tool, and holds no call"
+    return Turn(
+        text=text,
+        calls=calls,
+        reasoning=reasoning,
+        malformed=malformed,
+        model=model_name(_string(body.get("model")) or model),
+        response_id=_string(body.get("id")),
+        stop_reason=_string(stop),
+        usage=_usage(body.get("usage")),
+        prompt_token_ids=_ids(choice.get("prompt_token_ids") or body.get("prompt_token_ids")),
+        completion_token_ids=_ids(choice.get("token_ids")),
+        logprobs=_logprobs(choice.get("logprobs")),
+        extra=extra,
+    )
+
+
+def _from_text(
+    text: str, known: str | None
+) -> tuple[str, str | None, tuple[Call, ...], str | None]:
+    thought, said = split_thought(text)
+    found = TAGS.read(said)
+    if found is None:
+        return text, known, (), "a call in this turn cannot be read; write JSON between the tags"
+    for call in reversed(found):
+        said = said[: call.start] + said[call.end :]
+    calls = tuple(Call(call.name, call.text) for call in found)
+    return said.strip(), known or thought, calls, None
+
+
+def _thought(text: str) -> tuple[str | None, str]:
+    """Reasoning that a server left in the text, and the rest.
+
+    Servers without a parser for it hand on what the model wrote, some without the mark at its
+    beginning, since that is part of the prompt.
+    """
+    thought, said = split_thought(text)
+    return (None, text) if said == text else (thought, said.lstrip())
+
+
+def _text(content: Any) -> str:
+    if isinstance(content, str):
+        return content
+    parts = content if isinstance(content, list) else []
+    texts = [part.get("text") for part in parts if isinstance(part, dict)]
+    return "".join(text for text in texts if isinstance(text, str))
+
+
+def _reasoning(message: Mapping[str, Any]) -> str | None:
+    for name in ("reasoning_content", "reasoning"):
+        if isinstance(message.get(name), str) and message[name]:
+            return str(message[name])
+    return None
+
+
+def _calls(message: Mapping[str, Any]) -> tuple[tuple[Call, ...], str | None]:
+    """The calls, and why they cannot be read."""
+    listed = message.get("tool_calls")
+    if not listed and isinstance(message.get("function_call"), dict):
+        listed = [{"function": message["function_call"]}]
+    if not listed:
+        return (), None
+    calls = []
+    for item in listed if isinstance(listed, list) else [None]:
+        entry = item if isinstance(item, dict) else {}
+        function = entry.get("function")
+        name = function.get("name") if isinstance(function, dict) else None
+        if not isinstance(function, dict) or not isinstance(name, str) or not name:
+            return (), "a call in this turn names no tool"
+        given = _arguments(function.get("arguments"))
+        calls.append(Call(name, given, _string(entry.get("id")) or ""))
+    return tuple(calls), None
+
+
+def _arguments(given: Any) -> str:
+    """The arguments as text; none at all are an empty object."""
+    if given is None or given == "":
+        return "{}"
+    return given if isinstance(given, str) else json.dumps(given, ensure_ascii=False)
+
+
+def _usage(given: Any) -> Usage:
+    if not isinstance(given, dict):
+        return Usage()
+    prompt, written = given.get("prompt_tokens_details"), given.get("completion_tokens_details")
+    return Usage(
+        tokens_in=_count(given.get("prompt_tokens")),
+        tokens_out=_count(given.get("completion_tokens")),
+        tokens_cached=_count(prompt.get("cached_tokens")) if isinstance(prompt, dict) else None,
+        tokens_reasoning=(
+            _count(written.get("reasoning_tokens")) if isinstance(written, dict) else None
+        ),
+        cost_usd=_cost(given.get("cost")),
+        raw=given,
+    )
+
+
+def _count(value: Any) -> int | None:
+    whole = isinstance(value, int) and not isinstance(value, bool)
+    return value if whole and 0 <= value <= _LARGEST else None
+
+
+def _cost(value: Any) -> float | None:
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    return float(value) if number and 0 <= value <= _LARGEST else None
+
+
+def _ids(value: Any) -> tuple[int, ...] | None:
+    if not isinstance(value, list) or any(_count(item) is None for item in value):
+        return None
+    return tuple(value)
+
+
+def _logprobs(value: Any) -> tuple[float, ...] | None:
+    content = value.get("content") if isinstance(value, dict) else None
+    if not isinstance(content, list) or not content:
+        return None
+    found = [item.get("logprob") if isinstance(item, dict) else None for item in content]
+    if not all(isinstance(item, int | float) for item in found):
+        return None
+    return tuple(float(item) for item in found if item is not None)
+
+
+def _string(value: Any) -> str | None:
+    return value if isinstance(value, str) and value else None

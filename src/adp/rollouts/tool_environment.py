@@ -1,0 +1,113 @@
+"""A base class for environments whose tools are functions."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping, Sequence
+from typing import Self
+
+from adp.rollouts.answer_match import judged
+from adp.rollouts.environment import CannotForkError, Start, Verdict
+from adp.rollouts.tools import FunctionTool, carry_out
+from adp.rollouts.turns import ErrorType, Outcome, Result, Tool, Turn
+from adp_schema.errors import UsageError
+from adp_schema.model import Task, Trajectory
+
+
+class ToolEnvironment:
+    """Tools that are functions, and an answer that ends the episode.
+
+    Calls of one turn are carried out in their order. A turn without calls is the answer. A turn
+    that cannot be read brings an error and costs a turn. Subclasses give `offered`; they may
+    change how an episode begins, what an answer does and how it is judged.
+
+    Attributes:
+        blocking: whether tools wait for a disk, a process or a network; then they run in a thread.
+        task: task of the episode.
+        seed: seed of the episode.
+        answer: the answer that was given.
+    """
+
+    blocking = False
+
+    def __init__(self) -> None:
+        self.task: Task | None = None
+        self.seed: int | None = None
+        self.answer: str | None = None
+
+    def offered(self) -> Sequence[FunctionTool]:
+        """The tools on offer now."""
+        raise NotImplementedError
+
+    def system(self) -> str | None:
+        """Text of the system's message; None: there is none."""
+        return None
+
+    def tools(self) -> Sequence[Tool]:
+        """The tools on offer now, in the OpenAI shape."""
+        return [tool.schema for tool in self.offered()]
+
+    def reset(self, task: Task | None = None, *, seed: int | None = None) -> Start:
+        """Begin an episode with the instruction of the task.
+
+        Raises:
+            UsageError: there is no task, or it has no instruction.
+        """
+        if task is None or not task.instruction:
+            raise UsageError("this environment needs a task with an instruction; give --tasks")
+        self.task, self.seed, self.answer = task, seed, None
+        system = self.system()
+        messages = [{"role": "system", "content": system}] if system else []
+        messages.append({"role": "user", "content": task.instruction})
+        return Start(tuple(messages))
+
+    def step(self, turn: Turn) -> Outcome:
+        """Carry out a turn: its calls in order, or the answer."""
+        if turn.malformed is not None:
+            return Outcome(results=(unreadable(turn),))
+        if not turn.calls:
+            return self.finish(turn)
+        tools = {tool.name: tool for tool in self.offered()}
+        return Outcome(results=tuple(carry_out(call, tools) for call in turn.calls))
+
+    def finish(self, turn: Turn) -> Outcome:
+        """What an answer does: it ends the episode."""
+        self.answer = turn.text
+        return Outcome(terminated=True, stop_reason="answer", answer=turn.text)
+
+    def score(self, trajectory: Trajectory) -> Verdict:
+        """Judge the answer by the task's ``answers``; without them nothing is scored."""
+        return judged(self.task, trajectory.final_answer)
+
+    def fork(self) -> Self:
+        """A deep copy.
+
+        Raises:
+            CannotForkError: it holds what cannot be copied.
+        """
+        try:
+            return copy.deepcopy(self)
+        except (TypeError, ValueError) as error:
+            raise CannotForkError(f"{type(self).__name__} cannot be copied: {error}") from error
+
+    def close(self) -> None:
+        """Nothing to free."""
+
+
+def unreadable(turn: Turn) -> Result:
+    """What the agent is told about a turn that could not be read."""
+    return Result(text=f"Error: {turn.malformed}", error=ErrorType.PARSING)
+
+
+def by_name(tools: Sequence[FunctionTool]) -> Mapping[str, FunctionTool]:
+    """Tools by name.
+
+    Raises:
+        UsageError: two have one name.
+    """
+    found: dict[str, FunctionTool] = {}
+    for tool in tools:
+        if tool.name in found:
+            raise UsageError(f"two tools are named '{tool.name}'; rename one of them")
+        found[tool.name] = tool
+    return found

@@ -1,0 +1,1 @@
+"""What is done to a store, whatever its format: merge, drop, checks, statistics, redaction."""

@@ -1,0 +1,133 @@
+"""Checks of how calls are written: left in the text, without a name, without tools."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import lru_cache
+
+from adp.stores.checks.model import Check, Finding, Rows, Sql, excerpt
+from adp.stores.checks.scope import Scope
+from adp.stores.checks.sql import LAST_STEP, around, call_path, step_path
+from adp.stores.checks.tool_schema import Tools, read_tools
+
+_IN_TAGS = (
+    r"<function=[\w.-]+>|<tool_call>|<function_calls?>|<invoke name=|<use_mcp_tool>"
+    r"|<execute(?:_[a-z]+)?>|<\|python_tag\|>|\[TOOL_CALLS\]|<\|tool_call|<\x{ff5c}tool"
+)
+_IN_LINES = r"(?:^|\n)\s*(?:Action|ACTION|Act)\s*:\s*[^\s*]"
+_IN_JSON = (
+    r'^\s*(?:```(?:json)?\s*)?\[?\s*\{\s*"(?:name|function|tool|tool_name|action)"\s*:\s*"[^"]+"'
+    r'\s*,\s*"(?:arguments|parameters|args|kwargs|params|action_input|tool_input|input)"\s*:'
+)
+_IN_BRACKETS = r"^\s*\[\s*[\w .:-]+\((?:\)|\s*\w+\s*=)[^\n]*\)\s*\]\s*$"
+_IN_SHELL = r"(?:^|\n)```(?:bash|sh|shell|mswea_bash_command)\n[^`]+```\s*$"
+_IN_BROWSER = (
+    r"```\s*(?:click|type|hover|press|scroll|goto|new_tab|tab_focus|close_tab|go_back|go_forward"
+    r"|stop|fill|select_option)\b[^\n`]*```\s*$"
+)
+CALL_IN_TEXT = "|".join((_IN_TAGS, _IN_LINES, _IN_JSON, _IN_BRACKETS, _IN_BROWSER))
+"""What a call looks like in a text of the agent (RE2)."""
+
+
+@lru_cache(maxsize=256)
+def _tools(text: str) -> Tools | None:
+    return read_tools(text)
+
+
+def _unreadable_tools(scope: Scope) -> Iterator[Finding]:
+    for name, text in _offers(scope):
+        tools = _tools(text)
+        if tools is None:
+            yield Finding(name, None, "$.tools", excerpt(f"no JSON: {text}"))
+        elif tools.nameless:
+            yield Finding(name, None, "$.tools", f"{tools.nameless} entries name no tool")
+        elif tools.repeated:
+            words = ", ".join(tools.repeated)
+            yield Finding(name, None, "$.tools", excerpt(f"listed twice: {words}"))
+
+
+def _undescribed_tools(scope: Scope) -> Iterator[Finding]:
+    for name, text in _offers(scope):
+        tools = _tools(text)
+        for tool in tools.by_name.values() if tools else ():
+            if not (tool.description or "").strip():
+                yield Finding(name, None, "$.tools", excerpt(tool.name))
+
+
+def _offers(scope: Scope) -> Iterator[tuple[str, str]]:
+    for batch in scope.batches("trajectories", ("trajectory_id", "tools")):
+        for name, text in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+            if text is not None:
+                yield name, text
+
+
+CHECKS = (
+    Check(
+        "call-left-in-text",
+        "warning",
+        "A text of the agent holds a call that was not parsed: <function=...>, <tool_call>, "
+        "Action: ..., a JSON object with name and arguments, [tool(x=1)], ```click [12]```; or "
+        "the step is not the last one and ends with a shell block. An answer that quotes a call or "
+        "shows a command looks the same.",
+        "Convert with a format that parses calls out of text.",
+        Sql(
+            f"""
+            WITH said AS (
+                SELECT seq, trajectory_id, step, text FROM steps s
+                ANTI JOIN tool_calls c ON c.seq = s.seq AND c.step = s.step
+                WHERE s.source = 'agent'
+            )
+            SELECT s.seq, s.trajectory_id, s.step, 0 AS place,
+                {step_path("s.step", ".text")} AS path,
+                {around("s.text", CALL_IN_TEXT + "|" + _IN_SHELL)} AS excerpt
+            FROM said s JOIN ({LAST_STEP}) e ON e.seq = s.seq
+            WHERE regexp_matches(s.text, '{CALL_IN_TEXT}')
+                OR (s.step < e.step AND regexp_matches(s.text, '{_IN_SHELL}'))"""
+        ),
+    ),
+    Check(
+        "nameless-call",
+        "error",
+        "A call names no tool.",
+        "Add the name, or remove the call.",
+        Sql(
+            f"""
+            SELECT c.seq, c.trajectory_id, c.step, c.call AS place,
+                {call_path("c", ".name")} AS path,
+                coalesce(c.arguments, c.arguments_raw, '') AS excerpt
+            FROM tool_calls c
+            WHERE coalesce(c.name, '') = '' AND c.kind IN ('function', 'mcp', 'gui')"""
+        ),
+    ),
+    Check(
+        "calls-without-tools",
+        "note",
+        "A trajectory calls tools, but does not list the tools that it had.",
+        "Add the tools, so that a model is trained with the same list as it is used with.",
+        Sql(
+            """
+            SELECT t.seq, t.trajectory_id, NULL::INTEGER AS step, 0 AS place, '$.tools' AS path,
+                c.names AS excerpt
+            FROM all_trajectories t JOIN (
+                SELECT seq, min(name)
+                    || CASE WHEN max(name) <> min(name) THEN ' … ' || max(name) ELSE '' END AS names
+                FROM tool_calls WHERE kind IN ('function', 'mcp', 'gui') GROUP BY seq
+            ) c ON c.seq = t.seq
+            WHERE coalesce(t.tools, '[]') = '[]'"""
+        ),
+    ),
+    Check(
+        "unreadable-tools",
+        "warning",
+        "The list of tools is no JSON, or an entry of it has no name, or a name is there twice.",
+        "Mend the list; calls cannot be compared with it.",
+        Rows(_unreadable_tools),
+    ),
+    Check(
+        "undescribed-tool",
+        "note",
+        "A tool of a trajectory has no description.",
+        "Describe it; a model learns the tool from its description.",
+        Rows(_undescribed_tools),
+    ),
+)

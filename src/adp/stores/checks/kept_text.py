@@ -1,0 +1,86 @@
+"""Calls and turns of the environment that were kept as text: counted in the first steps of a store.
+
+It is the cheap sibling of the checks ``call-left-in-text`` and ``environment-as-user``, which look
+at all steps and at what surrounds them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from adp_schema.manifest import Manifest
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+STEPS = 2000
+"""Steps that are looked at."""
+
+
+@dataclass(frozen=True)
+class KeptAsText:
+    """What the first steps hold.
+
+    Attributes:
+        steps: steps that were looked at.
+        whole: whether these are all.
+        calls: texts of an agent without calls that look like a call.
+        outputs: texts of a user, after an act of the agent, that begin like output of a tool.
+    """
+
+    steps: int = 0
+    whole: bool = True
+    calls: int = 0
+    outputs: int = 0
+
+
+def kept_as_text(store: Path, manifest: Manifest) -> KeptAsText:
+    """Look at the first steps of a store.
+
+    Args:
+        store: its folder.
+        manifest: its manifest.
+    """
+    import numpy as np
+    import pyarrow.compute as pc
+
+    from adp.stores.checks.actions import CALL_IN_TEXT
+    from adp.stores.checks.roles import ACTS, OUTPUT_BEGINS
+
+    steps = _first(store, manifest, "steps", ["seq", "step", "source", "text"])
+    if steps is None:
+        return KeptAsText()
+    calls = _first(store, manifest, "tool_calls", ["seq", "step"])
+    called = set(zip(*(calls[name].to_pylist() for name in ("seq", "step")), strict=True)
+                 ) if calls is not None else set()  # fmt: skip
+    places = zip(steps["seq"].to_pylist(), steps["step"].to_pylist(), strict=True)
+    calling = np.array([place in called for place in places], dtype=bool)
+    text = pc.fill_null(steps["text"], "")
+    source, seq = np.array(steps["source"].to_pylist()), steps["seq"].to_numpy()
+
+    def like(pattern: str, words: pa.Array) -> np.ndarray:
+        return np.asarray(pc.match_substring_regex(words, pattern).to_pylist(), dtype=bool)
+
+    left = (source == "agent") & ~calling & like(CALL_IN_TEXT, text)
+    acted = (source == "agent") & (calling | like(ACTS, text))
+    begins = like(OUTPUT_BEGINS, pc.utf8_slice_codeunits(text, 0, 400))
+    same = seq[1:] == seq[:-1]
+    output = (source[1:] == "user") & begins[1:] & acted[:-1] & same
+    count = len(source)
+    whole = count == manifest.rows("steps")
+    return KeptAsText(count, whole, int(left.sum()), int(output.sum()))
+
+
+def _first(
+    store: Path, manifest: Manifest, table: str, columns: list[str]
+) -> pa.RecordBatch | None:
+    """The first rows of a table."""
+    import pyarrow.parquet as pq
+
+    shards = [shard for shard in manifest.tables.get(table, []) if shard.rows]
+    if not shards:
+        return None
+    with pq.ParquetFile(store / shards[0].path) as file:
+        return next(file.iter_batches(STEPS, columns=columns), None)

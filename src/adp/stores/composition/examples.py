@@ -1,0 +1,102 @@
+"""Which trajectories a card and a report show, and how much of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from adp.stores.composition.lengths import Lengths
+from adp.stores.composition.model import Example
+from adp.stores.composition.questions import rows, short
+from adp.stores.transcript import View, transcript
+from adp_schema.store import Store
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from adp_schema.model import Trajectory
+
+LINES, CHARACTERS, LINE = 60, 4_000, 300
+"""How much of a transcript is shown: lines, characters, characters of a line."""
+
+_VIEW = View(limit=500, hint="")
+
+
+@dataclass(frozen=True)
+class _Pick:
+    index: int
+    why: str
+
+
+def examples(store: Store, lengths: Lengths, most: int) -> tuple[Example, ...]:
+    """Trajectories of typical length: of the biggest data sets, one that failed, one that did not.
+
+    Args:
+        store: the store.
+        lengths: its measures.
+        most: how many.
+    """
+    picks = _picks(lengths, most)
+    if not picks:
+        return ()
+    seqs = [int(lengths.columns["seq"][pick.index]) for pick in picks]
+    listed = ", ".join(map(str, seqs))
+    sql = f"SELECT seq, trajectory_id, dataset FROM trajectories WHERE seq IN ({listed})"
+    found = {row["seq"]: row for row in rows(store, sql)}
+    return tuple(
+        _example(store, found[seq], pick.why) for seq, pick in zip(seqs, picks, strict=True)
+    )
+
+
+def _picks(lengths: Lengths, most: int) -> list[_Pick]:
+    """Choose by numbers alone, so that the choice is always the same."""
+    import numpy as np
+
+    success = lengths.columns["success"]
+    sizes = np.bincount(lengths.dataset, minlength=len(lengths.names))
+    order = sorted(range(len(lengths.names)), key=lambda index: (-sizes[index], index))
+    outcomes = [("a run that failed", success == 0), ("a run that succeeded", success == 1)]
+    outcomes = [(why, wanted) for why, wanted in outcomes if wanted.any()]
+    room = max(most - len(outcomes), min(most, 1))
+    wishes = [("a typical run of its data set", lengths.dataset == index) for index in order]
+    picks: list[_Pick] = []
+    for why, wanted in [*wishes[:room], *outcomes]:
+        left = wanted.copy()
+        left[[pick.index for pick in picks]] = False
+        if left.any() and len(picks) < most:
+            picks.append(_Pick(_typical(lengths, wanted, left), why))
+    return picks
+
+
+def _typical(lengths: Lengths, members: np.ndarray[Any, Any], left: np.ndarray[Any, Any]) -> int:
+    """The trajectory that is nearest to the median in steps, then in characters; the first one."""
+    import numpy as np
+
+    keys = []
+    for name in ("steps", "characters"):
+        values = lengths.columns[name]
+        ordered = np.sort(values[members])
+        keys.append(np.abs(values - ordered[(len(ordered) - 1) // 2]))
+    candidates = np.flatnonzero(left)
+    best = np.lexsort((candidates, keys[1][candidates], keys[0][candidates]))[0]
+    return int(candidates[best])
+
+
+def _example(store: Store, row: dict[str, Any], why: str) -> Example:
+    name = row["trajectory_id"]
+    text, cut = clipped(store.get(name))
+    return Example(short(name) or "", short(row["dataset"]), why, text, cut)
+
+
+def clipped(trajectory: Trajectory) -> tuple[str, bool]:
+    """The beginning of a transcript, and whether it goes on."""
+    shown: list[str] = []
+    size = 0
+    for line in transcript(trajectory, _VIEW):
+        text = line.plain.rstrip()
+        text = text if len(text) <= LINE else text[: LINE - 1] + "…"
+        if len(shown) == LINES or size + len(text) > CHARACTERS:
+            return "\n".join(shown), True
+        shown.append(text)
+        size += len(text) + 1
+    return "\n".join(shown), False

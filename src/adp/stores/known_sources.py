@@ -1,0 +1,169 @@
+"""Well-known data sets of agent trajectories: their licenses, and which must not be uploaded again.
+
+The facts come from the cards and licenses of the data sets. They may have changed since, so a
+license that a trajectory states itself wins over this table.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Source:
+    """A data set that others are made from.
+
+    Attributes:
+        name: how people know it.
+        pattern: matches the names it goes by, in lower case with a hyphen between words.
+        license: what its card says, as an id of `adp.stores.licenses`; None when it says nothing.
+        url: where it is, without ``https://``.
+        gated: whether one must accept terms before one gets it.
+        evaluation: whether it is there to test models with, so that it must not spread.
+        test_split: whether that holds for its test splits only.
+        note: what else is to be known.
+    """
+
+    name: str
+    pattern: str
+    license: str | None
+    url: str = ""
+    gated: bool = False
+    evaluation: bool = False
+    test_split: bool = False
+    note: str = ""
+
+
+_HUB = "huggingface.co/datasets/"
+
+SOURCES: tuple[Source, ...] = (
+    # ---- not for everybody, or not for everything --------------------------------------
+    Source("APIGen-MT", "apigen-mt(-5k)?", "cc-by-nc-4.0", _HUB + "Salesforce/APIGen-MT-5k",
+           gated=True, note="made with GPT-4: not for models that compete with OpenAI"),
+    Source("xLAM function calling", "xlam-function-calling(-60k)?", "cc-by-4.0",
+           _HUB + "Salesforce/xlam-function-calling-60k", gated=True),
+    Source("MiroVerse", "miroverse(-v0-1)?", "cc-by-nc-4.0", gated=True),
+    Source("SWE-chat", "(salt-nlp-)?swe-chat", "odc-by", _HUB + "SALT-NLP/SWE-chat", gated=True),
+    Source("daVinci-Dev", "(gair-)?davinci-dev", None, gated=True,
+           note="licenses of several kinds"),
+    Source("CoALM-IT", "(coalm|calm)-it", "cc-by-nc-4.0", _HUB + "uiuc-convai/CoALM-IT"),
+    Source("CRMArena", "crmarena(-?pro)?", "cc-by-nc-4.0"),
+    Source("MMAT-1M", "mmat-1m", "cc-by-nc-sa-4.0", _HUB + "VIS-MPU-Agent/MMAT-1M",
+           note="parts are Apache-2.0 and CC-BY-4.0"),
+    Source("Cognitive Kernel-Pro SFT", "cognitivekernel-pro(-sft)?", "academic"),
+    Source("OpenManus-RL", "(charliedreemur-)?openmanus-rl", None,
+           _HUB + "CharlieDreemur/OpenManus-RL",
+           note="Apache-2.0, but parts are CC-BY-NC-4.0"),
+    Source("Mind2Web, multimodal", "(mind2web-multimodal|multimodal-mind2web)", "openrail",
+           test_split=True, note="its authors ask not to upload the test data again"),
+    Source("Mind2Web", "mind2web", "cc-by-4.0", _HUB + "osunlp/Mind2Web", test_split=True,
+           note="its authors ask not to upload the test data again"),
+    # ---- there to test models with -----------------------------------------------------
+    Source("WebArena, solved", "webarena-successful", None, evaluation=True),
+    Source("BFCL", "(bfcl|berkeley-function-call(ing)?-leaderboard)(-v[0-9]+)?", "apache-2.0",
+           evaluation=True),
+    Source("tau-bench", "tau2?-bench", "mit", evaluation=True),
+    Source("ToolAlpaca, evaluation", "toolalpaca-eval(-simulated|-real)?", "apache-2.0",
+           evaluation=True),
+    Source("Terminal-Bench, development", "openthoughts-tb-dev", "apache-2.0", evaluation=True,
+           note="carries canary lines"),
+    # ---- no license stated -------------------------------------------------------------
+    Source("AgentTraj-L", "agenttraj-l", None, _HUB + "AgentGym/AgentTraj-L"),
+    Source("AgentRefine", "agentrefine", None),
+    Source("MobileIAR", "mobileiar", None),
+    Source("R2E-Gym SFT", "r2e-?gym-sft(-trajectories)?", None,
+           _HUB + "R2E-Gym/R2EGym-SFT-Trajectories"),
+    Source("BitAgent tool calling", "bitagent(-tool-calling)?", None,
+           _HUB + "BitAgent/tool_calling"),
+    Source("CodeScout", "codescout", None),
+    Source("SWE-Star", "(logicstar-)?swe-star", None),
+    # ---- for everybody -----------------------------------------------------------------
+    Source("AgentInstruct", "(agentinstruct|agenttuning-(alfworld|db|kg|mind2web|os|webshop))",
+           "apache-2.0", _HUB + "zai-org/AgentInstruct",
+           note="some copies say CC-BY-NC-4.0"),
+    Source("Orca AgentInstruct", "orca-agentinstruct", "cdla-permissive-2.0"),
+    Source("Agent-FLAN", "agent-flan", "apache-2.0", _HUB + "internlm/Agent-FLAN"),
+    Source("AgentBank", "agentbank", "apache-2.0", _HUB + "Solaris99/AgentBank"),
+    Source("AFM", "afm-(webagent|mhqa|codeagent)-(sft|rl)(-dataset)?", "apache-2.0"),
+    Source("Lumos", "lumos", "mit"),
+    Source("ToolAlpaca", "toolalpaca", "apache-2.0"),
+    Source("ToolLLaMA", "(toolllama|toolbench)", "apache-2.0"),
+    Source("ToolACE", "toolace", "apache-2.0", _HUB + "Team-ACE/ToolACE"),
+    Source("ToolMind", "toolmind", "apache-2.0"),
+    Source("Toucan", "toucan(-1-5m)?", "apache-2.0", _HUB + "Agent-Ark/Toucan-1.5M"),
+    Source("Glaive function calling", "glaive-function-calling(-v2)?", "apache-2.0",
+           _HUB + "glaiveai/glaive-function-calling-v2"),
+    Source("Hermes function calling", "hermes-function-calling(-v1)?", "apache-2.0"),
+    Source("Hammer", "xlam-irrelevance-7-5k", "cc-by-4.0",
+           _HUB + "MadeAgents/xlam-irrelevance-7.5k"),
+    Source("Nemotron agentic", "nemotron-agentic(-v1)?", "cc-by-4.0",
+           _HUB + "nvidia/Nemotron-Agentic-v1"),
+    Source("FireAct", "fireact", "mit"),
+    Source("ETO", "eto(-sft-trajectory)?", "apache-2.0", _HUB + "agent-eto/eto-sft-trajectory"),
+    Source("WebShop", "webshop", "mit"),
+    Source("NNetNav", "nnetnav-(live|wa)", "apache-2.0"),
+    Source("Go-Browse", "go-browse-wa", "mit"),
+    Source("Synatra", "synatra", "cc-by-sa-4.0"),
+    Source("CodeActInstruct", "codeactinstruct", "apache-2.0"),
+    Source("Code-Feedback", "code-feedback", "apache-2.0"),
+    Source("SWE-Gym", "(swe-gym-)?openhands-sampled-trajectories", "mit",
+           _HUB + "SWE-Gym/OpenHands-Sampled-Trajectories"),
+    Source("SWE-smith", "swe-smith(-trajectories)?", "mit",
+           _HUB + "SWE-bench/SWE-smith-trajectories"),
+    Source("SWE-agent trajectories", "(nebius-)?swe-agent-trajectories", "cc-by-4.0",
+           _HUB + "nebius/SWE-agent-trajectories"),
+    Source("SWE-rebench OpenHands", "(nebius-)?swe-rebench-openhands(-trajectories)?", "cc-by-4.0"),
+    Source("SWE-Zero", "(alienkevin-|nvidia-)?swe-zero(-12m|-openhands)?", None,
+           note="Apache-2.0 or CC-BY-4.0, depending on the copy"),
+    Source("OpenThoughts Agent", "openthoughts-agent(-v1)?-sft(-100k)?", "apache-2.0"),
+    Source("Jupyter agent", "jupyter-agent-dataset", "apache-2.0"),
+    Source("OpenResearcher", "openresearcher", "mit"),
+    Source("LiteCoder terminal", "litecoder-terminal-sft", "mit"),
+    Source("CoderForge preview", "coderforge-preview", "apache-2.0"),
+    Source("AgentNet", "agentnet", "mit"),
+)  # fmt: skip
+"""The table; what comes first wins."""
+
+_COMPILED = [
+    (source, re.compile(source.pattern), re.compile(rf"(?:^|.*-){source.pattern}(?:-.*|$)"))
+    for source in SOURCES
+]
+_TEST = re.compile(r"(?:^|.*-)(?:test|eval|evaluation|benchmark)(?:-.*|$)")
+
+
+def plain(name: str) -> str:
+    """A name in lower case, with one hyphen for whatever is no letter or digit."""
+    return re.sub(r"[^a-z0-9]+", "-", name[:400].lower()).strip("-")
+
+
+def find_source(dataset: str | None, url: str | None) -> tuple[Source | None, bool]:
+    """The known data set that a name or an address stands for.
+
+    Args:
+        dataset: name of the data set, such as ``swe-smith`` or ``nebius/SWE-agent-trajectories``.
+        url: where it comes from.
+
+    Returns:
+        The data set, and whether it is certain: the name is that of the data set, or the address.
+        A name that only has its name in it, such as ``my-mind2web-runs``, is a warning and no
+        more.
+    """
+    address = (url or "")[:400].lower().removeprefix("https://")
+    for source in SOURCES:
+        if source.url and address.rstrip("/").startswith(source.url.lower()):
+            return source, True
+    texts = [text[:400] for text in (dataset, url) if text]
+    ends = [plain(end) for text in texts for end in (text, text.rstrip("/").rsplit("/", 1)[-1])]
+    for source, whole, _ in _COMPILED:
+        if any(whole.fullmatch(name) for name in ends):
+            return source, True
+    for source, _, part in _COMPILED:
+        if any(part.fullmatch(plain(text)) for text in texts):
+            return source, False
+    return None, False
+
+
+def is_test(split: str | None) -> bool:
+    """Whether a split is one to test models with."""
+    return split is not None and _TEST.match(plain(split)) is not None

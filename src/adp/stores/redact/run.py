@@ -1,0 +1,184 @@
+"""Scanning a store, and writing a new one without what was found."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import pyarrow as pa
+
+from adp.core.progress import Progress, Silent
+from adp.stores import shards
+from adp.stores.locks import alone
+from adp.stores.redact import ids
+from adp.stores.redact.cells import Cleaner
+from adp.stores.redact.findings import Findings
+from adp.stores.redact.options import DEFAULT_KINDS, RedactOptions
+from adp.stores.redact.rules import SET_VERSION, Rule
+from adp.stores.redact.shard import RedactJob, redact_shard
+from adp.stores.staged import StagedRun, Written, do_jobs, versions
+from adp_schema.ids import digest
+from adp_schema.manifest import Lineage, Manifest
+from adp_schema.store import Store
+
+_PACKAGES = ("phonenumbers", "polars", "python-stdnum")
+
+
+def scan(
+    store: Store, options: RedactOptions | None = None, progress: Progress | None = None
+) -> Findings:
+    """Look for secrets and personal data in a store; nothing is written.
+
+    Args:
+        store: a finished store.
+        options: what to look for.
+        progress: told how far it is, in bytes.
+
+    Returns:
+        What `redact` with the same options would replace.
+
+    Raises:
+        UsageError: the options name a kind that there is not.
+    """
+    options = options or RedactOptions()
+    rules = options.rules()
+    cleaner = Cleaner(rules, {}, Findings(), 0)
+    changes = ids.plan(store, cleaner.finder)
+    jobs = _jobs(store, rules, changes, options.places, None)
+    written = do_jobs(jobs, redact_shard, options.workers, progress or Silent())
+    return _whole(store, rules, changes, options, written)[0]
+
+
+@alone
+def redact(
+    store: Store,
+    out: str,
+    options: RedactOptions | None = None,
+    progress: Progress | None = None,
+) -> Manifest:
+    """Write a new store with placeholders for secrets and personal data.
+
+    A stopped run goes on when it is called again. What was found is counted in the last entry of
+    the new store's lineage.
+
+    Args:
+        store: a finished store.
+        out: folder of the new store; it must not hold anything else.
+        options: what to look for.
+        progress: told how far it is, in bytes.
+
+    Raises:
+        UsageError: the options name a kind that there is not.
+        OutputExistsError: the output holds a store, or something that is none.
+    """
+    options = options or RedactOptions()
+    rules = options.rules()
+    act = Lineage(
+        act="redact",
+        options={"kinds": list(options.kinds or DEFAULT_KINDS), "rules": SET_VERSION},
+        versions=versions(*_PACKAGES),
+        parents=[shards.manifest_hash(store)],
+    )
+    if options.given:
+        given = [[rule.kind, rule.pattern] for rule in options.given]
+        act.options["given"] = digest(str(given).encode())
+    # The fingerprint depends on who runs it, and goes with the scratch files.
+    run = StagedRun(out, {**act.model_dump(), "rules": options.fingerprint()}, options.workers)
+    if run.finished is not None:
+        return run.finished
+    cleaner = Cleaner(rules, {}, Findings(), 0)
+    changes = ids.plan(store, cleaner.finder)
+    jobs = _jobs(store, rules, changes, options.places, str(run.folder))
+    written = run.shards(jobs, redact_shard, Written.parse, progress or Silent())
+    findings, manifest, sources = _whole(store, rules, changes, options, written)
+    for shard in written:
+        for table, file in shard.tables.items():
+            manifest.tables.setdefault(table, []).append(file)
+    manifest.tables["sources"] = run.sources(sources)
+    act.options["found"] = dict(sorted(findings.by_kind.items()))
+    manifest.lineage.append(act)
+    run.finish(manifest)
+    return manifest
+
+
+def findings_of(manifest: Manifest) -> Findings:
+    """What a redaction replaced, as its lineage counts it; without places."""
+    options = manifest.lineage[-1].options
+    return Findings(by_kind=Counter(options["found"]))
+
+
+def _jobs(
+    store: Store, rules: tuple[Rule, ...], changes: ids.Changes, places: int, out: str | None
+) -> list[RedactJob]:
+    return [
+        RedactJob(
+            index=index,
+            size=size,
+            out=out,
+            files=files,
+            renamed=store.renamed,
+            rules=rules,
+            ids=changes,
+            places=places,
+        )
+        for index, (files, size) in enumerate(shards.shard_files(store))
+    ]
+
+
+def _whole(
+    store: Store,
+    rules: tuple[Rule, ...],
+    changes: ids.Changes,
+    options: RedactOptions,
+    written: list[Written],
+) -> tuple[Findings, Manifest, pa.Table]:
+    """Findings of all shards, of the table of input files and of the manifest; these, cleaned."""
+    findings = Findings(kinds=options.kinds_wanted())
+    for shard in written:
+        findings.add(Findings.parse(shard.facts["findings"]), options.places)
+    rest = Findings()
+    cleaner = Cleaner(rules, changes, rest, options.places)
+    sources = cleaner.columns("sources", shards.source_rows(store))
+    manifest = _manifest(store.manifest, cleaner, rest, options.places)
+    findings.add(rest, options.places)
+    findings.choose(options.places, list(dict.fromkeys(rule.kind for rule in rules)))
+    return findings, manifest, sources
+
+
+def _manifest(known: Manifest, cleaner: Cleaner, findings: Findings, places: int) -> Manifest:
+    """The manifest without values and without tables."""
+
+    def clean(value: Any, path: str) -> Any:
+        if isinstance(value, str):
+            cleaned = cleaner.finder.text(value)
+            for found in cleaned.found if cleaned else ():
+                findings.note("manifest", (None, path), found, places)
+            return cleaned.text if cleaned else value
+        if isinstance(value, dict):
+            return {clean(key, path): clean(each, path) for key, each in value.items()}
+        if isinstance(value, list):
+            return [clean(each, path) for each in value]
+        return value
+
+    def counted(counts: dict[str, int], path: str) -> dict[str, int]:
+        out: Counter[str] = Counter()
+        for name, count in counts.items():
+            out[clean(name, path)] += count
+        return dict(sorted(out.items()))
+
+    lineage = [
+        Lineage(
+            act=act.act,
+            options=clean(act.options, "adp.json lineage"),
+            versions=act.versions,
+            parents=act.parents,
+        )
+        for act in known.lineage
+    ]
+    return Manifest(
+        counts=known.counts.model_copy(),
+        datasets=counted(known.datasets, "adp.json datasets"),
+        reasons=counted(known.reasons, "adp.json reasons"),
+        losses=counted(known.losses, "adp.json losses"),
+        lineage=lineage,
+    )

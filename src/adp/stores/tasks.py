@@ -1,0 +1,277 @@
+"""Which task a trajectory tries to solve: data sets number their tasks alike.
+
+A task is told by its data set and its id. The column ``dataset`` of a trajectory is the data set
+for data that was converted; for rollouts it is a name of the run, and says nothing about the tasks:
+there the data set is what the task itself says. Where it says none (a task of a file, or made on
+the spot), environment and words of the task tell it from others with its id.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+from adp.stores.task_rows import HOME_COLUMNS, ROW_COLUMNS, homes, task_rows
+from adp_schema.ids import digest
+from adp_schema.model import Task, Trajectory
+from adp_schema.reader import to_models
+from adp_schema.store import Store
+
+
+class TaskKey(NamedTuple):
+    """What tells a task from others.
+
+    Attributes:
+        dataset: its data set; None when none is known.
+        environment: its environment, where it has another name than the data set.
+        task_id: its id.
+        asked: hash of what it asks; None when that is not known.
+    """
+
+    dataset: str | None
+    environment: str | None
+    task_id: str
+    asked: str | None = None
+
+    @property
+    def name(self) -> TaskKey:
+        """The key for one store: what a task of a known data set asks is no part of it."""
+        return self if self.dataset is None else self._replace(asked=None)
+
+    @property
+    def origin(self) -> tuple[str | None, str | None]:
+        """Where it comes from: data set and environment."""
+        return self.dataset, self.environment
+
+
+_Named = dict[TaskKey, TaskKey]
+"""Name of a task -> its key, with what it asks where that is known."""
+
+
+class Found(NamedTuple):
+    """The task of a trajectory.
+
+    Attributes:
+        key: what tells it from others; None for a trajectory without a task.
+        row: number of its row in the table of tasks, from 0; None without a row.
+    """
+
+    key: TaskKey | None
+    row: int | None = None
+
+
+NONE = Found(None)
+"""Of a trajectory without a task."""
+
+
+def key_of(task: Task) -> TaskKey | None:
+    """The key of a task that hangs from no trajectory; None without an id."""
+    if task.task_id is None:
+        return None
+    asked = _asked(task.instruction, task.turns, task.environment_config)
+    return _key(task.dataset, task.environment, task.task_id, asked)
+
+
+def find_tasks(store: Store) -> dict[str, Found]:
+    """The task of each trajectory of a store, by the id of the trajectory.
+
+    A trajectory without a row of its own among the tasks has that of an attempt at the same task:
+    same id, data set and environment.
+
+    Args:
+        store: the store.
+    """
+    return _look(store)[0]
+
+
+class TaskIndex:
+    """Looks the tasks of a store up. They are read when the first one is asked for.
+
+    Args:
+        store: the store.
+    """
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def of(self, trajectory: Trajectory) -> Task | None:
+        """The task of a trajectory: its own row, else that of another attempt; None without."""
+        if trajectory.task is not None or trajectory.task_id is None:
+            return trajectory.task
+        row = self._found.get(str(trajectory.trajectory_id), NONE).row
+        return None if row is None else self._rows[row]
+
+    def key(self, trajectory: Trajectory) -> TaskKey | None:
+        """What tells the task of a trajectory from others of the store; None without a task."""
+        key = self._found.get(str(trajectory.trajectory_id), NONE).key
+        return None if key is None else key.name
+
+    def tasks(self) -> dict[TaskKey, Task]:
+        """All tasks that have an id; of several rows for one task the first."""
+        found: dict[TaskKey, Task] = {}
+        for key, task in zip(self._looked[1], self._rows, strict=True):
+            if key is not None:
+                found.setdefault(key, task)
+        return found
+
+    @property
+    def _found(self) -> dict[str, Found]:
+        return self._looked[0]
+
+    @cached_property
+    def _looked(self) -> tuple[dict[str, Found], list[TaskKey | None]]:
+        return _look(self._store)
+
+    @cached_property
+    def _rows(self) -> list[Task]:
+        return to_models(self._store.scan("tasks").collect().to_arrow(), Task)
+
+
+def same_tasks(first: Iterable[TaskKey], second: Iterable[TaskKey]) -> dict[TaskKey, TaskKey]:
+    """Which tasks of two stores, or of a store and a list of tasks, are the same.
+
+    They are the same by data set, environment and id. Where the other side does not know the data
+    set, or none is named, they are the same when they have one id and ask the same. What a task
+    asks may be unknown; then the id is enough when one of both names no data set. Nothing is
+    guessed: a task that could be two of the other side is none of them.
+
+    Args:
+        first: keys of tasks.
+        second: keys of other tasks.
+
+    Returns:
+        Name of a task of the second -> name of that task in the first.
+    """
+    mine, theirs = _named(first), _named(second)
+    found = {name: name for name in theirs if name in mine}
+    rest, others = _strangers(mine, theirs), _strangers(theirs, mine)
+    for one, other in _only_pairs(rest, others, lambda key: key.asked and (key.task_id, key.asked)):
+        found[other.name] = one.name
+        del rest[one.name], others[other.name]
+    for one, other in _only_pairs(rest, others, lambda key: key.task_id):
+        unknown = one.asked is None or other.asked is None
+        if unknown and (one.dataset is None or other.dataset is None):
+            found[other.name] = one.name
+    return found
+
+
+def _strangers(side: _Named, other: _Named) -> _Named:
+    """The tasks of one side that the name of a data set does not find on the other."""
+    known = {name.origin for name in other if name.dataset is not None}
+    return {
+        name: key for name, key in side.items() if name.origin not in known and name not in other
+    }
+
+
+def _only_pairs(
+    first: _Named, second: _Named, label: Callable[[TaskKey], Hashable]
+) -> list[tuple[TaskKey, TaskKey]]:
+    """Tasks that alone have a label on their side, with the one that alone has it on the other."""
+    sides: list[dict[Hashable, list[TaskKey]]] = []
+    for side in (first, second):
+        sides.append(defaultdict(list))
+        for key in side.values():
+            sides[-1][label(key)].append(key)
+    return [
+        (mine[0], sides[1][name][0])
+        for name, mine in sides[0].items()
+        if name is not None and len(mine) == len(sides[1].get(name, ())) == 1
+    ]
+
+
+def _named(keys: Iterable[TaskKey]) -> _Named:
+    found: _Named = {}
+    for key in keys:
+        if key.name not in found or found[key.name].asked is None:
+            found[key.name] = key
+    return found
+
+
+def _look(store: Store) -> tuple[dict[str, Found], list[TaskKey | None]]:
+    """The task of each trajectory, and the key of each row of the table of tasks."""
+    homes = list(_homes(store))
+    at = {home.seq: home for home in homes}
+    keys = [_row_key(row, at.get(row.seq, _NOWHERE)) for row in _rows(store)]
+    rows = dict(task_rows(store).select("seq", "row").iter_rows())
+    found = {}
+    for home in homes:
+        chosen = rows.get(home.seq)
+        if home.task_id is None:
+            found[home.trajectory_id] = NONE
+        elif chosen is None:
+            found[home.trajectory_id] = Found(_key(*home.place(None, None), home.task_id))
+        else:
+            found[home.trajectory_id] = Found(keys[chosen], chosen)
+    return found, keys
+
+
+@dataclass(frozen=True)
+class _Home:
+    """What a trajectory says about where its task comes from."""
+
+    seq: int
+    trajectory_id: str
+    dataset: str | None
+    environment: str | None
+    task_id: str | None
+    rollout: bool
+
+    def place(self, dataset: str | None, environment: str | None) -> tuple[str | None, str | None]:
+        """Data set and environment of the task, with what a row says of them."""
+        environment = environment or self.environment
+        # The data set of a rollout is named after the run; it is the last resort.
+        own = None if self.rollout and environment else self.dataset
+        return dataset or own, environment
+
+
+_NOWHERE = _Home(-1, "", None, None, None, rollout=False)
+"""In the place of a trajectory that is not there."""
+
+
+class _Row(NamedTuple):
+    """What a row of the table of tasks says."""
+
+    seq: int
+    task_id: str | None
+    dataset: str | None
+    environment: str | None
+    asked: str | None
+
+
+def _row_key(row: _Row, home: _Home) -> TaskKey | None:
+    if row.task_id is None:
+        return None
+    return _key(*home.place(row.dataset, row.environment), row.task_id, row.asked)
+
+
+def _key(
+    dataset: str | None, environment: str | None, task_id: str, asked: str | None = None
+) -> TaskKey:
+    return TaskKey(dataset, None if environment == dataset else environment, task_id, asked)
+
+
+def _asked(instruction: str | None, turns: str | None, config: str | None) -> str | None:
+    """Hash of what a task asks: its words, or else the configuration of its environment."""
+    parts = [instruction, turns] if instruction or turns else [config]
+    if not any(parts):
+        return None
+    return digest(json.dumps(parts).encode())
+
+
+def _homes(store: Store) -> Iterator[_Home]:
+    rows = store.scan("trajectories").select(HOME_COLUMNS).collect()
+    found = homes(rows).with_columns(rows["trajectory_id"])
+    names = ("seq", "trajectory_id", "home_set", "home_env", "task_id", "rollout")
+    for seq, name, dataset, environment, task_id, rollout in found.select(names).iter_rows():
+        yield _Home(seq, str(name), dataset, environment, task_id, rollout=rollout)
+
+
+def _rows(store: Store) -> Iterator[_Row]:
+    for seq, task_id, dataset, environment, *asks in (
+        store.scan("tasks").select(ROW_COLUMNS).collect().iter_rows()
+    ):
+        yield _Row(seq, task_id, dataset or None, environment or None, _asked(*asks))

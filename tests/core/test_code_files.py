@@ -1,0 +1,66 @@
+"""Code of the user's own, by its place."""
+
+from __future__ import annotations
+
+import sys
+from importlib.metadata import EntryPoint
+
+import pytest
+
+from adp.core.code_files import load_own
+from adp.core.registry import Registry
+from adp_schema.errors import InputError, UsageError
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sys.path", [*sys.path])
+    (tmp_path / "own_helper_of_test.py").write_text("ANSWER = 42\n")
+    (tmp_path / "mine.py").write_text("from own_helper_of_test import ANSWER\nclass Shop: ...\n")
+    (tmp_path / "broken.py").write_text("import nothing_of_this_name\n")
+    (tmp_path / "leaves.py").write_text("import sys\nsys.exit(0)\n")
+    package = tmp_path / "own_package_of_test"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    (package / "inner.py").write_text("WORD = 'inner'\n")
+    return tmp_path
+
+
+def test_a_file_and_a_module(here):
+    found, file = load_own("mine.py:Shop")
+    assert (found.__name__, file) == ("Shop", (here / "mine.py").resolve())
+    assert load_own(f"{here}/mine.py:Shop")[0] is found
+    assert load_own("mine.py:ANSWER")[0] == 42
+    assert load_own("own_package_of_test.inner:WORD") == ("inner", None)
+
+
+@pytest.mark.parametrize(
+    ("text", "error", "said"),
+    [
+        ("none.py:Shop", InputError, "there is no file none.py"),
+        ("mine.py:Shops", UsageError, "unknown name in mine.py 'Shops'; did you mean Shop"),
+        ("broken.py:X", UsageError, "broken.py cannot be imported: ModuleNotFoundError: No module"),
+        ("leaves.py:X", UsageError, "leaves.py cannot be imported: SystemExit"),
+        ("own_package_of_test.nothing:X", UsageError, "cannot be imported: ModuleNotFound"),
+        ("shop:Shop", UsageError, "neither FILE.py:NAME nor"),
+    ],
+)
+def test_what_is_wrong_is_one_sentence(here, text, error, said):
+    with pytest.raises(error, match=said):
+        load_own(text)
+
+
+@pytest.mark.parametrize(
+    ("target", "said"),
+    [
+        ("nothing_of_this_name:KIND", "ModuleNotFoundError"),
+        ("json:KIND", "unknown name in json 'KIND'"),
+    ],
+)
+def test_an_entry_point_that_is_wrong_is_no_bug_of_this_package(monkeypatch, target, said):
+    entries = [EntryPoint("shop", target, "adp.shops")]
+    monkeypatch.setattr("adp.core.registry.entry_points", lambda group: entries)
+    with pytest.raises(UsageError, match=said) as caught:
+        Registry("shop", "adp.shops", {}).get("shop")
+    assert "adp.shops" in str(caught.value)

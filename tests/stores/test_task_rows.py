@@ -1,0 +1,207 @@
+"""Every trajectory keeps the task that its maker gave it, whatever is left out around it."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+import polars as pl
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from adp.curation.partitions import Partition
+from adp.curation.tasks import tasks_of
+from adp.stores.drop import DropOptions, drop, select
+from adp.stores.merge import merge
+from adp.stores.task_rows import ROLLOUT, shard_starts, task_rows
+from adp.stores.tasks import TaskIndex, find_tasks
+from adp_schema.builder import Origin, RowBuilder
+from adp_schema.growing import seal
+from adp_schema.model import Step, Task, Trajectory
+from adp_schema.store import Store
+from tests.curation.recipes import curate
+from tests.effort import examples
+from tests.store_builders import write_store
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """What is true of one attempt.
+
+    Attributes:
+        task_id: id of the task.
+        dataset: data set of the trajectory, or the run's name.
+        says: words of the task.
+        of: data set that the task itself names.
+        environment: environment of a rollout.
+        go: whether it is to be left out.
+    """
+
+    task_id: str | None
+    dataset: str
+    says: str
+    of: str | None
+    environment: str | None = None
+    go: bool = False
+
+
+def attempts(**more):
+    return st.lists(
+        st.builds(
+            Attempt, task_id=st.sampled_from(["1", "1", "2", None]), dataset=st.sampled_from("ab"),
+            says=st.sampled_from("pq"), of=st.sampled_from([None, None, "x"]), go=st.booleans(),
+            **more,
+        ),
+        max_size=7,
+    )  # fmt: skip
+
+
+converted = st.lists(attempts(), min_size=1, max_size=3)
+rollouts = attempts(environment=st.sampled_from("ef"))
+
+
+def columns(name: str, one: Attempt) -> dict:
+    """Columns of a trajectory; its ``tags`` keep what its maker said."""
+    return {
+        "source_id": name,
+        "task_id": one.task_id,
+        "tags": [f"says-{one.says}", "go" if one.go else "stay"],
+    }
+
+
+def task(one: Attempt) -> dict:
+    return {"task_id": one.task_id, "dataset": one.of, "instruction": one.says}
+
+
+def convert_shards(folder: Path, described, word="c") -> str:
+    """A store as a converter writes it: a task once a shard and data set."""
+    builders = []
+    for index, members in enumerate(described):
+        builders.append(RowBuilder())
+        for place, one in enumerate(members):
+            name = f"{word}{index}-{place}"
+            builders[-1].begin(Origin(seq=100 * index + place, dataset=one.dataset))
+            builders[-1].trajectory(columns(name, one))
+            builders[-1].step({"source": "user", "kind": "message", "text": name})
+            # A task without an id can be told from no other, so no converter shares one.
+            if one.task_id is not None:
+                builders[-1].task(task(one))
+            builders[-1].finish()
+    return write_store(folder, *builders).root
+
+
+def collect_runs(folder: Path, members) -> str:
+    """A store as `adp collect` writes it: a task beside each attempt, and branches without one."""
+    with Store.grow(str(folder)) as store:
+        for place, one in enumerate(members):
+            store.append(
+                Trajectory(
+                    dataset=one.dataset, source_format=ROLLOUT, agent_name="a",
+                    extra=json.dumps({"environment": one.environment}), task=Task(**task(one)),
+                    steps=[Step(source="user", kind="message", text=f"r{place}")],
+                    trajectory_id=f"r{place}", **columns(f"r{place}", one),
+                )
+            )  # fmt: skip
+            for name, parent in ((f"r{place}/b", f"r{place}"), (f"r{place}/b/b", f"r{place}/b")):
+                store.append(
+                    Trajectory(
+                        dataset=one.dataset, source_format=ROLLOUT, agent_name="a",
+                        parent_id=parent, parent_step=0, branch_kind="alternate",
+                        steps=[Step(source="agent", kind="message", text=f"r{place}")],
+                        trajectory_id=name, **columns(name, one),
+                    )
+                )  # fmt: skip
+    seal(str(folder))
+    return str(folder)
+
+
+def told(store: Store) -> dict[str, tuple[str, str | None]]:
+    """What the maker of each trajectory said, and what is found."""
+    index = TaskIndex(store)
+    keys = {name: known.key for name, known in find_tasks(store).items()}
+    found = {}
+    for one in store.trajectories():
+        known = index.of(one.model_copy(update={"task": None}))
+        found[one.trajectory_id] = (one.tags[0][5:], known and known.instruction)
+        # Reading gives a trajectory its own row; what others have of it is looked up.
+        assert one.task is None or one.task_id is None or one.task == known
+        if one.parent_id is not None:
+            assert keys[one.trajectory_id] == keys[one.parent_id]
+            assert one.task is None
+    return found
+
+
+@settings(max_examples=examples(24))
+@given(described=converted, others=converted, runs=rollouts)
+def test_each_keeps_its_task_when_others_go(described, others, runs):
+    if not any(described) or not runs:
+        return
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place)
+        merge(
+            [convert_shards(folder / "c", described), collect_runs(folder / "r", runs)],
+            str(folder / "all"), workers=1,
+        )  # fmt: skip
+        old = Store.open(str(folder / "all"))
+        before = told(old)
+        for said, found in before.values():
+            assert found in (said, None)
+        flat = [one for members in described for one in members] + 3 * runs
+        assert sum(found is not None for _, found in before.values()) == sum(
+            one.task_id is not None for one in flat
+        )
+        left = {name: before[name] for name in before if name not in gone(old)}
+        drop(select(old.root, "list_contains(tags, 'go')"), str(folder / "dropped"),
+             options=DropOptions(workers=1))  # fmt: skip
+        assert told(Store.open(str(folder / "dropped"))) == left
+        others = convert_shards(folder / "d", others, "d")
+        left |= {name: known for name, known in told(Store.open(others)).items()
+                 if name not in gone(Store.open(others))}  # fmt: skip
+        if left:
+            stay = {"filter": {"sql": "NOT list_contains(tags, 'go')"}}
+            curate({"all": old.root, "others": others}, folder / "curated", stay, workers=1)
+            assert told(Store.open(str(folder / "curated"))) == left
+        check_partition(old, before, folder)
+
+
+def gone(store: Store) -> set[str]:
+    rows = store.scan("trajectories").select("trajectory_id", "tags").collect()
+    return {name for name, tags in rows.iter_rows() if "go" in tags}
+
+
+def check_partition(store: Store, before, folder: Path) -> None:
+    """What curation reads of the tasks of a partition is what the whole store says."""
+    rows = store.scan("trajectories").filter(pl.col("parent_id").is_null())
+    rows = rows.select("seq", "trajectory_id", "task_id").collect()
+    shift = 1 << 44
+    rows.select(pl.col("seq") + shift).write_parquet(folder / "members.parquet")
+    half = rows["seq"][len(rows) // 2]
+    last = rows["seq"][-1]
+    for first, end in ((0, half), (half, last)):
+        part = Partition(0, store.root, shift, first + shift, end + shift, 1,
+                         str(folder / "members.parquet"))  # fmt: skip
+        found = tasks_of(part, ["instruction"]).with_columns(pl.col("seq") - shift)
+        expected = [
+            (seq, before[name][0])
+            for seq, name, task_id in rows.iter_rows()
+            if first <= seq <= end and task_id is not None
+        ]
+        assert list(found.iter_rows()) == expected
+
+
+def test_a_row_of_the_own_shard_counts_before_one_of_another():
+    """Two shards in which the first attempts at a task say different things of it."""
+    first, other = (Attempt("1", "a", says, None) for says in "pq")
+    with tempfile.TemporaryDirectory() as folder:
+        root = convert_shards(Path(folder) / "c", [[first, first], [other, other, first, other]])
+        store = Store.open(root)
+        assert shard_starts(store) == [0, 100]
+        assert [found for _, found in told(store).values()] == ["p", "p", "q", "q", "p", "q"]
+        assert task_rows(store)["own"].to_list() == [True, False, True, False, True, False]
+
+
+def test_a_store_without_tasks(tmp_path):
+    root = convert_shards(tmp_path / "c", [[Attempt(None, "a", "p", None)]])
+    assert task_rows(Store.open(root)).is_empty()
