@@ -32,6 +32,7 @@ settings.register_profile("random", deadline=None)
 settings.load_profile("random" if RANDOM else "plain")
 
 
+@pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     """One more than there are cores: a fifth of the time, tests wait for processes and servers."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()

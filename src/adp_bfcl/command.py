@@ -1,4 +1,4 @@
-"""``adp bfcl``: BFCL's files of results and scores: made of stores, judged, read into stores."""
+"""Write, judge and read BFCL's files of results."""
 
 from __future__ import annotations
 

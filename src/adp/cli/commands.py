@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 from functools import cache
 from importlib.metadata import entry_points
+from importlib.util import find_spec
+from pathlib import Path
 
-import typer
-
-from adp.core.code_files import attribute_of
 from adp_schema.errors import UsageError
 
 COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
@@ -77,6 +77,8 @@ BUILTIN = {name: entry for section in COMMANDS.values() for name, entry in secti
 def plugin_commands() -> dict[str, tuple[str, str]]:
     """Commands of the entry points ``adp.commands``: typer apps, or functions with a docstring.
 
+    Their line of help is the first one of their module's docstring, read without importing it.
+
     Raises:
         UsageError: a package takes the name of a command that is there already.
     """
@@ -86,10 +88,17 @@ def plugin_commands() -> dict[str, tuple[str, str]]:
             raise UsageError(
                 f"{entry.value} takes the name of the command '{entry.name}'; uninstall its package"
             )
-        loaded = attribute_of(entry.value)
-        text = loaded.info.help if isinstance(loaded, typer.Typer) else loaded.__doc__
-        commands[entry.name] = (entry.value, str(text).partition("\n")[0])
+        commands[entry.name] = (entry.value, _first_line(entry.module))
     return commands
+
+
+def _first_line(module: str) -> str:
+    """The first line of the docstring of a module that is not imported; empty without one."""
+    spec = find_spec(module)
+    if spec is None or spec.origin is None:
+        return ""
+    text = ast.get_docstring(ast.parse(Path(spec.origin).read_bytes()))
+    return (text or "").partition("\n")[0]
 
 
 def sections() -> dict[str, dict[str, tuple[str, str]]]:
@@ -104,4 +113,6 @@ def command_table() -> dict[str, tuple[str, str]]:
 
 def verifies(name: str) -> bool:
     """Whether a command hashes the stores that it reads; those of other packages always do."""
-    return name in VERIFYING or (bool(name) and name not in BUILTIN)
+    if not name or name.startswith("-") or name in BUILTIN:
+        return name in VERIFYING
+    return name in plugin_commands()

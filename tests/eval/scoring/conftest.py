@@ -10,4 +10,5 @@ from tests.eval.scoring.small import BUILTIN
 def small_scorers(monkeypatch):
     """The scorers for tests instead of those that there are."""
     monkeypatch.setattr(SCORERS, "_builtin", BUILTIN)
+    monkeypatch.setattr(SCORERS, "group", "adp.scorers.of_no_package")
     monkeypatch.setattr(SCORERS, "_targets", None)
