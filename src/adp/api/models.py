@@ -1,11 +1,15 @@
-"""`adp.collect` and `adp.score`: episodes of a policy in an environment, and their scores."""
+"""Models: their training, their episodes in an environment, and the scores of these."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import os
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Literal
+
+from adp.api.stores import opened
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Sequence
     from os import PathLike
 
     from adp.eval.scoring.run import ScoreReport
@@ -13,6 +17,7 @@ if TYPE_CHECKING:
     from adp.rollouts.environment import AsyncEnvironment, Environment
     from adp.rollouts.policy import Policy, Request
     from adp.rollouts.turns import Turn
+    from adp.trainers.run import Trained
     from adp_schema.model import Task
     from adp_schema.store import Store
 
@@ -56,8 +61,6 @@ def collect(
         RolloutError: episode after episode broke for the same reason.
         StoreError: the store cannot be written to.
     """
-    import os
-
     from adp.rollouts.from_python import collect_in_python
     from adp_schema.verification import verified
 
@@ -91,17 +94,9 @@ def score(
         UsageError: a name or a setting is wrong, or the store is a URL and ``out`` is None.
         StoreError: the store cannot be read, or the scores cannot be written.
     """
-    import os
-
     from adp.eval.scoring import ScoreOptions, choose, score_store
     from adp.eval.scoring.references import from_store
-    from adp_schema.store import Store
     from adp_schema.verification import verified
-
-    def opened(given: PathText | Store) -> Store:
-        found = given if isinstance(given, Store) else Store.open(os.fspath(given), check=False)
-        found.check()
-        return found
 
     with verified():
         options = ScoreOptions(
@@ -112,3 +107,56 @@ def score(
         return score_store(
             opened(store), choose([scorers] if isinstance(scorers, str) else scorers), options
         )
+
+
+def train(
+    store: PathText | Store | None,
+    out: PathText,
+    *,
+    method: Literal["sft", "dpo", "kto", "grpo"] | None = None,
+    model: PathText | None = None,
+    config: PathText | Mapping[str, Any] | None = None,
+    settings: Sequence[str] | Mapping[str, Any] = (),
+    resume: bool = False,
+    allow_python: bool = False,
+    strict: bool = False,
+) -> Trained:
+    """Train a model on a store.
+
+    Args:
+        store: the store, or its path or URL; None takes that of the configuration.
+        out: folder for the adapter, the record of the run, the log and the curve of the loss.
+        method: None takes that of the configuration, which is ``"sft"`` if it names none.
+        model: a folder, a name on the Hub, or ``"tiny"``; None takes that of the configuration.
+        config: the YAML file, or what stands in one (docs/train-config.md).
+        settings: changes of it, such as ``{"lora.r": 64}`` or ``["lora.r=64"]``.
+        resume: go on with the run that the folder holds.
+        allow_python: let rewards be Python functions that the configuration names.
+        strict: refuse to train on rows that lack something of the store.
+
+    Returns:
+        ``plan``, what it was about to do, and ``record``, which also stands in ``run.json``.
+
+    Raises:
+        UsageError: a setting is wrong, or what does not go well together.
+        MissingExtraError: the extra ``train`` is not installed.
+        EmptyResultError: nothing is left to train on.
+        OutputExistsError: the folder holds something already.
+        TrainingError: the training stopped on an error.
+    """
+    from adp.trainers.config_file import read_config
+    from adp.trainers.run import TrainOptions
+    from adp.trainers.run import train as run
+    from adp_schema.verification import verified
+
+    changes, more = ((), settings) if isinstance(settings, Mapping) else (settings, {})
+    options = TrainOptions(resume=resume, allow_python=allow_python, strict=strict)
+    with verified():
+        given = {
+            "method": method,
+            "data.store": None if store is None else opened(store).root,
+            "model.model_name_or_path": None if model is None else os.fspath(model),
+            **more,
+        }
+        named = {place: value for place, value in given.items() if value is not None}
+        return run(read_config(config, changes, named)[0], os.fspath(out), options)

@@ -1,4 +1,4 @@
-"""`adp.render` and the other calls of the library for training."""
+"""`adp.render(store, model)`: the rendering of a whole store, called as a function."""
 
 from __future__ import annotations
 
