@@ -28,7 +28,7 @@ if TYPE_CHECKING:
         export,
         grow,
         merge,
-        open,
+        open,  # noqa: A004
         publish,
         query,
         report,

@@ -213,33 +213,10 @@ class Store:
 
     def scan(self, table: str) -> pl.LazyFrame:
         """A lazy frame over a table."""
-        import polars as pl
+        from adp_schema.table_frame import scan
 
-        files = self.files(table)
-        schema = TABLES[table].schema
-        if not files:
-            return pl.LazyFrame(pl.from_arrow(schema.empty_table()))
-        if self.journal is None or table not in self.journal.files:
-            frame = (
-                _scan_urls(files)
-                if location.is_url(files[0])
-                else pl.scan_parquet(files, glob=False)
-            )
-        else:
-            # The frame may outlive the store, and with it the files of the journal.
-            own = pl.read_parquet(files[-1], glob=False).lazy()
-            frame = pl.concat([pl.scan_parquet(files[:-1], glob=False), own]) if files[:-1] else own
-        frame = frame.rename(dict(self.renamed.get(table, {})), strict=False)
-        if self.renamed:
-            present = set(frame.collect_schema().names())
-            nulls = pl.from_arrow(schema.empty_table())
-            assert isinstance(nulls, pl.DataFrame)
-            frame = frame.with_columns(
-                pl.lit(None, dtype=nulls.schema[name]).alias(name)
-                for name in schema.names
-                if name not in present
-            ).select(schema.names)
-        return frame
+        held = self.journal is not None and table in self.journal.files
+        return scan(table, self.files(table), self.renamed, held=held)
 
     def gate(self) -> QueryGate:
         """The query gate over this store; used again until the store gets further scores."""
@@ -407,16 +384,3 @@ def _no_store(root: str) -> str:
 
 def _last_part(root: str) -> str:
     return root.rstrip("/").rsplit("/", 1)[-1]
-
-
-def _scan_urls(files: list[str]) -> pl.LazyFrame:
-    """A lazy frame over files that Polars itself may not find, or not with our credentials."""
-    import polars as pl
-    import pyarrow.dataset as ds
-    from pyarrow.fs import FSSpecHandler, PyFileSystem
-
-    found = location.file_system(files[0])
-    paths = [found._strip_protocol(file) for file in files]
-    return pl.scan_pyarrow_dataset(
-        ds.dataset(paths, format="parquet", filesystem=PyFileSystem(FSSpecHandler(found)))
-    )

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from adp.api.stores import opened
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from os import PathLike
+    from typing import Unpack
 
     from adp.eval.scoring.run import ScoreReport
     from adp.rollouts.collecting.counts import CollectReport
@@ -109,6 +110,14 @@ def score(
         )
 
 
+class TrainKeywords(TypedDict, total=False):
+    """What `train` takes besides what is trained on what."""
+
+    resume: bool
+    allow_python: bool
+    strict: bool
+
+
 def train(
     store: PathText | Store | None,
     out: PathText,
@@ -117,9 +126,7 @@ def train(
     model: PathText | None = None,
     config: PathText | Mapping[str, Any] | None = None,
     settings: Sequence[str] | Mapping[str, Any] = (),
-    resume: bool = False,
-    allow_python: bool = False,
-    strict: bool = False,
+    **options: Unpack[TrainKeywords],
 ) -> Trained:
     """Train a model on a store.
 
@@ -130,9 +137,10 @@ def train(
         model: a folder, a name on the Hub, or ``"tiny"``; None takes that of the configuration.
         config: the YAML file, or what stands in one (docs/train-config.md).
         settings: changes of it, such as ``{"lora.r": 64}`` or ``["lora.r=64"]``.
-        resume: go on with the run that the folder holds.
-        allow_python: let rewards be Python functions that the configuration names.
-        strict: refuse to train on rows that lack something of the store.
+        **options: any of these.
+            resume: go on with the run that the folder holds.
+            allow_python: let rewards be Python functions that the configuration names.
+            strict: refuse to train on rows that lack something of the store.
 
     Returns:
         ``plan``, what it was about to do, and ``record``, which also stands in ``run.json``.
@@ -150,7 +158,6 @@ def train(
     from adp_schema.verification import verified
 
     changes, more = ((), settings) if isinstance(settings, Mapping) else (settings, {})
-    options = TrainOptions(resume=resume, allow_python=allow_python, strict=strict)
     with verified():
         given = {
             "method": method,
@@ -159,4 +166,5 @@ def train(
             **more,
         }
         named = {place: value for place, value in given.items() if value is not None}
-        return run(read_config(config, changes, named)[0], os.fspath(out), options)
+        chosen, _ = read_config(config, changes, named)
+        return run(chosen, os.fspath(out), TrainOptions(**options))

@@ -108,12 +108,7 @@ class Transcript(str):
 
     @classmethod
     def of(cls, trajectory: Trajectory, view: View) -> Transcript:
-        """The text of a trajectory.
-
-        Args:
-            trajectory: as `Store.get` returns it.
-            view: what is shown.
-        """
+        """The text of a trajectory; its arguments are those of `transcript`."""
         return cls("\n".join(line.plain.rstrip() for line in transcript(trajectory, view)))
 
     def __repr__(self) -> str:
