@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from adp.converters.export import ExportReport
-    from adp.converters.files.limits import Limits
+    from adp.converters.files.limits import ConvertLimits
     from adp.curation.run import Curated
     from adp.trainers.export.run import RowsReport
     from adp.workflows.validate import ValidationReport
@@ -92,7 +92,7 @@ class ConvertKeywords(TypedDict, total=False):
     dataset: str | None
     license: str | None
     since: PathText | None
-    limits: Limits
+    limits: ConvertLimits
     follow_links: bool
 
 

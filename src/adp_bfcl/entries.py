@@ -14,7 +14,7 @@ class BadRowError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class BfclEntry:
     """One entry.
 
     Attributes:
@@ -59,7 +59,7 @@ class Entry:
         return is_relevance(self.category) or self.answers is not None
 
 
-def entry_of(row: Any, category: str | None = None, answers: Any = None) -> Entry:
+def entry_of(row: Any, category: str | None = None, answers: Any = None) -> BfclEntry:
     """Read a row of a file of questions.
 
     Args:
@@ -79,7 +79,7 @@ def entry_of(row: Any, category: str | None = None, answers: Any = None) -> Entr
     if answers is None:
         answers = row.get("ground_truth")
     functions = row.get("function")
-    entry = Entry(
+    entry = BfclEntry(
         entry_id=entry_id,
         category=category,
         question=_question(row.get("question")),

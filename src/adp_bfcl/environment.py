@@ -27,7 +27,7 @@ from adp.rollouts.turns import ErrorType, Message, Outcome, Result, Tool, Turn
 from adp_bfcl.answers import message_answer
 from adp_bfcl.categories import Language, language_of, select
 from adp_bfcl.decoding import Mode, sources
-from adp_bfcl.entries import Entry
+from adp_bfcl.entries import BfclEntry
 from adp_bfcl.judge import judge_entry
 from adp_bfcl.loader import load
 from adp_bfcl.multi_turn import services_of
@@ -83,7 +83,7 @@ class Bfcl:
 
     def __init__(self, settings: BfclSettings | None = None) -> None:
         self._settings = settings or BfclSettings()
-        self._entry: Entry | None = None
+        self._entry: BfclEntry | None = None
         self._services: Services | None = None
         self._hidden: set[str] = set()
         self._result: list[list[Any]] = []
@@ -184,7 +184,7 @@ class Bfcl:
     def close(self) -> None:
         """Nothing to free."""
 
-    def _begun(self) -> Entry:
+    def _begun(self) -> BfclEntry:
         if self._entry is None:
             raise UsageError("the environment has no task yet; call reset first")
         return self._entry
@@ -232,7 +232,7 @@ class Bfcl:
             found.append(Result(text, call.call_id, call.name, error, structured={"call": source}))
         return tuple(found)
 
-    def _next_turn(self, entry: Entry, turn: Turn, reason: str | None) -> Outcome:
+    def _next_turn(self, entry: BfclEntry, turn: Turn, reason: str | None) -> Outcome:
         """The model calls nothing that can be read: the turn of the user is over."""
         told = f"Error: the calls cannot be read: {reason}"
         results = tuple(
@@ -272,9 +272,9 @@ def _tasks(settings: BfclSettings, split: str, count: int | None, seed: int) -> 
     return [task_of(entry) for entry in in_turns(found.entries)[:count]]
 
 
-def in_turns(entries: Sequence[Entry]) -> list[Entry]:
+def in_turns(entries: Sequence[BfclEntry]) -> list[BfclEntry]:
     """Entries of several categories in turns: the first of each, then the second of each, ..."""
-    by_category: dict[str, list[Entry]] = {}
+    by_category: dict[str, list[BfclEntry]] = {}
     for entry in entries:
         by_category.setdefault(entry.category, []).append(entry)
     rounds = zip_longest(*by_category.values())

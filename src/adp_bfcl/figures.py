@@ -26,7 +26,7 @@ _LIVE_SIZES = {
 
 
 @dataclass(frozen=True)
-class Part:
+class FigurePart:
     """A number that is put together of others.
 
     Attributes:
@@ -45,7 +45,7 @@ def aggregate(
     counts: Mapping[str, int] | None = None,
     *,
     missing_as_zero: bool = False,
-) -> dict[str, Part]:
+) -> dict[str, FigurePart]:
     """The figures of the leaderboard of BFCL v4.
 
     Args:
@@ -60,18 +60,18 @@ def aggregate(
     """
     sizes = {**_LIVE_SIZES, **(counts or {})}
     leaf = {
-        name: Part(accuracy.get(name), () if name in accuracy else (name,), (name,))
+        name: FigurePart(accuracy.get(name), () if name in accuracy else (name,), (name,))
         for name in (*NON_LIVE, *LIVE, *MULTI_TURN, *AGENTIC)
     }
 
-    def mean(parts: Sequence[Part], weights: Sequence[float] | None = None) -> Part:
+    def mean(parts: Sequence[FigurePart], weights: Sequence[float] | None = None) -> FigurePart:
         missing = tuple(dict.fromkeys(name for part in parts for name in part.missing))
         names = tuple(dict.fromkeys(name for part in parts for name in part.parts))
         if missing and not missing_as_zero:
-            return Part(None, missing, names)
+            return FigurePart(None, missing, names)
         shares = weights or [1.0] * len(parts)
         total = sum((part.value or 0.0) * share for part, share in zip(parts, shares, strict=True))
-        return Part(total / sum(shares) if sum(shares) else None, missing, names)
+        return FigurePart(total / sum(shares) if sum(shares) else None, missing, names)
 
     found = {"simple_ast": mean([leaf[name] for name in _SIMPLE])}
     found["non_live"] = mean([{**leaf, **found}[name] for name in _NON_LIVE_AST])

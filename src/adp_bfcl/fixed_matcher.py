@@ -19,7 +19,7 @@ from adp_bfcl.matcher import (
     described,
     name_of,
 )
-from adp_bfcl.verdict import CHECKER_ERROR, RIGHT, Mismatch, Verdict
+from adp_bfcl.verdict import CHECKER_ERROR, RIGHT, CheckerVerdict, Mismatch
 
 _DATE = re.compile(r"(?<!\d)(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})(?!\d)")
 _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
@@ -38,7 +38,7 @@ def match_fixed(
     *,
     language: Language = Language.PYTHON,
     underscored: bool = False,
-) -> Verdict:
+) -> CheckerVerdict:
     """Compare calls with the possible answers, without the official checker's known faults.
 
     Args:
@@ -68,7 +68,7 @@ def match_fixed(
     except Mismatch as found:
         return found.verdict()
     except (*CRASHES, RecursionError) as error:
-        return Verdict(False, CHECKER_ERROR, f"{type(error).__name__}: {error}")
+        return CheckerVerdict(False, CHECKER_ERROR, f"{type(error).__name__}: {error}")
     return RIGHT
 
 

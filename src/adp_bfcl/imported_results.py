@@ -14,7 +14,7 @@ from adp.render.arguments import object_of, whole_text
 from adp.stores.locks import alone
 from adp_bfcl.answers import flat
 from adp_bfcl.decoding import Mode
-from adp_bfcl.entries import Entry
+from adp_bfcl.entries import BfclEntry
 from adp_bfcl.loader import Rejected
 from adp_bfcl.results import Answered, modes_of, question_of, read_results, unknown
 from adp_bfcl.tasks import task_of
@@ -63,7 +63,7 @@ class Imported:
 
 @alone
 def store_results(
-    folder: Path, out: str, entries: Mapping[str, Entry], *, mode: Mode | None = None
+    folder: Path, out: str, entries: Mapping[str, BfclEntry], *, mode: Mode | None = None
 ) -> Imported:
     """Read a folder of results into a new store.
 
@@ -97,7 +97,7 @@ def store_results(
 
 def trajectories_of(
     folder: Path,
-    entries: Mapping[str, Entry],
+    entries: Mapping[str, BfclEntry],
     *,
     mode: Mode | None = None,
     done: Imported | None = None,
@@ -128,7 +128,7 @@ def trajectories_of(
             yield _trajectory(one, entry, task_of(entry), modes[one.model])
 
 
-def _trajectory(one: Answered, entry: Entry, task: Task, mode: Mode) -> Trajectory:
+def _trajectory(one: Answered, entry: BfclEntry, task: Task, mode: Mode) -> Trajectory:
     steps: list[Step] = []
     turns = one.result if entry.multi_turn and isinstance(one.result, list) else [[one.result]]
     for number, messages in enumerate(entry.question[: len(turns)]):

@@ -16,7 +16,7 @@ from typing import Any
 
 from adp.core.input_files import LARGEST_LIST, read_bytes
 from adp_bfcl.categories import SUPPORTED, canonical, is_relevance
-from adp_bfcl.entries import BadRowError, Entry, entry_of
+from adp_bfcl.entries import BadRowError, BfclEntry, entry_of
 from adp_bfcl.installed_bfcl import BfclMissingError, installed_folder
 from adp_bfcl.simulators import MODULES
 from adp_schema.errors import InputError, UsageError
@@ -48,7 +48,7 @@ class Rejected:
 
 
 @dataclass
-class Loaded:
+class LoadedEntries:
     """What was read.
 
     Attributes:
@@ -57,7 +57,7 @@ class Loaded:
         missing: categories for which there is no file.
     """
 
-    entries: list[Entry] = field(default_factory=list)
+    entries: list[BfclEntry] = field(default_factory=list)
     rejected: list[Rejected] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)
 
@@ -87,7 +87,7 @@ def questions_folder(data: Path | str | None = None) -> Path:
     return found
 
 
-def load(categories: Sequence[str] = SUPPORTED, data: Path | str | None = None) -> Loaded:
+def load(categories: Sequence[str] = SUPPORTED, data: Path | str | None = None) -> LoadedEntries:
     """Read the entries of categories, each with its possible answers.
 
     Args:
@@ -105,7 +105,7 @@ def load(categories: Sequence[str] = SUPPORTED, data: Path | str | None = None) 
     """
     folder = questions_folder(data)
     questions, answers = _files(folder)
-    found = Loaded()
+    found = LoadedEntries()
     docs = _Documents(folder)
     for category in categories:
         if category not in questions:
@@ -140,7 +140,7 @@ def _files(folder: Path) -> tuple[dict[str, list[Path]], dict[str, list[Path]]]:
     return questions, {key[1]: value[1] for key, value in newest.items() if key[0]}
 
 
-def _answers(files: Sequence[Path], found: Loaded) -> dict[str, Any]:
+def _answers(files: Sequence[Path], found: LoadedEntries) -> dict[str, Any]:
     answers: dict[str, Any] = {}
     for file in files:
         for number, row, reason in rows(file):
@@ -157,7 +157,7 @@ def _answers(files: Sequence[Path], found: Loaded) -> dict[str, Any]:
 
 
 def _read(
-    file: Path, category: str, answers: Mapping[str, Any], docs: _Documents, found: Loaded
+    file: Path, category: str, answers: Mapping[str, Any], docs: _Documents, found: LoadedEntries
 ) -> None:
     seen = {entry.entry_id for entry in found.entries}
     for number, row, reason in rows(file):
@@ -215,7 +215,7 @@ class _Documents:
         self._folder = folder
         self._known: dict[str, list[Mapping[str, Any]]] = {}
 
-    def complete(self, entry: Entry) -> Entry:
+    def complete(self, entry: BfclEntry) -> BfclEntry:
         """The entry with the functions of its services, where its row has none.
 
         Raises:
@@ -229,7 +229,7 @@ class _Documents:
             for name in names:
                 if name not in known:
                     raise BadRowError(f"its missed_function names {name}, which no service has")
-        return Entry(
+        return BfclEntry(
             entry_id=entry.entry_id,
             category=entry.category,
             question=entry.question,
@@ -258,6 +258,6 @@ class _Documents:
 
 
 @lru_cache(maxsize=4)
-def by_id(data: Path | str | None = None) -> Mapping[str, Entry]:
+def by_id(data: Path | str | None = None) -> Mapping[str, BfclEntry]:
     """All entries by their id. See `load`."""
     return {entry.entry_id: entry for entry in load(SUPPORTED, data).entries}

@@ -12,7 +12,7 @@ from typing import Any
 from adp_bfcl.categories import Language
 from adp_bfcl.java_values import JAVA_TYPES, java_value
 from adp_bfcl.javascript_values import JAVASCRIPT_TYPES, javascript_value
-from adp_bfcl.verdict import CHECKER_ERROR, RIGHT, Mismatch, Verdict
+from adp_bfcl.verdict import CHECKER_ERROR, RIGHT, CheckerVerdict, Mismatch
 
 PYTHON_TYPES: Mapping[str, type] = {
     "string": str,
@@ -44,7 +44,7 @@ def match(
     *,
     language: Language = Language.PYTHON,
     underscored: bool = False,
-) -> Verdict:
+) -> CheckerVerdict:
     """Compare calls with the possible answers, as the official checker does.
 
     Args:
@@ -64,7 +64,7 @@ def match(
     except Mismatch as found:
         return found.verdict()
     except (*CRASHES, RecursionError) as error:
-        return Verdict(False, CHECKER_ERROR, f"{type(error).__name__}: {error}")
+        return CheckerVerdict(False, CHECKER_ERROR, f"{type(error).__name__}: {error}")
     return RIGHT
 
 

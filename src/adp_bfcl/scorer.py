@@ -14,7 +14,7 @@ from adp.rollouts.environment import Settings
 from adp_bfcl.answers import given
 from adp_bfcl.categories import SUPPLEMENTARY, SUPPORTED, in_short
 from adp_bfcl.decoding import Mode
-from adp_bfcl.entries import Entry
+from adp_bfcl.entries import BfclEntry
 from adp_bfcl.figures import aggregate, category_figures
 from adp_bfcl.judge import judge_entry
 from adp_bfcl.loader import by_id
@@ -84,7 +84,7 @@ class BfclScorer:
         except AdpError as error:
             return self._unscored(str(error), evidence)
 
-    def _scores(self, entry: Entry, answer: Any, mode: Mode, malformed: bool) -> list[Score]:
+    def _scores(self, entry: BfclEntry, answer: Any, mode: Mode, malformed: bool) -> list[Score]:
         found = []
         state = None
         for metric in (OFFICIAL, FIXED):
@@ -117,7 +117,7 @@ class BfclScorer:
             ]
         return found
 
-    def _entry(self, item: Item) -> tuple[Entry | None, str]:
+    def _entry(self, item: Item) -> tuple[BfclEntry | None, str]:
         found = entry_from(item.task)
         if found is not None:
             return found, ""

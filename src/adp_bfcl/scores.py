@@ -22,8 +22,8 @@ from adp_bfcl.categories import (
     order_of,
 )
 from adp_bfcl.decoding import Mode, decode
-from adp_bfcl.entries import Entry
-from adp_bfcl.figures import Part, aggregate
+from adp_bfcl.entries import BfclEntry
+from adp_bfcl.figures import FigurePart, aggregate
 from adp_bfcl.judge import judge_entry
 from adp_bfcl.loader import Rejected
 from adp_bfcl.multi_turn import decoded_turns
@@ -37,7 +37,7 @@ from adp_bfcl.results import (
     unknown,
     write_lines,
 )
-from adp_bfcl.verdict import CHECKER_ERROR, Rules, Verdict
+from adp_bfcl.verdict import CHECKER_ERROR, CheckerVerdict, Rules
 from adp_schema.errors import OutputExistsError
 
 _UNREAD = ("multi_turn:inference_error", "multi_turn:force_terminated")
@@ -48,7 +48,7 @@ _STRANGE = "ast_decoder:decoder_wrong_output_format"
 
 
 @dataclass(frozen=True)
-class Judged:
+class JudgedRow:
     """A row of a result file and its verdict; None where it could not be judged.
 
     Attributes:
@@ -59,13 +59,13 @@ class Judged:
     """
 
     answered: Answered
-    verdict: Verdict | None
+    verdict: CheckerVerdict | None
     reason: str | None = None
-    entry: Entry | None = None
+    entry: BfclEntry | None = None
 
 
 @dataclass
-class Report:
+class VerdictReport:
     """Verdicts of a folder of results.
 
     Attributes:
@@ -74,7 +74,7 @@ class Report:
         modes: form of the answers by model.
     """
 
-    judged: list[Judged] = field(default_factory=list)
+    judged: list[JudgedRow] = field(default_factory=list)
     rejected: list[Rejected] = field(default_factory=list)
     modes: dict[str, Mode] = field(default_factory=dict)
 
@@ -160,18 +160,18 @@ class Report:
         """Names of the models."""
         return sorted({one.answered.model for one in self.judged})
 
-    def overall(self, model: str, *, missing_as_zero: bool = False) -> dict[str, Part]:
+    def overall(self, model: str, *, missing_as_zero: bool = False) -> dict[str, FigurePart]:
         """The figures of BFCL v4. See `adp_bfcl.figures.aggregate`."""
         return aggregate(self.accuracy(model), self.counts(model), missing_as_zero=missing_as_zero)
 
 
 def judge_results(
     folder: Path,
-    entries: Mapping[str, Entry],
+    entries: Mapping[str, BfclEntry],
     *,
     mode: Mode | None = None,
     rules: Rules = "official",
-) -> Report:
+) -> VerdictReport:
     """Judge a folder of results.
 
     Args:
@@ -187,7 +187,7 @@ def judge_results(
         MissingExtraError: there are calls in Java's or JavaScript's syntax, and tree-sitter is not
             installed.
     """
-    report = Report()
+    report = VerdictReport()
     answered = list(read_results(folder, report.rejected))
     report.modes = modes_of(answered, mode)
     for one in sorted(answered, key=lambda one: (one.model, order_of(one.entry_id))):
@@ -195,14 +195,14 @@ def judge_results(
     return report
 
 
-def _judged(one: Answered, entries: Mapping[str, Entry], mode: Mode, rules: Rules) -> Judged:
+def _judged(one: Answered, entries: Mapping[str, BfclEntry], mode: Mode, rules: Rules) -> JudgedRow:
     entry = question_of(one, entries)
     if entry is None:
-        return Judged(one, None, unknown(one))
+        return JudgedRow(one, None, unknown(one))
     verdict = judge_entry(entry, one.result, mode=mode, rules=rules)
     if verdict.error_type == CHECKER_ERROR:
-        return Judged(one, None, CRASH, entry)
-    return Judged(one, verdict, None, entry)
+        return JudgedRow(one, None, CRASH, entry)
+    return JudgedRow(one, verdict, None, entry)
 
 
 CRASH = "the official checker stops with an exception here"
@@ -210,7 +210,7 @@ CRASH = "the official checker stops with an exception here"
 
 
 @alone
-def write_scores(report: Report, out: Path) -> dict[Path, int]:
+def write_scores(report: VerdictReport, out: Path) -> dict[Path, int]:
     """Write verdicts as BFCL's score files: a line with the accuracy, then the wrong answers.
 
     Keys and their order are those of ``bfcl evaluate``; the words about what is wrong are ours, and
@@ -232,7 +232,7 @@ def write_scores(report: Report, out: Path) -> dict[Path, int]:
         place = out / model_folder(model)
         if place.exists():
             raise OutputExistsError(f"{place} is there already; remove it, or choose another -o")
-    found: dict[Path, list[Judged]] = defaultdict(list)
+    found: dict[Path, list[JudgedRow]] = defaultdict(list)
     for one in report.judged:
         if one.verdict is not None:
             place = out / model_folder(one.answered.model) / group_of(one.answered.category)
@@ -250,7 +250,7 @@ def write_scores(report: Report, out: Path) -> dict[Path, int]:
     return {file: len(judged) for file, judged in found.items()}
 
 
-def _failure(one: Judged, mode: Mode) -> dict[str, Any]:
+def _failure(one: JudgedRow, mode: Mode) -> dict[str, Any]:
     """A wrong answer as a row of a score file."""
     answered = one.answered
     row: dict[str, Any] = {
@@ -272,7 +272,9 @@ def _failure(one: Judged, mode: Mode) -> dict[str, Any]:
     return whole_row
 
 
-def _call_failure(entry: Entry, answered: Answered, verdict: Verdict, mode: Mode) -> dict[str, Any]:
+def _call_failure(
+    entry: BfclEntry, answered: Answered, verdict: CheckerVerdict, mode: Mode
+) -> dict[str, Any]:
     row = {
         "error": [verdict.detail],
         "error_type": verdict.error_type,
@@ -289,7 +291,7 @@ def _call_failure(entry: Entry, answered: Answered, verdict: Verdict, mode: Mode
 
 
 def _relevance_failure(
-    entry: Entry, answered: Answered, verdict: Verdict, mode: Mode
+    entry: BfclEntry, answered: Answered, verdict: CheckerVerdict, mode: Mode
 ) -> dict[str, Any]:
     return {
         "prompt": _prompt(entry),
@@ -301,7 +303,7 @@ def _relevance_failure(
 
 
 def _turns_failure(
-    entry: Entry, answered: Answered, verdict: Verdict, mode: Mode
+    entry: BfclEntry, answered: Answered, verdict: CheckerVerdict, mode: Mode
 ) -> dict[str, Any]:
     unread = verdict.error_type in _UNREAD
     row: dict[str, Any] = {
@@ -321,7 +323,7 @@ def _turns_failure(
     return row
 
 
-def _prompt(entry: Entry) -> dict[str, Any]:
+def _prompt(entry: BfclEntry) -> dict[str, Any]:
     """The question as in BFCL's files; of several turns without the functions, as they are long."""
     row: dict[str, Any] = {"id": entry.entry_id, "question": entry.question}
     if not entry.multi_turn:
@@ -329,7 +331,7 @@ def _prompt(entry: Entry) -> dict[str, Any]:
     return {**row, "initial_config": entry.config, "involved_classes": entry.classes}
 
 
-def _decoded(entry: Entry, answered: Answered, mode: Mode) -> Any:
+def _decoded(entry: BfclEntry, answered: Answered, mode: Mode) -> Any:
     try:
         return decode(answered.result, mode, language_of(entry.category))
     except DecodeError:

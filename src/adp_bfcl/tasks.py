@@ -8,7 +8,7 @@ from typing import Any
 
 from adp.render.arguments import whole_text
 from adp_bfcl.categories import Language, canonical, language_of, wants_no_call
-from adp_bfcl.entries import BadRowError, Entry, entry_of
+from adp_bfcl.entries import BadRowError, BfclEntry, entry_of
 from adp_bfcl.offers import offered_name
 from adp_bfcl.python_calls import DecodeError, call_parts
 from adp_bfcl.value_source import source_of
@@ -17,7 +17,7 @@ from adp_schema.model import Task
 NAME = "bfcl"
 
 
-def task_of(entry: Entry) -> Task:
+def task_of(entry: BfclEntry) -> Task:
     """An entry as a task.
 
     ``environment_config`` has the question and the functions, ``reward_spec`` the possible answers
@@ -50,7 +50,7 @@ def task_of(entry: Entry) -> Task:
     )
 
 
-def entry_from(task: Task | None) -> Entry | None:
+def entry_from(task: Task | None) -> BfclEntry | None:
     """The entry that a task was made of; None when it is another task."""
     if task is None or not task.environment_config:
         return None
@@ -64,7 +64,7 @@ def entry_from(task: Task | None) -> Entry | None:
         return None
 
 
-def expected_calls(entry: Entry) -> list[dict[str, Any]] | None:
+def expected_calls(entry: BfclEntry) -> list[dict[str, Any]] | None:
     """One right run: for each expected call the first value that each parameter may have.
 
     Names are those under which the functions are offered. None: nothing is known of it.

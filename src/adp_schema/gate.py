@@ -26,7 +26,7 @@ from adp_schema.errors import AdpError, QueryError
 from adp_schema.gate_engine import (
     SECONDS_VARIABLE,
     Engine,
-    Limits,
+    QueryLimits,
     machine_memory,
     memory_bytes,
     unfinished,
@@ -174,7 +174,7 @@ class QueryGate:
         """
         cursor = self._cursor()
         memory = self.memory if watch else None
-        engine = Engine(cursor, Limits(seconds, memory, self._memory_limit, advice))
+        engine = Engine(cursor, QueryLimits(seconds, memory, self._memory_limit, advice))
         tables: frozenset[str] = frozenset()
         try:
             text, tables, analyzes = engine.call(_check, cursor, sql)

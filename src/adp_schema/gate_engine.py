@@ -46,7 +46,7 @@ _LEFT: list[Future[Any]] = []
 """What did not stop when it was interrupted."""
 
 
-class Limits(NamedTuple):
+class QueryLimits(NamedTuple):
     """What one query may use up.
 
     Attributes:
@@ -137,7 +137,7 @@ class Engine:
         stuck: whether it goes on although it was stopped.
     """
 
-    def __init__(self, cursor: duckdb.DuckDBPyConnection, limits: Limits) -> None:
+    def __init__(self, cursor: duckdb.DuckDBPyConnection, limits: QueryLimits) -> None:
         self._cursor = cursor
         self._limits = limits
         self._left = limits.seconds

@@ -27,7 +27,7 @@ from adp_schema.journal import (
     FOLDER,
     GROWING,
     Encoded,
-    Entry,
+    JournalEntry,
     cannot_write,
     encode,
     is_sealed,
@@ -51,7 +51,7 @@ from adp_schema.sealing import (
     shard_count,
 )
 from adp_schema.trajectory_rows import with_branches
-from adp_schema.waiting import Limits, Waiting, fail
+from adp_schema.waiting import JournalLimits, Waiting, fail
 
 __all__ = ["GROWING", "SEAL_BYTES", "GrowingStore", "journal_path", "load", "seal"]
 
@@ -88,7 +88,7 @@ class GrowingStore:
         seal_seconds: float | None = None,
     ) -> None:
         self.root = Path(root)
-        self._limits = Limits(seal_bytes, seal_count, seal_seconds)
+        self._limits = JournalLimits(seal_bytes, seal_count, seal_seconds)
         try:
             begin(self.root)
         except OSError as error:
@@ -108,10 +108,10 @@ class GrowingStore:
         if os.getpid() != self._owner:
             self._reset()
 
-    def __getstate__(self) -> tuple[Path, Limits]:
+    def __getstate__(self) -> tuple[Path, JournalLimits]:
         return self.root, self._limits
 
-    def __setstate__(self, state: tuple[Path, Limits]) -> None:
+    def __setstate__(self, state: tuple[Path, JournalLimits]) -> None:
         self.root, self._limits = state
         self._reset()
 
@@ -214,7 +214,7 @@ class GrowingStore:
     def _write(self, batch: list[Waiting]) -> None:
         """Append what several threads wait for. The lock is held."""
         journal = self._catch_up()
-        line: dict[str, tuple[Entry, bytes]] = {}
+        line: dict[str, tuple[JournalEntry, bytes]] = {}
         size = 0
         for waiting in batch:
             waiting.added = 0
@@ -236,7 +236,9 @@ class GrowingStore:
         for waiting in batch:
             waiting.done = True
 
-    def _entry(self, item: Encoded, line: dict[str, tuple[Entry, bytes]]) -> Entry | None:
+    def _entry(
+        self, item: Encoded, line: dict[str, tuple[JournalEntry, bytes]]
+    ) -> JournalEntry | None:
         """The entry for a trajectory; None when the store has it already."""
         number = 1
         while True:
@@ -258,11 +260,11 @@ class GrowingStore:
                 )
             number += 1
 
-    def _flush(self, journal: JournalFile, line: dict[str, tuple[Entry, bytes]]) -> None:
+    def _flush(self, journal: JournalFile, line: dict[str, tuple[JournalEntry, bytes]]) -> None:
         journal.write(line.values())
         self._know(entry for entry, _ in line.values())
 
-    def _know(self, entries: Iterable[Entry]) -> None:
+    def _know(self, entries: Iterable[JournalEntry]) -> None:
         self._known.update((entry.trajectory_id, entry.hash) for entry in entries)
 
     # ---- what other writers did -----------------------------------------------------------

@@ -17,9 +17,9 @@ from unittest.mock import patch
 
 import numpy as np
 
-from adp.render.chat import Call, Chat, Message
+from adp.render.chat import Chat, ChatCall, Message
 from adp.render.prepare import prepare
-from adp.render.render import Renderer, Row
+from adp.render.render import Renderer, TokenRow
 from tests.render.families import Ends
 
 Places = dict[int, tuple[int, int]]
@@ -58,7 +58,7 @@ def _marked(index: int, message: Message) -> Message:
     for call in message.calls:
         value = _value(index, call.arguments)
         text = json.dumps(value, ensure_ascii=False, separators=(", ", ": "))
-        calls.append(Call(call.name, value, text, call.call_id))
+        calls.append(ChatCall(call.name, value, text, call.call_id))
     return replace(
         message,
         text=_around(index, message.text),
@@ -137,7 +137,7 @@ def ready(renderer: Renderer, chat: Chat) -> Chat:
 
 
 def expected(
-    renderer: Renderer, chat: Chat, row: Row, ends: Ends
+    renderer: Renderer, chat: Chat, row: TokenRow, ends: Ends
 ) -> tuple[str, list[Expected], Places]:
     """The text of a row, where its trained steps stand, and the own words of all messages.
 
@@ -173,7 +173,7 @@ def expected(
 
 
 def _after_prompt(
-    renderer: Renderer, chat: Chat, row: Row, last: int, marked: str
+    renderer: Renderer, chat: Chat, row: TokenRow, last: int, marked: str
 ) -> tuple[str, str]:
     """The text of a row whose last message stands after its prompt, and the same with marks.
 
@@ -190,7 +190,7 @@ def _after_prompt(
     return prompt + rest, with_marks + marked[cut:]
 
 
-def check_row(renderer: Renderer, chat: Chat, row: Row, ends: Ends) -> list[Expected]:
+def check_row(renderer: Renderer, chat: Chat, row: TokenRow, ends: Ends) -> list[Expected]:
     """Compare a row with what it must be; return its trained steps."""
     text, found, places = expected(renderer, chat, row, ends)
     assert row.text == text

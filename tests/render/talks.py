@@ -8,7 +8,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from adp.render.chat import Call, Chat, Message
+from adp.render.chat import Chat, ChatCall, Message
 
 TOOLS: tuple[dict[str, Any], ...] = tuple(
     {
@@ -27,10 +27,10 @@ TOOLS: tuple[dict[str, Any], ...] = tuple(
 )
 
 
-def call(name: str, arguments: dict[str, Any], call_id: str) -> Call:
+def call(name: str, arguments: dict[str, Any], call_id: str) -> ChatCall:
     """A call whose text is written with other spaces than Python's."""
     text = json.dumps(arguments, ensure_ascii=False, separators=(", ", ": "))
-    return Call(name, arguments, text, call_id)
+    return ChatCall(name, arguments, text, call_id)
 
 
 def chat(*messages: Message, tools: bool = False) -> Chat:
@@ -51,7 +51,9 @@ def tool(text: str, call_id: str, name: str = "weather") -> Message:
     return Message("tool", text, 0, call_id=call_id, name=name)
 
 
-def agent(text: str, *calls: Call, reasoning: str | None = None, weight: float = 1.0) -> Message:
+def agent(
+    text: str, *calls: ChatCall, reasoning: str | None = None, weight: float = 1.0
+) -> Message:
     return Message("assistant", text, 0, reasoning=reasoning, calls=calls, weight=weight)
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 pytest.importorskip("transformers", reason="needs the train extra")
 
 from adp.render.answers import AnswerReader, split_thought
-from adp.render.chat import Call, Chat, Message
+from adp.render.chat import Chat, ChatCall, Message
 from adp.render.options import RenderOptions
 from adp.render.pythonic import PythonicForm
 from adp.render.render import Renderer
@@ -38,7 +38,7 @@ def renderer(template=None):
 def written(made, text, calls):
     """What the template writes for a turn, without the tokens that end it: the oracle."""
     given = tuple(
-        Call(name, arguments, json.dumps(arguments), f"abcdef{n:03d}")
+        ChatCall(name, arguments, json.dumps(arguments), f"abcdef{n:03d}")
         for n, (name, arguments) in enumerate(calls)
     )
     chat = Chat("", 0, 0, (Message("user", "ask", 0), Message("assistant", text, 1, calls=given)))

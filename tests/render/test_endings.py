@@ -17,7 +17,7 @@ import pytest
 from adp.render.chat import Chat
 from adp.render.model import stop_ids
 from adp.render.options import RenderOptions
-from adp.render.render import IGNORED, Renderer, Row
+from adp.render.render import IGNORED, Renderer, TokenRow
 from adp.render.report import NO_END, check_ends
 from adp_schema.errors import UsageError
 from tests.render.families import files, renderer, template, tokenizer_of, trl_folder
@@ -84,11 +84,11 @@ def made(text: str, **options: Any) -> Renderer:
     return Renderer(tokenizer_of(text), RenderOptions(**options))
 
 
-def spans(row: Row) -> list[str]:
+def spans(row: TokenRow) -> list[str]:
     return [row.text[start:end] for _, start, end in row.spans]
 
 
-def last_words(made: Renderer, row: Row) -> Iterator[str]:
+def last_words(made: Renderer, row: TokenRow) -> Iterator[str]:
     """The last trained token of each step that is no white space, as text."""
     for step in np.unique(row.step_index[row.step_index >= 0]):
         ids = row.labels[(row.step_index == step) & (row.labels != IGNORED)]

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adp.render.lengths import WINDOWS, lengths_of
-from adp.render.render import Row
+from adp.render.render import TokenRow
 from adp.render.table import rows_table
 
 # A row is a list of (step or -1, number of tokens); the same step does not come twice.
@@ -31,7 +31,7 @@ def _row(parts):
     ids = np.arange(len(steps), dtype=np.int32)
     weights = (steps >= 0).astype(np.float32)
     labels = np.where(weights > 0, ids, -100).astype(np.int32)
-    return Row("t", 0, 0, 0, ids, labels, weights, steps, False, "", ())
+    return TokenRow("t", 0, 0, 0, ids, labels, weights, steps, False, "", ())
 
 
 @given(rows=ROWS, cut=st.integers(0, 12))

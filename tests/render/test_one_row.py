@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adp.render.chat import Call, Chat, Message
+from adp.render.chat import Chat, ChatCall, Message
 from adp.render.one_row import DRIFT, MISSING
 from adp.render.options import RenderOptions
 from adp.render.render import Renderer
@@ -43,7 +43,7 @@ def chats(draw: st.DrawFn) -> Chat:
         for _ in range(draw(st.integers(0, 3))):
             step = len(messages)
             calls = tuple(
-                Call(
+                ChatCall(
                     "look", {"a": f"call{step}x"}, f'{{"a": "call{step}x"}}', f"c{step:04d}{k:04d}"
                 )
                 for k in range(draw(st.integers(0, 2)))

@@ -14,7 +14,7 @@ from adp.converters.run import convert
 from adp.render import run as module
 from adp.render.options import RenderOptions
 from adp.render.render import Renderer
-from adp.render.run import Job, render_store
+from adp.render.run import RenderJob, render_store
 from adp.render.table import ROWS
 from adp_schema.builder import Origin, RowBuilder
 from adp_schema.ids import digest_file
@@ -66,7 +66,7 @@ def test_the_same_bytes_however_it_is_made(tmp_path: Path, monkeypatch: pytest.M
     wanted = hashes(tmp_path / "one")
     assert hashes(tmp_path / "two") == wanted
 
-    def fails(job: Job) -> Any:
+    def fails(job: RenderJob) -> Any:
         if job.index == 2:
             raise KeyboardInterrupt
         return work(job)

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adp.render.chat import Call, Chat, Message
+from adp.render.chat import Chat, ChatCall, Message
 from adp.render.options import RenderOptions
 from adp.render.render import Rendered, Renderer
 from tests.effort import examples
@@ -78,7 +78,7 @@ def chats(draw: st.DrawFn) -> Chat:
 def turns(draw: st.DrawFn, number: int) -> list[Message]:
     """A message of the agent, and the results of its calls."""
     calls = tuple(
-        Call("look", value, '{"a": "x"}', f"call_{number:03d}{index:02d}")
+        ChatCall("look", value, '{"a": "x"}', f"call_{number:03d}{index:02d}")
         for index, value in enumerate(
             draw(
                 st.lists(st.sampled_from([{}, {"a": "ok"}, {"a": "x", "n": [1, None]}]), max_size=2)

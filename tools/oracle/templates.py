@@ -33,7 +33,7 @@ from typing import Any
 
 from adp.render.chat import Chat
 from adp.render.options import RenderOptions
-from adp.render.render import IGNORED, Renderer, Row
+from adp.render.render import IGNORED, Renderer, TokenRow
 from adp.render.report import NO_END
 from tests.render.families import UNKNOWN, tokenizer_of
 from tests.render.oracle import check_row, ready, write
@@ -99,7 +99,7 @@ def check_talk(made: Renderer, talk: Chat) -> Counter[str]:
     return found
 
 
-def ends_well(made: Renderer, chat: Chat, row: Row, index: int) -> bool:
+def ends_well(made: Renderer, chat: Chat, row: TokenRow, index: int) -> bool:
     """Whether a step ends with a special token, and before the header of what comes next."""
     message = chat.messages[index]
     ids = row.labels[(row.step_index == message.step) & (row.labels != IGNORED)]
@@ -111,7 +111,7 @@ def ends_well(made: Renderer, chat: Chat, row: Row, index: int) -> bool:
     return bool(message.calls) or header_is_untrained(made, chat, row, index)
 
 
-def header_is_untrained(made: Renderer, chat: Chat, row: Row, index: int) -> bool:
+def header_is_untrained(made: Renderer, chat: Chat, row: TokenRow, index: int) -> bool:
     """Whether a turn of words ends before the header of a message of the user after it.
 
     Where the header follows the words at once, its first token may be the end of the turn.

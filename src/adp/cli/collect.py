@@ -166,7 +166,7 @@ def _list(env: str | None, tasks: str | None, *, as_json: bool) -> None:
 def _collect(
     what: dict[str, Any], out: str, given: dict[str, Any], *, unsafe_python: bool, as_json: bool
 ) -> None:
-    from adp.cli.collect_screen import Screen
+    from adp.cli.collect_screen import CollectScreen
     from adp.cli.collect_summary import remarks_of, say_branches, say_tasks, summary
     from adp.rollouts.collecting.collect import collect_now
     from adp.rollouts.collecting.offered_tools import closed, made
@@ -198,7 +198,7 @@ def _collect(
         }
         given |= {"environment": kind.name, "policy": policy.name, "facts": {"made_with": facts}}
         settings = CollectSettings.model_validate(given).within(first)
-        with Screen(out, quiet=as_json) as screen:
+        with CollectScreen(out, quiet=as_json) as screen:
             report = collect_now(
                 out,
                 lambda: kind.make(about),

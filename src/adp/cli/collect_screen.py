@@ -14,7 +14,7 @@ _PAUSE = {True: 0.2, False: 5.0}
 """Seconds between two lines, on a terminal and in a pipe."""
 
 
-class Screen:
+class CollectScreen:
     """Shows how far a run is, on stderr.
 
     Args:
@@ -29,7 +29,7 @@ class Screen:
         self._bar: Any = None
         self._report: CollectReport | None = None
 
-    def __enter__(self) -> Screen:
+    def __enter__(self) -> CollectScreen:
         return self
 
     def __exit__(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from adp.cli.text import console, counted, visible
 
 if TYPE_CHECKING:
-    from adp.rollouts.collecting.counts import CollectReport, Tally
+    from adp.rollouts.collecting.counts import CollectReport, EpisodeCounts
     from adp.rollouts.collecting.task_files import TaskSet
 
 
@@ -134,7 +134,7 @@ def _option(name: str | None) -> str:
     return f"--{name or ''}".replace("_", "-")
 
 
-def _lines(whole: Tally) -> list[str]:
+def _lines(whole: EpisodeCounts) -> list[str]:
     lines = []
     unscored = whole.episodes - whole.broken - whole.scored
     if whole.scored:

@@ -10,7 +10,7 @@ import typer
 from rich.text import Text
 
 from adp.cli.text import console, counted, epilog, light_table, print_json, visible
-from adp.core.progress import Console, Silent
+from adp.core.progress import ConsoleProgress, Silent
 from adp_schema.errors import UsageError
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ def _print_schema() -> None:
 def _run(recipe: Recipe, out: str | None, options: CurateOptions, *, as_json: bool) -> None:
     from adp.curation.run import run
 
-    with Silent() if as_json else Console("curating", "") as progress:
+    with Silent() if as_json else ConsoleProgress("curating", "") as progress:
         done = run(recipe, out, options=options, progress=progress)
     if as_json:
         print_json(done.report)
@@ -120,7 +120,7 @@ def _materialise(
         if not equals:
             raise UsageError(f"--input takes NAME=STORE, not {each!r}")
         places[name] = place
-    with Silent() if as_json else Console("writing") as progress:
+    with Silent() if as_json else ConsoleProgress("writing") as progress:
         report = materialise(folder, out, places, workers=workers, progress=progress)
     if as_json:
         print_json(report)

@@ -114,9 +114,9 @@ def _run(
     more: dict[str, Any],
     quiet: bool,
 ) -> Evaluated:
-    from adp.cli.collect_screen import Screen
+    from adp.cli.collect_screen import CollectScreen
     from adp.cli.text import aside
-    from adp.core.progress import Console, Silent
+    from adp.core.progress import ConsoleProgress, Silent
     from adp.eval.evaluate import EvaluateOptions, read_bounds
     from adp.eval.evaluate import evaluate as run
     from adp.eval.suite import read_suite
@@ -131,8 +131,8 @@ def _run(
         )
         chosen = read_suite(suite).model_copy(update=changes)
         with (
-            Screen(out, quiet=quiet) as screen,
-            Silent() if quiet else Console("scoring", "trajectories") as progress,
+            CollectScreen(out, quiet=quiet) as screen,
+            Silent() if quiet else ConsoleProgress("scoring", "trajectories") as progress,
         ):
             return run(chosen, policy, out, options, watch=screen.show, progress=progress)
 

@@ -9,7 +9,7 @@ import typer
 
 from adp.cli.convert import top
 from adp.cli.text import console, counted, epilog, print_json
-from adp.core.progress import Console, Silent
+from adp.core.progress import ConsoleProgress, Silent
 from adp_schema.errors import UsageError, unknown_name
 from adp_schema.store import Store
 
@@ -90,7 +90,9 @@ def export(
     from adp.converters.branches import LONELY
     from adp.converters.export import export as write
 
-    progress: Silent | Console = Silent() if as_json else Console("exporting", "trajectories")
+    progress: Silent | ConsoleProgress = (
+        Silent() if as_json else ConsoleProgress("exporting", "trajectories")
+    )
     with progress:
         report = write(
             store, to, out, flavour=flavour, single=single, strict=strict,
@@ -125,7 +127,7 @@ def _rows(
     """Write the file of a trainer."""
     from adp.trainers.export.run import export_rows
 
-    progress: Silent | Console = Silent() if as_json else Console("exporting", "")
+    progress: Silent | ConsoleProgress = Silent() if as_json else ConsoleProgress("exporting", "")
     with progress:
         report = export_rows(
             *(store, to, out, settings),

@@ -20,7 +20,7 @@ from adp.cli.text import (
     visible,
 )
 from adp.core.input_files import read_text
-from adp.core.progress import Console, Silent
+from adp.core.progress import ConsoleProgress, Silent
 from adp_schema.errors import InputError, UsageError, unknown_name
 
 if TYPE_CHECKING:
@@ -154,7 +154,7 @@ def publish(
     check_first(path, name, options, upload)
     if not as_json:
         show_licenses(path, options)
-    with Console("publishing", "") as progress:
+    with ConsoleProgress("publishing", "") as progress:
         told = Silent() if as_json else progress
         done = run(
             path, name, out=out, options=options, upload=upload, progress=told,

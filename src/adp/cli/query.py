@@ -43,7 +43,7 @@ Write a SELECT and end it with a semicolon.
 
 
 @dataclass(frozen=True)
-class Output:
+class QueryOutput:
     """Where results go: form, file and the number of rows in a table; how long a query works."""
 
     form: str
@@ -147,7 +147,7 @@ def text_of(file: Path) -> str:
         raise InputError(f"cannot read {file}: {error.strerror}") from None
 
 
-def choose_output(form: str | None, out: Path | None, limit: int) -> Output:
+def choose_output(form: str | None, out: Path | None, limit: int) -> QueryOutput:
     """Decide on the form of the result.
 
     Raises:
@@ -166,7 +166,7 @@ def choose_output(form: str | None, out: Path | None, limit: int) -> Output:
         raise UsageError(
             f"a table is for the screen; with -o give --format {'|'.join(FORMATS[1:])}"
         )
-    return Output(form, out, limit)
+    return QueryOutput(form, out, limit)
 
 
 def outputs(path: str) -> list[str]:
@@ -205,7 +205,7 @@ def scores_of(
     return score_views(found, named=True)
 
 
-def run(gate: QueryGate, sql: str, output: Output) -> None:
+def run(gate: QueryGate, sql: str, output: QueryOutput) -> None:
     """Run one statement and print or write its rows."""
     from adp.cli.output import print_table, write_rows
 
@@ -221,7 +221,7 @@ def run(gate: QueryGate, sql: str, output: Output) -> None:
         print_table(reader, output.limit)
 
 
-def answer(gate: QueryGate, statement: str, output: Output) -> bool:
+def answer(gate: QueryGate, statement: str, output: QueryOutput) -> bool:
     """Run a statement or a dot command; the result is False when it ends the session.
 
     Raises:
@@ -269,7 +269,7 @@ def show_schema(gate: QueryGate, name: str) -> None:
     console().print(table)
 
 
-def prompt(gate: QueryGate, output: Output) -> None:
+def prompt(gate: QueryGate, output: QueryOutput) -> None:
     """Ask for statements on a terminal until the input ends; an error does not end it."""
     import contextlib
 

@@ -12,7 +12,7 @@ from rich.text import Text
 from adp.cli.convert import summary
 from adp.cli.merge import print_sizes
 from adp.cli.text import console, counted, epilog, light_table, print_json, visible
-from adp.core.progress import Console, Silent
+from adp.core.progress import ConsoleProgress, Silent
 from adp_schema.errors import FindingsError, UsageError
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ def look(path: str, options: RedactOptions, *, fail: bool, as_json: bool) -> Non
     from adp.stores.redact import scan
     from adp.stores.shards import open_finished
 
-    with Console("looking") as progress:
+    with ConsoleProgress("looking") as progress:
         found = scan(open_finished(path), options, Silent() if as_json else progress)
     if as_json:
         print_json({"redact": found.plain()})
@@ -113,7 +113,7 @@ def write(path: str, out: str, options: RedactOptions, *, as_json: bool) -> None
     from adp.stores.redact.run import findings_of
     from adp.stores.shards import open_finished
 
-    with Console("redacting") as progress:
+    with ConsoleProgress("redacting") as progress:
         manifest = run(open_finished(path), out, options, Silent() if as_json else progress)
     found = findings_of(manifest)
     if as_json:

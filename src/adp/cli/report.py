@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from adp.cli.text import epilog, print_json, visible, whole_file
-from adp.core.progress import Console
+from adp.core.progress import ConsoleProgress
 from adp.stores.composition import Composition, CompositionOptions, composition
 from adp.stores.locks import alone_at_file
 from adp_schema.errors import OutputExistsError, UsageError
@@ -62,7 +62,7 @@ def data(
         raise UsageError("--json prints to standard output; leave out -o")
     store = Store.open(path)
     options = CompositionOptions(name=name, examples=examples)
-    with Console("counting", "parts") as progress:
+    with ConsoleProgress("counting", "parts") as progress:
         found = composition(store, options, progress)
     if as_json:
         print_json(found.plain())
@@ -119,7 +119,7 @@ def evaluations(
     if as_json and out is not None:
         raise UsageError("--json prints to standard output; leave out -o")
     options = EvaluationOptions(name, examples, baseline, scores or ())
-    with Console("counting", "runs") as progress:
+    with ConsoleProgress("counting", "runs") as progress:
         found = evaluation([Store.open(path) for path in paths], options, progress)
     if as_json:
         print_json(found.plain())

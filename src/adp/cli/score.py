@@ -60,7 +60,7 @@ def score(
     again. What is unscored has a reason and is never 0.
     """
     from adp.cli.text import console, print_json
-    from adp.core.progress import Console
+    from adp.core.progress import ConsoleProgress
     from adp.eval.scoring import ScoreOptions, choose, score_store
     from adp_schema.store import Store
 
@@ -74,7 +74,7 @@ def score(
     chosen = choose(scorers)
     store = Store.open(path)
     options = ScoreOptions(out, right(reference, tasks), branches, concurrency)
-    with Console("scoring", "trajectories") as progress:
+    with ConsoleProgress("scoring", "trajectories") as progress:
         report = score_store(store, chosen, options, progress)
     if as_json:
         print_json(asdict(report))

@@ -13,7 +13,7 @@ from adp.cli.text import console, counted, epilog, print_json
 from adp.render.render import Renderer
 from adp.render.show import row_lines
 from adp.stores.lookup import find_id
-from adp.stores.transcript import KINDS, View, as_json, transcript
+from adp.stores.transcript import KINDS, TranscriptView, as_json, transcript
 from adp_schema.errors import UsageError, unknown_name
 from adp_schema.model import Trajectory
 from adp_schema.store import Store
@@ -74,7 +74,7 @@ def show(
     if model is not None:
         _show_rows(trajectory, Renderer.load(model, options), screen, full=full)
         return
-    view = View(full=full, first=first, last=last, kinds=tuple(kind or ()))
+    view = TranscriptView(full=full, first=first, last=last, kinds=tuple(kind or ()))
     for line in transcript(trajectory, view):
         screen.print(line, soft_wrap=not screen.is_terminal)
 

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from adp.cli.convert import FollowLinks, equation
 from adp.cli.text import console, epilog, light_table, print_json, visible
-from adp.core.progress import Console, Silent
+from adp.core.progress import ConsoleProgress, Silent
 from adp.stores.checks.model import SEVERITIES, Check, CheckResult
 from adp.stores.checks.registry import GROUPS
 from adp.stores.checks.run import EXAMPLES, chosen
@@ -65,7 +65,7 @@ def validate(
     from adp.converters.run import ConvertOptions
     from adp.workflows.validate import validate as run
 
-    with Console("converting") as progress:
+    with ConsoleProgress("converting") as progress:
         report = run(
             sources,
             checks=check or [],

@@ -18,7 +18,7 @@ from typing import Any
 import pyarrow as pa
 
 from adp.converters.field_table import SilentLossError, covers
-from adp.converters.pairs import Pairs
+from adp.converters.pairs import RecordPairs
 from adp.converters.records import RecordWriter
 from adp.converters.row_differences import Place, Rows, hub_paths
 from adp.converters.unwritten_columns import BOOKKEEPING, DEFAULTS
@@ -92,9 +92,9 @@ class StoredRows:
         self._trajectories = list(assemble(tables["trajectories"], tables, media))
         self._pairs = tables["pairs"]
 
-    def records(self, writer: Callable[[Pairs], RecordWriter]) -> list[bytes]:
+    def records(self, writer: Callable[[RecordPairs], RecordWriter]) -> list[bytes]:
         """The records that a writer makes, which may change the trajectories it gets."""
-        made = writer(Pairs(self._pairs))
+        made = writer(RecordPairs(self._pairs))
         runs = made.records(copy.deepcopy(self._trajectories))
         records = [jsontext.encode(record) for _, record in runs if record is not None]
         made.finish()

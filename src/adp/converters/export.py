@@ -24,10 +24,10 @@ from adp.converters.files.writing import (
     without_compression,
     written_whole,
 )
-from adp.converters.pairs import Pairs
+from adp.converters.pairs import RecordPairs
 from adp.converters.records import RecordWriter
 from adp.converters.registry import formats
-from adp.converters.trajectories_by_file import FileOf, Files
+from adp.converters.trajectories_by_file import FileOf, TrajectoryFiles
 from adp.core.progress import Progress, Silent
 from adp.stores.locks import alone
 from adp_schema.errors import (
@@ -108,9 +108,11 @@ def export(
     report, losses = ExportReport(), Losses()
     told = progress or Silent()
     sources = _sources(store)
-    files = Files(store, _file_of(single, converter, sources), branches=branches is not False)
+    files = TrajectoryFiles(
+        store, _file_of(single, converter, sources), branches=branches is not False
+    )
     told.total(store.manifest.counts.trajectories - files.left_out)
-    pairs = Pairs(store.scan("pairs").collect().to_arrow() if store.files("pairs") else None)
+    pairs = RecordPairs(store.scan("pairs").collect().to_arrow() if store.files("pairs") else None)
     writer = RecordWriter(converter, losses, flavour=flavour, pairs=pairs, rows=branches is True)
     targets = _targets(files.names, converter, sources, single)
     try:

@@ -23,7 +23,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from adp.converters.pairs import Pairs
+from adp.converters.pairs import RecordPairs
 from adp.converters.records import RecordWriter
 from adp.converters.registry import formats
 from adp.converters.row_differences import (
@@ -323,7 +323,9 @@ class _Trial:
     def _write(self, name: str, reading: _Reading, losses: Losses) -> list[bytes]:
         """Write the trajectories of a record as an export does."""
         runs = [run.model_copy(update={"branches": []}) for run in reading.trajectories]
-        writer = RecordWriter(self._converters[name], losses, pairs=Pairs(reading.tables["pairs"]))
+        writer = RecordWriter(
+            self._converters[name], losses, pairs=RecordPairs(reading.tables["pairs"])
+        )
         written = [record for _, record in writer.records(runs)]
         writer.finish()
         return [jsontext.encode(record) for record in written if record is not None]

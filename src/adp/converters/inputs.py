@@ -13,12 +13,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from adp.converters.files import archives
-from adp.converters.files.streams import Place
+from adp.converters.files.streams import InputPlace
 from adp.converters.files.walk import (
     ARCHIVES,
     COMPRESSIONS,
     DATA_SUFFIXES,
-    Found,
+    WalkedFiles,
     base_of,
     is_data,
     is_hidden,
@@ -50,7 +50,7 @@ class InputFile:
         path: the file as it was named or found.
     """
 
-    place: Place
+    place: InputPlace
     source_file: str
     named: bool
     fault: str = ""
@@ -230,10 +230,10 @@ def _of(path: Path, root: Path, roots: Roots, named: bool) -> Iterator[InputFile
 
 def _faulty(path: Path, name: str, fault: str, named: bool = False) -> InputFile:
     """An input that is not opened."""
-    return InputFile(Place("", 0, 0), name, named, fault, str(path))
+    return InputFile(InputPlace("", 0, 0), name, named, fault, str(path))
 
 
-def _check_any(folder: Path, found: Found, roots: Roots) -> None:
+def _check_any(folder: Path, found: WalkedFiles, roots: Roots) -> None:
     if folder in found.faults:
         raise InputError(f"{folder}: {found.faults[folder]}; check who may read it")
     if found.faults or any(is_data(file.name) for file in found.files):
@@ -284,17 +284,17 @@ def _inputs_of(path: Path, name: str, roots: Roots, named: bool) -> Iterator[Inp
         yield InputFile(place, name, named, path=str(path))
 
 
-def place_of(found: Located) -> Place | str:
+def place_of(found: Located) -> InputPlace | str:
     """The place of a file, or why it is not read."""
     if found.status is None or found.fault:
         return found.fault
     if not found.is_file:
         return "it is a folder now"
     size = found.status.st_size
-    return Place(found.path, size, found.status.st_mtime_ns, packed=size)
+    return InputPlace(found.path, size, found.status.st_mtime_ns, packed=size)
 
 
-def _members(place: Place, name: str, named: bool) -> Iterator[InputFile]:
+def _members(place: InputPlace, name: str, named: bool) -> Iterator[InputFile]:
     """The data files of a zip archive; their names are labels and lead nowhere."""
     try:
         infos = archives.members(place.path, place.size, place.mtime_ns)
@@ -310,7 +310,7 @@ def _members(place: Place, name: str, named: bool) -> Iterator[InputFile]:
         if info.is_dir() or not is_data(label) or is_hidden(label):
             continue
         repeats[label] += 1
-        inside = Place(place.path, place.size, place.mtime_ns, index, info.compress_size)
+        inside = InputPlace(place.path, place.size, place.mtime_ns, index, info.compress_size)
         source_file = f"{name}/{numbered(label, repeats[label])}"
         yield InputFile(inside, source_file, named=False, fault=archives.member_fault(info))
     if not repeats:

@@ -13,7 +13,7 @@ from adp_schema.tables import TABLES
 _SIDES = ("chosen_id", "context_id", "rejected_id")
 
 
-class Pairs:
+class RecordPairs:
     """Which pairs name which trajectory, and which of them no record has accounted for.
 
     Args:

@@ -15,14 +15,14 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from adp.converters.files.limits import Limits
+from adp.converters.files.limits import ConvertLimits
 from adp.converters.hub_source import bring
 from adp.converters.inputs import collect, collect_below
-from adp.converters.plan import Plan, PlannedFile, choose, make_plan
+from adp.converters.plan import ConvertPlan, PlannedFile, choose, make_plan
 from adp.converters.registry import formats
 from adp.converters.renumber import renumber_repeats
 from adp.converters.session_folders import resolve
-from adp.converters.shard import Job, ShardResult, convert_shard
+from adp.converters.shard import ConvertJob, ShardResult, convert_shard
 from adp.converters.since import earlier, only_new
 from adp.converters.unread_files import by_kind
 from adp.core.progress import Progress, Silent
@@ -59,7 +59,7 @@ class ConvertOptions:
     keep_raw: bool = False
     dataset: str | None = None
     license: str | None = None
-    limits: Limits = field(default_factory=Limits)
+    limits: ConvertLimits = field(default_factory=ConvertLimits)
     since: str | os.PathLike[str] | None = None
     follow_links: bool = False
 
@@ -117,7 +117,9 @@ def convert(
     return manifest
 
 
-def _plan(sources: list[str], store: Path, options: ConvertOptions, report: Progress) -> Plan:
+def _plan(
+    sources: list[str], store: Path, options: ConvertOptions, report: Progress
+) -> ConvertPlan:
     """What to read. Nothing is left of a run that ends here."""
     run = store / ".run"
     try:
@@ -150,7 +152,7 @@ def _plan(sources: list[str], store: Path, options: ConvertOptions, report: Prog
         raise
 
 
-def _announce(plan: Plan, report: Progress) -> None:
+def _announce(plan: ConvertPlan, report: Progress) -> None:
     """Say which format was chosen and why, once for files that share both."""
     groups: Counter[tuple[str, str]] = Counter((f.format, f.why) for f in plan.files if f.format)
     for (name, why), count in sorted(groups.items()):
@@ -162,10 +164,10 @@ def _announce(plan: Plan, report: Progress) -> None:
         report.note(f"{inputs} unchanged, not read again")
 
 
-def _jobs(store: str, plan: Plan, options: ConvertOptions) -> list[Job]:
+def _jobs(store: str, plan: ConvertPlan, options: ConvertOptions) -> list[ConvertJob]:
     columns = {"license": options.license} if options.license else {}
     return [
-        Job(
+        ConvertJob(
             index=index,
             store=store,
             size=sum(plan.files[file].size // len(plan.files[file].pieces) for file, _ in shard),
@@ -189,7 +191,7 @@ def _jobs(store: str, plan: Plan, options: ConvertOptions) -> list[Job]:
 
 
 def _manifest(
-    run: StagedRun, plan: Plan, options: ConvertOptions, results: list[ShardResult]
+    run: StagedRun, plan: ConvertPlan, options: ConvertOptions, results: list[ShardResult]
 ) -> Manifest:
     manifest = Manifest()
     datasets: Counter[str] = Counter()
@@ -220,7 +222,7 @@ def _manifest(
 
 
 def _write_sources(
-    run: StagedRun, manifest: Manifest, plan: Plan, results: list[ShardResult]
+    run: StagedRun, manifest: Manifest, plan: ConvertPlan, results: list[ShardResult]
 ) -> str:
     """Write the table of input files; return the hash over their fingerprints."""
     counts = [Counts() for _ in plan.files]

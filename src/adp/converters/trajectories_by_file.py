@@ -17,7 +17,7 @@ FileOf = Callable[[str | None, str | None, str], str]
 """The output file of a trajectory, from its source file, its data set and its id."""
 
 
-class Files:
+class TrajectoryFiles:
     """Which trajectories go into which file.
 
     Args:

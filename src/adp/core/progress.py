@@ -48,7 +48,7 @@ class Silent:
         """Note nothing."""
 
 
-class Console:
+class ConsoleProgress:
     """Reports on stderr: a bar on a terminal, else a line every few seconds.
 
     Args:
@@ -66,7 +66,7 @@ class Console:
         self._last = time.monotonic()
         self._bar: Any = None
 
-    def __enter__(self) -> Console:
+    def __enter__(self) -> ConsoleProgress:
         return self
 
     def __exit__(

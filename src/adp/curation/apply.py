@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from adp.core.option_errors import names, sentence
 from adp.curation.inputs import open_inputs
 from adp.curation.load import load
-from adp.curation.op import Outcome
+from adp.curation.op import OpResult
 from adp.curation.registry import OPS
 from adp_schema.errors import RecipeError
 from adp_schema.scratch import ScratchFolder
@@ -28,11 +28,11 @@ def apply(
     workers: int | None = None,
     reserve: Sequence[str] = (),
     **options: Any,
-) -> Outcome:
+) -> OpResult:
     """Run one op on all trajectories of some stores, and return what it says.
 
     Nothing is written. ``outcome.columns`` are the columns that it adds, ``outcome.dropped`` the
-    trajectories that it would leave out; see `Outcome`.
+    trajectories that it would leave out; see `OpResult`.
 
     Args:
         op: name of the op.

@@ -18,7 +18,7 @@ KEPT = "kept"
 
 
 @dataclass
-class Difference:
+class CurationDifference:
     """How two curations differ.
 
     Attributes:
@@ -35,7 +35,7 @@ class Difference:
     columns: dict[str, int] = field(default_factory=dict)
 
 
-def diff(a: str, b: str, *, examples: int = 3, detail: bool = True) -> Difference:
+def diff(a: str, b: str, *, examples: int = 3, detail: bool = True) -> CurationDifference:
     """Compare two curated stores, or a curated one with any other.
 
     Args:
@@ -64,7 +64,7 @@ def diff(a: str, b: str, *, examples: int = 3, detail: bool = True) -> Differenc
     for row in rows:
         if row["a"] == row["b"]:
             row["examples"] = []
-    return Difference(same, both.height - same, rows, _columns(a, b))
+    return CurationDifference(same, both.height - same, rows, _columns(a, b))
 
 
 def _fates(path: str, *, detail: bool) -> pl.DataFrame:

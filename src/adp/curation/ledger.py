@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from adp.curation.outputs import BUFFER, Chosen
+from adp.curation.outputs import BUFFER, OutputSelection
 from adp.curation.state import State
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ ENDS = ("dropped", "kept", "left_out", "waiting")
 """Verdicts that say what became of a trajectory. Each trajectory ends by one of them."""
 
 
-def whole_ledger(state: State, chosen: list[Chosen]) -> pl.DataFrame:
+def whole_ledger(state: State, chosen: list[OutputSelection]) -> pl.DataFrame:
     """All rows of the ledger, by trajectory and stage.
 
     Args:
@@ -44,7 +44,7 @@ def whole_ledger(state: State, chosen: list[Chosen]) -> pl.DataFrame:
     return whole.sort("seq", "stage", "place").select(*LEDGER)
 
 
-def _ends(state: State, chosen: list[Chosen]) -> pl.DataFrame:
+def _ends(state: State, chosen: list[OutputSelection]) -> pl.DataFrame:
     """What became of each trajectory that no stage dropped; and those that only pairs take."""
     import polars as pl
 

@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 BRANCH_COLUMNS = (
     "seq", "trajectory_id", "parent_seq", "parent_step", "branch_kind", "input", "size", "rows",
 )  # fmt: skip
-"""Columns of `Loaded.branches`."""
+"""Columns of `LoadedPool.branches`."""
 
 
 @dataclass
-class Loaded:
+class LoadedPool:
     """What the inputs hold.
 
     Attributes:
@@ -60,7 +60,7 @@ class Loaded:
         return pool
 
 
-def load(inputs: Sequence[Input]) -> Loaded:
+def load(inputs: Sequence[Input]) -> LoadedPool:
     """Read what every pool needs: ids, tasks, outcomes and sizes.
 
     Ids that an earlier input has too get the next number (``#2``, ``#3``).
@@ -81,7 +81,7 @@ def load(inputs: Sequence[Input]) -> Loaded:
     everything = pl.concat(frames)
     main = everything.filter(pl.col("parent_id").is_null())
     pairs = _pairs(inputs, everything["trajectory_id"])
-    return Loaded(list(inputs), main.select(*COLUMNS), _branches(everything, inputs), pairs)
+    return LoadedPool(list(inputs), main.select(*COLUMNS), _branches(everything, inputs), pairs)
 
 
 def _rows(source: Input) -> pl.DataFrame:

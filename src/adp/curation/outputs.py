@@ -22,7 +22,7 @@ _SIDES = ("context_id", "chosen_id", "rejected_id")
 
 
 @dataclass
-class Chosen:
+class OutputSelection:
     """What one output takes.
 
     Attributes:
@@ -52,7 +52,7 @@ class Chosen:
         }
 
 
-def choose(recipe: Recipe, state: State, pool: Pool) -> list[Chosen]:
+def choose(recipe: Recipe, state: State, pool: Pool) -> list[OutputSelection]:
     """Choose what each output takes.
 
     Raises:
@@ -62,7 +62,7 @@ def choose(recipe: Recipe, state: State, pool: Pool) -> list[Chosen]:
     found = [_output(name, spec, state, pool) for name, spec in recipe.outputs.items()]
     if state.buffer is not None:
         entries = _entries(state, _once(_main(state, state.buffer)), branches=True)
-        found.append(Chosen(BUFFER, entries, None, state.buffer_facts))
+        found.append(OutputSelection(BUFFER, entries, None, state.buffer_facts))
     for each in found:
         if not each.entries.height:
             which = f"the output {each.name}" if each.name else "the recipe"
@@ -84,16 +84,18 @@ def _takes_pairs(recipe: Recipe, name: str) -> bool:
     return name in recipe.outputs and recipe.outputs[name].take == "pairs"
 
 
-def _output(name: str, spec: Output, state: State, pool: Pool) -> Chosen:
+def _output(name: str, spec: Output, state: State, pool: Pool) -> OutputSelection:
     import polars as pl
 
     if spec.take == "pairs":
         pairs = state.pairs
         if pairs is None or not pairs.height:
-            return Chosen(name, _entries(state, _main(state, None).clear(), branches=False))
+            return OutputSelection(
+                name, _entries(state, _main(state, None).clear(), branches=False)
+            )
         wanted = _with_parents(state, _named(state, pairs))
         entries = _entries(state, wanted, branches=False)
-        return Chosen(name, entries, pairs.sort("pair_id"))
+        return OutputSelection(name, entries, pairs.sort("pair_id"))
     inside = state.rows.filter(state.inside).select("seq")
     if spec.where is not None:
         inside = pool.where(spec.where)
@@ -103,7 +105,7 @@ def _output(name: str, spec: Output, state: State, pool: Pool) -> Chosen:
         known = entries.filter(pl.col("copy") == 0)["trajectory_id"].implode()
         there = [pl.col(side).is_null() | pl.col(side).is_in(known) for side in _SIDES]
         pairs = pairs.filter(pl.all_horizontal(there)).sort("pair_id")
-    return Chosen(name, entries, pairs)
+    return OutputSelection(name, entries, pairs)
 
 
 def _main(state: State, seqs: pl.DataFrame | None) -> pl.DataFrame:

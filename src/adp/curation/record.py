@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow.parquet as pq
 import yaml
 
-from adp.curation.outputs import Chosen
+from adp.curation.outputs import OutputSelection
 from adp.curation.recipe import Recipe
 from adp.curation.stage_files import as_arrow
 from adp_schema.errors import StoreError
@@ -59,7 +59,7 @@ def reading(record: Path) -> Iterator[None]:
 
 
 def write_record(
-    curated: Curated, recipe: Recipe, chosen: list[Chosen], run: StagedRun, *, link: bool
+    curated: Curated, recipe: Recipe, chosen: list[OutputSelection], run: StagedRun, *, link: bool
 ) -> None:
     """Write the folder, whole or not at all.
 
@@ -91,7 +91,7 @@ def write_record(
 
 
 def write_selection(
-    curated: Curated, chosen: list[Chosen], key: dict[str, Any], folder: Path
+    curated: Curated, chosen: list[OutputSelection], key: dict[str, Any], folder: Path
 ) -> None:
     """Write what the stores are made from: entries, weights, repaired texts, pairs."""
     state = curated.state

@@ -19,7 +19,7 @@ from adp.curation.inputs import MADE, Input
 from adp.curation.ledger import whole_ledger
 from adp.curation.load import BRANCH_COLUMNS, load
 from adp.curation.op_columns import checked
-from adp.curation.outputs import Chosen, choose
+from adp.curation.outputs import OutputSelection, choose
 from adp.curation.recipe import Recipe, Stage
 from adp.curation.record import write_record
 from adp.curation.registry import OPS
@@ -36,7 +36,7 @@ from adp_schema.scratch import ScratchFolder
 if TYPE_CHECKING:
     import polars as pl
 
-    from adp.curation.op import Outcome
+    from adp.curation.op import OpResult
     from adp.curation.pool import Pool
 
 
@@ -206,7 +206,7 @@ def _texts(value: Any) -> set[str]:
 
 def _decide(
     recipe: Recipe, inputs: list[Input], scratch: Path, options: CurateOptions, progress: Progress
-) -> tuple[Curated, list[Chosen]]:
+) -> tuple[Curated, list[OutputSelection]]:
     """Do all stages and the selection."""
     scratch.mkdir(parents=True, exist_ok=True)
     loaded = load(inputs)
@@ -293,7 +293,7 @@ def stage_seed(seed: int, name: str, before: int = 0) -> int:
     return int.from_bytes(hashlib.blake2b(text, digest_size=7).digest(), "big")
 
 
-def _call(stage: Stage, pool: Pool) -> tuple[Outcome, pl.DataFrame]:
+def _call(stage: Stage, pool: Pool) -> tuple[OpResult, pl.DataFrame]:
     """Call the op of a stage."""
     op = OPS.get(stage.op)
     if stage.where is not None:

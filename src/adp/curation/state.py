@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from adp.core.progress import Progress
 from adp.curation.inputs import Input
-from adp.curation.load import Loaded
-from adp.curation.op import Outcome
+from adp.curation.load import LoadedPool
+from adp.curation.op import OpResult
 from adp.curation.op_columns import twice
 from adp.curation.pool import Pool
 from adp.curation.recipe import Stage
@@ -55,7 +55,7 @@ class State:
     report: list[dict[str, Any]] = field(default_factory=list)
 
     @classmethod
-    def first(cls, loaded: Loaded) -> State:
+    def first(cls, loaded: LoadedPool) -> State:
         """The state before the first stage."""
         import polars as pl
 
@@ -86,7 +86,7 @@ class State:
 
     # ---- taking up what an op says ---------------------------------------------------------
 
-    def take(self, stage: Stage, number: int, outcome: Outcome, seen: pl.DataFrame) -> None:
+    def take(self, stage: Stage, number: int, outcome: OpResult, seen: pl.DataFrame) -> None:
         """Take up the outcome of a stage.
 
         Args:
@@ -166,7 +166,7 @@ class State:
         joined = self.steps.join(columns, on=keys, how="full", coalesce=True)
         self.steps = joined.sort(keys)
 
-    def _weigh(self, outcome: Outcome) -> None:
+    def _weigh(self, outcome: OpResult) -> None:
         import polars as pl
 
         if outcome.weights is None:
@@ -191,7 +191,7 @@ class State:
         )
 
     def _move(
-        self, stage: Stage, number: int, outcome: Outcome, seen: pl.DataFrame
+        self, stage: Stage, number: int, outcome: OpResult, seen: pl.DataFrame
     ) -> tuple[int, int]:
         """Take out what the op drops and in what it admits; return how many each."""
         import polars as pl
@@ -219,7 +219,7 @@ class State:
             )
         return dropped, admitted
 
-    def _note(self, number: int, stage: Stage, outcome: Outcome) -> None:
+    def _note(self, number: int, stage: Stage, outcome: OpResult) -> None:
         import polars as pl
 
         if outcome.events is not None and outcome.events.height:

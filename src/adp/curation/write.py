@@ -12,11 +12,11 @@ import pyarrow.compute as pc
 
 from adp.core.progress import Progress
 from adp.curation.inputs import MADE, Input
-from adp.curation.outputs import BUFFER, Chosen
+from adp.curation.outputs import BUFFER, OutputSelection
 from adp.curation.record import write_frame
-from adp.curation.write_shard import ShardJob, Source, write_shard
+from adp.curation.write_shard import InputStore, ShardJob, write_shard
 from adp.stores import shards
-from adp.stores.staged import StagedRun, Written
+from adp.stores.staged import StagedRun, WrittenShard
 from adp.stores.task_rows import hashes, task_rows
 from adp_schema.manifest import MANIFEST, Counts, Lineage, Manifest
 from adp_schema.store import Store
@@ -60,11 +60,11 @@ class _Lookups:
 
     weights: str
     edits: str
-    sources: tuple[Source, ...]
+    sources: tuple[InputStore, ...]
 
 
 def write_stores(
-    making: Making, chosen: list[Chosen], run: StagedRun, progress: Progress
+    making: Making, chosen: list[OutputSelection], run: StagedRun, progress: Progress
 ) -> list[Manifest]:
     """Write all stores of a run.
 
@@ -90,7 +90,7 @@ def write_stores(
 
 def _named(
     making: Making,
-    chosen: Chosen,
+    chosen: OutputSelection,
     run: StagedRun,
     lookups: _Lookups,
     progress: Progress,
@@ -108,7 +108,7 @@ def _named(
     return manifest
 
 
-def _act(making: Making, chosen: Chosen) -> dict[str, Any]:
+def _act(making: Making, chosen: OutputSelection) -> dict[str, Any]:
     """What the lineage says of the act."""
     options: dict[str, Any] = {
         "recipe": making.report["recipe"]["hash"],
@@ -146,7 +146,7 @@ def _lookups(making: Making, run: StagedRun) -> _Lookups:
         tasks = run.scratch / f"tasks-{source.index}.parquet"
         write_frame(_task_rows(source), tasks)
         sources.append(
-            Source(source.store.root, source.shift, renamed, prefixes[source.name], str(tasks))
+            InputStore(source.store.root, source.shift, renamed, prefixes[source.name], str(tasks))
         )
     return _Lookups(files["weights"], files["edits"], tuple(sources))
 
@@ -186,7 +186,7 @@ def _prefixes(inputs: list[Input]) -> dict[str, str]:
 
 def _manifest(
     making: Making,
-    chosen: Chosen,
+    chosen: OutputSelection,
     run: StagedRun,
     lookups: _Lookups,
     progress: Progress,
@@ -194,7 +194,7 @@ def _manifest(
     """Write the shards of a store and describe it."""
     jobs = _jobs(chosen, run, lookups)
     progress.note(f"writing {chosen.name or 'the store'}")
-    written = run.shards(jobs, write_shard, Written.parse, progress)
+    written = run.shards(jobs, write_shard, WrittenShard.parse, progress)
     manifest = Manifest()
     counted: dict[str, Counter[str]] = {name: Counter() for name in ("datasets", "losses", "files")}
     for shard in written:
@@ -243,7 +243,7 @@ def _sources(making: Making, lookups: _Lookups, files: Counter[str]) -> pa.Table
     return pa.concat_tables(found).combine_chunks()
 
 
-def _jobs(chosen: Chosen, run: StagedRun, lookups: _Lookups) -> list[ShardJob]:
+def _jobs(chosen: OutputSelection, run: StagedRun, lookups: _Lookups) -> list[ShardJob]:
     """Cut an output into shards, by what its trajectories hold."""
     path = run.scratch / "entries.parquet"
     write_frame(chosen.entries, path)

@@ -25,7 +25,7 @@ from adp.curation.store_rows import store_rows
 from adp.stores import shards
 from adp.stores.drop_shard import id_places
 from adp.stores.merge import NO_FILE, REFERENCES
-from adp.stores.staged import Written, place_all
+from adp.stores.staged import WrittenShard, place_all
 from adp.stores.task_rows import Needed, places_of
 from adp_schema.builder import ROW_GROUP_BYTES, ROW_GROUP_ROWS
 from adp_schema.protocols import general_path
@@ -37,7 +37,7 @@ _KEYED = ("trajectories", "steps", "tool_calls", "observations", "links", "raw")
 
 
 @dataclass(frozen=True)
-class Source:
+class InputStore:
     """An input.
 
     Attributes:
@@ -79,21 +79,21 @@ class ShardJob:
     entries: str
     first: int
     last: int
-    sources: tuple[Source, ...]
+    sources: tuple[InputStore, ...]
     weights: str
     edits: str
     pairs: str
     buffer: bool
 
 
-def write_shard(job: ShardJob) -> Written:
+def write_shard(job: ShardJob) -> WrittenShard:
     """Write one shard."""
     shard = _Shard(job)
     writer = ShardWriter(Path(job.out) / ".run" / f"part-{job.index:05d}")
     for table, rows in shard.rows():
         writer.write(table, rows)
     tables = place_all(writer, Path(job.out), job.index)
-    return Written(job.index, tables, shard.facts())
+    return WrittenShard(job.index, tables, shard.facts())
 
 
 class _Shard:
@@ -154,7 +154,7 @@ class _Shard:
         return pa.concat_tables(found)
 
     def _changed(
-        self, table: str, rows: pa.Table, source: Source, own: pa.Table, seqs: pa.Array
+        self, table: str, rows: pa.Table, source: InputStore, own: pa.Table, seqs: pa.Array
     ) -> pa.Table:
         """What changes in the rows of one input."""
         places = pc.index_in(rows["seq"], value_set=seqs)

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from adp.eval.scorer import SCORERS, Item, Scored
-from adp.eval.scoring import Chosen
+from adp.eval.scoring import ChosenScorer
 from adp_schema.errors import UsageError, unknown_name
 from adp_schema.model import Observation, Step, Task, ToolCall, Trajectory
 
@@ -23,7 +23,7 @@ _ASKS = ("judge", "conciseness")
 _NEAR = 0.8
 
 
-def check_bounds(bounds: Iterable[Mapping[str, float]], scorers: Sequence[Chosen]) -> None:
+def check_bounds(bounds: Iterable[Mapping[str, float]], scorers: Sequence[ChosenScorer]) -> None:
     """Refuse bounds that can never hold, as far as that is known before a run.
 
     Which figures scorers give depends on the run, so an unknown name is refused only when it is
@@ -56,7 +56,7 @@ def check_bounds(bounds: Iterable[Mapping[str, float]], scorers: Sequence[Chosen
                 raise UsageError(f"no scorer gives '{name}'; did you mean {' or '.join(near)}?")
 
 
-def _known(scorers: Sequence[Chosen]) -> set[str]:
+def _known(scorers: Sequence[ChosenScorer]) -> set[str]:
     """Figures of a run of one episode; empty when not all scorers can be tried out."""
     found = {BROKEN}
     for one in scorers:

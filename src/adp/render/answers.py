@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
-from adp.render.call_form import CallForm, Written, call_form
+from adp.render.call_form import CallForm, WrittenCall, call_form
 from adp.render.harmony import read_harmony
 from adp.render.pythonic import PythonicForm, writes_python
 from adp.render.render import Renderer
@@ -28,7 +28,7 @@ _SEEN = 40
 
 
 class _Form(Protocol):
-    def read(self, text: str) -> list[Written] | None:
+    def read(self, text: str) -> list[WrittenCall] | None:
         """The calls in a text; None when one is malformed."""
         ...
 
@@ -57,7 +57,7 @@ class Answer:
 
     text: str
     reasoning: str | None = None
-    calls: tuple[Written, ...] = ()
+    calls: tuple[WrittenCall, ...] = ()
     malformed: str | None = None
 
 
@@ -197,7 +197,7 @@ def library_parser(renderer: Renderer) -> Parser | None:
     return parse
 
 
-def calls_of(message: Mapping[str, Any]) -> list[Written]:
+def calls_of(message: Mapping[str, Any]) -> list[WrittenCall]:
     """The calls of a message that the parser of transformers made.
 
     Raises:
@@ -208,7 +208,7 @@ def calls_of(message: Mapping[str, Any]) -> list[Written]:
         inner = call.get("function", call)
         arguments = dict(inner.get("arguments") or {})
         text = json.dumps(arguments, ensure_ascii=False)
-        found.append(Written(str(inner["name"]), arguments, text))
+        found.append(WrittenCall(str(inner["name"]), arguments, text))
     return found
 
 

@@ -103,7 +103,7 @@ def _expression(tokenizer: dict[str, Any]) -> str | None:
     return found if plain and isinstance(found, str) else None
 
 
-class Words:
+class WordSplitter:
     """Splits the words of ASCII text.
 
     Args:
@@ -122,7 +122,7 @@ class Words:
         self._characters = 0
 
     @classmethod
-    def of(cls, backend: Any, tokenizer: dict[str, Any]) -> Words | None:
+    def of(cls, backend: Any, tokenizer: dict[str, Any]) -> WordSplitter | None:
         """For a tokenizer; None when it is none of those that this can do.
 
         Args:

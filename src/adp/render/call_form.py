@@ -11,7 +11,7 @@ import json
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from adp.render.chat import Call, Chat, Message
+from adp.render.chat import Chat, ChatCall, Message
 from adp.render.probe import TemplateRefusalError
 from adp.render.render import Renderer
 
@@ -23,7 +23,7 @@ _decoder = json.JSONDecoder(strict=False)
 
 
 @dataclass(frozen=True)
-class Written:
+class WrittenCall:
     """A call that a model wrote.
 
     Attributes:
@@ -59,7 +59,7 @@ class CallForm:
     arguments_key: str = ""
     closing: str = ""
 
-    def read(self, text: str) -> list[Written] | None:
+    def read(self, text: str) -> list[WrittenCall] | None:
         """The calls in an answer.
 
         Args:
@@ -80,8 +80,8 @@ class CallForm:
             return []
         return self._objects(text, position) or None
 
-    def _opened(self, text: str, position: int) -> list[Written] | None:
-        calls: list[Written] = []
+    def _opened(self, text: str, position: int) -> list[WrittenCall] | None:
+        calls: list[WrittenCall] = []
         start = text.find(self.opening, position)
         while start >= 0:
             found = self._objects(text, start + len(self.opening))
@@ -105,9 +105,9 @@ class CallForm:
             end += 1
         return end + len(self.closing) if text.startswith(self.closing, end) else None
 
-    def _objects(self, text: str, position: int) -> list[Written] | None:
+    def _objects(self, text: str, position: int) -> list[WrittenCall] | None:
         """Calls that are JSON objects one after the other; None when one is malformed."""
-        calls: list[Written] = []
+        calls: list[WrittenCall] = []
         while True:
             while position < len(text) and text[position] in _BETWEEN:
                 position += 1
@@ -120,12 +120,12 @@ class CallForm:
             if not isinstance(name.value, str) or not isinstance(arguments.value, dict):
                 return None
             own = text[arguments.start : arguments.end]
-            calls.append(Written(name.value, arguments.value, own, position, end))
+            calls.append(WrittenCall(name.value, arguments.value, own, position, end))
             position = end
 
-    def _named(self, text: str, position: int) -> list[Written] | None:
+    def _named(self, text: str, position: int) -> list[WrittenCall] | None:
         assert self.middle is not None
-        calls: list[Written] = []
+        calls: list[WrittenCall] = []
         begin = text.find(self.opening, position)
         while begin >= 0:
             start = begin + len(self.opening)
@@ -140,7 +140,7 @@ class CallForm:
             last = self._closed(text, after)
             if last is None:
                 return None
-            calls.append(Written(name, value, text[first:after], begin, last))
+            calls.append(WrittenCall(name, value, text[first:after], begin, last))
             begin = text.find(self.opening, last)
         return calls
 
@@ -232,7 +232,9 @@ class _Place:
 def _write(renderer: Renderer, count: int) -> str | None:
     """What the template writes for an answer of some calls."""
     ids = ("probe0001", "probe0002")
-    calls = tuple(Call(_NAMES[i], _VALUES[i], json.dumps(_VALUES[i]), ids[i]) for i in range(count))
+    calls = tuple(
+        ChatCall(_NAMES[i], _VALUES[i], json.dumps(_VALUES[i]), ids[i]) for i in range(count)
+    )
     user = Message("user", "probe", 0)
     results = [Message("tool", "probe", 1, call_id=call.call_id, name=call.name) for call in calls]
     chat = Chat("", 0, 0, (user, Message("assistant", "", 1, calls=calls), *results))

@@ -41,7 +41,7 @@ _LIFTED = re.compile(r"adp-media:([\w.+-]+)/[\w.+-]+;[0-9a-f]{32}")
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class ChatCall:
     """A call that an assistant's message makes.
 
     Attributes:
@@ -78,7 +78,7 @@ class Message:
     text: str
     step: int
     reasoning: str | None = None
-    calls: tuple[Call, ...] = ()
+    calls: tuple[ChatCall, ...] = ()
     call_id: str | None = None
     name: str | None = None
     weight: float = 0.0
@@ -265,21 +265,21 @@ class _Reader:
             role: Role = "assistant" if own else "user"
             self._context.append(Message(role, self._plain(step.edit_summary), index))
 
-    def _call(self, call: ToolCall, index: int) -> Call:
+    def _call(self, call: ToolCall, index: int) -> ChatCall:
         name = call.name or call.language or call.kind or "call"
         call_id = self._ids.of_call(call, index)
         if call.arguments is None and call.arguments_raw is None:
-            return Call(name, {}, "{}", call_id)
+            return ChatCall(name, {}, "{}", call_id)
         if call.arguments is not None:
             text = self._plain(call.arguments)
             value, valid = object_of(text)
-            return Call(name, value if valid else text, text, call_id, valid)
+            return ChatCall(name, value if valid else text, text, call_id, valid)
         raw = self._plain(call.arguments_raw)
         if call.arguments_kind == "text":
             inner = {"code" if call.kind == "code" else "input": raw}
-            return Call(name, inner, json.dumps(inner, ensure_ascii=False), call_id)
+            return ChatCall(name, inner, json.dumps(inner, ensure_ascii=False), call_id)
         value, valid = object_of(raw)
-        return Call(name, value if valid else raw, raw, call_id, valid)
+        return ChatCall(name, value if valid else raw, raw, call_id, valid)
 
     def _result(self, item: Observation, index: int) -> None:
         text = self._text(item)

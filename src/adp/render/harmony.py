@@ -12,7 +12,7 @@ import re
 from dataclasses import dataclass, field
 
 from adp.render.arguments import object_of
-from adp.render.call_form import Written
+from adp.render.call_form import WrittenCall
 
 _MESSAGE = re.compile(
     r"(?P<head>(?:(?!<\|message\|>).)*?)<\|message\|>(?P<body>.*?)"
@@ -36,7 +36,7 @@ class HarmonyAnswer:
 
     texts: list[str] = field(default_factory=list)
     thoughts: list[str] = field(default_factory=list)
-    calls: list[Written] = field(default_factory=list)
+    calls: list[WrittenCall] = field(default_factory=list)
     broken: bool = False
 
 
@@ -68,7 +68,7 @@ def _take(found: HarmonyAnswer, head: str, body: str) -> None:
         if not valid:
             found.broken = True
             return
-        found.calls.append(Written(recipient[1], value, body.strip()))
+        found.calls.append(WrittenCall(recipient[1], value, body.strip()))
         return
     channel = _CHANNEL.search(head)
     thought = channel is not None and channel[1] == "analysis"

@@ -40,7 +40,7 @@ class WindowCost:
 
 
 @dataclass(frozen=True)
-class Lengths:
+class RowLengths:
     """Lengths of rows in tokens.
 
     Attributes:
@@ -54,7 +54,7 @@ class Lengths:
     windows: tuple[WindowCost, ...]
 
 
-def lengths_of(files: list[Path]) -> Lengths:
+def lengths_of(files: list[Path]) -> RowLengths:
     """Measure rendered rows.
 
     Args:
@@ -80,7 +80,7 @@ def lengths_of(files: list[Path]) -> Lengths:
         windows.append(_cost(window, length, weight, parts))
         if not len(length) or window >= length.max():
             break
-    return Lengths(_quantiles(length), _quantiles(weight), tuple(windows))
+    return RowLengths(_quantiles(length), _quantiles(weight), tuple(windows))
 
 
 def _steps(step: Any, lengths: Any) -> Any:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from adp.render.chat import Call, Chat, Message
+from adp.render.chat import Chat, ChatCall, Message
 from adp.render.options import Reasoning, RenderOptions, Words
 from adp.render.probe import Forms, TemplateRefusalError
 from adp_schema.ids import digest
@@ -184,7 +184,7 @@ def _split(chat: Chat, notes: Counter[str]) -> Chat:
     return replace(chat, messages=tuple(messages))
 
 
-def call_text(call: Call) -> str:
+def call_text(call: ChatCall) -> str:
     """A call as text, in Hermes' form. Arguments stand as the source wrote them."""
     name = json.dumps(call.name, ensure_ascii=False)
     return f'<tool_call>\n{{"name": {name}, "arguments": {call.text}}}\n</tool_call>'

@@ -11,7 +11,7 @@ import re
 import warnings
 from typing import Any
 
-from adp.render.call_form import Written, written_by_template
+from adp.render.call_form import WrittenCall, written_by_template
 from adp.render.render import Renderer
 
 _BEGIN = re.compile(r"\[\s*[A-Za-z_][\w.]*\s*\(")
@@ -22,7 +22,7 @@ _LONGEST, _MOST_ENDS = 20_000, 200
 class PythonicForm:
     """A list of Python calls, alone or after other words (Llama 3.2 and 4, ToolACE, LFM2)."""
 
-    def read(self, text: str) -> list[Written] | None:
+    def read(self, text: str) -> list[WrittenCall] | None:
         """The calls in an answer.
 
         Args:
@@ -70,9 +70,9 @@ def _parse(piece: str) -> ast.expr | None:
         return None
 
 
-def _calls(tree: ast.expr, start: int, end: int) -> list[Written] | None:
+def _calls(tree: ast.expr, start: int, end: int) -> list[WrittenCall] | None:
     nodes = tree.elts if isinstance(tree, ast.List) else []
-    calls: list[Written] = []
+    calls: list[WrittenCall] = []
     for number, node in enumerate(nodes):
         if not isinstance(node, ast.Call) or node.args:
             return None
@@ -88,5 +88,5 @@ def _calls(tree: ast.expr, start: int, end: int) -> list[Written] | None:
         name = ast.unparse(node.func)
         # The first call stands for the whole list, so that nothing of it is left in the text.
         place = (start, end) if number == 0 else (end, end)
-        calls.append(Written(name, given, written, *place))
+        calls.append(WrittenCall(name, given, written, *place))
     return calls or None

@@ -46,7 +46,7 @@ Array = np.ndarray[Any, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class TokenRow:
     """One row of training data. The arrays have one entry a token.
 
     Attributes:
@@ -92,7 +92,7 @@ class Rendered:
         rejected: why the template refused a chat.
     """
 
-    rows: list[Row] = field(default_factory=list)
+    rows: list[TokenRow] = field(default_factory=list)
     steps: int = 0
     trained: int = 0
     lost: Counter[str] = field(default_factory=Counter)
@@ -269,7 +269,7 @@ class Renderer:
         if not weights.any():
             return
         found.rows.append(
-            Row(
+            TokenRow(
                 trajectory_id=chat.trajectory_id,
                 seq=chat.seq,
                 segment=chat.segment,

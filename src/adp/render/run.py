@@ -29,7 +29,7 @@ from filelock import FileLock
 
 from adp.core.progress import Progress, Silent
 from adp.render.options import RenderOptions
-from adp.render.render import Rendered, Renderer, Row
+from adp.render.render import Rendered, Renderer, TokenRow
 from adp.render.report import MANIFEST, RenderReport, read_report
 from adp.render.table import LOST, rows_table
 from adp.render.worker_tokenizer import load_lean, save_lean
@@ -49,7 +49,7 @@ JOB_ROWS = 8000
 
 
 @dataclass(frozen=True)
-class Job:
+class RenderJob:
     """A run of trajectories to render."""
 
     index: int
@@ -257,7 +257,7 @@ def _members(
 
 def _jobs(
     store: Store, members: Sequence[tuple[int, int]], told: tuple[str, str, str]
-) -> Iterator[Job]:
+) -> Iterator[RenderJob]:
     seqs: list[int] = []
     size = index = 0
     for position, (seq, rows) in enumerate(members):
@@ -265,7 +265,7 @@ def _jobs(
         size += rows
         if size >= JOB_ROWS or position + 1 == len(members):
             # Progress counts bytes; a row of a store has about two kilobytes.
-            yield Job(index, size * 2048, store.root, tuple(seqs), *told)
+            yield RenderJob(index, size * 2048, store.root, tuple(seqs), *told)
             seqs, size, index = [], 0, index + 1
 
 
@@ -285,7 +285,7 @@ def _renderer(tokenizer: str, options: str) -> Renderer:
     return _loaded[tokenizer, options]
 
 
-def work(job: Job) -> Done:
+def work(job: RenderJob) -> Done:
     """Render the trajectories of a job and write their rows."""
     renderer = _renderer(job.tokenizer, job.options)
     renderer.forget()
@@ -294,7 +294,7 @@ def work(job: Job) -> Done:
     lost: Counter[str] = Counter()
     notes: Counter[str] = Counter()
     gone: list[dict[str, Any]] = []
-    rows: list[Row] = []
+    rows: list[TokenRow] = []
     for trajectory in store.some(np.array(job.seqs, np.int64)):
         found = renderer.trajectory(store.resolve(trajectory))
         report.update(trajectories=1, steps=found.steps, trained=found.trained)
@@ -327,7 +327,7 @@ def _gone(trajectory_id: str | None, seq: int | None, found: Rendered) -> list[d
     ]
 
 
-def _write(job: Job, kind: str, table: pa.Table) -> None:
+def _write(job: RenderJob, kind: str, table: pa.Table) -> None:
     """Write a part; a table without rows leaves no file."""
     if not table.num_rows:
         return

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 from rich.text import Text
 
-from adp.render.render import Row
+from adp.render.render import TokenRow
 from adp.render.tokens import Encoder
 from adp.stores.transcript import visible
 
@@ -20,7 +20,7 @@ OPEN, CLOSE = "⟦", "⟧"
 _CUT = 300
 
 
-def row_lines(row: Row, encoder: Encoder, *, full: bool, colour: bool) -> Iterator[Text]:
+def row_lines(row: TokenRow, encoder: Encoder, *, full: bool, colour: bool) -> Iterator[Text]:
     """The lines of a row.
 
     Args:
@@ -48,7 +48,7 @@ def row_lines(row: Row, encoder: Encoder, *, full: bool, colour: bool) -> Iterat
     yield from whole.split("\n", allow_blank=True)
 
 
-def _pieces(row: Row, encoder: Encoder) -> Iterator[tuple[str, float]]:
+def _pieces(row: TokenRow, encoder: Encoder) -> Iterator[tuple[str, float]]:
     """The text in runs of equal weight. A character counts by the token that it belongs to."""
     tokens = encoder.encode(row.text)
     weights = np.zeros(len(row.text), np.float32)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from adp.render.render import Row
+from adp.render.render import TokenRow
 
 ROWS = pa.schema(
     [
@@ -37,7 +37,7 @@ LOST = pa.schema(
 """Columns of what was lost."""
 
 
-def rows_table(rows: Sequence[Row]) -> pa.Table:
+def rows_table(rows: Sequence[TokenRow]) -> pa.Table:
     """Rows as an Arrow table with the columns `ROWS`."""
     columns: list[pa.Array] = []
     for name in ("trajectory_id", "seq", "segment", "window"):

@@ -12,7 +12,7 @@ from adp.render.template import ChatTemplate
 
 
 @dataclass(frozen=True, slots=True)
-class Own:
+class MessageRender:
     """The render that ends with a message.
 
     Attributes:
@@ -57,7 +57,7 @@ class Speller:
         self._wholes: dict[int, str] = {}
         self._marked: dict[int, list[tuple[int, int]]] = {}
         self._parts: dict[int, list[tuple[int, int]] | None] = {}
-        self._own: dict[int, Own] = {}
+        self._own: dict[int, MessageRender] = {}
         self._marks: Marks | None = None
         self._anchors: tuple[int, Anchors | None] = (-1, None)
 
@@ -159,31 +159,33 @@ class Speller:
         """How many assistants' messages come before one."""
         return sum(map(self._assistant, range(index)))
 
-    def own(self, index: int) -> Own:
+    def own(self, index: int) -> MessageRender:
         """The render that ends with a message, and where the message stands in it."""
         if index not in self._own:
             self._own[index] = self._find(index)
         return self._own[index]
 
-    def _find(self, index: int) -> Own:
+    def _find(self, index: int) -> MessageRender:
         text, prompt = self.whole(index), self.prompt(index)
         marked = self.marked(index)
         if marked is not None:
             start, end = marked[-1]
             exact = text.startswith(prompt[:start])
-            return Own(text, start, end, exact, exact and not text.startswith(prompt))
+            return MessageRender(text, start, end, exact, exact and not text.startswith(prompt))
         if text.startswith(prompt):
-            return Own(text, len(prompt), self.end(text, len(prompt)), True)
+            return MessageRender(text, len(prompt), self.end(text, len(prompt)), True)
         start, whole_prompt = self._begin(index, prompt)
         if start < 0:
-            return Own(text, len(text), len(text), False)
+            return MessageRender(text, len(text), len(text), False)
         end = self.end(text, start)
         if whole_prompt:
             # The template rewrites what came before, now that it is followed by this message. The
             # model will see the prompt, so the message is put after that.
             shift = len(prompt) - start
-            return Own(prompt + text[start:], start + shift, end + shift, True, moved=True)
-        return Own(text, start, end, False, True)
+            return MessageRender(
+                prompt + text[start:], start + shift, end + shift, True, moved=True
+            )
+        return MessageRender(text, start, end, False, True)
 
     def span(self, index: int) -> tuple[int, int, bool]:
         """Start and end of a message in the render that it ends, and whether its prompt fits."""

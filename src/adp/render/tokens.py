@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from adp.render.bpe_words import Words
+from adp.render.bpe_words import WordSplitter
 from adp_schema.errors import UsageError
 from adp_schema.ids import digest
 
@@ -171,7 +171,7 @@ class _Pieces:
         self._size = 0
         tokens = content.get("added_tokens") or []
         plain = not any(token["normalized"] or token["rstrip"] for token in tokens)
-        self._words = Words.of(backend, content) if plain else None
+        self._words = WordSplitter.of(backend, content) if plain else None
 
     def ids(self, piece: str) -> Ints:
         """Token ids alone."""

@@ -23,7 +23,7 @@ from adp.stores.drop_shard import DropJob, drop_shard, refers
 from adp.stores.locks import alone
 from adp.stores.merge import REFERENCES
 from adp.stores.shards import Files
-from adp.stores.staged import StagedRun, Written, versions
+from adp.stores.staged import StagedRun, WrittenShard, versions
 from adp_schema.errors import QueryError
 from adp_schema.ids import digest
 from adp_schema.manifest import Counts, Lineage, Manifest
@@ -36,7 +36,7 @@ DROPPED = "skipped: dropped"
 
 
 @dataclass(frozen=True)
-class Selection:
+class DropSelection:
     """The trajectories that a condition selects, and the branches that go with them.
 
     Attributes:
@@ -76,7 +76,7 @@ class DropOptions:
     workers: int | None = None
 
 
-def select(path: str, where: str) -> Selection:
+def select(path: str, where: str) -> DropSelection:
     """Find the trajectories that a condition selects, and their branches.
 
     Args:
@@ -101,7 +101,7 @@ def select(path: str, where: str) -> Selection:
     _add_branches(store, found)
     seqs = sorted(found)
     counted = Counter(found[seq][1] or "" for seq in seqs)
-    return Selection(
+    return DropSelection(
         store=store,
         where=digest(where.strip().encode("utf-8")),
         matched=matched,
@@ -130,7 +130,7 @@ def _add_branches(store: Store, found: dict[int, tuple[str, str | None]]) -> Non
 
 @alone
 def drop(
-    selection: Selection,
+    selection: DropSelection,
     out: str,
     *,
     options: DropOptions | None = None,
@@ -166,7 +166,7 @@ def drop(
     if run.finished is not None:
         return run.finished
     written = run.shards(
-        _jobs(selection, options, run, seqs), drop_shard, Written.parse, progress or Silent()
+        _jobs(selection, options, run, seqs), drop_shard, WrittenShard.parse, progress or Silent()
     )
     manifest, sources = _manifest(selection, options, written)
     manifest.tables["sources"] = run.sources(sources)
@@ -178,7 +178,7 @@ def drop(
 
 
 def _jobs(
-    selection: Selection, options: DropOptions, run: StagedRun, seqs: pa.Array
+    selection: DropSelection, options: DropOptions, run: StagedRun, seqs: pa.Array
 ) -> list[DropJob]:
     """One job a shard. Shards of which nothing is left get no number, unless all are such."""
     names = pa.array(selection.ids, pa.string())
@@ -203,7 +203,7 @@ def _jobs(
 
 
 def _holds(
-    files: Files, selection: Selection, options: DropOptions, seqs: pa.Array, names: pa.Array
+    files: Files, selection: DropSelection, options: DropOptions, seqs: pa.Array, names: pa.Array
 ) -> bool:
     """Whether a shard holds a trajectory, a pair or a reject that stays."""
     renamed = selection.store.renamed
@@ -222,7 +222,7 @@ def _holds(
 
 
 def _manifest(
-    selection: Selection, options: DropOptions, written: list[Written]
+    selection: DropSelection, options: DropOptions, written: list[WrittenShard]
 ) -> tuple[Manifest, pa.Table]:
     """The manifest of the new store and its table of input files, with counts that fit the rows."""
     known = selection.store.manifest
@@ -259,7 +259,7 @@ def _manifest(
     return manifest, pa.Table.from_pylist(rows, schema=TABLES["sources"].schema)
 
 
-def _main_lines_gone(selection: Selection) -> int:
+def _main_lines_gone(selection: DropSelection) -> int:
     """Main lines of which no copy stays: curation counts these as records, and each once."""
     import polars as pl
 

@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 from adp.stores import shards
 from adp.stores.merge import REFERENCES
 from adp.stores.shards import Files
-from adp.stores.staged import Written, place_all
+from adp.stores.staged import WrittenShard, place_all
 from adp.stores.task_rows import HOME_COLUMNS, ROW_COLUMNS, Needed, assign, homes, places_of
 from adp_schema.protocols import general_path
 from adp_schema.reader import ShardReader
@@ -61,7 +61,7 @@ class DropJob:
     drop_rejects: bool
 
 
-def drop_shard(job: DropJob) -> Written:
+def drop_shard(job: DropJob) -> WrittenShard:
     """Write one shard without the trajectories that are left out."""
     shard = _Shard(job)
     shard.tally()
@@ -72,7 +72,7 @@ def drop_shard(job: DropJob) -> Written:
             writer.write(table, rows)
         tables = place_all(writer, Path(job.out), job.target)
     shard.reader.close()
-    return Written(job.index, tables, shard.facts())
+    return WrittenShard(job.index, tables, shard.facts())
 
 
 class _Shard:

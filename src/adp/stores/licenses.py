@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from adp.stores.known_sources import Source, find_source, is_test, plain
+from adp.stores.known_sources import DataSource, find_source, is_test, plain
 from adp_schema.store import Store
 
 PERMISSIVE, SHARE_ALIKE = "permissive", "share-alike"
@@ -337,7 +337,9 @@ def judge(
     )  # fmt: skip
 
 
-def _about_license(found: License | None, told: str | None, source: Source | None) -> Iterable[str]:
+def _about_license(
+    found: License | None, told: str | None, source: DataSource | None
+) -> Iterable[str]:
     """What is to be said about a license."""
     where = f" (as {source.name} is known to be)" if source is not None else ""
     if found is None:
@@ -354,7 +356,7 @@ def _about_license(found: License | None, told: str | None, source: Source | Non
         yield f"{found.id}{where}"
 
 
-def _about_source(source: Source | None, split: str | None) -> Iterable[str]:
+def _about_source(source: DataSource | None, split: str | None) -> Iterable[str]:
     """Why a known data set is not to be uploaded again."""
     if source is None:
         return

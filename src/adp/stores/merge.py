@@ -23,7 +23,7 @@ from adp.core.progress import Progress, Silent
 from adp.stores import shards
 from adp.stores.locks import alone
 from adp.stores.shards import Files
-from adp.stores.staged import StagedRun, Written, place_all, versions
+from adp.stores.staged import StagedRun, WrittenShard, place_all, versions
 from adp_schema import ids
 from adp_schema.errors import UsageError
 from adp_schema.location import is_url
@@ -125,7 +125,7 @@ def merge(
     if run.finished is not None:
         return run.finished
     _plan(parents)
-    written = run.shards(_jobs(parents, run), merge_shard, Written.parse, progress or Silent())
+    written = run.shards(_jobs(parents, run), merge_shard, WrittenShard.parse, progress or Silent())
     manifest = _manifest(parents, written)
     manifest.tables["sources"] = run.sources(_sources(parents))
     run.finish(manifest)
@@ -296,7 +296,7 @@ def _jobs(parents: list[Parent], run: StagedRun) -> list[MergeJob]:
 # ---- one shard -----------------------------------------------------------------------------------
 
 
-def merge_shard(job: MergeJob) -> Written:
+def merge_shard(job: MergeJob) -> WrittenShard:
     """Copy one shard into the new store."""
     changes = _Changes(job)
     reader = ShardReader(job.files, job.renamed)
@@ -305,7 +305,7 @@ def merge_shard(job: MergeJob) -> Written:
         for rows in shards.groups(reader, table):
             writer.write(table, changes.apply(table, rows))
     reader.close()
-    return Written(job.index, place_all(writer, Path(job.out), job.index))
+    return WrittenShard(job.index, place_all(writer, Path(job.out), job.index))
 
 
 class _Changes:
@@ -357,7 +357,7 @@ def _sources(parents: list[Parent]) -> pa.Table:
     return pa.concat_tables(found).combine_chunks()
 
 
-def _manifest(parents: list[Parent], written: list[Written]) -> Manifest:
+def _manifest(parents: list[Parent], written: list[WrittenShard]) -> Manifest:
     manifest = Manifest()
     datasets: Counter[str] = Counter()
     reasons: Counter[str] = Counter()

@@ -52,7 +52,7 @@ _Named = dict[TaskKey, TaskKey]
 """Name of a task -> its key, with what it asks where that is known."""
 
 
-class Found(NamedTuple):
+class TrajectoryTask(NamedTuple):
     """The task of a trajectory.
 
     Attributes:
@@ -64,7 +64,7 @@ class Found(NamedTuple):
     row: int | None = None
 
 
-NONE = Found(None)
+NONE = TrajectoryTask(None)
 """Of a trajectory without a task."""
 
 
@@ -76,7 +76,7 @@ def key_of(task: Task) -> TaskKey | None:
     return _key(task.dataset, task.environment, task.task_id, asked)
 
 
-def find_tasks(store: Store) -> dict[str, Found]:
+def find_tasks(store: Store) -> dict[str, TrajectoryTask]:
     """The task of each trajectory of a store, by the id of the trajectory.
 
     A trajectory without a row of its own among the tasks has that of an attempt at the same task:
@@ -119,11 +119,11 @@ class TaskIndex:
         return found
 
     @property
-    def _found(self) -> dict[str, Found]:
+    def _found(self) -> dict[str, TrajectoryTask]:
         return self._looked[0]
 
     @cached_property
-    def _looked(self) -> tuple[dict[str, Found], list[TaskKey | None]]:
+    def _looked(self) -> tuple[dict[str, TrajectoryTask], list[TaskKey | None]]:
         return _look(self._store)
 
     @cached_property
@@ -191,7 +191,7 @@ def _named(keys: Iterable[TaskKey]) -> _Named:
     return found
 
 
-def _look(store: Store) -> tuple[dict[str, Found], list[TaskKey | None]]:
+def _look(store: Store) -> tuple[dict[str, TrajectoryTask], list[TaskKey | None]]:
     """The task of each trajectory, and the key of each row of the table of tasks."""
     homes = list(_homes(store))
     at = {home.seq: home for home in homes}
@@ -203,9 +203,9 @@ def _look(store: Store) -> tuple[dict[str, Found], list[TaskKey | None]]:
         if home.task_id is None:
             found[home.trajectory_id] = NONE
         elif chosen is None:
-            found[home.trajectory_id] = Found(_key(*home.place(None, None), home.task_id))
+            found[home.trajectory_id] = TrajectoryTask(_key(*home.place(None, None), home.task_id))
         else:
-            found[home.trajectory_id] = Found(keys[chosen], chosen)
+            found[home.trajectory_id] = TrajectoryTask(keys[chosen], chosen)
     return found, keys
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from adp_schema.model import Observation, Step, ToolCall, Trajectory
 
 KINDS = ("user", "agent", "system", "environment", "reasoning", "call", "result")
-"""What ``View.kinds`` may hold: texts by their source, and the parts of a turn."""
+"""What ``TranscriptView.kinds`` may hold: texts by their source, and the parts of a turn."""
 
 _SHOWN = {code: chr(0x2400 + code) for code in range(32) if chr(code) not in "\n\t"}
 _SHOWN[127] = "␡"
@@ -49,7 +49,7 @@ def human_size(size: int) -> str:
 
 
 @dataclass(frozen=True)
-class View:
+class TranscriptView:
     """What is shown of a trajectory.
 
     Attributes:
@@ -78,14 +78,14 @@ class View:
         return self.first <= step and (self.last is None or step < self.last)
 
 
-def transcript(trajectory: Trajectory, view: View | None = None) -> Iterator[Text]:
+def transcript(trajectory: Trajectory, view: TranscriptView | None = None) -> Iterator[Text]:
     """The lines of a trajectory.
 
     Args:
         trajectory: as `Store.get` returns it.
         view: what is shown; None shows all, with long texts cut.
     """
-    view = view or View()
+    view = view or TranscriptView()
     yield from header(trajectory)
     yield from _Writer(trajectory, view).lines()
 
@@ -148,7 +148,7 @@ def _first_words(text: str | None) -> str:
 class _Writer:
     """Makes the lines of one trajectory's steps."""
 
-    def __init__(self, trajectory: Trajectory, view: View) -> None:
+    def __init__(self, trajectory: Trajectory, view: TranscriptView) -> None:
         self.trajectory = trajectory
         self.view = view
         self.answers: dict[tuple[int | None, int | None], list[Observation]] = {}

@@ -16,7 +16,7 @@ from adp.core.option_errors import names, sentence
 from adp.core.yaml_text import measure, parse_yaml
 from adp.trainers.config import TINY, TrainConfig
 from adp.trainers.readers import read_foreign
-from adp.trainers.readers.mapping import Foreign, put
+from adp.trainers.readers.mapping import MappedConfig, put
 from adp_schema.errors import UsageError
 
 
@@ -24,7 +24,7 @@ def read_config(
     path: str | os.PathLike[str] | Mapping[str, Any] | None,
     settings: Sequence[str] = (),
     more: Mapping[str, Any] | None = None,
-) -> tuple[TrainConfig, Foreign | None]:
+) -> tuple[TrainConfig, MappedConfig | None]:
     """Read and check a configuration.
 
     Args:

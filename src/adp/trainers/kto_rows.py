@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from adp.render.pairs import BadPair, pairs_of
-from adp.render.render import Renderer, Row
+from adp.render.render import Renderer, TokenRow
 from adp.trainers.config_methods import KtoSection
-from adp.trainers.preference_rows import Ints, PairRenderer, Side, Tally
-from adp.trainers.store_parts import Part, Parts
+from adp.trainers.preference_rows import Ints, PairCounts, PairRenderer, SideTokens
+from adp.trainers.store_parts import Part, StoreParts
 from adp_schema.model import Trajectory
 from adp_schema.store import Store
 
@@ -30,12 +30,12 @@ class KtoRow:
 
     source_id: str
     prompt: Ints
-    completion: Side
+    completion: SideTokens
     label: bool
 
 
 def kto_rows(
-    store: Store, renderer: Renderer, parts: Parts, tally: Tally, options: KtoSection
+    store: Store, renderer: Renderer, parts: StoreParts, tally: PairCounts, options: KtoSection
 ) -> Iterator[tuple[Part, KtoRow]]:
     """The rows of a store, and what each is for.
 
@@ -53,7 +53,7 @@ def kto_rows(
 
 
 def _from_pairs(
-    store: Store, renderer: Renderer, parts: Parts, tally: Tally
+    store: Store, renderer: Renderer, parts: StoreParts, tally: PairCounts
 ) -> Iterator[tuple[Part, KtoRow]]:
     pairs = PairRenderer(renderer)
     for pair in pairs_of(store):
@@ -69,7 +69,7 @@ def _from_pairs(
 
 
 def _from_trajectories(
-    store: Store, renderer: Renderer, parts: Parts, tally: Tally, options: KtoSection
+    store: Store, renderer: Renderer, parts: StoreParts, tally: PairCounts, options: KtoSection
 ) -> Iterator[tuple[Part, KtoRow]]:
     wanted = renderer.options.branches
     for trajectory in store.trajectories():
@@ -91,7 +91,7 @@ def _from_trajectories(
                 yield part, made
 
 
-def _rendered(renderer: Renderer, trajectory: Trajectory, tally: Tally) -> list[Row]:
+def _rendered(renderer: Renderer, trajectory: Trajectory, tally: PairCounts) -> list[TokenRow]:
     """The rows of a trajectory; why there is none is counted."""
     found = renderer.trajectory(trajectory)
     tally.notes += found.notes
@@ -111,11 +111,11 @@ def _label(trajectory: Trajectory, options: KtoSection) -> bool | None:
     return trajectory.success
 
 
-def _row(row: Row, label: bool) -> KtoRow | None:
+def _row(row: TokenRow, label: bool) -> KtoRow | None:
     first = int(np.argmax(row.labels >= 0))
     if first == 0:
         return None
-    side = Side(row.input_ids[first:], row.labels[first:] >= 0)
+    side = SideTokens(row.input_ids[first:], row.labels[first:] >= 0)
     return KtoRow(row.trajectory_id, row.input_ids[:first], side, label)
 
 

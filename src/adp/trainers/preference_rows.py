@@ -16,7 +16,7 @@ import numpy as np
 from adp.render.chat import Chat
 from adp.render.options import RenderOptions
 from adp.render.pairs import PairChats
-from adp.render.render import Renderer, Row
+from adp.render.render import Renderer, TokenRow
 from adp_schema.errors import UsageError
 
 Ints = np.ndarray[Any, np.dtype[np.int32]]
@@ -26,7 +26,7 @@ TOO_LONG = "longer than max_length"
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
+class SideTokens:
     """What follows the prompt.
 
     Attributes:
@@ -51,12 +51,12 @@ class PairRow:
 
     pair_id: str
     prompt: Ints
-    chosen: Side
-    rejected: Side
+    chosen: SideTokens
+    rejected: SideTokens
 
 
 @dataclass
-class Tally:
+class PairCounts:
     """What became of the pairs or trajectories.
 
     Attributes:
@@ -89,7 +89,7 @@ class PairRenderer:
         self._cuts = options.window == "keep_ends"
         self._renderer = Renderer(renderer.tokenizer, whole(options), renderer.stops)
 
-    def row(self, pair: PairChats, tally: Tally) -> PairRow | None:
+    def row(self, pair: PairChats, tally: PairCounts) -> PairRow | None:
         """The row of one pair; None when it gives none, with the reason counted."""
         notes: Counter[str] = Counter()
         found = self._sides(pair, notes)
@@ -110,7 +110,7 @@ class PairRenderer:
             return None
         return row
 
-    def _sides(self, pair: PairChats, notes: Counter[str]) -> tuple[Row, Row] | str:
+    def _sides(self, pair: PairChats, notes: Counter[str]) -> tuple[TokenRow, TokenRow] | str:
         """Both sides, or why there is no such row."""
         rows = []
         for name, chat in (("chosen", pair.chosen), ("rejected", pair.rejected)):
@@ -131,7 +131,7 @@ class PairRenderer:
             rows.append(row)
         return rows[0], rows[1]
 
-    def _too_long(self, found: tuple[Row, Row] | str) -> bool:
+    def _too_long(self, found: tuple[TokenRow, TokenRow] | str) -> bool:
         if isinstance(found, str) or self._limit is None:
             return False
         return max(len(row.input_ids) for row in found) > self._limit
@@ -195,7 +195,7 @@ def _without(pair: PairChats, first: int) -> PairChats:
     return PairChats(pair.pair, cut(pair.chosen), cut(pair.rejected), shared)
 
 
-def _join(pair: PairChats, chosen: Row, rejected: Row, notes: Counter[str]) -> PairRow:
+def _join(pair: PairChats, chosen: TokenRow, rejected: TokenRow, notes: Counter[str]) -> PairRow:
     """Split both renders after what they have in common."""
     first = [int(np.argmax(row.labels >= 0)) for row in (chosen, rejected)]
     length = min(common_prefix(chosen.input_ids, rejected.input_ids), *first)
@@ -204,7 +204,7 @@ def _join(pair: PairChats, chosen: Row, rejected: Row, notes: Counter[str]) -> P
         # Both sides begin right after the prompt, so their renders should agree up to there.
         notes["pairs whose prompt is rendered differently on the two sides"] += 1
     sides = [
-        Side(row.input_ids[length:].astype(np.int32), row.labels[length:] >= 0)
+        SideTokens(row.input_ids[length:].astype(np.int32), row.labels[length:] >= 0)
         for row in (chosen, rejected)
     ]
     prompt = chosen.input_ids[:length].astype(np.int32)

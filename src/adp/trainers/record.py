@@ -15,7 +15,7 @@ from typing import Any
 
 from adp.trainers.config import TrainConfig
 from adp.trainers.curve import loss_curve
-from adp.trainers.method import Plan
+from adp.trainers.method import TrainingPlan
 from adp.trainers.training_process import RESULT, WORK
 from adp.version import __version__
 from adp_schema.manifest import write_atomic
@@ -32,7 +32,7 @@ _SECRET = re.compile(r"(^|[-_.])(token|secret|password|api_?key|authorization)$"
 
 
 def write_record(
-    config: TrainConfig, plan: Plan, out: Path, command: Sequence[str], seconds: float
+    config: TrainConfig, plan: TrainingPlan, out: Path, command: Sequence[str], seconds: float
 ) -> dict[str, Any]:
     """Write ``run.json`` and ``loss.svg``.
 
@@ -70,7 +70,7 @@ def write_record(
     return record
 
 
-def _mask(config: TrainConfig, plan: Plan) -> dict[str, Any]:
+def _mask(config: TrainConfig, plan: TrainingPlan) -> dict[str, Any]:
     """What is under the loss."""
     found: dict[str, Any] = {
         "policy": "the steps of the agent, by their weight in the store",

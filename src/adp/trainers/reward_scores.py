@@ -8,7 +8,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from adp.render.call_form import Written
+from adp.render.call_form import WrittenCall
 
 _THOUGHT_END = "</think>"
 _TAGGED = re.compile(r"<(answer|FINAL)>(.*?)</\1>", re.DOTALL)
@@ -91,7 +91,7 @@ def _plain(text: str) -> str:
     return " ".join(_ARTICLES.sub(" ", letters).split())
 
 
-def wanted_calls(expected: str | None) -> list[Written] | None:
+def wanted_calls(expected: str | None) -> list[WrittenCall] | None:
     """The calls that are expected.
 
     Args:
@@ -111,11 +111,11 @@ def wanted_calls(expected: str | None) -> list[Written] | None:
                 arguments = json.loads(arguments)
             except ValueError:
                 return None
-        found.append(Written(inner["name"], arguments if isinstance(arguments, dict) else {}))
+        found.append(WrittenCall(inner["name"], arguments if isinstance(arguments, dict) else {}))
     return found
 
 
-def calls_score(calls: Sequence[Written], wanted: Sequence[Written]) -> float:
+def calls_score(calls: Sequence[WrittenCall], wanted: Sequence[WrittenCall]) -> float:
     """How much of the expected calls was made: from 0 to 1, in any order.
 
     A call with the right name scores a third, another third times the F1 of its argument names,
@@ -145,7 +145,7 @@ def calls_score(calls: Sequence[Written], wanted: Sequence[Written]) -> float:
     return total / max(len(calls), len(wanted))
 
 
-def _pair_score(call: Written, wanted: Written) -> float:
+def _pair_score(call: WrittenCall, wanted: WrittenCall) -> float:
     if call.name != wanted.name:
         return 0.0
     own, other = set(call.arguments), set(wanted.arguments)

@@ -14,14 +14,14 @@ from pathlib import Path
 from typing import Any
 
 from adp.render.answers import calls_of, library_parser
-from adp.render.call_form import CallForm, Written, call_form
+from adp.render.call_form import CallForm, WrittenCall, call_form
 from adp.render.render import Renderer
 from adp.trainers.config_methods import GrpoSection
 from adp.trainers.reward_scores import answer_score, calls_score, references, said, wanted_calls
 from adp_schema.errors import MissingExtraError, UsageError, unknown_name
 
 Reward = Callable[..., list[float | None]]
-Reader = Callable[[str, str, Any], "list[Written] | None"]
+Reader = Callable[[str, str, Any], "list[WrittenCall] | None"]
 """From an answer, its prompt and the tools on offer to its calls; None when one is malformed."""
 
 NAMES = ("answer", "calls", "calls_exact", "format", "json", "length")
@@ -139,7 +139,7 @@ def _reader(renderer: Renderer, name: str) -> Reader:
 
 
 def _form_reader(form: CallForm) -> Reader:
-    def read(text: str, prompt: str, tools: Any) -> list[Written] | None:
+    def read(text: str, prompt: str, tools: Any) -> list[WrittenCall] | None:
         return form.read(text)
 
     return read
@@ -151,7 +151,7 @@ def _library_reader(renderer: Renderer) -> Reader | None:
     if parse is None:
         return None
 
-    def read(text: str, prompt: str, tools: Any) -> list[Written] | None:
+    def read(text: str, prompt: str, tools: Any) -> list[WrittenCall] | None:
         found = parse(text, prompt, tools)
         try:
             return None if found is None else calls_of(found)

@@ -29,7 +29,7 @@ from adp.trainers.config import TrainConfig
 from adp.trainers.incompatible import refuse
 from adp.trainers.launch import launch
 from adp.trainers.library_output import quiet
-from adp.trainers.method import METHODS, Plan
+from adp.trainers.method import METHODS, TrainingPlan
 from adp.trainers.model import build_tiny, check_installed, context_length
 from adp.trainers.precision import Precision, choose
 from adp.trainers.record import RECORD, write_record
@@ -66,7 +66,7 @@ class TrainOptions:
     resume: bool = False
     command: Sequence[str] = ()
     shown: bool = False
-    told: Callable[[Plan], None] | None = None
+    told: Callable[[TrainingPlan], None] | None = None
     allow_python: bool = False
     steps: Progress = field(default_factory=Silent)
     strict: bool = False
@@ -81,7 +81,7 @@ class Trained:
         record: the record; None after a dry run.
     """
 
-    plan: Plan
+    plan: TrainingPlan
     record: dict[str, Any] | None = None
 
 
@@ -91,7 +91,7 @@ def plan_run(
     *,
     allow_python: bool = False,
     strict: bool = False,
-) -> Plan:
+) -> TrainingPlan:
     """What a run would do; nothing is written and no model is loaded.
 
     Args:
@@ -217,12 +217,12 @@ def _differences(old: dict[str, Any], new: dict[str, Any], above: str = "") -> l
     return found
 
 
-def _rows(config: TrainConfig, work: Path, progress: Progress) -> Plan:
+def _rows(config: TrainConfig, work: Path, progress: Progress) -> TrainingPlan:
     """The rows of a run: those that are there, when it is resumed and the store is the same."""
     plan_file, rows = work / PLAN, work / ROWS
     old = None
     if plan_file.exists():
-        old = Plan.from_plain(json.loads(plan_file.read_text(encoding="utf-8")))
+        old = TrainingPlan.from_plain(json.loads(plan_file.read_text(encoding="utf-8")))
         if rows.exists():
             return old
     shutil.rmtree(rows, ignore_errors=True)
@@ -243,7 +243,7 @@ def _rows(config: TrainConfig, work: Path, progress: Progress) -> Plan:
     return plan
 
 
-def _prepare(config: TrainConfig, folder: Path, progress: Progress) -> Plan:
+def _prepare(config: TrainConfig, folder: Path, progress: Progress) -> TrainingPlan:
     plan = METHODS.get(config.method).prepare(config, folder, progress)
     plan.steps = _steps(config, plan.sequences)
     plan.precision = choose(config).plain()

@@ -22,7 +22,7 @@ from adp.render.report import RenderReport, check_ends
 from adp.render.run import render_store
 from adp.trainers.config import TrainConfig
 from adp.trainers.held_out import held_out
-from adp.trainers.method import Plan
+from adp.trainers.method import TrainingPlan
 from adp.trainers.rows import TOKENS, WEIGHTS, read_arrow, write_arrow
 from adp_schema.errors import EmptyResultError, UsageError
 from adp_schema.store import Store
@@ -64,7 +64,7 @@ class Sft:
 
     name = "sft"
 
-    def prepare(self, config: TrainConfig, folder: Path, progress: Progress) -> Plan:
+    def prepare(self, config: TrainConfig, folder: Path, progress: Progress) -> TrainingPlan:
         """Render the store, choose the rows and write them under the folder."""
         train, measured = _parts(config, progress)
         plan = _plan(config, train)
@@ -181,7 +181,7 @@ def _column(part: _Part, name: str) -> list[Any]:
     return [value for batch in part.batches([name]) for value in batch.column(0).to_pylist()]
 
 
-def _plan(config: TrainConfig, train: _Part) -> Plan:
+def _plan(config: TrainConfig, train: _Part) -> TrainingPlan:
     """Count what is in the rows."""
     report = train.report
     lengths, trained = _column(train, "length"), _column(train, "trained")
@@ -189,7 +189,7 @@ def _plan(config: TrainConfig, train: _Part) -> Plan:
         raise EmptyResultError(
             "no row is left to train on; lower data.eval_share, or train on more trajectories"
         )
-    plan = Plan(
+    plan = TrainingPlan(
         rows=len(lengths),
         tokens=sum(lengths),
         trained=sum(trained),

@@ -12,7 +12,7 @@ from adp_schema.store import Store
 Part = Literal["train", "eval"]
 
 
-class Parts:
+class StoreParts:
     """The parts of a store.
 
     Args:
@@ -35,7 +35,7 @@ class Parts:
         self._held = held
 
     @classmethod
-    def of_run(cls, store: Store, config: TrainConfig) -> Parts:
+    def of_run(cls, store: Store, config: TrainConfig) -> StoreParts:
         """The parts of the store that a run trains on."""
         data = config.data
         held = held_out(store, data.eval_share) if data.eval_share else frozenset()
@@ -43,7 +43,7 @@ class Parts:
         return cls(_splits(store), data.splits, own, held)
 
     @classmethod
-    def to_measure(cls, store: Store, splits: Sequence[str] | None) -> Parts:
+    def to_measure(cls, store: Store, splits: Sequence[str] | None) -> StoreParts:
         """The parts of a store that is only measured.
 
         Args:

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from adp.core.progress import Console, Progress, Silent
+from adp.core.progress import ConsoleProgress, Progress, Silent
 from adp.trainers.config import TrainConfig
 from adp.trainers.library_output import quiet
 from adp.trainers.method import METHODS
@@ -183,7 +183,9 @@ def main(arguments: list[str]) -> int:
         TrainConfig.model_validate(job["config"])
     )
     try:
-        with Console("training", "steps") if first and job["shown"] else Silent() as progress:
+        with (
+            ConsoleProgress("training", "steps") if first and job["shown"] else Silent() as progress
+        ):
             train_here(config, out, progress)
     except AdpError as error:
         plain = {"error": str(error), "exit_code": error.exit_code}

@@ -11,8 +11,8 @@ from typing import Any
 from msgspec import Raw
 
 from adp.converters.adp_v1.layout import arrange, write_number
-from adp.converters.adp_v1.turn import Turn
-from adp.converters.adp_v1.write_parts import Item, Pen
+from adp.converters.adp_v1.turn import AdpV1Turn
+from adp.converters.adp_v1.write_parts import AdpV1Parts, Item
 from adp.converters.unwritten_columns import REASON, report_columns
 from adp_schema import extra_column, jsontext
 from adp_schema.extra_column import Extra
@@ -31,7 +31,7 @@ _PAGE = frozenset({"html", "axtree", "url", "viewport_width", "viewport_height"}
 _BOXES = frozenset({"annotations"})
 
 
-class Writer:
+class AdpV1Writer:
     """Writes one trajectory.
 
     Args:
@@ -42,7 +42,7 @@ class Writer:
     def __init__(self, trajectory: Trajectory, losses: Losses) -> None:
         self._run = trajectory
         self._losses = losses
-        self._pen = Pen(trajectory, losses)
+        self._pen = AdpV1Parts(trajectory, losses)
         own = frozenset({"extra", "native_id"})
         self._carried = own if self._pen.keeps else frozenset[str]()
 
@@ -114,7 +114,7 @@ class Writer:
         values: Item = {"reward": pen.reward(step, extra)}
         parts = [part for _, part in pen.parts(step, extra, path)]
         if parts and thought != "both":
-            Turn(pen, self._call).write(step, parts, (values, extra), path)
+            AdpV1Turn(pen, self._call).write(step, parts, (values, extra), path)
             return
         # Calls that stand in the text are written as actions.
         spoken = "text" if step.prose is None else "prose"

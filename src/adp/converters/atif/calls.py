@@ -7,7 +7,7 @@ from typing import Any
 from adp.converters.atif import keys as k
 from adp.converters.atif.extra_keys import adp_columns, write_beside
 from adp.converters.atif.objects import BRACE, BRACKET, arrange
-from adp.converters.atif.write_parts import Hand, Item, string
+from adp.converters.atif.write_parts import AtifParts, Item, string
 from adp.converters.call_ids import written_ids
 from adp.converters.unwritten_columns import RENUMBERED
 from adp_schema import jsontext, media
@@ -18,7 +18,7 @@ from adp_schema.model import Observation, ToolCall
 class Calls:
     """Writes the calls and the results of one trajectory."""
 
-    def __init__(self, hand: Hand) -> None:
+    def __init__(self, hand: AtifParts) -> None:
         self._hand = hand
         self._run = hand.run
         self._losses = hand.losses

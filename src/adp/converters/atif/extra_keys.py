@@ -20,7 +20,7 @@ from adp.converters.atif.extra_columns import ELSEWHERE, take_elsewhere
 from adp.converters.atif.objects import (
     BRACE,
     BRACKET,
-    Source,
+    AtifObject,
     arrange,
     members,
 )
@@ -39,7 +39,7 @@ _TABLES = {table.row: table.name for table in TABLES.values()}
 
 
 def read_beside(
-    source: Source, table: str, columns: Columns, usual: Mapping[str, Any], losses: Losses
+    source: AtifObject, table: str, columns: Columns, usual: Mapping[str, Any], losses: Losses
 ) -> None:
     """Move what columns can hold out of the ``extra`` of an object.
 
@@ -56,7 +56,7 @@ def read_beside(
     names = jsontext.decode_object(raw)
     if jsontext.lost_keys(raw, names) or any(jsontext.has_mark(name) for name in names):
         return
-    inner = Source(raw, f"{source.path}.extra", losses)
+    inner = AtifObject(raw, f"{source.path}.extra", losses)
     found: Columns = {}
     if table in ("steps", "observations"):
         found["reward"] = inner.number("reward")
@@ -86,7 +86,7 @@ def read_beside(
         source.take("extra")
 
 
-def _read_web(inner: Source, found: Columns, losses: Losses) -> None:
+def _read_web(inner: AtifObject, found: Columns, losses: Losses) -> None:
     raw = inner.values["web"]
     if jsontext.lost_keys(raw, jsontext.decode_object(raw)):
         return

@@ -22,7 +22,7 @@ _INT32, _INT64 = 2**31, 2**63
 _ints = msgspec.json.Decoder(list[int])
 
 
-class Source:
+class AtifObject:
     """One object of the source while it is read: each key that a column takes is popped.
 
     Args:
@@ -128,13 +128,13 @@ class Source:
             raise RecordError(f"expected a list of {what}", f"{self.path}.{key}")
         return jsontext.decode_array(self.take(key))
 
-    def inner(self, key: str, losses: Losses) -> Source | None:
+    def inner(self, key: str, losses: Losses) -> AtifObject | None:
         """The object under a key, to be ended with `close`; None when it is no object."""
         if self.first(key) != BRACE:
             return None
-        return Source(self.take(key), f"{self.path}.{key}", losses)
+        return AtifObject(self.take(key), f"{self.path}.{key}", losses)
 
-    def close(self, key: str, inner: Source, order: tuple[str, ...]) -> None:
+    def close(self, key: str, inner: AtifObject, order: tuple[str, ...]) -> None:
         """End an inner object: what is left of it, and its form."""
         form = inner.end(order)
         if inner.values:
@@ -162,7 +162,7 @@ class Source:
         return self.form
 
 
-def spread(source: Source) -> None:
+def spread(source: AtifObject) -> None:
     """Put the keys of ``extra`` in the place of it; ``own`` tells the others from them.
 
     An ``extra`` stays whole when its keys cannot stand beside those of the object itself.

@@ -1,6 +1,6 @@
 """From trajectories to ATIF.
 
-`Writer` makes a loose record: what was read from ATIF comes out in the form that it had, and
+`AtifWriter` makes a loose record: what was read from ATIF comes out in the form that it had, and
 another format's trajectory becomes one that only `flavours` has to make strict. Columns without
 a key of their own go into ``extra`` (see `beside`).
 """
@@ -27,7 +27,7 @@ from adp.converters.atif.objects import (
 )
 from adp.converters.atif.origin import write_origin, write_pairs
 from adp.converters.atif.totals import total_columns
-from adp.converters.atif.write_parts import Hand, Item, string
+from adp.converters.atif.write_parts import AtifParts, Item, string
 from adp.converters.scalars import number_text
 from adp.converters.unwritten_columns import report_columns
 from adp_schema import jsontext, media
@@ -38,7 +38,7 @@ from adp_schema.protocols import Losses
 VERSION = "ATIF-v1.7"
 
 
-class Writer:
+class AtifWriter:
     """Writes one trajectory with its branches.
 
     Args:
@@ -51,7 +51,7 @@ class Writer:
         self._run = run
         self._embedded = embedded
         self._losses = losses
-        self._hand = Hand(run, losses)
+        self._hand = AtifParts(run, losses)
         self._calls = Calls(self._hand)
         self.native = self._hand.native
         self._files = trial.stored(run) if self.native else trial.Trial()
@@ -180,7 +180,7 @@ class Writer:
 
     def _branch(self, index: int) -> Item:
         branch, losses = self._run.branches[index], Losses()
-        record = Writer(branch, losses, embedded=True).record()
+        record = AtifWriter(branch, losses, embedded=True).record()
         if branch.branch_kind is None:
             losses.add("$.branch_kind", "a branch of no known kind is written as a subagent")
         for item in losses.items:

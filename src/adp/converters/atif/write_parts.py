@@ -18,7 +18,7 @@ from adp_schema.protocols import Losses
 Item = dict[str, Any]
 
 
-class Hand:
+class AtifParts:
     """Turns columns into values of a record.
 
     Args:

@@ -20,7 +20,7 @@ _NO_BRACKETS = bytes(set(range(256)) - set(b"[{]}"))
 
 
 @dataclass(frozen=True)
-class Limits:
+class ConvertLimits:
     """Limits of a conversion. What is over one is rejected with a reason.
 
     Attributes:
@@ -49,7 +49,7 @@ class Limits:
 
     def changed(self) -> dict[str, Any]:
         """The limits that are not the usual ones, by the names of their options."""
-        usual = Limits()
+        usual = ConvertLimits()
         names = {
             "max_record_bytes": "record_bytes",
             "max_depth": "depth",

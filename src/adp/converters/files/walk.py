@@ -51,7 +51,7 @@ def is_store(folder: Path) -> bool:
 
 
 @dataclass
-class Found:
+class WalkedFiles:
     """What a walk found.
 
     Attributes:
@@ -65,7 +65,7 @@ class Found:
     faults: dict[Path, str] = field(default_factory=dict)
 
 
-def walk(root: Path, depth: int | None = None, roots: Roots | None = None) -> Found:
+def walk(root: Path, depth: int | None = None, roots: Roots | None = None) -> WalkedFiles:
     """All files below a folder, but hidden ones and those of stores.
 
     A folder that several links lead to is visited once, so a circle of links ends.
@@ -75,7 +75,7 @@ def walk(root: Path, depth: int | None = None, roots: Roots | None = None) -> Fo
         depth: levels to go down; None means all.
         roots: where links may lead; None allows what lies in the folder itself.
     """
-    found = Found()
+    found = WalkedFiles()
     roots = roots or Roots([root])
     seen: set[str] = set()
     real, linked = deque([(root, 1)]), deque[tuple[Path, int]]()
@@ -109,7 +109,7 @@ def walk(root: Path, depth: int | None = None, roots: Roots | None = None) -> Fo
     return found
 
 
-def _entries(folder: Path, found: Found) -> Iterator[tuple[Path, os.DirEntry[str]]]:
+def _entries(folder: Path, found: WalkedFiles) -> Iterator[tuple[Path, os.DirEntry[str]]]:
     """What is in a folder and not hidden, sorted."""
     try:
         with os.scandir(folder) as entries:

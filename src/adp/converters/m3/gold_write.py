@@ -9,7 +9,7 @@ from adp.converters.m3 import gold as g
 from adp.converters.m3 import keys as k
 from adp.converters.m3.model_text import same_json
 from adp.converters.m3.tools import bare
-from adp.converters.m3.write_parts import Item, Pen
+from adp.converters.m3.write_parts import Item, M3Parts
 from adp.converters.unwritten_columns import report_columns
 from adp_schema import jsontext
 from adp_schema.arrow import json_columns
@@ -31,7 +31,7 @@ def was_gold(run: Trajectory) -> bool:
 
 def write_gold(run: Trajectory, losses: Losses) -> dict[str, Any]:
     """Convert the trajectory of a task."""
-    pen = Pen(run, losses, native=True)
+    pen = M3Parts(run, losses, native=True)
     extra = unpack(run.extra)
     report_columns(run, _RUN, "$", losses)
     known: Item = {}
@@ -53,7 +53,7 @@ def write_gold(run: Trajectory, losses: Losses) -> dict[str, Any]:
     return out
 
 
-def _turns(pen: Pen, run: Trajectory) -> list[list[Any]]:
+def _turns(pen: M3Parts, run: Trajectory) -> list[list[Any]]:
     turns: list[list[Any]] = []
     for index, row in enumerate(run.early_observations):
         report_columns(row, frozenset(), f"$.early_observations[{index}]", pen.losses)
@@ -68,7 +68,7 @@ def _turns(pen: Pen, run: Trajectory) -> list[list[Any]]:
     return turns
 
 
-def _item(pen: Pen, step: Step, path: str) -> Any:
+def _item(pen: M3Parts, step: Step, path: str) -> Any:
     extra = pen.extra(step)
     report_columns(step, _STEP, path, pen.losses)
     parts = resolve(original(step, "content", extra), step.text)
@@ -105,7 +105,7 @@ def _item(pen: Pen, step: Step, path: str) -> Any:
     return arrange(known, kept, extra.shape, g.ACT)
 
 
-def _response(pen: Pen, row: Observation, path: str) -> Any:
+def _response(pen: M3Parts, row: Observation, path: str) -> Any:
     extra = pen.extra(row)
     report_columns(row, _RESULT, path, pen.losses)
     parts = resolve(original(row, "content", extra), row.text)

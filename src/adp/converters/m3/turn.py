@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec import Raw
 
-from adp.converters.atif.objects import BRACE, NULL, QUOTE, Source
+from adp.converters.atif.objects import BRACE, NULL, QUOTE, AtifObject
 from adp.converters.m3 import keys as k
 from adp.converters.m3.labels import error_of, labels_of
 from adp.converters.m3.model_text import arguments_of, same_json, take_apart
@@ -19,7 +19,7 @@ from adp_schema.protocols import Losses
 
 
 @dataclass
-class Turn:
+class M3Turn:
     """One turn as it was read.
 
     Attributes:
@@ -33,7 +33,7 @@ class Turn:
         turn: number of the user's turn that it belongs to; known when it is emitted.
     """
 
-    source: Source
+    source: AtifObject
     columns: Columns = field(default_factory=dict)
     calls: list[Columns] = field(default_factory=list)
     role: str | None = None
@@ -48,14 +48,14 @@ class Turn:
         return self.source.form
 
 
-def read_turn(raw: Raw, path: str, losses: Losses) -> Turn:
+def read_turn(raw: Raw, path: str, losses: Losses) -> M3Turn:
     """Read a turn; what it leaves of its object is packed by `emit`.
 
     Raises:
         RecordError: it is no object.
     """
-    source = Source(raw, path, losses)
-    out = Turn(source, {"source": "agent", "kind": "llm_turn"})
+    source = AtifObject(raw, path, losses)
+    out = M3Turn(source, {"source": "agent", "kind": "llm_turn"})
     meta = source.inner("metadata", losses)
     written = source.inner("output", losses)
     if written is not None:
@@ -74,7 +74,7 @@ def read_turn(raw: Raw, path: str, losses: Losses) -> Turn:
     return out
 
 
-def _read_reward(out: Turn) -> None:
+def _read_reward(out: M3Turn) -> None:
     """The categories of the reward as labels, or the reward when it is a number."""
     if out.source.first("reward") != QUOTE:
         out.columns["reward"] = out.source.number("reward")
@@ -88,7 +88,7 @@ def _read_reward(out: Turn) -> None:
         out.form["reward"] = "whole"
 
 
-def _read_said(out: Turn, meta: Source | None, thought: str | None) -> None:
+def _read_said(out: M3Turn, meta: AtifObject | None, thought: str | None) -> None:
     """Text, prose, reasoning and calls."""
     form, columns = out.form, out.columns
     given = meta.values.get("action_arguments") if meta is not None else None
@@ -121,7 +121,7 @@ def _read_said(out: Turn, meta: Source | None, thought: str | None) -> None:
     _note_role(out)
 
 
-def _note_role(out: Turn) -> None:
+def _note_role(out: M3Turn) -> None:
     if out.role != usual_role(bool(out.calls)):
         out.form["role"] = out.role
 
@@ -131,7 +131,7 @@ def usual_role(calls: bool) -> str:
     return "function" if calls else "assistant"
 
 
-def _agrees(found: str, given: Raw | None, meta: Source | None, form: dict[str, Any]) -> bool:
+def _agrees(found: str, given: Raw | None, meta: AtifObject | None, form: dict[str, Any]) -> bool:
     """Whether the metadata say the same as the text; then they are written from it."""
     if given is None or jsontext.first_byte(given) == NULL:
         form["arguments"] = "none"
@@ -163,7 +163,7 @@ def _text_call(call: TextCall) -> Columns:
     return {name: value for name, value in columns.items() if value is not None}
 
 
-def _structured(out: Turn, meta: Source) -> None:
+def _structured(out: M3Turn, meta: AtifObject) -> None:
     """A call that only the metadata hold."""
     given = meta.values["action_arguments"]
     inner = jsontext.decode_object(given)
@@ -189,7 +189,7 @@ def _structured(out: Turn, meta: Source) -> None:
     out.calls = [columns]
 
 
-def emit(out: Turn, order: tuple[str, ...], builder: RowBuilder, shown: str | None) -> int:
+def emit(out: M3Turn, order: tuple[str, ...], builder: RowBuilder, shown: str | None) -> int:
     """Add the step with its calls and what came back.
 
     Args:

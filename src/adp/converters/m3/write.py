@@ -11,12 +11,12 @@ from typing import Any
 
 from adp.converters.atif.objects import arrange
 from adp.converters.m3 import keys as k
-from adp.converters.m3.context import Context
+from adp.converters.m3.context import ModelContext
 from adp.converters.m3.metadata_file import carried as carried_by_side
 from adp.converters.m3.read import verdict_of
-from adp.converters.m3.write_native import Rows, Written, native_turn
+from adp.converters.m3.write_native import Rows, WrittenTurn, native_turn
 from adp.converters.m3.write_other import foreign_turns
-from adp.converters.m3.write_parts import Item, Pen
+from adp.converters.m3.write_parts import Item, M3Parts
 from adp.converters.unwritten_columns import report_columns
 from adp_schema import jsontext
 from adp_schema.extra_column import Extra, original
@@ -30,7 +30,7 @@ _EDIT = frozenset({"source", "kind", "edit_boundary", "edit_from", "edit_to", "e
 _ALTERNATE = frozenset({"task_id", "final_answer", "source_id"})
 
 
-class Writer:
+class M3Writer:
     """Writes one run.
 
     Args:
@@ -42,13 +42,13 @@ class Writer:
         self._run = run
         self._losses = losses
         self._native = run.source_format == k.NAME
-        self._pen = Pen(run, losses, native=self._native)
-        self._context = Context()
+        self._pen = M3Parts(run, losses, native=self._native)
+        self._context = ModelContext()
         self._turns: dict[str, Any] = {}
         self._waiting: dict[str, Step | Observation] = {}
         self._told = ""
         self._system: Any = None
-        self._last: Written | None = None
+        self._last: WrittenTurn | None = None
         self._alternates: dict[int, list[tuple[str, Trajectory]]] = {}
 
     # ---- the run ---------------------------------------------------------------------------
@@ -207,7 +207,7 @@ class Writer:
         key = extra.shape.get("key", str(len(self._turns)))
         self._add(step, written, key)
 
-    def _add(self, step: Step, written: Written, key: str) -> None:
+    def _add(self, step: Step, written: WrittenTurn, key: str) -> None:
         """Add an interaction, and what it adds to the context."""
         while key in self._turns:
             key = f"{key}_"
@@ -220,7 +220,7 @@ class Writer:
     def _alternate(self, path: str, branch: Trajectory) -> list[Item]:
         """A branch of one turn, as an alternate."""
         losses = Losses()
-        pen = Pen(branch, losses, native=branch.source_format == k.NAME)
+        pen = M3Parts(branch, losses, native=branch.source_format == k.NAME)
         first = branch.steps[0] if branch.steps else None
         if first is None or first.source != "agent":
             self._losses.add(path, "an alternate begins with a turn of the agent")

@@ -23,7 +23,7 @@ _TAKEN = frozenset({"interactions", "input", "alternate_trace"})
 _RESULT = frozenset({"source", "text", "content"})
 
 
-class Pen:
+class M3Parts:
     """Writes the parts of one trajectory.
 
     Args:

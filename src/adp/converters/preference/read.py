@@ -13,7 +13,7 @@ from adp.converters.openai_chat.keys import string_layout
 from adp.converters.openai_chat.read import read_item, report_lost, take_tools
 from adp.converters.preference import keys as k
 from adp.converters.preference.places import (
-    Place,
+    MessagePlace,
     as_dialogues,
     default_places,
     first_role,
@@ -45,11 +45,11 @@ class _Row:
 
     fields: dict[str, Raw]
     form: dict[str, Any] = field(default_factory=dict)
-    context: list[Place] = field(default_factory=list)
-    answer: Place | None = None
-    worse: Place | None = None
+    context: list[MessagePlace] = field(default_factory=list)
+    answer: MessagePlace | None = None
+    worse: MessagePlace | None = None
 
-    def places(self) -> list[Place]:
+    def places(self) -> list[MessagePlace]:
         """All places, in the order of the conversation."""
         return [*self.context, *(p for p in (self.answer, self.worse) if p is not None)]
 
@@ -197,7 +197,7 @@ def _share(row: _Row) -> int:
     return _share_text(row, prompt, sides)
 
 
-def _share_text(row: _Row, prompt: Place, sides: tuple[Place, Place]) -> int:
+def _share_text(row: _Row, prompt: MessagePlace, sides: tuple[MessagePlace, MessagePlace]) -> int:
     """The same for a prompt that is a text, as in UltraFeedback: it repeats what the user says."""
     count = shared(sides)
     said = [_user_text(item) for item in sides[0].items[:count]]
@@ -242,7 +242,7 @@ class _Reader:
             self._copy_before_last()
             return
         if whole:
-            shown = Place(row.answer.key, row.answer.kind, row.answer.items[:common], "")
+            shown = MessagePlace(row.answer.key, row.answer.kind, row.answer.items[:common], "")
             self._place(shown, at=None, agent=False, copied=False)
         first = self._steps()
         self._place(row.answer.cut(common), at=row.answer.key, agent=True, copied=False)
@@ -263,7 +263,7 @@ class _Reader:
         """Number of the next step."""
         return self._builder.next_step
 
-    def _place(self, place: Place, *, at: str | None, agent: bool, copied: bool) -> None:
+    def _place(self, place: MessagePlace, *, at: str | None, agent: bool, copied: bool) -> None:
         """Add the messages of a place."""
         for index, item in enumerate(place.items):
             steps = len(self._builder.rows["steps"])

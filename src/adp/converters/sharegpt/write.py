@@ -12,8 +12,8 @@ from adp.converters.sharegpt import keys as k
 from adp.converters.sharegpt.read import pair_of
 from adp.converters.sharegpt.system_tools import offered_tools
 from adp.converters.text_calls import (
+    CallEdit,
     Values,
-    Wanted,
     find_bare,
     find_tagged,
     object_at,
@@ -216,7 +216,7 @@ class _Writer:
         """The text with its calls, in which only what was edited is written anew."""
         text = original(step, "text", extra) or ""
         calling = role.lower() in k.CALL_ROLES
-        wanted: list[Wanted] = []
+        wanted: list[CallEdit] = []
         for index, call in enumerate(step.calls):
             report_columns(call, _CALL, f"{path}.calls[{index}]", self._losses)
             wanted.append(_wanted(call))
@@ -285,12 +285,12 @@ class _Writer:
         return "".join(pieces)
 
 
-def _wanted(call: ToolCall) -> Wanted:
+def _wanted(call: ToolCall) -> CallEdit:
     extra = unpack(call.extra)
     column = "call_id" if call.native_id is None else "native_id"
     names = (column, "name", "arguments", "arguments_raw")
     values = Values(*(original(call, name, extra) for name in names))
-    return Wanted(values, call.arguments_kind, (call.span_start, call.span_end))
+    return CallEdit(values, call.arguments_kind, (call.span_start, call.span_end))
 
 
 def _weight(value: float, key: str, extra: Extra) -> Any:

@@ -64,7 +64,7 @@ class _Turn:
         return [text for kind, text in self.pieces if kind in kinds]
 
 
-class ForeignWriter:
+class OtherFormatWriter:
     """Writes one trajectory of another format.
 
     Args:

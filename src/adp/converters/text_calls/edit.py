@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 
-from adp.converters.text_calls.find import CLOSE, OPEN, Group, Object, TextCall, Values
+from adp.converters.text_calls.find import CLOSE, OPEN, CallGroup, Object, TextCall, Values
 
 Span = tuple[int | None, int | None]
 
 
 @dataclass(slots=True)
-class Wanted:
+class CallEdit:
     """A call as it shall be.
 
     Attributes:
@@ -44,7 +44,9 @@ def write_call(name: str, arguments: str) -> str:
     return f'{{"name": {json_string(name)}, "arguments": {arguments}}}'
 
 
-def rewrite(text: str, groups: list[Group], wanted: list[Wanted], *, tagged: bool = True) -> str:
+def rewrite(
+    text: str, groups: list[CallGroup], wanted: list[CallEdit], *, tagged: bool = True
+) -> str:
     """Write a text whose calls were edited.
 
     Args:
@@ -72,7 +74,7 @@ def rewrite(text: str, groups: list[Group], wanted: list[Wanted], *, tagged: boo
     return added[0] if len(added) == 1 else f"[{', '.join(added)}]"
 
 
-def _joined(piece: str, group: Group, added: list[str]) -> str:
+def _joined(piece: str, group: CallGroup, added: list[str]) -> str:
     """A group without tags, with further calls."""
     more = ", ".join(added)
     if not piece:
@@ -96,15 +98,17 @@ def with_member(text: str, found: Object, key: str, value: str) -> str:
     return text[: member.start] + written + text[member.end :]
 
 
-def _match(there: list[TextCall], wanted: list[Wanted]) -> tuple[dict[Span, Wanted], list[Wanted]]:
+def _match(
+    there: list[TextCall], wanted: list[CallEdit]
+) -> tuple[dict[Span, CallEdit], list[CallEdit]]:
     """Which call of the text is which wanted one, by span of the text; and those not in it.
 
     A call is known by its place. When the words were edited the places moved: then calls that
     are as many as before keep their order, and else those that say the same are the same.
     """
     spans = {call.span for call in there}
-    matched: dict[Span, Wanted] = {}
-    left: list[Wanted] = []
+    matched: dict[Span, CallEdit] = {}
+    left: list[CallEdit] = []
     for one in wanted:
         if one.span in spans and one.span not in matched:
             matched[one.span] = one
@@ -122,7 +126,7 @@ def _match(there: list[TextCall], wanted: list[Wanted]) -> tuple[dict[Span, Want
     return matched, left
 
 
-def _group(text: str, group: Group, kept: dict[Span, Wanted]) -> str:
+def _group(text: str, group: CallGroup, kept: dict[Span, CallEdit]) -> str:
     """The text of a group with the calls that are kept."""
     calls = [call for call in group.calls if call.span in kept]
     if not calls:
@@ -137,7 +141,7 @@ def _group(text: str, group: Group, kept: dict[Span, Wanted]) -> str:
     return "".join(pieces)
 
 
-def _edited(text: str, call: TextCall, wanted: Wanted) -> str:
+def _edited(text: str, call: TextCall, wanted: CallEdit) -> str:
     """The text of a call; only values that differ are written anew."""
     found = call.object
     old, new = call.values, wanted.values
@@ -161,7 +165,7 @@ def _edited(text: str, call: TextCall, wanted: Wanted) -> str:
     return "".join([*out, text[position : found.end]])
 
 
-def _arguments(wanted: Wanted, *, python: bool) -> str:
+def _arguments(wanted: CallEdit, *, python: bool) -> str:
     """The arguments in the way that they were written."""
     arguments, raw = wanted.values.arguments, wanted.values.raw
     quote = repr if python else json_string
@@ -183,7 +187,7 @@ def _python(arguments: str) -> str:
         return repr(arguments)
 
 
-def _new_call(wanted: Wanted) -> str:
+def _new_call(wanted: CallEdit) -> str:
     arguments = _arguments(wanted, python=False)
     if (wanted.values.arguments, wanted.values.raw) == (None, None):
         arguments = "{}"

@@ -78,7 +78,7 @@ class TextCall:
 
 
 @dataclass(slots=True)
-class Group:
+class CallGroup:
     """Calls that stand together, inside one pair of tags or in one list.
 
     Attributes:
@@ -94,9 +94,9 @@ class Group:
     calls: list[TextCall] = field(default_factory=list)
 
 
-def find_tagged(text: str) -> list[Group]:
+def find_tagged(text: str) -> list[CallGroup]:
     """Find the calls inside ``<tool_call>`` tags, in order; those in a thought are left out."""
-    groups: list[Group] = []
+    groups: list[CallGroup] = []
     failed = 0
     position = _after_lone_close(text)
     while failed < _MOST_FAILED and (start := text.find(OPEN, position)) >= 0:
@@ -113,7 +113,7 @@ def find_tagged(text: str) -> list[Group]:
     return groups
 
 
-def find_bare(text: str) -> list[Group]:
+def find_bare(text: str) -> list[CallGroup]:
     """Find the calls in a text that is nothing but calls, perhaps after a thought or other words.
 
     Tags are looked for first, unless all of it is JSON: then they are in the strings of a call.
@@ -138,7 +138,7 @@ def find_bare(text: str) -> list[Group]:
     return [] if group is None else [group]
 
 
-def prose(text: str, groups: list[Group]) -> str:
+def prose(text: str, groups: list[CallGroup]) -> str:
     """The text without its calls, and without white space around what is left."""
     pieces, position = [], 0
     for group in groups:
@@ -313,7 +313,7 @@ def _python_object(node: ast.Dict, places: _Places) -> Object:
 # ---- calls ---------------------------------------------------------------------------------
 
 
-def _tagged_group(text: str, start: int) -> Group | None:
+def _tagged_group(text: str, start: int) -> CallGroup | None:
     """The calls of one pair of tags; the closing one may be missing at the end of the text."""
     inside = _skip(text, start + len(OPEN))
     found = _json_objects(text, inside)
@@ -334,9 +334,11 @@ def _tagged_group(text: str, start: int) -> Group | None:
     return None if found is None else _group(text, (start, end), found[0], found[1])
 
 
-def _group(text: str, span: tuple[int, int], objects: list[Object], listed: bool) -> Group | None:
+def _group(
+    text: str, span: tuple[int, int], objects: list[Object], listed: bool
+) -> CallGroup | None:
     """The objects as calls; None when one of them is none."""
-    group = Group(*span, listed)
+    group = CallGroup(*span, listed)
     for index, found in enumerate(objects):
         name = found.members.get("name")
         if name is None or name.text is None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from pydantic import Field, model_validator
 
 from adp.core.input_files import LARGEST_LIST, read_bytes
-from adp.curation.op import Op, OpOptions, Outcome
+from adp.curation.op import Op, OpOptions, OpResult
 from adp.curation.op_columns import checked
 from adp.stores.condition import check_condition
 from adp_schema.errors import QueryError, RecipeError
@@ -42,7 +42,7 @@ class Annotate(OpOptions):
         return self
 
 
-def run(pool: Pool, options: Annotate) -> Outcome:
+def run(pool: Pool, options: Annotate) -> OpResult:
     """Add the columns."""
     most = sum(source.store.manifest.rows("trajectories") for source in pool.inputs)
     if options.sql is not None:
@@ -62,7 +62,7 @@ def run(pool: Pool, options: Annotate) -> Outcome:
             f"annotate gives {len(twice):,} trajectories more than one row{example}; give one each"
         )
     named = pool.members.join(found, on="seq", how="semi").height
-    return Outcome(
+    return OpResult(
         columns=found,
         summary={"rows": found.height, "members": named},
         lines=[f"{named:,} of {len(pool):,} trajectories got a row"],

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field, field_validator
 
-from adp.curation.op import Op, OpOptions, Outcome
+from adp.curation.op import Op, OpOptions, OpResult
 from adp.curation.survivors import DEFAULT_KEEP, KEEP_TEXT, check_keep, in_order, keep_columns
 from adp.curation.texts.views import canonical_json, views
 from adp_schema.ids import digest
@@ -55,7 +55,7 @@ class DedupExact(OpOptions):
         return tuple(check_keep(value))
 
 
-def run(pool: Pool, options: DedupExact) -> Outcome:
+def run(pool: Pool, options: DedupExact) -> OpResult:
     """Find the groups, and of each the one that stays."""
     import polars as pl
 
@@ -87,7 +87,7 @@ def run(pool: Pool, options: DedupExact) -> Outcome:
         "duplicates": gone.height,
         "largest_group": _most(sizes),
     }
-    return Outcome(
+    return OpResult(
         columns=columns.drop("trajectory_id"),
         dropped=_dropped(gone, options.of) if options.drop else None,
         summary=summary,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
-from adp.curation.op import Op, OpOptions, Outcome
+from adp.curation.op import Op, OpOptions, OpResult
 from adp_schema.errors import RecipeError
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ class Python(OpOptions):
     )
 
 
-def run(pool: Pool, options: Python) -> Outcome:
+def run(pool: Pool, options: Python) -> OpResult:
     """Call the function."""
     import polars as pl
 
@@ -41,8 +41,8 @@ def run(pool: Pool, options: Python) -> Outcome:
         name = type(error).__name__
         raise RecipeError(f"the function {options.function} failed: {name}: {error}") from error
     if isinstance(found, pl.DataFrame):
-        return Outcome(columns=found)
-    if not isinstance(found, Outcome):
+        return OpResult(columns=found)
+    if not isinstance(found, OpResult):
         kind = type(found).__name__
         raise RecipeError(
             f"the function {options.function} returned {kind}; return an Outcome or a DataFrame"

@@ -56,7 +56,7 @@ _STEP = np.uint64(0xD6E8FEB86659FD93)
 
 
 @dataclass(frozen=True)
-class Job:
+class HashJob:
     """What a worker needs to know.
 
     Attributes:
@@ -87,7 +87,7 @@ def hashed_vectors(pool: Pool, kinds: tuple[str, ...], dimensions: int) -> Array
     Returns:
         n x dimensions, float32. A trajectory without a word has zeros.
     """
-    job = Job(kinds, str(pool.scratch))
+    job = HashJob(kinds, str(pool.scratch))
     frequencies = pool.map(_count, job, name="words")
     found = np.zeros((len(pool), dimensions), np.float32)
     if not len(pool):
@@ -96,7 +96,7 @@ def hashed_vectors(pool: Pool, kinds: tuple[str, ...], dimensions: int) -> Array
     documents = np.zeros((1 << BITS) + 1, np.int64)
     documents[total["bucket"].to_numpy()] = total["total"].to_numpy()
     np.save(pool.scratch / "frequencies.npy", documents[:-1])
-    job = Job(kinds, str(pool.scratch), int(documents[-1]), dimensions)
+    job = HashJob(kinds, str(pool.scratch), int(documents[-1]), dimensions)
     rows = pool.map(_project, job, name=f"vectors-{dimensions}")
     place = np.searchsorted(pool.members["seq"].to_numpy(), rows["seq"].to_numpy())
     start = 0
@@ -118,7 +118,7 @@ def _sum(name: str) -> pl.Expr:
 # ---- words --------------------------------------------------------------------------------------
 
 
-def _count(partition: Partition, job: Job) -> pl.DataFrame:
+def _count(partition: Partition, job: HashJob) -> pl.DataFrame:
     """Count the buckets of every trajectory into a file; say in how many each bucket is.
 
     The bucket 2**18, which no word has, stands for the trajectories that have a word at all.
@@ -260,7 +260,7 @@ def _mixed(hashes: Array) -> Array:
 # ---- vectors ------------------------------------------------------------------------------------
 
 
-def _project(partition: Partition, job: Job) -> pl.DataFrame:
+def _project(partition: Partition, job: HashJob) -> pl.DataFrame:
     """Weigh the counts of a partition and project them."""
     import polars as pl
 

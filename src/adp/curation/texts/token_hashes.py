@@ -46,7 +46,7 @@ _ALONE_RANGES = (
 
 
 @dataclass(frozen=True)
-class Words:
+class WordHashes:
     """The words of a batch of texts, in their order.
 
     Attributes:
@@ -67,7 +67,7 @@ class Words:
         return len(self.hashes)
 
 
-def read_words(texts: Sequence[str | None], batch: int = BATCH) -> Iterator[Words]:
+def read_words(texts: Sequence[str | None], batch: int = BATCH) -> Iterator[WordHashes]:
     """The words of texts, a batch of texts at a time; a text is never cut.
 
     Args:
@@ -85,7 +85,7 @@ def read_words(texts: Sequence[str | None], batch: int = BATCH) -> Iterator[Word
         yield _words(texts[first:], first)
 
 
-def runs(words: Words, size: int, within: I64 | None = None) -> tuple[U64, I64]:
+def runs(words: WordHashes, size: int, within: I64 | None = None) -> tuple[U64, I64]:
     """Hashes of all runs of some words of one text (n-grams).
 
     Args:
@@ -104,7 +104,7 @@ def runs(words: Words, size: int, within: I64 | None = None) -> tuple[U64, I64]:
     return _between(words.hashes, start, start + size), start
 
 
-def lines(words: Words) -> tuple[U64, I64, I64]:
+def lines(words: WordHashes) -> tuple[U64, I64, I64]:
     """Hashes of the lines that have words.
 
     Returns:
@@ -131,7 +131,7 @@ def distinct(values: I64) -> I64:
 # ---- words --------------------------------------------------------------------------------------
 
 
-def _words(texts: Sequence[str | None], first: int) -> Words:
+def _words(texts: Sequence[str | None], first: int) -> WordHashes:
     joined = "\n".join(text or "" for text in texts)
     codes = _codes(joined)
     kinds, values = _tables(codes.dtype == np.uint8)
@@ -149,7 +149,7 @@ def _words(texts: Sequence[str | None], first: int) -> Words:
     )
     line = np.searchsorted(np.flatnonzero(codes == ord("\n")), start)
     hashes = _hash_words(codes, values, start, end)
-    return Words(hashes, text + first, line, start - offsets[text], end - offsets[text])
+    return WordHashes(hashes, text + first, line, start - offsets[text], end - offsets[text])
 
 
 def _codes(text: str) -> np.ndarray[Any, Any]:

@@ -24,7 +24,15 @@ from dataclasses import dataclass
 from adp.eval.metrics import evidence_figure
 from adp.eval.scorer import Figure, Item, Score, Scored, ScorerKind
 from adp.eval.scorers.base import share, unscored
-from adp.eval.scorers.judging import Judge, Judged, Judging, Vote, judge_of, model_of, transcript
+from adp.eval.scorers.judging import (
+    Judge,
+    JudgeSettings,
+    Judging,
+    Vote,
+    judge_of,
+    model_of,
+    transcript,
+)
 from adp.eval.scorers.trajectory_reading import SHOWN, Made, agent_calls, brief, key_of
 from adp_schema.model import Trajectory
 
@@ -47,7 +55,7 @@ Think in a few sentences. Then end with <answer>yes</answer> or <answer>no</answ
 _ANSWER = re.compile(r"<answer>\s*(yes|no)\s*</answer>", re.IGNORECASE)
 
 
-class ConcisenessSettings(Judged):
+class ConcisenessSettings(JudgeSettings):
     """Settings of the scorer ``conciseness``."""
 
 
@@ -142,7 +150,7 @@ def repeats(calls: Sequence[Made]) -> list[Made]:
 
 
 @dataclass(frozen=True)
-class Usage:
+class ResultUsage:
     """Which results were taken up.
 
     Attributes:
@@ -154,7 +162,7 @@ class Usage:
     unused: tuple[Made, ...]
 
 
-def unused(trajectory: Trajectory) -> Usage:
+def unused(trajectory: Trajectory) -> ResultUsage:
     """Which results the agent took up later."""
     by_step: dict[int, list[Made]] = {}
     for call in agent_calls(trajectory):
@@ -181,7 +189,7 @@ def unused(trajectory: Trajectory) -> Usage:
         left = _left(waiting + fresh, _words([trajectory.final_answer], _OTHER))
         used += len(waiting) + len(fresh) - len(left)
         waiting = left
-    return Usage(used + len(waiting), tuple(call for call, _ in waiting))
+    return ResultUsage(used + len(waiting), tuple(call for call, _ in waiting))
 
 
 _Waiting = tuple[Made, set[str]]

@@ -28,7 +28,7 @@ from adp.eval.metrics import evidence_figure
 from adp.eval.scorer import Figure, Item, Score, Scored, ScorerKind
 from adp.eval.scorers.base import PerTrajectory, unscored
 from adp.eval.scorers.tool_schemas import ToolSchema, schemas_of
-from adp.eval.scorers.trajectory_reading import SHOWN, Said, agent_steps, cut, json_or_none
+from adp.eval.scorers.trajectory_reading import SHOWN, AgentStep, agent_steps, cut, json_or_none
 from adp.render.arguments import object_of
 from adp.rollouts.environment import Settings
 from adp.rollouts.turns import ErrorType
@@ -110,7 +110,7 @@ class FormatScorer(PerTrajectory):
 # ---- structured ----------------------------------------------------------------------------
 
 
-def _structured(steps: Sequence[Said]) -> list[Score]:
+def _structured(steps: Sequence[AgentStep]) -> list[Score]:
     faults = [(step.step, fault) for step in steps if (fault := turn_fault(step)) is not None]
     good = len(steps) - len(faults)
     evidence = {
@@ -125,7 +125,7 @@ def _structured(steps: Sequence[Said]) -> list[Score]:
     ]
 
 
-def turn_fault(step: Said) -> str | None:
+def turn_fault(step: AgentStep) -> str | None:
     """Why a turn of the agent is malformed; None when it is well formed."""
     extra = json_or_none(step.row.extra)
     malformed = extra.get("malformed") if isinstance(extra, Mapping) else None
@@ -148,7 +148,7 @@ def turn_fault(step: Said) -> str | None:
 # ---- playground ----------------------------------------------------------------------------
 
 
-def playground_fault(steps: Sequence[Said], trajectory: Trajectory) -> str | None:
+def playground_fault(steps: Sequence[AgentStep], trajectory: Trajectory) -> str | None:
     """Why a run is malformed in the manner of the Tool Use Training Playground; None if not."""
     tools = schemas_of(trajectory.tools)
     calls = [call for step in steps for call in step.calls]
@@ -188,7 +188,7 @@ def _block_fault(block: str | None, tools: Mapping[str, ToolSchema] | None) -> s
 # ---- ET-Agent ------------------------------------------------------------------------------
 
 
-def whole_text_of(steps: Sequence[Said]) -> str:
+def whole_text_of(steps: Sequence[AgentStep]) -> str:
     """All that the agent wrote, with the results of its calls in ``<result>`` tags."""
     parts = []
     for step in steps:

@@ -33,7 +33,7 @@ RAW = 2_000
 _TEXT, _RESULT, _WHOLE = 4_000, 2_000, 40_000
 
 
-class Judged(Settings):
+class JudgeSettings(Settings):
     """Settings of scorers that may ask a judge."""
 
     policy: str | None = Field(
@@ -144,7 +144,7 @@ def _loop() -> asyncio.AbstractEventLoop:
     return loop
 
 
-def judge_of(settings: Judged) -> Judge | None:
+def judge_of(settings: JudgeSettings) -> Judge | None:
     """The judge of some settings; None without one.
 
     Raises:

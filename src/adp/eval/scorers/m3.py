@@ -33,7 +33,7 @@ from adp.eval.scorer import Figure, Item, Score, Scored, ScorerKind
 from adp.eval.scorers.base import PerTrajectory, scored, unscored
 from adp.eval.scorers.m3_reading import (
     KINDS,
-    Action,
+    M3Action,
     actions_of,
     recoveries,
     scenario_of,
@@ -100,7 +100,7 @@ class M3Scorer(PerTrajectory):
             *_recovery(actions),
         ]
 
-    def _scenario(self, run: Trajectory, actions: Sequence[Action]) -> Score:
+    def _scenario(self, run: Trajectory, actions: Sequence[M3Action]) -> Score:
         scenario = self.settings.scenario or scenario_of(run)
         if scenario is None:
             return Score("scenario_followed", None, "the run names no scenario")
@@ -156,19 +156,19 @@ def _truth(metric: str, value: bool | None, column: str) -> Score:
     return scored(metric, value)
 
 
-def _errors(actions: Sequence[Action]) -> Score:
+def _errors(actions: Sequence[M3Action]) -> Score:
     prefixes = Counter(name for action in actions for name in action.prefixes)
     types = Counter(name for action in actions for name in action.types)
     evidence = {"prefix": dict(sorted(prefixes.items())), "type": dict(sorted(types.items()))}
     return scored("errors", sum(action.errors for action in actions), evidence)
 
 
-def _actions(actions: Sequence[Action]) -> list[Score]:
+def _actions(actions: Sequence[M3Action]) -> list[Score]:
     counts = Counter(action.kind for action in actions)
     return [scored(name, counts[kind]) for name, kind in zip(ACTIONS, KINDS, strict=True)]
 
 
-def _help(run: Trajectory, actions: Sequence[Action]) -> list[Score]:
+def _help(run: Trajectory, actions: Sequence[M3Action]) -> list[Score]:
     tracker, told = tracker_of(run, actions)
     if tracker is None:
         return unscored(HELP, told)
@@ -185,7 +185,7 @@ def _help(run: Trajectory, actions: Sequence[Action]) -> list[Score]:
     ]
 
 
-def _recovery(actions: Sequence[Action]) -> list[Score]:
+def _recovery(actions: Sequence[M3Action]) -> list[Score]:
     lengths = recoveries(actions)
     return [
         scored("recoveries", len(lengths), {"lengths": lengths}),

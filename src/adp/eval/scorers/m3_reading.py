@@ -29,7 +29,7 @@ _SCENARIO = re.compile(
 
 
 @dataclass(frozen=True)
-class Action:
+class M3Action:
     """One step of a run.
 
     Attributes:
@@ -51,7 +51,7 @@ class Action:
 
 def actions_of(
     run: Trajectory, retrievers: Collection[str], *, calls_are_valid: bool = True
-) -> list[Action]:
+) -> list[M3Action]:
     """The steps of agent and expert, in order.
 
     What an environment copied into the conversation is none of them.
@@ -62,7 +62,7 @@ def actions_of(
         calls_are_valid: whether a good call ends a streak of errors; M3's code says no.
     """
     return [
-        Action(
+        M3Action(
             kind=_kind(step, retrievers),
             valid=_is_valid(step, calls_are_valid=calls_are_valid),
             errors=sum(_is_error(seen) for seen in step.observations),
@@ -122,7 +122,7 @@ def _is_error(seen: Observation) -> bool:
     return _is_marked(seen) or _prefix(seen) is not None
 
 
-def recoveries(actions: Sequence[Action]) -> list[int]:
+def recoveries(actions: Sequence[M3Action]) -> list[int]:
     """Length of each streak of steps that are not valid and that a valid one ends."""
     found, streak = [], 0
     for action in actions:
@@ -134,7 +134,7 @@ def recoveries(actions: Sequence[Action]) -> list[int]:
     return found
 
 
-def tracker_of(run: Trajectory, actions: Sequence[Action]) -> tuple[list[int] | None, str]:
+def tracker_of(run: Trajectory, actions: Sequence[M3Action]) -> tuple[list[int] | None, str]:
     """Who acted at each step (1: the expert), and where that stands; None: nobody helps here."""
     metadata = fields(run.extra).get("run_metadata")
     about = metadata.get("expert_assistance") if isinstance(metadata, Mapping) else None

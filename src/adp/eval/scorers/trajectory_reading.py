@@ -62,7 +62,7 @@ class Made:
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class AgentStep:
     """A step of the agent.
 
     Attributes:
@@ -76,14 +76,14 @@ class Said:
     calls: tuple[Made, ...] = field(default=())
 
 
-def agent_steps(trajectory: Trajectory) -> list[Said]:
+def agent_steps(trajectory: Trajectory) -> list[AgentStep]:
     """The steps of the agent, in order, without those that only repeat earlier context."""
     found = []
     steps = trajectory.steps
     for number, step in enumerate(steps):
         if is_agent(step) and not step.is_copied_context:
             after = steps[number + 1] if number + 1 < len(steps) else None
-            found.append(Said(number, step, _calls(number, step, after)))
+            found.append(AgentStep(number, step, _calls(number, step, after)))
     return found
 
 

@@ -20,7 +20,7 @@ REFERENCE = "$reference"
 
 
 @dataclass(frozen=True)
-class Chosen:
+class ChosenScorer:
     """A scorer with its settings.
 
     Attributes:
@@ -41,14 +41,14 @@ class Chosen:
         """What tells it apart in a score table: its name and the hash of its settings."""
         return self.scorer.name, self.settings_hash
 
-    def against(self, reference: str | None) -> Chosen:
+    def against(self, reference: str | None) -> ChosenScorer:
         """The same scorer when it compares with a reference of its own."""
         if reference is None:
             return self
         return replace(self, settings=as_text(json.loads(self.settings) | {REFERENCE: reference}))
 
 
-def choose(texts: Iterable[str]) -> list[Chosen]:
+def choose(texts: Iterable[str]) -> list[ChosenScorer]:
     """Make scorers of what people write: ``tool_f1``, ``answer:manner=squad``, a file.
 
     Args:
@@ -64,7 +64,7 @@ def choose(texts: Iterable[str]) -> list[Chosen]:
 
 def choose_named(
     named: Sequence[tuple[str, Mapping[str, Any]]], texts: Iterable[str] = ()
-) -> list[Chosen]:
+) -> list[ChosenScorer]:
     """Make scorers of names with settings, and of what people write besides; see `choose`.
 
     Args:
@@ -75,7 +75,7 @@ def choose_named(
         UsageError: as for `choose`.
         InputError: as for `choose`.
     """
-    chosen: dict[tuple[str, str], Chosen] = {}
+    chosen: dict[tuple[str, str], ChosenScorer] = {}
     for spec, more in named:
         _add(chosen, spec, more)
     first = set(chosen)
@@ -87,13 +87,13 @@ def choose_named(
 
 
 def _add(
-    chosen: dict[tuple[str, str], Chosen],
+    chosen: dict[tuple[str, str], ChosenScorer],
     spec: str,
     more: Mapping[str, Any],
     but: Collection[tuple[str, str]] = (),
 ) -> None:
     kind, settings = load(SCORERS, spec, **more)
-    one = Chosen(kind.make(settings), as_text(settings.model_dump(mode="json")))
+    one = ChosenScorer(kind.make(settings), as_text(settings.model_dump(mode="json")))
     if one.key in chosen and one.key not in but:
         raise UsageError(f"the scorer {spec} is named twice with the same settings")
     chosen[one.key] = one

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future
 
 from adp.eval.scorer import Item
-from adp.eval.scoring.choose import Chosen
+from adp.eval.scoring.choose import ChosenScorer
 from adp.eval.scoring.rows import Given, score_one
 from adp.rollouts.collecting.threads import DaemonThreads
 
@@ -16,7 +16,7 @@ Result = tuple[Item, Sequence[Given]]
 
 
 def scored_in_order(
-    items: Iterable[Item], chosen: Sequence[Chosen], concurrency: int
+    items: Iterable[Item], chosen: Sequence[ChosenScorer], concurrency: int
 ) -> Iterator[Result]:
     """Score trajectories, in their order whatever the concurrency.
 

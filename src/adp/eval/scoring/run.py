@@ -10,7 +10,7 @@ from typing import Any
 
 from adp.core.progress import Progress, Silent
 from adp.eval.scorer import Figure, Item
-from adp.eval.scoring.choose import Chosen
+from adp.eval.scoring.choose import ChosenScorer
 from adp.eval.scoring.concurrent import scored_in_order
 from adp.eval.scoring.read import Key, digests, read_scores, rows_digest
 from adp.eval.scoring.references import References, put_over
@@ -103,7 +103,7 @@ class ScoreReport:
 
 def score_store(
     store: Store,
-    scorers: Sequence[Chosen],
+    scorers: Sequence[ChosenScorer],
     options: ScoreOptions | None = None,
     progress: Progress | None = None,
 ) -> ScoreReport:
@@ -146,7 +146,7 @@ def score_store(
     )
 
 
-def _report(store: Store, chosen: Chosen, run: _Run, folder: Path) -> ScorerReport:
+def _report(store: Store, chosen: ChosenScorer, run: _Run, folder: Path) -> ScorerReport:
     """Add the scores of one scorer up; those of the others are not in memory meanwhile."""
     found = next(iter(read_scores(store, str(folder), only={chosen.key})), None)
     if found is not None:  # branches may have been scored before
@@ -168,7 +168,7 @@ def _report(store: Store, chosen: Chosen, run: _Run, folder: Path) -> ScorerRepo
 @dataclass
 class _Run:
     store: Store
-    chosen: Sequence[Chosen]
+    chosen: Sequence[ChosenScorer]
     options: ScoreOptions
     file: ScoreFile
     seen: int = 0
@@ -180,7 +180,7 @@ class _Run:
     assisted: dict[str, Assisted] = field(default_factory=dict)
     _known: dict[tuple[str, str, str], str] = field(default_factory=dict)
     _metrics: dict[Key, dict[str, None]] = field(default_factory=dict)
-    _late: list[tuple[Chosen, Trajectory, str, bool]] = field(default_factory=list)
+    _late: list[tuple[ChosenScorer, Trajectory, str, bool]] = field(default_factory=list)
     _pending: Rows = field(default_factory=list)
 
     def go(self, progress: Progress) -> None:
@@ -258,7 +258,7 @@ class _Run:
                 (one, bare, f"the steps before the branch are missing: {error}", False)
             )
 
-    def _keep(self, one: Chosen, trajectory: Trajectory, rows: Rows) -> None:
+    def _keep(self, one: ChosenScorer, trajectory: Trajectory, rows: Rows) -> None:
         key = (str(trajectory.trajectory_id), *one.key)
         if self._known.get(key) == rows_digest(rows):
             return

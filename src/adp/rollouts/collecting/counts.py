@@ -53,7 +53,7 @@ _MESSAGES = 100
 
 
 @dataclass
-class Tally:
+class EpisodeCounts:
     """Counts of episodes.
 
     Attributes:
@@ -183,8 +183,8 @@ class CollectReport:
     done_elsewhere: int = 0
     failed: int = 0
     left: int = 0
-    whole: Tally = field(default_factory=Tally)
-    now: Tally = field(default_factory=Tally)
+    whole: EpisodeCounts = field(default_factory=EpisodeCounts)
+    now: EpisodeCounts = field(default_factory=EpisodeCounts)
     seconds: float = 0.0
     stopped: str | None = None
     sealed: bool = False

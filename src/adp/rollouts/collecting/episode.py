@@ -21,7 +21,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from adp.rollouts.collecting.actor import Acted, Actor, Past, View
+from adp.rollouts.collecting.actor import Acted, Actor, ActorView, Past
 from adp.rollouts.collecting.contract import (
     WrongAnswerError,
     checked_outcome,
@@ -111,7 +111,7 @@ class _Episode:
         self._limits = limits
         self._recorder = Recorder(about)
         self._past: list[Past] = []
-        self._view = View(environment, self._past)
+        self._view = ActorView(environment, self._past)
         self._calls = self._tokens = 0
         self._started = time.monotonic()
         self._waits: tuple[str, float] | None = None

@@ -29,7 +29,7 @@ _LONGEST_PAUSE = 0.05
 """Seconds between two appends, at most: meanwhile others may append, and more is gathered."""
 
 
-class Target:
+class OutputStore:
     """A growing store, used from threads of its own: one appends, one looks up.
 
     Args:

@@ -31,14 +31,14 @@ from adp.rollouts.endpoint.errors import (
     BadRequestError,
     ContextError,
     EndpointError,
-    Failure,
+    FailedTry,
     FormatError,
     KeyRefusedError,
     check_status,
     error_in,
 )
-from adp.rollouts.endpoint.masking import Mask, secret_headers, secret_parameters
-from adp.rollouts.endpoint.stream import Pieces
+from adp.rollouts.endpoint.masking import SecretMask, secret_headers, secret_parameters
+from adp.rollouts.endpoint.stream import StreamedAnswer
 from adp_schema.errors import UsageError
 from adp_schema.ids import digest
 
@@ -119,8 +119,8 @@ class Endpoint:
         parameters = secret_parameters(options.base_url)
         secrets = [options.key, *options.secrets, *parameters, *secret_headers(options.headers)]
         # A header like "x-user: anna" is hidden where a server complains, not in what a model says.
-        self._secrets = Mask(secrets)
-        self._sent = Mask([*secrets, *options.headers.values()])
+        self._secrets = SecretMask(secrets)
+        self._sent = SecretMask([*secrets, *options.headers.values()])
         self._sleep = sleep
         self._client: httpx2.AsyncClient | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -145,13 +145,13 @@ class Endpoint:
         self._connected()
         draw = random.Random(seed)
         end = time.monotonic() + self.options.total_seconds
-        before: Failure | None = None
+        before: FailedTry | None = None
         tries = 0
         while True:
             tries += 1
             try:
                 body = await self._try(content, end)
-            except Failure as failure:
+            except FailedTry as failure:
                 if self._is_unreadable(failure, before, request):
                     raise FormatError(self._clean(f"twice {failure.reason}")) from None
                 await self._patience(failure, tries, end, draw)
@@ -170,7 +170,7 @@ class Endpoint:
                 return Reply(body, tries)
 
     def _is_unreadable(
-        self, failure: Failure, before: Failure | None, request: Mapping[str, Any]
+        self, failure: FailedTry, before: FailedTry | None, request: Mapping[str, Any]
     ) -> bool:
         """Whether the server works, but cannot read what the model wrote."""
         if failure.kind != "http_500":
@@ -200,7 +200,7 @@ class Endpoint:
             await client.aclose()
 
     async def _patience(
-        self, failure: Failure, tries: int, end: float, draw: random.Random
+        self, failure: FailedTry, tries: int, end: float, draw: random.Random
     ) -> None:
         """Wait before the next try.
 
@@ -235,7 +235,7 @@ class Endpoint:
                 async with asyncio.timeout(left):
                     return await self._ask(content)
             except (TimeoutError, httpx2.TimeoutException):
-                raise Failure("timeout", f"no answer in {self.options.timeout:g} s") from None
+                raise FailedTry("timeout", f"no answer in {self.options.timeout:g} s") from None
             except (
                 httpx2.UnsupportedProtocol,
                 httpx2.InvalidURL,
@@ -243,9 +243,9 @@ class Endpoint:
             ) as bad:
                 raise UsageError(f"{self._place} cannot be asked: {bad}") from None
             except (httpx2.RemoteProtocolError, httpx2.ReadError, httpx2.DecodingError) as error:
-                raise Failure("cut_answer", f"an answer that was cut: {_said(error)}") from None
+                raise FailedTry("cut_answer", f"an answer that was cut: {_said(error)}") from None
             except httpx2.TransportError as error:
-                raise Failure("connection", f"no connection: {_said(error)}") from None
+                raise FailedTry("connection", f"no connection: {_said(error)}") from None
 
     async def _ask(self, content: bytes) -> dict[str, Any]:
         client = self._connected()
@@ -258,7 +258,7 @@ class Endpoint:
                 check_status(answer.status_code, headers, cleaned, self._place)
                 body = body if b'"choices"' in body else cleaned
                 return self._without_secrets(checked_body(body, self._place))
-            pieces = Pieces(self._place)
+            pieces = StreamedAnswer(self._place)
             size = 0
             async for line in answer.aiter_lines():
                 size += len(line)
@@ -279,7 +279,7 @@ class Endpoint:
 
     def _check_size(self, size: int) -> None:
         if size > self.options.largest:
-            raise Failure("too_large", f"an answer of more than {self.options.largest} bytes")
+            raise FailedTry("too_large", f"an answer of more than {self.options.largest} bytes")
 
     def _connected(self) -> httpx2.AsyncClient:
         """The client of this event loop: connections do not outlive a loop."""
@@ -311,7 +311,7 @@ class Endpoint:
         try:
             found: dict[str, Any] = self._secrets.value(body)
         except RecursionError:
-            raise Failure("bad_answer", "an answer that is nested too deeply") from None
+            raise FailedTry("bad_answer", "an answer that is nested too deeply") from None
         return found
 
 
@@ -326,7 +326,7 @@ def checked_body(body: bytes, place: str = "") -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         start = body[:_REFUSED_WORDS].decode("utf-8", "replace")
         said = f"an answer that is no JSON ({error}): {start!r}"
-        raise Failure("bad_answer", said) from None
+        raise FailedTry("bad_answer", said) from None
     fault = error_in(found)
     if fault is not None:
         check_status(fault[0] or 500, {}, body, place)
@@ -342,9 +342,9 @@ def checked(found: Any) -> dict[str, Any]:
     choices = found.get("choices") if isinstance(found, dict) else None
     first = choices[0] if isinstance(choices, list) and choices else None
     if not isinstance(first, dict) or not isinstance(first.get("message"), dict):
-        raise Failure("bad_answer", "an answer without a message")
+        raise FailedTry("bad_answer", "an answer without a message")
     if first.get("finish_reason") == "error":
-        raise Failure("bad_answer", "an answer that says that it ended with an error")
+        raise FailedTry("bad_answer", "an answer that says that it ended with an error")
     body: dict[str, Any] = found
     return body
 

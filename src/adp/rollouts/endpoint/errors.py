@@ -40,7 +40,7 @@ class ContextError(AdpError):
     """The conversation is longer than the model can take."""
 
 
-class Failure(Exception):
+class FailedTry(Exception):
     """One try that failed and may go well when it is made again.
 
     Args:
@@ -53,7 +53,7 @@ class Failure(Exception):
         super().__init__(reason)
         self.kind, self.reason, self.wait = kind, reason, wait
 
-    def equals(self, other: Failure | None) -> bool:
+    def equals(self, other: FailedTry | None) -> bool:
         """Whether another try failed in the same way."""
         return other is not None and (self.kind, self.reason) == (other.kind, other.reason)
 
@@ -109,7 +109,7 @@ def check_status(status: int, headers: Mapping[str, str], body: bytes, place: st
         raise UsageError(f"{told}; the quota of this account is used up")
     if status in _TRANSIENT or status >= 500:
         kind = "rate_limit" if status == 429 else f"http_{status}"
-        raise Failure(kind, f"HTTP {status}" + (f": {reason}" if reason else ""), asked(headers))
+        raise FailedTry(kind, f"HTTP {status}" + (f": {reason}" if reason else ""), asked(headers))
     if status in (401, 403):
         raise KeyRefusedError(told)
     if status == 404 and _MODEL.search(reason):

@@ -15,7 +15,7 @@ _SHORTEST = 4
 _SCHEMES = frozenset({"bearer", "basic", "token", "apikey"})
 
 
-class Mask:
+class SecretMask:
     """Hides some texts.
 
     Args:

@@ -30,7 +30,7 @@ from adp.rollouts.environment import ENVIRONMENTS, CannotForkError, Environment,
 from adp.rollouts.environments import m3_scenario as scenario
 from adp.rollouts.environments.m3_replay import PARALLEL, in_m3_words, recorded, replaying
 from adp.rollouts.environments.m3_settings import M3Settings
-from adp.rollouts.environments.m3_tasks import Config, config_of
+from adp.rollouts.environments.m3_tasks import M3TaskConfig, config_of
 from adp.rollouts.experts import labels as category
 from adp.rollouts.experts.history import call_key
 from adp.rollouts.experts.reference_run import GoldStep, GoldTurn, gold_of
@@ -93,7 +93,7 @@ class M3Environment:
             UsageError: there is no task, or it has no question or no tools.
         """
         start = self._inner.reset(task, seed=seed) if self._inner is not None else Start(())
-        self._config = config_of(task) if task is not None else Config()
+        self._config = config_of(task) if task is not None else M3TaskConfig()
         self.task = task
         self._gold = gold_of(task)
         self._turn = self._steps = 0

@@ -15,7 +15,7 @@ from adp_schema.store import Store
 
 
 @dataclass(frozen=True)
-class Config:
+class M3TaskConfig:
     """What a task says about its episode.
 
     Attributes:
@@ -33,12 +33,12 @@ class Config:
     cutoff: str | None = None
 
 
-def config_of(task: Task) -> Config:
+def config_of(task: Task) -> M3TaskConfig:
     """Read the column ``environment_config`` of a task; what cannot be read is left out."""
     found = _object(task.environment_config)
     tools = found.get("tools")
     collections = found.get("doc_collections")
-    return Config(
+    return M3TaskConfig(
         tools=tuple(map(_mended, filter(_is_tool, tools))) if isinstance(tools, list) else (),
         collections=tuple(map(str, collections)) if isinstance(collections, list) else (),
         availability=_text(found.get("tool_availability_policy")),

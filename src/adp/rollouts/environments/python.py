@@ -40,7 +40,7 @@ class PythonSettings(SandboxLimits):
     )
 
 
-class Python(ToolEnvironment):
+class PythonEnvironment(ToolEnvironment):
     """One tool, ``python``, that runs a program and returns what it printed.
 
     Args:
@@ -99,5 +99,5 @@ KIND = EnvironmentKind(
     name="python",
     about="A Python interpreter in a sandbox (bubblewrap): no network, no files, limits.",
     settings=PythonSettings,
-    make=Python,
+    make=PythonEnvironment,
 )

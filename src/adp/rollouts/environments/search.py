@@ -196,7 +196,7 @@ class SearchSettings(Settings):
     b: float = Field(default=0.75, ge=0, le=1, description="How much length counts against it.")
 
 
-class Search(ToolEnvironment):
+class SearchEnvironment(ToolEnvironment):
     """The tools ``search`` and ``open_document``.
 
     Args:
@@ -219,6 +219,6 @@ KIND = EnvironmentKind(
     name=NAME,
     about="Search by BM25 over documents of one's own, and reading them.",
     settings=SearchSettings,
-    make=Search,
+    make=SearchEnvironment,
 )
 """What the registry holds."""

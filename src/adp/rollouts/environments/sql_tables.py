@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 
 from adp.core.input_files import check_inside
 from adp.rollouts.csv_delimiters import delimiter_of
-from adp.rollouts.environments.sql_workers import Question, SqlWorkers
+from adp.rollouts.environments.sql_workers import QueryRequest, SqlWorkers
 from adp_schema.errors import InputError, UsageError
 from adp_schema.scratch import ScratchFolder
 
@@ -64,12 +64,12 @@ class Tables:
 
     def columns(self, source: str) -> dict[str, str]:
         """Names and types of the columns of a SELECT."""
-        question = Question(f"DESCRIBE {source}", rows=100_000, cell=100_000, seconds=10.0)
+        question = QueryRequest(f"DESCRIBE {source}", rows=100_000, cell=100_000, seconds=10.0)
         return {row[0]: row[1] for row in self.workers.ask(question)["rows"]}
 
     def rows(self, query: str, shown: Shown) -> dict[str, Any]:
         """Columns, the first rows of an answer, and whether there are more."""
-        answer = self.workers.ask(Question(query, shown.rows, shown.cell, shown.seconds))
+        answer = self.workers.ask(QueryRequest(query, shown.rows, shown.cell, shown.seconds))
         rows = answer["rows"]
         found: dict[str, Any] = {"columns": answer["columns"], "rows": rows[: shown.rows]}
         if len(rows) > shown.rows:

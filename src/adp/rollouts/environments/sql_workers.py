@@ -33,7 +33,7 @@ _LATEST = 10.0
 
 
 @dataclass(frozen=True)
-class Question:
+class QueryRequest:
     """A query, and how much of its answer is wanted.
 
     Attributes:
@@ -72,7 +72,7 @@ class SqlWorkers:
         """
         self._idle.append(_Worker(self._views, self._memory))
 
-    def ask(self, question: Question) -> dict[str, Any]:
+    def ask(self, question: QueryRequest) -> dict[str, Any]:
         """The ``columns`` and ``rows`` of an answer.
 
         Raises:
@@ -148,7 +148,7 @@ class _Worker:
         """Whether it can be asked."""
         return self._process.poll() is None
 
-    def ask(self, question: Question) -> dict[str, Any] | None:
+    def ask(self, question: QueryRequest) -> dict[str, Any] | None:
         """The answer; None when the process has ended without one."""
         started = time.monotonic()
         found = self._exchange(vars(question), question.seconds + _LATEST)

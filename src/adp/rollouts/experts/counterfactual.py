@@ -20,7 +20,7 @@ from adp.rollouts.turns import Outcome, Turn
 from adp_schema.errors import UsageError
 
 
-class Aside(Protocol):
+class CounterfactualWorld(Protocol):
     """The world as it was before a step."""
 
     environment: AsyncEnvironment | None
@@ -35,7 +35,7 @@ class Aside(Protocol):
 
 
 @dataclass
-class Fork:
+class EnvironmentFork:
     """A fork of the environment."""
 
     environment: AsyncEnvironment | None
@@ -76,14 +76,14 @@ class ReadOnly:
         """Nothing to free."""
 
 
-def aside_of(environment: AsyncEnvironment) -> Aside:
+def aside_of(environment: AsyncEnvironment) -> CounterfactualWorld:
     """The world as it is now, for a turn on the side.
 
     Raises:
         UsageError: it can neither be forked nor do all its tools only read.
     """
     try:
-        return Fork(environment.fork())
+        return EnvironmentFork(environment.fork())
     except (CannotForkError, NotImplementedError) as error:
         tools = _offered(environment)
         if tools is not None and all(tool.read_only for tool in tools):

@@ -23,7 +23,7 @@ ErrorRule = Literal["typed", "text"]
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class ActionResult:
     """One action and what came back.
 
     Attributes:
@@ -81,7 +81,7 @@ def is_error(result: Result, rule: ErrorRule = "typed") -> bool:
     return result.error is not None
 
 
-def items(past: Sequence[Past], rule: ErrorRule = "typed") -> Iterator[Item]:
+def items(past: Sequence[Past], rule: ErrorRule = "typed") -> Iterator[ActionResult]:
     """The actions one by one; a turn with several calls is several."""
     for one in past:
         turn, results = one.acted.turn, one.outcome.results
@@ -89,12 +89,12 @@ def items(past: Sequence[Past], rule: ErrorRule = "typed") -> Iterator[Item]:
         if turn.malformed is not None or not turn.calls:
             seen = "\n".join(result.text for result in results)
             wrong = any(is_error(result, rule) for result in results)
-            yield Item(actor, thought, None, turn.text, seen, wrong)
+            yield ActionResult(actor, thought, None, turn.text, seen, wrong)
             continue
         answers = {result.call_id: result for result in results}
         for call in turn.calls:
             result = answers.get(call.call_id) or Result("")
-            yield Item(actor, thought, call, "", result.text, is_error(result, rule))
+            yield ActionResult(actor, thought, call, "", result.text, is_error(result, rule))
 
 
 def action_key(turn: Turn) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from adp.rollouts.experts.history import Item
+from adp.rollouts.experts.history import ActionResult
 from adp.rollouts.policy import Policy, Request
 from adp.rollouts.turns import Turn
 
@@ -32,7 +32,7 @@ class Stuck:
 
     query: str
     plan: tuple[str, ...]
-    history: Sequence[Item]
+    history: Sequence[ActionResult]
     seed: int = 0
 
 
@@ -51,7 +51,7 @@ class Observed:
     query: str
     action: Turn
     response: str | None
-    history: Sequence[Item]
+    history: Sequence[ActionResult]
     seed: int = 0
 
 
@@ -68,7 +68,7 @@ class Thought:
 
     query: str
     turn: Turn
-    history: Sequence[Item]
+    history: Sequence[ActionResult]
     seed: int = 0
 
 

@@ -24,7 +24,7 @@ _LARGEST_MASK = 1 << 26
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class GenerationJob:
     """One answer to be written.
 
     Attributes:
@@ -85,7 +85,7 @@ class Generator:
         length = getattr(config, "max_position_embeddings", None)
         return length if isinstance(length, int) and length > 0 else None
 
-    def generate(self, jobs: Sequence[Job]) -> list[Generated]:
+    def generate(self, jobs: Sequence[GenerationJob]) -> list[Generated]:
         """Write answers, those of similar length together.
 
         Returns:
@@ -102,10 +102,10 @@ class Generator:
                 _Batch(self, group).run()
         return found
 
-    def _known(self, job: Job) -> tuple[int, Known | None]:
+    def _known(self, job: GenerationJob) -> tuple[int, Known | None]:
         return self.prefixes.find(job.ids) if self.prefixes is not None else (0, None)
 
-    def _read_common(self, jobs: Sequence[Job]) -> None:
+    def _read_common(self, jobs: Sequence[GenerationJob]) -> None:
         """Read what all prompts begin with once, before they are read side by side."""
         if self.prefixes is None or len(jobs) < 2:
             return
@@ -117,7 +117,11 @@ class Generator:
         )
         length -= length % BLOCK
         if length - self.prefixes.find([*first[:length], 0])[0] >= BLOCK:
-            row = _Row(0, Job(first[:length], 0, 1), self._known(Job(first[:length], 0, 1)))
+            row = _Row(
+                0,
+                GenerationJob(first[:length], 0, 1),
+                self._known(GenerationJob(first[:length], 0, 1)),
+            )
             _Batch(self, [row]).run()
 
 
@@ -126,7 +130,7 @@ class _Row:
     """A job that is carried out, and the beginning of its prompt that was read already."""
 
     number: int
-    job: Job
+    job: GenerationJob
     known: tuple[int, Known | None]
     found: Generated = field(default_factory=Generated)
     draw: random.Random = field(init=False)

@@ -14,8 +14,8 @@ from typing import Any
 from adp.core.input_files import read_text
 from adp.render.answers import AnswerReader
 from adp.render.arguments import object_of, whole_text
-from adp.render.chat import Call as ChatCall
 from adp.render.chat import Chat, Message
+from adp.render.chat import ChatCall as ChatCall
 from adp.render.options import RenderOptions
 from adp.render.prepare import REASONING_DROPPED, plain_tools, prepare
 from adp.render.probe import TemplateRefusalError
@@ -32,7 +32,7 @@ _SEEN = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Prompt:
+class ModelPrompt:
     """What the model is given.
 
     Attributes:
@@ -104,7 +104,7 @@ class Prompter:
         self._prompts = 0
         self._notes: Counter[str] = Counter()
 
-    def prompt(self, request: Request) -> Prompt:
+    def prompt(self, request: Request) -> ModelPrompt:
         """The prompt of a request.
 
         Raises:
@@ -135,7 +135,7 @@ class Prompter:
                 "context_length",
                 f"the prompt has {len(ids)} tokens, and the context {self.context}",
             )
-        return Prompt(text, ids)
+        return ModelPrompt(text, ids)
 
     def _note(self, ready: Chat, notes: Counter[str], text: str) -> None:
         """Count what a prompt lacks. A turn is in each later prompt, so prompts are counted."""
@@ -154,12 +154,12 @@ class Prompter:
             for name, count in sorted(self._notes.items())
         ]
 
-    def longest(self, prompt: Prompt) -> int:
+    def longest(self, prompt: ModelPrompt) -> int:
         """Tokens that an answer may have."""
         most = self._settings.max_tokens
         return most if self.context is None else min(most, self.context - len(prompt.ids))
 
-    def turn(self, request: Request, prompt: Prompt, written: Generated) -> Turn:
+    def turn(self, request: Request, prompt: ModelPrompt, written: Generated) -> Turn:
         """What a model wrote, as a turn."""
         settings = self._settings
         said = list(written.ids)

@@ -68,7 +68,7 @@ Array = "np.ndarray[Any, Any]"
 
 
 @dataclass(frozen=True)
-class Lengths:
+class LengthColumns:
     """One value for each main line, in input order.
 
     Attributes:
@@ -105,7 +105,7 @@ def _recorded(values: np.ndarray[Any, Any]) -> Recorded:
     return Recorded(int(known.sum()) if len(known) else None, len(known), len(values))
 
 
-def read_lengths(store: Store) -> Lengths:
+def read_lengths(store: Store) -> LengthColumns:
     """Measure every main line. A row of numbers each is held in memory."""
     import numpy as np
     import pyarrow.compute as pc
@@ -117,7 +117,7 @@ def read_lengths(store: Store) -> Lengths:
         for name in table.column_names
         if name != "dataset"
     }
-    return Lengths(names.dictionary.to_pylist(), np.asarray(names.indices), columns)
+    return LengthColumns(names.dictionary.to_pylist(), np.asarray(names.indices), columns)
 
 
 def distribution(name: str, values: dict[int, int], of: int | None = None) -> Distribution:
@@ -184,7 +184,7 @@ def _steps(first: int, last: int) -> list[int]:
     return edges[start:]
 
 
-def of_trajectories(lengths: Lengths) -> tuple[Distribution, ...]:
+def of_trajectories(lengths: LengthColumns) -> tuple[Distribution, ...]:
     """Steps, calls, characters and recorded tokens of a trajectory."""
     titles = {
         "steps": "steps",
@@ -236,7 +236,7 @@ def rate(name: str | None, of: int, known: int, good: int) -> Rate:
     return Rate(name, of, known, good, good / known if known else None, *wilson(good, known))
 
 
-def by_length(lengths: Lengths) -> tuple[Rate, ...]:
+def by_length(lengths: LengthColumns) -> tuple[Rate, ...]:
     """Success of trajectories by their number of steps."""
     steps, success = lengths.columns["steps"], lengths.columns["success"]
     if not len(steps):

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from adp.stores import shards
 from adp.stores.redact import ids
-from adp.stores.redact.finder import Finder, Found
+from adp.stores.redact.finder import FoundValue, ValueFinder
 from adp.stores.redact.findings import Findings
 from adp.stores.redact.rules import Rule
 from adp_schema import jsontext
@@ -92,7 +92,7 @@ class Cleaner:
     def __init__(
         self, rules: Sequence[Rule], changes: ids.Changes, findings: Findings, places: int
     ) -> None:
-        self.finder = Finder(rules)
+        self.finder = ValueFinder(rules)
         self.seqs: set[int] = set()
         self._changes = changes
         self._findings = findings
@@ -100,7 +100,7 @@ class Cleaner:
         self._calls: dict[tuple[int, str], str] = {}
         self._taken: set[tuple[int, str]] = set()
 
-    def note(self, cell: Cell, found: Sequence[Found]) -> None:
+    def note(self, cell: Cell, found: Sequence[FoundValue]) -> None:
         """Count values."""
         names = cell.rows.schema.names
         name = None

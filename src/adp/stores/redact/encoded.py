@@ -14,7 +14,7 @@ from adp.stores.redact.passwords import matches_at
 from adp.stores.redact.rules import Rule
 
 if TYPE_CHECKING:
-    from adp.stores.redact.finder import Finder
+    from adp.stores.redact.finder import ValueFinder
 
 _MARK = r"(?:[ \t\r\n,;:.\"'`*|=_>-]|\\+[nrt]|\\+[\"']|\(?\d{1,2}[.):]){1,12}"
 _WORD = r"[a-z]{3,8}"
@@ -115,12 +115,12 @@ def _holds_secret(text: str) -> bool:
 
 
 @functools.cache
-def _finder() -> Finder:
+def _finder() -> ValueFinder:
     """Finds all other secrets."""
-    from adp.stores.redact.finder import Finder
+    from adp.stores.redact.finder import ValueFinder
     from adp.stores.redact.options import RULES
 
-    return Finder([r for r in RULES if r.group == "secrets" and r.kind != ENCODED_SECRET])
+    return ValueFinder([r for r in RULES if r.group == "secrets" and r.kind != ENCODED_SECRET])
 
 
 def is_login(text: str, start: int, end: int) -> bool:

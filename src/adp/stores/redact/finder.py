@@ -11,7 +11,7 @@ from functools import partial
 import pyarrow as pa
 
 from adp.stores.redact.encoded import ENCODED_SECRET
-from adp.stores.redact.escapes import LAYERS, View, decoded, is_escaped
+from adp.stores.redact.escapes import LAYERS, DecodedText, decoded, is_escaped
 from adp.stores.redact.in_json import json_edits
 from adp.stores.redact.invisible import (
     has_signs,
@@ -20,7 +20,7 @@ from adp.stores.redact.invisible import (
     without_wraps,
     wrapped_end,
 )
-from adp.stores.redact.prefilter import Screen
+from adp.stores.redact.prefilter import Prefilter
 from adp.stores.redact.rules import PLACEHOLDER, Hit, Rule, placeholder
 
 ROUNDS = 8
@@ -30,7 +30,7 @@ _BASE64 = re.compile(r";base64,(?P<v>[0-9A-Za-z+/]{64,}={0,2})")
 
 
 @dataclass(frozen=True)
-class Found:
+class FoundValue:
     """A value that was found, without the value.
 
     Attributes:
@@ -55,7 +55,7 @@ class Cleaned:
     """
 
     text: str
-    found: list[Found] = field(default_factory=list)
+    found: list[FoundValue] = field(default_factory=list)
     edits: list[list[tuple[int, int, int]]] = field(default_factory=list)
 
     def place(self, old: int, *, end: bool = False) -> int:
@@ -85,7 +85,7 @@ def _moved(old: int, edits: list[tuple[int, int, int]], end: bool) -> int:
 RANKS = {"secrets": 0, "given": 2, "own": 3, "personal": 4}
 
 
-class Finder:
+class ValueFinder:
     """Finds the values of some rules in texts, many texts at a time.
 
     Args:
@@ -96,7 +96,7 @@ class Finder:
     """
 
     def __init__(self, rules: Sequence[Rule]) -> None:
-        self.screen = Screen(rules)
+        self.screen = Prefilter(rules)
 
     def column(
         self, column: pa.ChunkedArray | pa.Array, *, is_json: bool = False
@@ -153,7 +153,7 @@ class Finder:
     ) -> dict[int, list[Hit]]:
         """The values in texts, those behind escapes too: row -> hits that do not overlap."""
         found: dict[int, list[Hit]] = {}
-        views = {row: View(texts[row]) for row in todo}
+        views = {row: DecodedText(texts[row]) for row in todo}
         if is_json:
             # What is between the quotes of JSON is what the text says, not how it is written.
             views, todo = self._behind(views, {row: "\\" in texts[row] for row in todo}, todo)
@@ -171,7 +171,10 @@ class Finder:
         return {row: own for row, own in apart.items() if own}
 
     def _add_folded(
-        self, views: dict[int, View], todo: dict[int, list[Rule]], found: dict[int, list[Hit]]
+        self,
+        views: dict[int, DecodedText],
+        todo: dict[int, list[Rule]],
+        found: dict[int, list[Hit]],
     ) -> None:
         """Add the values that signs without a width, colours or line wraps break up."""
         plain = {row: without_signs(view) for row, view in views.items() if has_signs(view.text)}
@@ -197,8 +200,8 @@ class Finder:
                 ]
 
     def _behind(
-        self, views: dict[int, View], escaped: dict[int, bool], todo: dict[int, list[Rule]]
-    ) -> tuple[dict[int, View], dict[int, list[Rule]]]:
+        self, views: dict[int, DecodedText], escaped: dict[int, bool], todo: dict[int, list[Rule]]
+    ) -> tuple[dict[int, DecodedText], dict[int, list[Rule]]]:
         """Decode a layer of those that have one; the views, and the rules to try on them."""
         views = {row: decoded(view) if escaped[row] else view for row, view in views.items()}
         rows = [row for row in views if escaped[row]]
@@ -207,7 +210,9 @@ class Finder:
         return views, kept | {rows[number]: own for number, own in seen.items()}
 
 
-def _hits_of(rule: Rule, view: View, cut: Callable[[int, int], int] | None = None) -> Iterator[Hit]:
+def _hits_of(
+    rule: Rule, view: DecodedText, cut: Callable[[int, int], int] | None = None
+) -> Iterator[Hit]:
     rank = RANKS[rule.group] + (1 if rule.weak else 0)
     for start, end in _values(rule, view.text):
         last = cut(start, end) if cut is not None else end
@@ -321,6 +326,6 @@ def _replace(cleaned: Cleaned, hits: list[Hit], *, is_json: bool) -> None:
     cleaned.edits.append([(start, end, len(word)) for start, end, word in new])
 
 
-def _found(text: str, hit: Hit) -> Found:
+def _found(text: str, hit: Hit) -> FoundValue:
     length = hit.end - hit.start
-    return Found(hit.kind, text[hit.start : hit.start + min(4, length // 4)], length)
+    return FoundValue(hit.kind, text[hit.start : hit.start + min(4, length // 4)], length)

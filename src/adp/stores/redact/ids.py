@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from adp.stores import shards
 from adp.stores.merge import REFERENCES, base_of
-from adp.stores.redact.finder import Finder
+from adp.stores.redact.finder import ValueFinder
 from adp.stores.redact.rules import PLACEHOLDER
 from adp_schema import ids
 from adp_schema.reader import ShardReader
@@ -49,7 +49,7 @@ Changes = dict[str, dict[str, str]]
 """Space -> hash of the old id -> new id."""
 
 
-def plan(store: Store, finder: Finder) -> Changes:
+def plan(store: Store, finder: ValueFinder) -> Changes:
     """The ids of a store that change."""
     changes: Changes = {}
     for space in ("session", "task", "pair", "file"):
@@ -85,7 +85,7 @@ def _tables(store: Store, table: str, columns: list[str]) -> Iterator[pa.Table]:
         reader.close()
 
 
-def _distinct(store: Store, space: str, finder: Finder) -> tuple[dict[str, str], set[str]]:
+def _distinct(store: Store, space: str, finder: ValueFinder) -> tuple[dict[str, str], set[str]]:
     """Ids of a space that hold something, with what they would become; and all others.
 
     The others are collected only when there are some of the first.
@@ -124,7 +124,7 @@ def with_number(name: str, number: int) -> str:
     return f"{name[: last.end() - 1]}-{number}{name[last.end() - 1 :]}"
 
 
-def _trajectories(store: Store, finder: Finder) -> dict[str, str]:
+def _trajectories(store: Store, finder: ValueFinder) -> dict[str, str]:
     """Trajectory ids that change. Each is what a conversion would have called it."""
     found: dict[str, str] = {}
     columns = list(_TRAJECTORY)
@@ -164,6 +164,6 @@ def _trajectories(store: Store, finder: Finder) -> dict[str, str]:
     return out
 
 
-def _clean(finder: Finder, text: str | None) -> str | None:
+def _clean(finder: ValueFinder, text: str | None) -> str | None:
     cleaned = finder.text(text) if text else None
     return cleaned.text if cleaned else text

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from adp.stores import shards
 from adp.stores.redact.blob_texts import BlobText, texts_of_blob
-from adp.stores.redact.finder import Cleaned, Finder, Found
+from adp.stores.redact.finder import Cleaned, FoundValue, ValueFinder
 from adp_schema.ids import digest
 from adp_schema.media import media_of_uri
 from adp_schema.reader import ShardReader
@@ -33,10 +33,10 @@ class BlobChange:
     media_id: str
     uri: str | None
     data: bytes | None
-    found: dict[str, list[Found]] = field(default_factory=dict)
+    found: dict[str, list[FoundValue]] = field(default_factory=dict)
 
 
-def plan_blobs(reader: ShardReader, finder: Finder) -> dict[str, BlobChange]:
+def plan_blobs(reader: ShardReader, finder: ValueFinder) -> dict[str, BlobChange]:
     """The blobs of a shard that change: old id -> what becomes of it."""
     changes: dict[str, BlobChange] = {}
     for rows in shards.groups(reader, "media"):

@@ -28,7 +28,7 @@ GROUP = 6
 _ESCAPED = f"{HIDES}|{ESCAPED_SIGNS}"
 
 
-class Screen:
+class Prefilter:
     """Finds the cells that may hold something, and the rules that may find it.
 
     One pass over a column looks for all literals at once, and one for each gate, with an engine

@@ -16,7 +16,7 @@ from adp.stores.redact.findings import Findings
 from adp.stores.redact.options import DEFAULT_KINDS, RedactOptions
 from adp.stores.redact.rules import SET_VERSION, Rule
 from adp.stores.redact.shard import RedactJob, redact_shard
-from adp.stores.staged import StagedRun, Written, do_jobs, versions
+from adp.stores.staged import StagedRun, WrittenShard, do_jobs, versions
 from adp_schema.ids import digest
 from adp_schema.manifest import Lineage, Manifest
 from adp_schema.store import Store
@@ -89,7 +89,7 @@ def redact(
     cleaner = Cleaner(rules, {}, Findings(), 0)
     changes = ids.plan(store, cleaner.finder)
     jobs = _jobs(store, rules, changes, options.places, str(run.folder))
-    written = run.shards(jobs, redact_shard, Written.parse, progress or Silent())
+    written = run.shards(jobs, redact_shard, WrittenShard.parse, progress or Silent())
     findings, manifest, sources = _whole(store, rules, changes, options, written)
     for shard in written:
         for table, file in shard.tables.items():
@@ -130,7 +130,7 @@ def _whole(
     rules: tuple[Rule, ...],
     changes: ids.Changes,
     options: RedactOptions,
-    written: list[Written],
+    written: list[WrittenShard],
 ) -> tuple[Findings, Manifest, pa.Table]:
     """Findings of all shards, of the table of input files and of the manifest; these, cleaned."""
     findings = Findings(kinds=options.kinds_wanted())

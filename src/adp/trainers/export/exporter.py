@@ -93,7 +93,7 @@ class Form:
         takes: what `Exporter.rows` gets.
         mask: how the mask is carried.
         file: name of the data file.
-        model: whether rows are made of tokens: then each item has `Item.rendered`.
+        model: whether rows are made of tokens: then each item has `ExportItem.rendered`.
         unique: whether a row that is equal to an earlier one is left out.
         mix: column by whose values the rows are mixed evenly; None keeps the order of the store.
         instead: what to do where the mask cannot be carried: the end of a sentence.
@@ -109,7 +109,7 @@ class Form:
 
 
 @dataclass(frozen=True)
-class Item:
+class ExportItem:
     """What one call of `Exporter.rows` gets.
 
     Attributes:
@@ -133,7 +133,7 @@ class Item:
 
 
 @dataclass
-class Tally:
+class ExportCounts:
     """What became of the steps and items of an export.
 
     Attributes:
@@ -177,7 +177,9 @@ class Exporter(Protocol):
         """Arrow schema of a Parquet file; None for the others. Arguments are never a struct."""
         ...
 
-    def rows(self, item: Item, options: ExporterOptions, tally: Tally) -> Iterator[dict[str, Any]]:
+    def rows(
+        self, item: ExportItem, options: ExporterOptions, tally: ExportCounts
+    ) -> Iterator[dict[str, Any]]:
         """The rows of one chat or pair, as plain values in key order.
 
         What cannot be written is counted in ``tally.left_out`` and gives no row.

@@ -8,17 +8,17 @@ from dataclasses import replace
 from typing import Any
 
 from adp.trainers.export.exporter import (
+    ExportCounts,
     ExporterOptions,
-    Item,
+    ExportItem,
     Mask,
     PairOptions,
     Takes,
-    Tally,
 )
-from adp.trainers.export.llamafactory_files import Settings, dataset_info, train_yaml
+from adp.trainers.export.llamafactory_files import LlamaFactorySettings, dataset_info, train_yaml
 from adp.trainers.export.llamafactory_sharegpt import BODY, TEMPLATE
 from adp.trainers.export.llamafactory_turns import (
-    Refused,
+    UnwritableTurns,
     assistant_turn,
     tools_text,
     turns_of,
@@ -32,7 +32,7 @@ NOTES = (
 )
 
 
-class RankingOptions(PairOptions, Settings):
+class RankingOptions(PairOptions, LlamaFactorySettings):
     """Options of ``llamafactory-ranking``."""
 
 
@@ -49,13 +49,15 @@ class LlamaFactoryRanking:
     def schema(self, options: ExporterOptions) -> Any:
         """None: rows are JSON."""
 
-    def rows(self, item: Item, options: ExporterOptions, tally: Tally) -> Iterator[dict[str, Any]]:
+    def rows(
+        self, item: ExportItem, options: ExporterOptions, tally: ExportCounts
+    ) -> Iterator[dict[str, Any]]:
         """One row, or none."""
         assert isinstance(options, RankingOptions)
         changed: Counter[str] = Counter()
         try:
             row = _row(item, options, changed)
-        except Refused as reason:
+        except UnwritableTurns as reason:
             tally.left_out[str(reason)] += 1
             return
         tally.changed += changed
@@ -74,7 +76,7 @@ class LlamaFactoryRanking:
         }
 
 
-def _row(item: Item, options: RankingOptions, changed: Counter[str]) -> dict[str, Any]:
+def _row(item: ExportItem, options: RankingOptions, changed: Counter[str]) -> dict[str, Any]:
     """The row of a pair.
 
     Raises:
@@ -83,7 +85,7 @@ def _row(item: Item, options: RankingOptions, changed: Counter[str]) -> dict[str
     assert item.pair is not None
     found = sides(item.pair)
     if isinstance(found, str):
-        raise Refused(found)
+        raise UnwritableTurns(found)
     chat = item.pair.chosen
     prompt = chat.messages[: item.pair.shared]
     turns = turns_of(replace(chat, messages=prompt), options.template, changed)

@@ -17,7 +17,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from adp.render.chat import Call, Chat, Message
+from adp.render.chat import Chat, ChatCall, Message
 from adp.trainers.export.shapes import arguments_text, json_text, plain
 
 RESULT_JOINT = "\n</tool_response>\n<tool_response>\n"
@@ -72,7 +72,7 @@ ONE_CALL = frozenset(("glm4", "glm4v", "glm_ocr", "glmz1"))
 """Templates that stop at several calls in one turn."""
 
 
-class Refused(Exception):
+class UnwritableTurns(Exception):
     """The chat cannot be written for this template; the message says why."""
 
 
@@ -140,7 +140,7 @@ def _odd(messages: list[Message], changed: Counter[str], *, first: bool) -> tupl
     if results and texts:
         changed["messages beside results, joined to them"] += 1
         if any(message.role == "tool" for message in messages[len(results) :]):
-            raise Refused("a result that comes after a message of the user")
+            raise UnwritableTurns("a result that comes after a message of the user")
         return "observation", TEXT_JOINT.join([RESULT_JOINT.join(results), *texts])
     if results:
         return "observation", RESULT_JOINT.join(results)
@@ -162,19 +162,21 @@ def assistant_turn(message: Message, template: str) -> tuple[str, str]:
         return "gpt", before
     begin, end = CALLS.get(template, CALL)
     if len(message.calls) > 1 and template in ONE_CALL:
-        raise Refused(f"several calls in one message, which the template {template} cannot write")
+        raise UnwritableTurns(
+            f"several calls in one message, which the template {template} cannot write"
+        )
     calls = calls_text(message.calls, (opened.strip(), begin, end))
     if not before:
         return "function_call", calls
     if template in CALLS_ALONE:
-        raise Refused(f"words beside a call, which the template {template} cannot write")
+        raise UnwritableTurns(f"words beside a call, which the template {template} cannot write")
     if begin in before:
-        raise Refused("words beside a call that look like a call themselves")
+        raise UnwritableTurns("words beside a call that look like a call themselves")
     gap = "\n" if message.text or template in WORDS else ""
     return "function_call", f"{before}{gap}{begin}\n{calls}\n{end}"
 
 
-def calls_text(calls: Sequence[Call], marks: Sequence[str]) -> str:
+def calls_text(calls: Sequence[ChatCall], marks: Sequence[str]) -> str:
     """The calls of a message as JSON, in which no mark of the template occurs.
 
     Arguments keep the characters of the source. Those that are no JSON object stand in one.

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from adp.render.chat import Call, Chat, Message
+from adp.render.chat import Chat, ChatCall, Message
 from adp.trainers.export.shapes import plain
 from adp_schema.ids import digest
 
@@ -28,11 +28,11 @@ CHARACTERS_PER_TOKEN = 4
 _OTHER = re.compile(r"[^a-zA-Z0-9_-]")
 
 
-class Refused(Exception):
+class UnwritableMessages(Exception):
     """The chat cannot be written in this format; the message says why."""
 
 
-class OpenAIChat:
+class OpenAIMessages:
     """Writes the messages of one chat.
 
     Args:
@@ -47,7 +47,7 @@ class OpenAIChat:
         self._changed = changed
         self._chat = chat
         if len(chat.tools) > MOST_TOOLS:
-            raise Refused(f"more than {MOST_TOOLS} tools on offer")
+            raise UnwritableMessages(f"more than {MOST_TOOLS} tools on offer")
         self._names = self._renamed(
             [
                 *(tool["function"]["name"] for tool in chat.tools),
@@ -67,7 +67,7 @@ class OpenAIChat:
             Refused: there are some, and they are not.
         """
         if not parallel and any(len(message.calls) > 1 for message in self._chat.messages):
-            raise Refused("parallel calls, which parallel_tool_calls=false forbids")
+            raise UnwritableMessages("parallel calls, which parallel_tool_calls=false forbids")
         if not self._chat.tools:
             return {}
         return {"tools": self._tools(), "parallel_tool_calls": parallel}
@@ -114,7 +114,7 @@ class OpenAIChat:
             self._open = [call.call_id for call in message.calls]
         return written
 
-    def _call(self, call: Call) -> dict[str, Any]:
+    def _call(self, call: ChatCall) -> dict[str, Any]:
         name = call.call_id
         if len(name) > LONGEST_ID:
             self._changed[f"ids of calls of more than {LONGEST_ID} characters"] += 1
@@ -126,7 +126,7 @@ class OpenAIChat:
     def _result(self, message: Message) -> dict[str, Any]:
         call_id = message.call_id or ""
         if call_id not in self._open:
-            raise Refused("a result that does not follow its call at once")
+            raise UnwritableMessages("a result that does not follow its call at once")
         self._open.remove(call_id)
         return {
             "role": "tool",
@@ -149,7 +149,7 @@ class OpenAIChat:
         """
         found = {name: _OTHER.sub("_", name)[:LONGEST_NAME] or "_" for name in names}
         if len(set(found.values())) < len(found):
-            raise Refused("two tools whose names the API cannot tell apart")
+            raise UnwritableMessages("two tools whose names the API cannot tell apart")
         self._changed["names of tools with characters that the API refuses"] += sum(
             name != written for name, written in found.items()
         )

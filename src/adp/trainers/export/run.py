@@ -18,12 +18,12 @@ from adp.render.drops import check_drops
 from adp.render.report import check_ends
 from adp.stores.locks import alone
 from adp.stores.staged import versions
-from adp.trainers.export.exporter import Exporter, Item, Tally
+from adp.trainers.export.exporter import ExportCounts, Exporter, ExportItem
 from adp.trainers.export.fit import Fitter, UnfitError
 from adp.trainers.export.output import RowFile, UnwritableError, staged
 from adp.trainers.export.registry import exporters
-from adp.trainers.export.settings import Settings, read_settings
-from adp.trainers.export.source import Source
+from adp.trainers.export.settings import ExportSettings, read_settings
+from adp.trainers.export.source import StoreItems
 from adp_schema.errors import EmptyResultError, UsageError
 from adp_schema.ids import digest, digest_file
 from adp_schema.store import Store
@@ -101,7 +101,7 @@ def export_rows(
         )
     job = _Export(store, exporter, told, _renderer(exporter, told, model), progress or Silent())
     with staged(out) as folder:
-        job.write(folder, Source(store, told.form, branches, job.tally, told.options.train))
+        job.write(folder, StoreItems(store, told.form, branches, job.tally, told.options.train))
         if not job.report.rows:
             raise EmptyResultError(_nothing(store, job.report))
         call = _command(store, exporter, told, model, branches)
@@ -111,7 +111,7 @@ def export_rows(
     return job.report
 
 
-def _renderer(exporter: Exporter, told: Settings, model: str | None) -> Any:
+def _renderer(exporter: Exporter, told: ExportSettings, model: str | None) -> Any:
     if not told.form.model:
         if model is not None:
             raise UsageError(f"{exporter.name} writes no tokens here; leave out --model")
@@ -139,7 +139,7 @@ def _word(unit: str) -> str:
 def _command(
     store: Store,
     exporter: Exporter,
-    told: Settings,
+    told: ExportSettings,
     model: str | None,
     branches: Sequence[str],
 ) -> str:
@@ -159,7 +159,7 @@ def _local(model: str) -> bool:
     return Path(model).exists()
 
 
-def _given(told: Settings) -> dict[str, Any]:
+def _given(told: ExportSettings) -> dict[str, Any]:
     """The options that differ from their defaults."""
     found = told.options.model_dump(exclude_defaults=True, mode="json")
     if told.render is not None:
@@ -175,11 +175,11 @@ class _Export:
         self,
         store: Store,
         exporter: Exporter,
-        told: Settings,
+        told: ExportSettings,
         renderer: Any,
         progress: Progress,
     ) -> None:
-        self.tally = Tally()
+        self.tally = ExportCounts()
         self.report = RowsReport(exporter.name, unit=_UNITS[told.form.takes])
         self._store = store
         self._exporter = exporter
@@ -188,7 +188,7 @@ class _Export:
         self._progress = progress
         self._fitter = Fitter(exporter.name, told.form, told.options, self.tally.changed)
 
-    def write(self, folder: Path, source: Source) -> None:
+    def write(self, folder: Path, source: StoreItems) -> None:
         """Write the data file and fill the report."""
         form, options = self._told.form, self._told.options
         path = folder / form.file
@@ -210,7 +210,7 @@ class _Export:
         report.left_out = _sorted(tally.left_out)
         report.changed = _sorted(tally.changed)
 
-    def _fitted(self, item: Item) -> Iterable[Item]:
+    def _fitted(self, item: ExportItem) -> Iterable[ExportItem]:
         """An item as the format can carry it; several when it is expanded."""
         try:
             if item.pair is not None:
@@ -218,7 +218,7 @@ class _Export:
                 if isinstance(pair, str):
                     self.tally.left_out[pair] += 1
                     return []
-                return [Item(None, pair, item.trajectory)]
+                return [ExportItem(None, pair, item.trajectory)]
             assert item.chat is not None
             if self._told.form.takes == "prompts":
                 return [replace(item, chat=self._fitter.written(item.chat))]
@@ -228,20 +228,20 @@ class _Export:
                 raise UsageError(str(error)) from None
             self.tally.left_out[error.reason] += _steps(item.chat) if item.chat else 1
             return []
-        return (Item(chat, None, item.trajectory, self._tokens(chat)) for chat in chats)
+        return (ExportItem(chat, None, item.trajectory, self._tokens(chat)) for chat in chats)
 
     def _tokens(self, chat: Chat) -> Any:
         return None if self._renderer is None else self._renderer.chat(chat)
 
-    def _rows(self, item: Item, file: RowFile) -> None:
+    def _rows(self, item: ExportItem, file: RowFile) -> None:
         """Write the rows of an item, and count what is in it."""
         asked = _steps(item.chat) if self._told.form.takes == "chats" else 1
-        own = Tally()
+        own = ExportCounts()
         rows = list(self._exporter.rows(item, self._told.options, own))
         try:
             fresh = file.add(rows)
         except UnwritableError as error:
-            own = Tally(left_out=Counter({str(error): asked}), changed=own.changed)
+            own = ExportCounts(left_out=Counter({str(error): asked}), changed=own.changed)
         else:
             if not fresh:
                 own.left_out["a repeat of an earlier row"] += asked

@@ -19,7 +19,7 @@ _SHARED = frozenset({"train", "reasoning"})
 
 
 @dataclass(frozen=True)
-class Settings:
+class ExportSettings:
     """What an export is told.
 
     Attributes:
@@ -33,7 +33,7 @@ class Settings:
     render: RenderOptions | None
 
 
-def read_settings(exporter: Exporter, given: Sequence[str] | Mapping[str, Any]) -> Settings:
+def read_settings(exporter: Exporter, given: Sequence[str] | Mapping[str, Any]) -> ExportSettings:
     """Read the options of an exporter.
 
     Args:
@@ -64,11 +64,11 @@ def read_settings(exporter: Exporter, given: Sequence[str] | Mapping[str, Any]) 
     if "branches" in more:
         raise UsageError("branches are asked for by --branches KIND, not by --set branches")
     if not form.model:
-        return Settings(options, form, None)
+        return ExportSettings(options, form, None)
     shared = {name: getattr(options, name) for name in _SHARED}
     where = "text" if options.tools == "text" else "template"
     render = _check(RenderOptions, {**shared, "tools": where, **more}, exporter.name)
-    return Settings(options, form, render)
+    return ExportSettings(options, form, render)
 
 
 def _pair(setting: str) -> tuple[str, Any]:

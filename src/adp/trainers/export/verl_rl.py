@@ -14,7 +14,14 @@ from typing import Any, Literal
 from pydantic import Field
 
 from adp.render.chat import Chat
-from adp.trainers.export.exporter import ExporterOptions, Form, Item, Mask, Takes, Tally
+from adp.trainers.export.exporter import (
+    ExportCounts,
+    ExporterOptions,
+    ExportItem,
+    Form,
+    Mask,
+    Takes,
+)
 from adp.trainers.export.readme import page
 from adp.trainers.export.shapes import json_text, plain
 from adp_schema.ids import digest
@@ -100,7 +107,9 @@ class VerlRl:
             ]
         )
 
-    def rows(self, item: Item, options: ExporterOptions, tally: Tally) -> Iterator[dict[str, Any]]:
+    def rows(
+        self, item: ExportItem, options: ExporterOptions, tally: ExportCounts
+    ) -> Iterator[dict[str, Any]]:
         """One row, or none. Attempts at the same task give equal rows."""
         assert item.chat is not None
         assert isinstance(options, VerlRlOptions)

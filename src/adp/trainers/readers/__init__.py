@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from adp.trainers.readers.llamafactory import is_llamafactory, read_llamafactory
-from adp.trainers.readers.mapping import Foreign
+from adp.trainers.readers.mapping import MappedConfig
 from adp.trainers.readers.playground import is_playground, read_playground
 from adp.trainers.readers.sage import is_sage, read_sage
 
 
-def read_foreign(given: Mapping[str, Any], method: str | None = None) -> Foreign | None:
+def read_foreign(given: Mapping[str, Any], method: str | None = None) -> MappedConfig | None:
     """Read another system's configuration.
 
     Args:

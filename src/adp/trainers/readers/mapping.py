@@ -16,7 +16,7 @@ Convert = Callable[[Any, Mapping[str, Any]], Mapping[str, Any]]
 
 
 @dataclass(frozen=True)
-class Rule:
+class Target:
     """What becomes of one setting.
 
     Attributes:
@@ -70,7 +70,7 @@ class Left:
 
 
 @dataclass
-class Foreign:
+class MappedConfig:
     """Another system's configuration in our terms.
 
     Attributes:
@@ -137,7 +137,7 @@ _SHOWN = 60
 """Characters of a value that are shown."""
 
 
-def translate(system: str, given: Mapping[str, Any], rules: Mapping[str, Rule]) -> Foreign:
+def translate(system: str, given: Mapping[str, Any], rules: Mapping[str, Target]) -> MappedConfig:
     """Map each setting by its rule.
 
     Args:
@@ -145,7 +145,7 @@ def translate(system: str, given: Mapping[str, Any], rules: Mapping[str, Rule]) 
         given: settings by name; names inside sections with dots.
         rules: by name.
     """
-    found = Foreign(system)
+    found = MappedConfig(system)
     for name, value in given.items():
         rule = rules.get(name)
         if rule is None:

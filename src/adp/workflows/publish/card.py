@@ -19,8 +19,8 @@ from adp.stores.licenses import Assessment
 from adp.stores.transcript import human_size
 from adp.version import __version__
 from adp.workflows.markdown_text import escape, fenced
-from adp.workflows.publish.configs import Config
-from adp.workflows.publish.findings import Found
+from adp.workflows.publish.configs import PublishedConfig
+from adp.workflows.publish.findings import StoreFindings
 from adp.workflows.publish.messages import describe
 from adp.workflows.publish.repo import RepoId
 from adp_schema.manifest import write_atomic
@@ -67,9 +67,9 @@ class Facts:
     tag: str | None
     date: str | None
     license: str | None
-    configs: list[Config]
+    configs: list[PublishedConfig]
     assessment: Assessment
-    found: Found
+    found: StoreFindings
     redacted: bool
     composition: Composition
     manifest_hash: str
@@ -128,13 +128,13 @@ def _size(rows: int) -> str:
     return next((name for limit, name in _SIZES if rows < limit), "n>1T")
 
 
-def _config(config: Config) -> dict[str, Any]:
+def _config(config: PublishedConfig) -> dict[str, Any]:
     files = [{"split": split.name, "path": split.pattern} for split in config.splits]
     default = {"default": True} if config.name == "messages" else {}
     return {"config_name": config.name, **default, "data_files": files}
 
 
-def _info(config: Config) -> dict[str, Any]:
+def _info(config: PublishedConfig) -> dict[str, Any]:
     from datasets import Features
 
     splits = [
@@ -155,7 +155,12 @@ def body(facts: Facts) -> str:
     return _render(_TEMPLATE, _context(facts))
 
 
-def shared(assessment: Assessment, found: Found, license: str | None, redacted: bool) -> str:  # noqa: A002
+def shared(
+    assessment: Assessment,
+    found: StoreFindings,
+    license: str | None,  # noqa: A002
+    redacted: bool,
+) -> str:
     """What the card of another data set with the same trajectories says of them.
 
     Args:

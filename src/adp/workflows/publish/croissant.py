@@ -17,7 +17,7 @@ import pyarrow as pa
 from adp.stores.licenses import license_url
 from adp.workflows.publish.card import TAGS, Facts
 from adp.workflows.publish.checksums import Sum
-from adp.workflows.publish.configs import Config
+from adp.workflows.publish.configs import PublishedConfig
 from adp_schema.manifest import write_atomic
 
 _CONTEXT: dict[str, Any] = {
@@ -139,11 +139,11 @@ def _file(one: Sum) -> dict[str, Any]:
     }
 
 
-def _set_id(config: Config) -> str:
+def _set_id(config: PublishedConfig) -> str:
     return f"files-of-{config.name}"
 
 
-def _files(config: Config) -> dict[str, Any]:
+def _files(config: PublishedConfig) -> dict[str, Any]:
     return {
         "@type": "cr:FileSet",
         "@id": _set_id(config),
@@ -154,7 +154,7 @@ def _files(config: Config) -> dict[str, Any]:
     }
 
 
-def _records(config: Config) -> dict[str, Any]:
+def _records(config: PublishedConfig) -> dict[str, Any]:
     return {
         "@type": "cr:RecordSet",
         "@id": config.name,
@@ -164,7 +164,7 @@ def _records(config: Config) -> dict[str, Any]:
     }
 
 
-def _field(config: Config, column: pa.Field) -> dict[str, Any]:
+def _field(config: PublishedConfig, column: pa.Field) -> dict[str, Any]:
     kind = column.type
     repeated = {"repeated": True} if pa.types.is_list(kind) else {}
     kind = kind.value_type if repeated else kind

@@ -36,9 +36,9 @@ from adp.workflows.publish.checksums import (
     read_sums,
     write_sums,
 )
-from adp.workflows.publish.configs import STORE, Config, configs_of
+from adp.workflows.publish.configs import STORE, PublishedConfig, configs_of
 from adp.workflows.publish.croissant import write_croissant
-from adp.workflows.publish.findings import Found
+from adp.workflows.publish.findings import StoreFindings
 from adp.workflows.publish.messages import FOLDER, Messages, write_messages
 from adp.workflows.publish.options import PublishOptions, license_error, title_line
 from adp.workflows.publish.repo import TRACES, RepoId
@@ -72,9 +72,9 @@ class Prepared:
     folder: Path
     repo: RepoId
     files: list[Sum]
-    configs: list[Config]
+    configs: list[PublishedConfig]
     assessment: Assessment
-    found: Found
+    found: StoreFindings
     redacted: bool
     composition: Composition
     manifest_hash: str
@@ -164,11 +164,11 @@ class _Folder:
         prepared.files = read_sums(self.out)
         return prepared
 
-    def _about(self) -> tuple[str | None, Found]:
+    def _about(self) -> tuple[str | None, StoreFindings]:
         """The text of the publisher as it is published, and what was found in it."""
         text = self.options.about
         if text is None:
-            return None, Found({})
+            return None, StoreFindings({})
         cleaned, found = findings.in_text(text, self.options.search)
         if found.total and not (self.options.redact or self.options.allow_findings):
             raise findings.stop_text(found)
@@ -247,7 +247,7 @@ class _Folder:
 
     # ---- the store -------------------------------------------------------------------------
 
-    def _store(self) -> tuple[Store, Found]:
+    def _store(self) -> tuple[Store, StoreFindings]:
         """The store that is published, and what was found in it before."""
         noted = self.scratch / "findings.json"
         kept, target = self.scratch / "kept", self.out / STORE
@@ -257,7 +257,7 @@ class _Folder:
             found = findings.scan(Store.open(str(kept)), self._search(), self.progress)
             write_atomic(noted, json.dumps(asdict(found)))
         said = json.loads(noted.read_text(encoding="utf-8"))
-        found = Found(said["kinds"], tuple(said["places"]))
+        found = StoreFindings(said["kinds"], tuple(said["places"]))
         if found.total and not (self.options.redact or self.options.allow_findings):
             raise findings.stop(found)
         wanted = self._redacts(found)
@@ -278,10 +278,10 @@ class _Folder:
     def _search(self) -> RedactOptions:
         return replace(self.options.search, workers=self.options.workers)
 
-    def _redacts(self, found: Found) -> bool:
+    def _redacts(self, found: StoreFindings) -> bool:
         return bool(found.total) and self.options.redact
 
-    def _place_store(self, kept: Path, target: Path, found: Found) -> None:
+    def _place_store(self, kept: Path, target: Path, found: StoreFindings) -> None:
         """Put the store in its place, or write it there without what was found."""
         if not self._redacts(found):
             staged_store.stage(Store.open(str(kept)), target, all_tables=True, link=False)

@@ -23,7 +23,7 @@ import pyarrow.parquet as pq
 from adp.converters.openai_chat import CONVERTER
 from adp.core.progress import Progress
 from adp.stores import shards
-from adp.stores.staged import StagedRun, Written, versions
+from adp.stores.staged import StagedRun, WrittenShard, versions
 from adp.workflows.publish.splits import Splits, splits_of
 from adp_schema import extra_column, jsontext
 from adp_schema.errors import StoreError
@@ -129,7 +129,7 @@ class Messages:
 
 
 @dataclass(frozen=True)
-class Job:
+class MessagesJob:
     """One file of each split: the shards that it is made from.
 
     Attributes:
@@ -163,7 +163,7 @@ def write_messages(store: Store, out: Path, *, workers: int | None, progress: Pr
     key = {"act": FOLDER, "parent": shards.manifest_hash(store), "versions": versions("msgspec")}
     run = StagedRun(str(staging), key, workers)
     jobs = _jobs(store, splits, str(staging))
-    written = run.shards(jobs, work, Written.parse, progress)
+    written = run.shards(jobs, work, WrittenShard.parse, progress)
     losses: Counter[str] = Counter()
     rows: dict[tuple[str, int], int] = {}
     for part in written:
@@ -182,9 +182,9 @@ def write_messages(store: Store, out: Path, *, workers: int | None, progress: Pr
     return Messages(files, splits.order, dict(sorted(losses.items())))
 
 
-def _jobs(store: Store, splits: Splits, out: str) -> list[Job]:
+def _jobs(store: Store, splits: Splits, out: str) -> list[MessagesJob]:
     """Neighbouring shards go together until they are large enough for a file."""
-    jobs: list[Job] = []
+    jobs: list[MessagesJob] = []
     held: list[dict[str, str]] = []
     size = 0
     found = shards.shard_files(store)
@@ -192,12 +192,12 @@ def _jobs(store: Store, splits: Splits, out: str) -> list[Job]:
         held.append(files)
         size += own
         if size >= PART_BYTES or number == len(found) - 1:
-            jobs.append(Job(len(jobs), size, store.root, tuple(held), splits, out))
+            jobs.append(MessagesJob(len(jobs), size, store.root, tuple(held), splits, out))
             held, size = [], 0
     return jobs
 
 
-def work(job: Job) -> Written:
+def work(job: MessagesJob) -> WrittenShard:
     """Write the files of one job."""
     store = Store.open(job.root)
     losses = Losses()
@@ -212,13 +212,13 @@ def work(job: Job) -> Written:
             reader.close()
     finally:
         writer.close()
-    return Written(job.index, {}, {"rows": writer.rows, "losses": dict(losses.counts)})
+    return WrittenShard(job.index, {}, {"rows": writer.rows, "losses": dict(losses.counts)})
 
 
 class _Writer:
     """Writes rows to one file a split; row groups are bounded by bytes and rows."""
 
-    def __init__(self, job: Job) -> None:
+    def __init__(self, job: MessagesJob) -> None:
         self.rows: dict[str, int] = {}
         self._job = job
         self._files: dict[str, pq.ParquetWriter] = {}

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from adp.stores.composition import Composition
 from adp.workflows.markdown_text import escape, fenced
 from adp.workflows.report_data import words
-from adp.workflows.report_data.layout import Section, Table, Tile
+from adp.workflows.report_data.layout import Section, TextTable, Tile
 from adp.workflows.report_data.sections import sections, tiles
 
 CELL = 600
@@ -72,7 +72,7 @@ def section_lines(section: Section, level: int) -> Iterator[str]:
         yield fenced(code.text)
 
 
-def table_lines(table: Table) -> Iterator[str]:
+def table_lines(table: TextTable) -> Iterator[str]:
     """The lines of one table."""
     yield "| " + " | ".join(escape(column.head, CELL) for column in table.columns) + " |"
     yield "|" + "|".join("---:" if column.number else "---" for column in table.columns) + "|"

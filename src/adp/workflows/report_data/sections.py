@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from adp.stores.composition import Composition, DataSet, Distribution, Rate
 from adp.stores.licenses import REFUSE
 from adp.workflows.report_data import words
-from adp.workflows.report_data.layout import Code, Section, Table, Tile, ranking, table
+from adp.workflows.report_data.layout import Code, Section, TextTable, Tile, ranking, table
 from adp.workflows.report_data.words import name, number, of_all, percent
 
 
@@ -124,7 +124,7 @@ def _licenses(found: Composition) -> Section:
     )
 
 
-def _quantiles(title: str, what: str, found: Sequence[Distribution]) -> Table:
+def _quantiles(title: str, what: str, found: Sequence[Distribution]) -> TextTable:
     heads = [what, "#recorded", "#mean", "#min", "#10 %", "#median", "#90 %", "#99 %", "#max"]
     rows = []
     for one in found:
@@ -175,11 +175,11 @@ def _tools(found: Composition) -> Section:
         "An error is a result that the source marks as one, or an exit code that is not 0; the "
         "rate is over the results that say either."
     )
-    listed = Table(made.title, made.columns, made.rows, note)
+    listed = TextTable(made.title, made.columns, made.rows, note)
     return Section("tools", "Tools", (line,), ("tools",), (listed,))
 
 
-def _rates(title: str, head: str, rates: Sequence[Rate]) -> Table:
+def _rates(title: str, head: str, rates: Sequence[Rate]) -> TextTable:
     heads = [head, "#trajectories", "#known", "#success", "#rate", "#95 % interval"]
     rows = [
         (name(one.name), number(one.of), number(one.known), number(one.good), words.rate(one),

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from adp.eval.scorer import Figure
 from adp.stores.composition.model import Count
 from adp.stores.stats import Recorded
-from adp.workflows.report_data.layout import Table, table
+from adp.workflows.report_data.layout import TextTable, table
 from adp.workflows.report_data.words import MISSING, cut_middle, name, number
-from adp.workflows.report_eval.model import Evaluation, Run
+from adp.workflows.report_eval.model import EvaluatedRun, Evaluation
 
 RUN = 28
 """Characters of the name of a run in a cell."""
@@ -17,14 +17,14 @@ RUN = 28
 _NOTHING, _TINY = 1e-9, 0.001
 
 
-def run_cell(run: Run) -> str:
+def run_cell(run: EvaluatedRun) -> str:
     """The name of a run in a cell."""
     return cut_middle(name(run.name), RUN)
 
 
 def run_table(
     found: Evaluation, title: str, heads: Sequence[str], rows: Sequence[tuple[str, ...]]
-) -> Table:
+) -> TextTable:
     """A table without the columns that say nothing: the run when there is one, empty notes."""
     idle = {
         place

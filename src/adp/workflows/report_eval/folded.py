@@ -9,7 +9,7 @@ from adp.eval.metrics.folding import groups, together
 from adp.eval.scorer import Figure
 from adp.workflows.report_data.words import MISSING, name, number, percent
 from adp.workflows.report_eval.cells import percent_ends, run_cell
-from adp.workflows.report_eval.model import Comparison, Group, Run
+from adp.workflows.report_eval.model import Comparison, EvaluatedRun, TaskGroup
 
 Row = tuple[str, ...]
 _LISTED = 12
@@ -56,7 +56,7 @@ def alike(names: Sequence[str]) -> Iterator[str]:
         yield f"No run differs from the baseline in any task in: {listed}{more}."
 
 
-def group_rows(parts: Sequence[tuple[Run, Group]]) -> list[Row]:
+def group_rows(parts: Sequence[tuple[EvaluatedRun, TaskGroup]]) -> list[Row]:
     """Success by parts of the tasks; parts of a run without a number for one reason together."""
     kinds = [
         (run_cell(run), _why(group.success)) if group.success.value is None else None
@@ -77,7 +77,7 @@ def group_rows(parts: Sequence[tuple[Run, Group]]) -> list[Row]:
     return rows
 
 
-def pass_rows(run: Run) -> Iterator[Row]:
+def pass_rows(run: EvaluatedRun) -> Iterator[Row]:
     """pass@k and pass^k of a run, a row for each k; those undefined for one reason together."""
     figures = {figure.name: figure for figure in run.passes}
     shown = [one for one in run.passes if one.name.startswith("pass@")]

@@ -21,12 +21,12 @@ from adp.workflows.report_eval.episodes import GROUPINGS, Episodes, Row
 from adp.workflows.report_eval.model import (
     Comparison,
     Costs,
+    EvaluatedRun,
     Evaluation,
-    Failure,
-    Group,
+    FailedEpisode,
     Outcomes,
-    Run,
-    Scorer,
+    ScorerFigures,
+    TaskGroup,
 )
 from adp_schema.errors import UsageError, unknown_name
 from adp_schema.store import Store
@@ -144,12 +144,12 @@ def _first(given: list[_Given], baseline: str) -> list[_Given]:
     raise UsageError(unknown_name("run", baseline, names))
 
 
-def _run(given: _Given, examples: int) -> Run:
+def _run(given: _Given, examples: int) -> EvaluatedRun:
     found = given.episodes
     tasks, attempts = ask.attempts(found.rows)
     success = found.scored("success")
     errors, results, wrong = ask.errors(found)
-    return Run(
+    return EvaluatedRun(
         name=given.name,
         store=found.store.name,
         growing=found.store.journal is not None,
@@ -221,7 +221,7 @@ def _kind(row: Row) -> str:
     )
 
 
-def _groups(found: Episodes, success: Sequence[Scored]) -> Iterator[Group]:
+def _groups(found: Episodes, success: Sequence[Scored]) -> Iterator[TaskGroup]:
     for column in GROUPINGS:
         parts: dict[str | None, list[Scored]] = {}
         for row, scored in zip(found.rows, success, strict=True):
@@ -229,12 +229,12 @@ def _groups(found: Episodes, success: Sequence[Scored]) -> Iterator[Group]:
         names = sorted(parts, key=lambda name: (name is None, name or ""))
         for name in names[:GROUPS]:
             figure = mean_figures(parts[name], ["success"])[0]
-            yield Group(column, short(name), len(parts[name]), figure)
+            yield TaskGroup(column, short(name), len(parts[name]), figure)
 
 
-def _scorer(scores: ScoreSet) -> Scorer:
+def _scorer(scores: ScoreSet) -> ScorerFigures:
     unscored = [Count(short(reason), count) for reason, count in scores.unscored().items()]
-    return Scorer(
+    return ScorerFigures(
         scores.scorer,
         scores.version,
         scores.settings,
@@ -250,7 +250,7 @@ def _costs(found: Episodes) -> Costs:
     return Costs(**{name: found.recorded(name) for name in names})
 
 
-def _failures(found: Episodes, most: int) -> Iterator[Failure]:
+def _failures(found: Episodes, most: int) -> Iterator[FailedEpisode]:
     """Failures of different kinds: of each reason for stopping the first, the frequent first."""
     failed = [
         row for row in found.rows if row["success"] is False and row["error_type"] not in BROKEN
@@ -263,7 +263,7 @@ def _failures(found: Episodes, most: int) -> Iterator[Failure]:
     turns = [rows[place] for place in range(depth) for rows in order if place < len(rows)]
     for row in turns[:most]:
         text, cut = clipped(found.store.get(row["trajectory_id"]))
-        yield Failure(short(row["trajectory_id"]) or "", _why(row), text, cut)
+        yield FailedEpisode(short(row["trajectory_id"]) or "", _why(row), text, cut)
 
 
 def _why(row: Row) -> str:

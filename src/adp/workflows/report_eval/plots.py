@@ -24,7 +24,7 @@ from adp.workflows.report_data.drawing import (
 )
 from adp.workflows.report_data.words import percent, short_number
 from adp.workflows.report_eval.folded import unchanged
-from adp.workflows.report_eval.model import Evaluation, Run
+from adp.workflows.report_eval.model import EvaluatedRun, Evaluation
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -78,7 +78,7 @@ def _label(text: str | None) -> str:
     return short_label(text)
 
 
-def _success(runs: Sequence[Run]) -> Plot | None:
+def _success(runs: Sequence[EvaluatedRun]) -> Plot | None:
     dots = [
         _Dot(_label(run.name), place, run.success.value, run.success.low, run.success.high)
         for place, run in enumerate(runs)
@@ -88,7 +88,7 @@ def _success(runs: Sequence[Run]) -> Plot | None:
     return _dot_plot(f"Success: {said}", dots, "success, with 95 % interval", [])
 
 
-def _score_dots(runs: Sequence[Run]) -> list[_Dot]:
+def _score_dots(runs: Sequence[EvaluatedRun]) -> list[_Dot]:
     """Shares; other figures have scales of their own."""
     often = Counter(
         name
@@ -212,7 +212,7 @@ def _differences(found: Evaluation) -> Plot | None:
     return draw_plot(f"Differences to the baseline: {said}", paint, height)
 
 
-def _passes(runs: Sequence[Run]) -> Plot | None:
+def _passes(runs: Sequence[EvaluatedRun]) -> Plot | None:
     """pass@k as a line, pass^k as a broken one."""
     curves = []
     for place, run in enumerate(runs):
@@ -253,7 +253,7 @@ def _passes(runs: Sequence[Run]) -> Plot | None:
     return draw_plot(f"Several attempts: {said}", paint, height=230 + more)
 
 
-def _errors(runs: Sequence[Run]) -> Plot | None:
+def _errors(runs: Sequence[EvaluatedRun]) -> Plot | None:
     """Errors an episode, by type."""
     names = dict.fromkeys(one.name for run in runs for one in run.errors)
     if len(runs) == 1:
@@ -269,7 +269,7 @@ def _errors(runs: Sequence[Run]) -> Plot | None:
     )
 
 
-def _tools(runs: Sequence[Run]) -> Plot | None:
+def _tools(runs: Sequence[EvaluatedRun]) -> Plot | None:
     """Calls of tools."""
     if len(runs) == 1:
         rows = [
@@ -295,8 +295,8 @@ def _tools(runs: Sequence[Run]) -> Plot | None:
 def _grouped(
     title: str,
     names: Sequence[str | None],
-    runs: Sequence[Run],
-    count: Callable[[Run, str | None], int],
+    runs: Sequence[EvaluatedRun],
+    count: Callable[[EvaluatedRun, str | None], int],
     unit: str,
 ) -> Plot | None:
     """A bar for each run at each name."""

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 
 from adp.eval.metrics import folded
 from adp.eval.scorer import Figure
-from adp.workflows.report_data.layout import Code, Section, Table, Tile, table
+from adp.workflows.report_data.layout import Code, Section, Tile, table
 from adp.workflows.report_data.words import (
     MISSING,
     cut_middle,
@@ -37,7 +37,7 @@ from adp.workflows.report_eval.cells import (
     total_of,
 )
 from adp.workflows.report_eval.folded import alike, group_rows, pass_rows, reasons, unchanged
-from adp.workflows.report_eval.model import Comparison, Evaluation, Run
+from adp.workflows.report_eval.model import Comparison, EvaluatedRun, Evaluation
 from adp.workflows.report_eval.notes import ASSISTED, BROKEN, BY_REWARD, SUPERSEDED
 
 
@@ -67,7 +67,7 @@ def tiles(found: Evaluation) -> tuple[Tile, ...]:
     return tuple(made)
 
 
-def _attempts_remark(runs: Sequence[Run]) -> str:
+def _attempts_remark(runs: Sequence[EvaluatedRun]) -> str:
     spans = [run.attempts for run in runs if run.attempts is not None]
     if not spans:
         return ""
@@ -229,7 +229,7 @@ def _scores(found: Evaluation) -> Section:
     return Section("scores", "Scores", (line,), ("scores",), tuple(tables))
 
 
-def _figure_row(run: Run, figure: Figure) -> tuple[str, ...]:
+def _figure_row(run: EvaluatedRun, figure: Figure) -> tuple[str, ...]:
     return (
         name(figure.name),
         run_cell(run),
@@ -391,4 +391,4 @@ def _examples(found: Evaluation) -> Section:
     return Section("failures", "Failures", (line,) if code else (), code=tuple(code))
 
 
-__all__ = ["Table", "sections", "tiles"]
+__all__ = ["sections", "tiles"]

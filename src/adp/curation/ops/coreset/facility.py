@@ -26,7 +26,7 @@ from typing import Any
 
 import numpy as np
 
-from adp.curation.ops.coreset.greedy import Selection
+from adp.curation.ops.coreset.greedy import GreedySelection
 from adp.curation.texts.vectors import in_threads, one_thread
 
 Array = np.ndarray[Any, Any]
@@ -52,7 +52,7 @@ _SPAN = 64
 
 def facility_location(
     matrix: Array, size: int, *, dense: int = DENSE, exchange: bool = True
-) -> Selection:
+) -> GreedySelection:
     """Select rows; ties go to the lower row.
 
     Args:
@@ -66,7 +66,7 @@ def facility_location(
     """
     size = min(size, len(matrix))
     if not size:
-        return Selection(np.zeros(0, np.int64), np.zeros(0))
+        return GreedySelection(np.zeros(0, np.int64), np.zeros(0))
     if len(matrix) > dense:
         return _lazy(neighbours(matrix, NEIGHBOURS), size)
     with one_thread():
@@ -74,7 +74,7 @@ def facility_location(
     search.greedy(size)
     if exchange and size < len(matrix):
         search.exchange()
-    return Selection(np.array(search.rows, np.int64), search.added())
+    return GreedySelection(np.array(search.rows, np.int64), search.added())
 
 
 def coarse(matrix: Array) -> Array:
@@ -170,7 +170,7 @@ class _Dense:
 
 
 @dataclass
-class Near:
+class NearRows:
     """Which rows have a row among their most similar ones.
 
     Attributes:
@@ -184,7 +184,7 @@ class Near:
     starts: Array
 
 
-def neighbours(matrix: Array, most: int) -> Near:
+def neighbours(matrix: Array, most: int) -> NearRows:
     """For each row find its most similar rows; of equal ones the lower."""
     numbers = coarse(matrix)
 
@@ -202,7 +202,7 @@ def neighbours(matrix: Array, most: int) -> Near:
     rows, columns, values = (np.concatenate(parts) for parts in zip(*found, strict=True))
     order = np.argsort(columns, kind="stable")
     starts = np.searchsorted(columns[order], np.arange(len(matrix) + 1))
-    return Near(rows[order], values[order].astype(np.float64), starts)
+    return NearRows(rows[order], values[order].astype(np.float64), starts)
 
 
 def _limits(products: Array, most: int) -> Array:
@@ -219,7 +219,7 @@ def _limits(products: Array, most: int) -> Array:
     return limit
 
 
-def _lazy(near: Near, size: int) -> Selection:
+def _lazy(near: NearRows, size: int) -> GreedySelection:
     """Lazy greedy over neighbours."""
     best = np.zeros(len(near.starts) - 1)
     sums = np.append(0, np.cumsum(near.values))
@@ -241,4 +241,4 @@ def _lazy(near: Near, size: int) -> Selection:
             fresh[row] = len(rows)
             gain = float(np.maximum(near.values[at] - best[own], 0).sum())
             heapq.heapreplace(heap, (-gain, row))
-    return Selection(np.array(rows, np.int64), np.array(gains) / _COARSE**2)
+    return GreedySelection(np.array(rows, np.int64), np.array(gains) / _COARSE**2)

@@ -34,7 +34,7 @@ _MOST = 4
 
 
 @dataclass
-class Selection:
+class GreedySelection:
     """What was selected.
 
     Attributes:
@@ -46,7 +46,7 @@ class Selection:
     gains: Array
 
 
-def k_center(matrix: Array, size: int, given: Array | None = None) -> Selection:
+def k_center(matrix: Array, size: int, given: Array | None = None) -> GreedySelection:
     """Select the rows that are farthest from all selected before them.
 
     The first is the row nearest to the mean, unless rows are given. Ties go to the lower row.
@@ -62,20 +62,20 @@ def k_center(matrix: Array, size: int, given: Array | None = None) -> Selection:
     start = np.zeros(0, np.int64) if given is None else given
     size = min(size, len(matrix) - len(start))
     if size <= 0:
-        return Selection(np.zeros(0, np.int64), np.zeros(0))
+        return GreedySelection(np.zeros(0, np.int64), np.zeros(0))
     search = _Search(matrix, squares(matrix), factor=2.0, near=np.full(len(matrix), np.inf))
     if len(start):
         search.select(start)
         rows, scores = search.run(size)
-        return Selection(rows, np.sqrt(np.maximum(scores, 0)))
+        return GreedySelection(rows, np.sqrt(np.maximum(scores, 0)))
     first = _central(matrix)
     search.begin(first)
     rows, scores = search.run(size - 1)
     gains = np.append(np.nan, np.sqrt(np.maximum(scores, 0)))
-    return Selection(np.append(first, rows), gains)
+    return GreedySelection(np.append(first, rows), gains)
 
 
-def mmr(matrix: Array, size: int, relevance: Array, weight: float) -> Selection:
+def mmr(matrix: Array, size: int, relevance: Array, weight: float) -> GreedySelection:
     """Select rows that are relevant and unlike those selected before.
 
     The score is ``weight * relevance - (1 - weight) * s``, where s is the highest cosine with a
@@ -100,7 +100,7 @@ def mmr(matrix: Array, size: int, relevance: Array, weight: float) -> Selection:
         weight=1 - weight,
     )
     rows, scores = search.run(min(size, count))
-    return Selection(rows, scores - (1 - weight))
+    return GreedySelection(rows, scores - (1 - weight))
 
 
 def _central(matrix: Array) -> int:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from adp.curation.ops.coreset.greedy import Selection
+from adp.curation.ops.coreset.greedy import GreedySelection
 
 if TYPE_CHECKING:
     import polars as pl
@@ -28,7 +28,7 @@ SHARE = 0.6
 _TOKEN = re.compile(r"[a-zA-Z0-9_]+")
 
 
-def select(pool: Pool, method: str, size: int | None, by: str | None, seed: int) -> Selection:
+def select(pool: Pool, method: str, size: int | None, by: str | None, seed: int) -> GreedySelection:
     """Select as SAGE does.
 
     Args:
@@ -43,24 +43,24 @@ def select(pool: Pool, method: str, size: int | None, by: str | None, seed: int)
     """
     count = len(pool)
     if size is None or size <= 0 or size >= count:
-        return Selection(np.arange(count), np.full(count, np.nan))
+        return GreedySelection(np.arange(count), np.full(count, np.nan))
     if method == "random":
         drawn = random.Random(seed).sample(range(count), size)
-        return Selection(np.array(drawn), np.full(size, np.nan))
+        return GreedySelection(np.array(drawn), np.full(size, np.nan))
     texts = None
     if method != "loss_topk" or by is None:
         texts = pool.map(features, method != "loss_topk", name="sage")
     if method == "diversity":
         assert texts is not None
-        return diversity(Shares(texts), np.arange(count), size)
+        return diversity(TokenShares(texts), np.arange(count), size)
     top = _by_loss(_losses(pool, by, texts), size if method == "loss_topk" else int(size * SHARE))
     if method == "loss_topk":
         return top
     assert texts is not None
     rest = np.setdiff1d(np.arange(count), top.rows)
-    more = diversity(Shares(texts), rest, max(size - int(size * SHARE), 1))
+    more = diversity(TokenShares(texts), rest, max(size - int(size * SHARE), 1))
     rows = np.append(top.rows, more.rows)[:size]
-    return Selection(rows, np.append(top.gains, more.gains)[:size])
+    return GreedySelection(rows, np.append(top.gains, more.gains)[:size])
 
 
 def _losses(pool: Pool, by: str | None, texts: pl.DataFrame | None) -> Array:
@@ -73,9 +73,9 @@ def _losses(pool: Pool, by: str | None, texts: pl.DataFrame | None) -> Array:
     return texts["loss"].to_numpy()
 
 
-def _by_loss(losses: Array, size: int) -> Selection:
+def _by_loss(losses: Array, size: int) -> GreedySelection:
     rows = np.argsort(-losses, kind="stable")[: size or 1]
-    return Selection(rows, losses[rows])
+    return GreedySelection(rows, losses[rows])
 
 
 # ---- texts --------------------------------------------------------------------------------------
@@ -166,7 +166,7 @@ def _number(token: str) -> int:
 # ---- diversity ----------------------------------------------------------------------------------
 
 
-class Shares:
+class TokenShares:
     """Features of all trajectories as one sparse matrix: owner, token and share of each entry."""
 
     def __init__(self, texts: pl.DataFrame) -> None:
@@ -181,7 +181,7 @@ class Shares:
         self.norm = texts["norm"].to_numpy()
 
 
-def diversity(shares: Shares, rows: Array, size: int) -> Selection:
+def diversity(shares: TokenShares, rows: Array, size: int) -> GreedySelection:
     """Select the least similar rows.
 
     Products are added in the order of the tokens of the row's own text, one after another, as a
@@ -204,4 +204,4 @@ def diversity(shares: Shares, rows: Array, size: int) -> Selection:
         best = int(distance.argmax())
         found.append(best)
         gains.append(float(distance[best]))
-    return Selection(np.array(found), np.array(gains))
+    return GreedySelection(np.array(found), np.array(gains))

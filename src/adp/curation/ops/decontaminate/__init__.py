@@ -29,14 +29,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from adp.curation.op import Op, Outcome
-from adp.curation.ops.decontaminate.evidence import Wanted, locate
+from adp.curation.op import Op, OpResult
+from adp.curation.ops.decontaminate.evidence import EvidenceQuery, locate
 from adp.curation.ops.decontaminate.index import Index, patch_index, text_index
 from adp.curation.ops.decontaminate.instances import INSTANCE, REPOSITORY, names_of, search
-from adp.curation.ops.decontaminate.items import Benchmark, Item, read_benchmark
+from adp.curation.ops.decontaminate.items import Benchmark, BenchmarkTask, read_benchmark
 from adp.curation.ops.decontaminate.options import Action, Decontaminate
 from adp.curation.ops.decontaminate.report import summary_of
-from adp.curation.ops.decontaminate.scan import PATCH_VIEWS, Found, Rule, Scanner
+from adp.curation.ops.decontaminate.scan import PATCH_VIEWS, CountRule, PoolScanner, ScanMatches
 from adp.curation.ops.decontaminate.shares import comparable_words, held
 from adp.curation.texts.token_hashes import I64
 
@@ -56,7 +56,7 @@ REASONS: Mapping[str, str] = {
 """Level -> reason, the strongest first."""
 
 
-def run(pool: Pool, options: Decontaminate) -> Outcome:
+def run(pool: Pool, options: Decontaminate) -> OpResult:
     """Compare all trajectories with all items."""
     benchmarks = [read_benchmark(one, pool.folder) for one in options.against]
     return _Run(pool, options, benchmarks).outcome()
@@ -73,19 +73,19 @@ class _Run:
         self.pool = pool
         self.options = options
         self.benchmarks = benchmarks
-        self.items: list[Item] = [item for one in benchmarks for item in one.items]
+        self.items: list[BenchmarkTask] = [item for one in benchmarks for item in one.items]
         self.matches: list[pl.DataFrame] = []
-        self.found: dict[str, Found] = {}
+        self.found: dict[str, ScanMatches] = {}
         self.indexes: dict[str, Index] = {}
-        self._scanner: Scanner | None = None
+        self._scanner: PoolScanner | None = None
 
     @property
-    def scanner(self) -> Scanner:
+    def scanner(self) -> PoolScanner:
         if self._scanner is None:
-            self._scanner = Scanner(self.pool)
+            self._scanner = PoolScanner(self.pool)
         return self._scanner
 
-    def outcome(self) -> Outcome:
+    def outcome(self) -> OpResult:
         options = self.options
         if options.on_instance != "off" or options.on_repository != "off":
             self._ids()
@@ -98,7 +98,7 @@ class _Run:
         summary, lines = summary_of(
             self.benchmarks, self.indexes, self.found, matches, len(self.pool)
         )
-        return Outcome(
+        return OpResult(
             columns=columns,
             dropped=self._dropped(matches),
             events=self._events(matches),
@@ -156,12 +156,12 @@ class _Run:
         rule = self._rule(options.patch_threshold, False, options.patch_lines)
         self._scan(PATCH, index.only(~few), PATCH_VIEWS, [one or "" for one in patches], rule)
 
-    def _rule(self, threshold: float, count: bool, least: int) -> Rule:
+    def _rule(self, threshold: float, count: bool, least: int) -> CountRule:
         options = self.options
-        return Rule(threshold, count, least, options.frequent, options.frequent_at_least)
+        return CountRule(threshold, count, least, options.frequent, options.frequent_at_least)
 
     def _scan(
-        self, level: str, index: Index, kinds: Sequence[str], same: Sequence[str], rule: Rule
+        self, level: str, index: Index, kinds: Sequence[str], same: Sequence[str], rule: CountRule
     ) -> None:
         import polars as pl
 
@@ -181,7 +181,7 @@ class _Run:
         )
 
     def _locate(
-        self, level: str, hits: pl.DataFrame, found: Found, kinds: Sequence[str]
+        self, level: str, hits: pl.DataFrame, found: ScanMatches, kinds: Sequence[str]
     ) -> pl.DataFrame:
         """``seq``, ``step`` and ``proof`` of trajectories that hold an item."""
         import polars as pl
@@ -195,7 +195,7 @@ class _Run:
         found.index.save(index)
         numbers = hits["item"].unique().to_list() if level == TEXT else []
         answers = {n: self.items[n].answers for n in numbers if self.items[n].answers}
-        wanted = Wanted(str(pairs), str(index), tuple(kinds), answers)
+        wanted = EvidenceQuery(str(pairs), str(index), tuple(kinds), answers)
         rows = self.pool.map(locate, wanted, f"{level}-pieces")
         proofs = [
             _json(

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from adp.curation.ops.decontaminate.index import Finder, Index
+from adp.curation.ops.decontaminate.index import HashFinder, Index
 from adp.curation.ops.decontaminate.scan import texts
 from adp.curation.texts import token_hashes as kernel
-from adp.curation.texts.token_hashes import I64, Words
+from adp.curation.texts.token_hashes import I64, WordHashes
 
 if TYPE_CHECKING:
     import polars as pl
@@ -30,7 +30,7 @@ _SAID = ("agent", "actions", "observations")
 
 
 @dataclass(frozen=True)
-class Wanted:
+class EvidenceQuery:
     """What to find again.
 
     Attributes:
@@ -46,7 +46,7 @@ class Wanted:
     answers: dict[int, tuple[str, ...]]
 
 
-def locate(partition: Partition, wanted: Wanted) -> pl.DataFrame:
+def locate(partition: Partition, wanted: EvidenceQuery) -> pl.DataFrame:
     """Find the pieces of each wanted item in its trajectory.
 
     Returns:
@@ -95,7 +95,7 @@ def _by_seq(rows: pl.DataFrame) -> dict[int, list[Message]]:
 
 
 def _pieces(messages: Sequence[Message], index: Index, parts: I64) -> list[dict[str, Any]]:
-    finder = Finder(index.hashes[parts])
+    finder = HashFinder(index.hashes[parts])
     found = []
     for words in kernel.read_words([text for _, _, text in messages]):
         hashes, start, end = index.parts_of(words)
@@ -109,7 +109,7 @@ def _pieces(messages: Sequence[Message], index: Index, parts: I64) -> list[dict[
     return found
 
 
-def _merged(words: Words, start: I64, end: I64) -> list[tuple[int, int]]:
+def _merged(words: WordHashes, start: I64, end: I64) -> list[tuple[int, int]]:
     """Runs of words that overlapping parts cover, each in one text."""
     found: list[tuple[int, int]] = []
     for first, last in sorted(zip(start.tolist(), end.tolist(), strict=True)):

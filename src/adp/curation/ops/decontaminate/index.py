@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from adp.curation.texts import token_hashes as kernel
-from adp.curation.texts.token_hashes import I64, U64, Words
+from adp.curation.texts.token_hashes import I64, U64, WordHashes
 
 MOST_BITS = 24
 """Bits of the table that says no to most n-grams: 16 MiB of memory."""
@@ -63,11 +63,11 @@ class Index:
         """Number of items."""
         return len(self.lengths)
 
-    def finder(self) -> Finder:
+    def finder(self) -> HashFinder:
         """What looks up hashes."""
-        return Finder(self.hashes)
+        return HashFinder(self.hashes)
 
-    def parts_of(self, words: Words) -> tuple[U64, I64, I64]:
+    def parts_of(self, words: WordHashes) -> tuple[U64, I64, I64]:
         """Hashes of all parts of a batch of texts, with their first word and the one after."""
         if not self.sizes:
             hashes, start, end = kernel.lines(words)
@@ -96,7 +96,7 @@ class Index:
 _ARRAYS = ("hashes", "part", "item", "place", "size", "lengths")
 
 
-class Finder:
+class HashFinder:
     """Looks up hashes in a sorted array; a table of bits says no to most of them at once."""
 
     def __init__(self, hashes: U64) -> None:
@@ -121,7 +121,7 @@ class Finder:
         return candidate[same], number[same]
 
 
-def grams(words: Words, size: int) -> tuple[U64, I64]:
+def grams(words: WordHashes, size: int) -> tuple[U64, I64]:
     """Hashes and first words of the n-grams that lie within one message.
 
     A shared prompt before each task would otherwise make n-grams that go from one into the other.
@@ -129,7 +129,7 @@ def grams(words: Words, size: int) -> tuple[U64, I64]:
     return kernel.runs(words, size, within=message_of(words))
 
 
-def message_of(words: Words) -> I64:
+def message_of(words: WordHashes) -> I64:
     """The message of each word: an n-gram never goes from one message into the next."""
     return words.text
 

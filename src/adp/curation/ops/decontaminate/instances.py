@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from adp.curation.ops.decontaminate.items import Item
+from adp.curation.ops.decontaminate.items import BenchmarkTask
 from adp.curation.ops.decontaminate.scan import TASK_VIEWS, texts
 from adp.curation.tasks import tasks_of
 
@@ -59,7 +59,7 @@ def is_specific(name: str) -> bool:
     )
 
 
-def names_of(items: Sequence[Item], *, instances: bool, repositories: bool) -> Names:
+def names_of(items: Sequence[BenchmarkTask], *, instances: bool, repositories: bool) -> Names:
     """What to look for, for some items."""
     patterns: dict[str, tuple[str, list[int]]] = {}
     unspecific: dict[tuple[str, str], list[int]] = {}
@@ -75,7 +75,7 @@ def names_of(items: Sequence[Item], *, instances: bool, repositories: bool) -> N
     )
 
 
-def _patterns(item: Item) -> Iterator[tuple[str, str]]:
+def _patterns(item: BenchmarkTask) -> Iterator[tuple[str, str]]:
     if item.id is not None and is_specific(item.id):
         yield INSTANCE, item.id.lower()
     issue = re.fullmatch(r"([\w.-]+?)__([\w.-]+)-(\d+)", (item.id or "").lower())

@@ -39,7 +39,7 @@ _SHOWN_FIELDS = 12
 
 
 @dataclass(frozen=True)
-class Item:
+class BenchmarkTask:
     """One task of a benchmark.
 
     Attributes:
@@ -75,7 +75,7 @@ class Benchmark:
     """
 
     name: str
-    items: list[Item] = field(default_factory=list)
+    items: list[BenchmarkTask] = field(default_factory=list)
     fields: dict[str, str] = field(default_factory=dict)
     unreadable: int = 0
 
@@ -322,14 +322,14 @@ def _answers(value: Any) -> list[str]:
 
 def _item(
     benchmark: str, number: int, row: Mapping[str, Any], fields: Mapping[str, Sequence[str]]
-) -> Item:
+) -> BenchmarkTask:
     def first(part: str) -> Any:
         return next((_value(row, name) for name in fields.get(part, ())), None)
 
     name = _plain(first("id"))
     patch = first("patch")
     repo, commit = _plain(first("repo")), _plain(first("commit"))
-    return Item(
+    return BenchmarkTask(
         benchmark=benchmark,
         id=name,
         label=f"{benchmark}/{name}" if name else f"{benchmark}#{number}",

@@ -9,13 +9,13 @@ import numpy as np
 
 from adp.curation.ops.decontaminate.index import Index
 from adp.curation.ops.decontaminate.instances import is_specific
-from adp.curation.ops.decontaminate.items import Benchmark, Item
+from adp.curation.ops.decontaminate.items import Benchmark, BenchmarkTask
 from adp.curation.ops.decontaminate.shares import comparable_words
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from adp.curation.ops.decontaminate.scan import Found
+    from adp.curation.ops.decontaminate.scan import ScanMatches
 
 SHOWN = 5
 ALARM = 0.5
@@ -25,7 +25,7 @@ ALARM = 0.5
 def summary_of(
     benchmarks: Sequence[Benchmark],
     indexes: Mapping[str, Index],
-    found: Mapping[str, Found],
+    found: Mapping[str, ScanMatches],
     matches: pl.DataFrame,
     documents: int,
 ) -> tuple[dict[str, Any], list[str]]:
@@ -71,7 +71,7 @@ def summary_of(
 
 
 def _of_benchmark(
-    one: Benchmark, numbers: range, indexes: Mapping[str, Index], found: Mapping[str, Found]
+    one: Benchmark, numbers: range, indexes: Mapping[str, Index], found: Mapping[str, ScanMatches]
 ) -> dict[str, Any]:
     own = np.array(numbers)
     part: dict[str, Any] = {
@@ -97,11 +97,11 @@ def _of_benchmark(
     return part
 
 
-def _named(item: Item) -> bool:
+def _named(item: BenchmarkTask) -> bool:
     return (item.id is not None and is_specific(item.id)) or item.commit is not None
 
 
-def _labels(items: Sequence[Item], which: Any) -> list[str]:
+def _labels(items: Sequence[BenchmarkTask], which: Any) -> list[str]:
     return [items[number].label for number in which[:SHOWN]]
 
 

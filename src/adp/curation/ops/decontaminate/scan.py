@@ -13,7 +13,7 @@ import numpy as np
 from adp.curation.ops.decontaminate.index import Index
 from adp.curation.ops.decontaminate.shares import (
     Hits,
-    Shares,
+    ItemShares,
     frequent_parts,
     held,
     item_counts,
@@ -131,7 +131,7 @@ def scan(partition: Partition, options: Scan) -> pl.DataFrame:
 
 
 @dataclass(frozen=True)
-class Found:
+class ScanMatches:
     """What a scan found.
 
     Attributes:
@@ -150,7 +150,7 @@ class Found:
 
 
 @dataclass(frozen=True)
-class Rule:
+class CountRule:
     """How parts are counted.
 
     Attributes:
@@ -168,14 +168,16 @@ class Rule:
     at_least: int
 
 
-class Scanner:
+class PoolScanner:
     """Runs scans over a pool."""
 
     def __init__(self, pool: Pool) -> None:
         self._pool = pool
         self._first: I64 | None = None
 
-    def run(self, name: str, index: Index, kinds: Sequence[str], same: I64, rule: Rule) -> Found:
+    def run(
+        self, name: str, index: Index, kinds: Sequence[str], same: I64, rule: CountRule
+    ) -> ScanMatches:
         """Look for the parts of an index.
 
         Args:
@@ -204,9 +206,9 @@ class Scanner:
                 item_counts(index, same), len(np.unique(same)), rule.frequent, rule.at_least
             ),
         )
-        shares = Shares(index, frequent, rule.least, rule.count)
+        shares = ItemShares(index, frequent, rule.least, rule.count)
         best, over = _best(paths, shares, rule)
-        return Found(shares.index, frequent, best, over, shares.lost)
+        return ScanMatches(shares.index, frequent, best, over, shares.lost)
 
 
 def _first_of(keyed: pl.DataFrame) -> I64:
@@ -232,7 +234,7 @@ def _once(documents: I64, parts: I64, several: int) -> tuple[I64, I64]:
     return names[pairs // max(several, 1)], pairs % max(several, 1)
 
 
-def _best(paths: Sequence[Path], shares: Shares, rule: Rule) -> tuple[pl.DataFrame, I64]:
+def _best(paths: Sequence[Path], shares: ItemShares, rule: CountRule) -> tuple[pl.DataFrame, I64]:
     """The best item of each trajectory; of equals the first. And how often each item is held."""
     import polars as pl
 

@@ -47,7 +47,7 @@ class Hits:
     part: I64
 
 
-class Shares:
+class ItemShares:
     """Tells which share of each item some documents hold.
 
     The words of an item that stand in none but frequent n-grams are left out, in the item and in

@@ -10,9 +10,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from adp.curation.clusters import alarms, stop_on
-from adp.curation.op import Outcome
+from adp.curation.op import OpResult
 from adp.curation.ops.dedup_near.minhash import band_hashes, chance, choose_bands, signatures
-from adp.curation.ops.dedup_near.shingle_files import Files, Shelf, common_shingles, without
+from adp.curation.ops.dedup_near.shingle_files import (
+    ShingleFiles,
+    ShingleReader,
+    common_shingles,
+    without,
+)
 from adp.curation.ops.dedup_near.stars import Documents, buckets, stars
 from adp.curation.survivors import in_order
 from adp.curation.texts.shingles import shingles
@@ -42,7 +47,7 @@ _SUSPICION = (
 class _Plan:
     """What the workers need to know."""
 
-    files: Files
+    files: ShingleFiles
     views: tuple[str, ...]
     words: int
     permutations: int
@@ -118,7 +123,7 @@ def _short_texts(partition: Partition, plan: _Plan, short: Numbers, documents: i
 # ---- the whole ------------------------------------------------------------------------------
 
 
-def find(pool: Pool, options: DedupNear) -> Outcome:
+def find(pool: Pool, options: DedupNear) -> OpResult:
     """Run the passes, and say what is near what."""
     import polars as pl
 
@@ -126,7 +131,7 @@ def find(pool: Pool, options: DedupNear) -> Outcome:
     if bands is None or rows is None:
         bands, rows = choose_bands(options.threshold, options.permutations)
     plan = _Plan(
-        files=Files(str(pool.scratch)),
+        files=ShingleFiles(str(pool.scratch)),
         views=options.views,
         words=options.words,
         permutations=options.permutations,
@@ -176,7 +181,7 @@ def _no_documents() -> pl.DataFrame:
 
 
 def _save_common(
-    documents: pl.DataFrame, files: Files, indexes: Sequence[int], options: DedupNear
+    documents: pl.DataFrame, files: ShingleFiles, indexes: Sequence[int], options: DedupNear
 ) -> tuple[float, int]:
     """Find the common shingles and write them down; the limit, and how many there are."""
     import polars as pl
@@ -224,7 +229,7 @@ def _near(
     found = buckets(np.concatenate(bands, axis=1)[:, picked])
     del bands
     sketches = np.concatenate([none, *(plan.files.load("sketch", index) for index in indexes)])
-    shelf = Shelf(plan.files, indexes, sizes)
+    shelf = ShingleReader(plan.files, indexes, sizes)
     try:
         compared = Documents(
             place=chosen["place"].to_numpy(),
@@ -288,7 +293,7 @@ def _columns_of(order: pl.DataFrame, gone: pl.DataFrame) -> pl.DataFrame:
 
 def _outcome(
     pool: Pool, options: DedupNear, columns: pl.DataFrame, summary: dict[str, Any]
-) -> Outcome:
+) -> OpResult:
     import polars as pl
 
     gone = columns.filter(pl.col("reason").is_not_null())
@@ -309,7 +314,7 @@ def _outcome(
     found = alarms(named.with_columns(pl.col("reason").is_not_null().alias("gone")), options)
     stop_on(found, options, _SUSPICION)
     summary["alarms"] = found
-    return Outcome(
+    return OpResult(
         columns=columns.select("seq", "near_cluster", "near_cluster_size", "near_jaccard"),
         dropped=_dropped(gone) if options.drop else None,
         summary=summary,

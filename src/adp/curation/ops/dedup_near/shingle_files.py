@@ -17,7 +17,7 @@ _BUCKETS = 1 << 22
 
 
 @dataclass(frozen=True)
-class Files:
+class ShingleFiles:
     """Where the shingles of the partitions lie."""
 
     folder: str
@@ -37,7 +37,7 @@ class Files:
         return found
 
 
-def common_shingles(files: Files, indexes: Sequence[int], limit: float) -> Numbers:
+def common_shingles(files: ShingleFiles, indexes: Sequence[int], limit: float) -> Numbers:
     """The shingles of more than ``limit`` documents.
 
     First all shingles are counted in `_BUCKETS` shared counters, which never count too few; then
@@ -67,7 +67,7 @@ def common_shingles(files: Files, indexes: Sequence[int], limit: float) -> Numbe
     return known[times > limit]
 
 
-def _counted(files: Files, indexes: Sequence[int]) -> Iterator[Numbers]:
+def _counted(files: ShingleFiles, indexes: Sequence[int]) -> Iterator[Numbers]:
     for index in indexes:
         hashes = files.load("shingles", index)
         counted = files.load("counted", index)
@@ -95,7 +95,7 @@ def without(hashes: Numbers, sizes: Numbers, common: Numbers) -> tuple[Numbers, 
     return hashes[keep], kept[ends] - kept[ends - sizes]
 
 
-class Shelf:
+class ShingleReader:
     """The shingles of any document, read when they are asked for.
 
     Args:
@@ -104,7 +104,9 @@ class Shelf:
         sizes: of each partition, how many shingles each document has.
     """
 
-    def __init__(self, files: Files, indexes: Sequence[int], sizes: Sequence[Numbers]) -> None:
+    def __init__(
+        self, files: ShingleFiles, indexes: Sequence[int], sizes: Sequence[Numbers]
+    ) -> None:
         self._files = [os.open(files.path("kept", index), os.O_RDONLY) for index in indexes]
         self._file = np.repeat(np.arange(len(sizes)), [len(each) for each in sizes]).tolist()
         heads = [os.fstat(file).st_size for file in self._files]

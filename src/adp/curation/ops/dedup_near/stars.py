@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from adp.curation.ops.dedup_near.shingle_files import Shelf
+from adp.curation.ops.dedup_near.shingle_files import ShingleReader
 from adp.curation.texts.shingles import BITS
 
 Numbers = np.ndarray[Any, Any]
@@ -43,7 +43,7 @@ class Documents:
     place: Numbers
     sketch: Numbers
     task: Numbers
-    shelf: Shelf
+    shelf: ShingleReader
     threshold: float
 
     def may_match(self, left: Numbers, right: Numbers) -> Numbers:
@@ -95,7 +95,7 @@ class Documents:
 
 
 @dataclass
-class Stars:
+class NearStars:
     """The clusters.
 
     Attributes:
@@ -150,7 +150,7 @@ def buckets(bands: Numbers) -> Buckets:
     return Buckets(np.concatenate(members), np.concatenate(sizes))
 
 
-def stars(documents: Documents, found: Buckets) -> Stars:
+def stars(documents: Documents, found: Buckets) -> NearStars:
     """Go through the documents in order; each that is free takes what is near it and free.
 
     Args:
@@ -159,7 +159,7 @@ def stars(documents: Documents, found: Buckets) -> Stars:
             clusters are the same.
     """
     total = len(documents.place)
-    result = Stars(np.arange(total), np.ones(total))
+    result = NearStars(np.arange(total), np.ones(total))
     take = _all_pairs if found.pairs <= MOST_PAIRS else _one_by_one
     free = np.ones(total, bool)
     for anchor, others, jaccard in take(documents, found, free, result):
@@ -176,7 +176,7 @@ def stars(documents: Documents, found: Buckets) -> Stars:
 Near = Iterator[tuple[int, Numbers, Numbers]]
 
 
-def _all_pairs(documents: Documents, found: Buckets, free: Numbers, result: Stars) -> Near:
+def _all_pairs(documents: Documents, found: Buckets, free: Numbers, result: NearStars) -> Near:
     """All documents with those near them that come after; every pair is compared beforehand."""
     left, right = _list_pairs(found, len(documents.place))
     good = documents.may_match(left, right)
@@ -205,7 +205,7 @@ def _list_pairs(found: Buckets, total: int) -> tuple[Numbers, Numbers]:
     return np.divmod(pairs, max(total, 1))
 
 
-def _one_by_one(documents: Documents, found: Buckets, free: Numbers, result: Stars) -> Near:
+def _one_by_one(documents: Documents, found: Buckets, free: Numbers, result: NearStars) -> Near:
     """The same for big buckets: only free documents are compared, when their turn comes."""
     starts = np.cumsum(found.sizes) - found.sizes
     ends = starts + found.sizes

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from adp.curation.ops.dedup_semantic.stars import Rows, Search, Stars, link
+from adp.curation.ops.dedup_semantic.stars import SemanticStars, VectorRows, VectorSearch, link
 
 Array = np.ndarray[Any, Any]
 
@@ -30,13 +30,13 @@ _COARSE = np.float32(4000)
 _BLOCK = 65_536
 
 
-def banded_stars(rows: Rows) -> Stars:
+def banded_stars(rows: VectorRows) -> SemanticStars:
     """Find the clusters; a pair of similar rows may be missed."""
     count, dimensions = rows.matrix.shape
     if count < 2:
-        return Stars.alone(count)
+        return SemanticStars.alone(count)
     planes, bands = shape(count, rows.threshold)
-    search = Search(rows)
+    search = VectorSearch(rows)
     random = np.random.default_rng(_SEED)
     found: list[Array] = [np.zeros((3, 0))]
     for _ in range(bands):
@@ -46,7 +46,7 @@ def banded_stars(rows: Rows) -> Stars:
     pairs = np.concatenate(found, axis=1)
     keys = pairs[0].astype(np.int64) * count + pairs[1].astype(np.int64)
     keys, first = np.unique(keys, return_index=True)
-    stars = Stars.alone(count)
+    stars = SemanticStars.alone(count)
     link(stars, *np.divmod(keys, count), pairs[2][first])
     return stars
 

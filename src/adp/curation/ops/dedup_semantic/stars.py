@@ -40,7 +40,7 @@ _DENSE = 0.02
 
 
 @dataclass
-class Rows:
+class VectorRows:
     """What is compared.
 
     Attributes:
@@ -78,7 +78,7 @@ class Rows:
 
 
 @dataclass
-class Stars:
+class SemanticStars:
     """The clusters.
 
     Attributes:
@@ -90,7 +90,7 @@ class Stars:
     cosine: Array
 
     @classmethod
-    def alone(cls, count: int) -> Stars:
+    def alone(cls, count: int) -> SemanticStars:
         """Every row by itself."""
         return cls(np.arange(count), np.ones(count))
 
@@ -100,12 +100,12 @@ class Stars:
         self.cosine[row] = cosine
 
 
-def exact_stars(rows: Rows) -> Stars:
+def exact_stars(rows: VectorRows) -> SemanticStars:
     """Find the clusters by looking at all pairs."""
     count = len(rows.matrix)
-    stars = Stars.alone(count)
+    stars = SemanticStars.alone(count)
     with one_thread():
-        search = Search(rows)
+        search = VectorSearch(rows)
     everything = np.arange(count)
 
     def free(start: int, size: int) -> Array:
@@ -126,7 +126,7 @@ def exact_stars(rows: Rows) -> Stars:
     return stars
 
 
-def link(stars: Stars, left: Array, right: Array, cosine: Array) -> None:
+def link(stars: SemanticStars, left: Array, right: Array, cosine: Array) -> None:
     """Make clusters from similar pairs; left comes before right in each."""
     order = np.lexsort((right, left))
     left, right, cosine = left[order], right[order], cosine[order]
@@ -140,10 +140,10 @@ def link(stars: Stars, left: Array, right: Array, cosine: Array) -> None:
         stars.take(np.full(int(free.sum()), anchor), others[free], cosine[start:end][free])
 
 
-class Search:
+class VectorSearch:
     """The coarse search, and the exact one of what it leaves."""
 
-    def __init__(self, rows: Rows) -> None:
+    def __init__(self, rows: VectorRows) -> None:
         self.rows = rows
         axes = _axes(rows.matrix)
         limit = 2 - 2 * rows.threshold + _MARGIN

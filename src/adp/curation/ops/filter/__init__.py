@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from adp.curation.op import Op, Outcome
+from adp.curation.op import Op, OpResult
 from adp.curation.ops.filter import et_agent, rules, sage, toucan
 from adp.curation.ops.filter.options import Filter
 from adp.curation.ops.filter.verdicts import Verdicts
@@ -38,7 +38,7 @@ _PRESETS = {
 }
 
 
-def run(pool: Pool, options: Filter) -> Outcome:
+def run(pool: Pool, options: Filter) -> OpResult:
     """Filter."""
     found = Verdicts(pool)
     if options.sql is not None:

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from adp.curation.ops.filter import tags
-from adp.curation.ops.measure.rows import Rows
+from adp.curation.ops.measure.rows import PartitionRows
 
 if TYPE_CHECKING:
     import polars as pl
@@ -37,7 +37,7 @@ _FIRST = ("query", "q", "code", "command", "script")
 
 
 @dataclass
-class Piece:
+class TextPiece:
     """A part of the text of a trajectory; ``step`` is where it may be edited."""
 
     text: str
@@ -67,8 +67,8 @@ def work(partition: Partition, options: tuple[str, bool]) -> pl.DataFrame:
     preset, wanted = options
     invalid = tags.invalid_v1 if preset == "et_agent_v1" else tags.invalid_v2
     rows = []
-    for seq, pieces in _pieces(Rows(partition)).items():
-        whole = tags.Pieces([piece.text for piece in pieces])
+    for seq, pieces in _pieces(PartitionRows(partition)).items():
+        whole = tags.TextPieces([piece.text for piece in pieces])
         wrong = invalid(whole.text)
         edits: dict[int, str] = {}
         if wrong and wanted and tags.repair(whole) and invalid(whole.text) is None:
@@ -81,7 +81,7 @@ def work(partition: Partition, options: tuple[str, bool]) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=schema, orient="row")
 
 
-def _edits(pieces: list[Piece], texts: list[str]) -> dict[int, str]:
+def _edits(pieces: list[TextPiece], texts: list[str]) -> dict[int, str]:
     """New texts of steps; empty when something changed that is no text of a step."""
     found = {}
     for piece, text in zip(pieces, texts, strict=True):
@@ -92,7 +92,7 @@ def _edits(pieces: list[Piece], texts: list[str]) -> dict[int, str]:
     return found
 
 
-def _pieces(rows: Rows) -> dict[int, list[Piece]]:
+def _pieces(rows: PartitionRows) -> dict[int, list[TextPiece]]:
     """The pieces of the text of each trajectory."""
     calls: dict[tuple[int, int], list[str]] = defaultdict(list)
     for row in rows.calls.filter(rows.calls["span_start"].is_null()).iter_rows(named=True):
@@ -103,7 +103,7 @@ def _pieces(rows: Rows) -> dict[int, list[Piece]]:
         inside = text if "<result>" in text else f"<result>{text}</result>"
         results[seq, step].append(inside)
     answers = dict(rows.trajectories.select("seq", "final_answer").iter_rows())
-    found: dict[int, list[Piece]] = {seq: [] for seq in rows.seqs["seq"]}
+    found: dict[int, list[TextPiece]] = {seq: [] for seq in rows.seqs["seq"]}
     agent = rows.steps.filter(rows.steps["agent"]).select("seq", "step", "text", "reasoning")
     last = {seq: step for seq, step, *_ in agent.iter_rows()}
     tagged = {seq for seq, _, text, _ in agent.iter_rows() if text and tags.TAGS.search(text)}
@@ -111,26 +111,26 @@ def _pieces(rows: Rows) -> dict[int, list[Piece]]:
         own = found[seq]
         text = text or ""
         if reasoning and "<think>" not in text:
-            own.append(Piece(f"<think>{reasoning}</think>"))
+            own.append(TextPiece(f"<think>{reasoning}</think>"))
         if seq in tagged:
-            own.append(Piece(text, step))
+            own.append(TextPiece(text, step))
         elif text.strip():
             ends = step == last[seq] and not calls[seq, step]
-            own.append(Piece(f"<answer>{text}</answer>" if ends else text))
-        own += [Piece(one) for one in calls[seq, step] + results[seq, step]]
+            own.append(TextPiece(f"<answer>{text}</answer>" if ends else text))
+        own += [TextPiece(one) for one in calls[seq, step] + results[seq, step]]
     for seq, own in found.items():
         answer = answers.get(seq)
         if answer and seq not in tagged and not any("<answer>" in piece.text for piece in own):
-            own.append(Piece(f"<answer>{answer}</answer>"))
+            own.append(TextPiece(f"<answer>{answer}</answer>"))
         found[seq] = _apart(own)
     return found
 
 
-def _apart(pieces: list[Piece]) -> list[Piece]:
+def _apart(pieces: list[TextPiece]) -> list[TextPiece]:
     """The pieces with a line end between each two."""
-    found: list[Piece] = []
+    found: list[TextPiece] = []
     for piece in pieces:
-        found += [Piece("\n"), piece] if found else [piece]
+        found += [TextPiece("\n"), piece] if found else [piece]
     return found
 
 

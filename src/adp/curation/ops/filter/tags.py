@@ -82,7 +82,7 @@ def _is_broken(text: str, tool: str) -> bool:
     return False
 
 
-class Pieces:
+class TextPieces:
     """A text that is put together from pieces, and edited as a whole.
 
     Args:
@@ -121,7 +121,7 @@ class Pieces:
         return [self.text[start:end] for start, end in ends]
 
 
-def repair(pieces: Pieces) -> bool:
+def repair(pieces: TextPieces) -> bool:
     """Insert missing tags, and delete empty thoughts.
 
     Returns:
@@ -139,7 +139,7 @@ def repair(pieces: Pieces) -> bool:
     return True
 
 
-def _mend_answer(pieces: Pieces) -> bool:
+def _mend_answer(pieces: TextPieces) -> bool:
     text = pieces.text
     if "</answer>" not in text:
         pieces.insert(len(text.rstrip()), "</answer>")
@@ -171,7 +171,7 @@ def _thoughts(text: str) -> list[tuple[int, int]] | None:
     return found
 
 
-def _mend_thought(pieces: Pieces, start: int, end: int) -> None:
+def _mend_thought(pieces: TextPieces, start: int, end: int) -> None:
     """Put a thought between its tags, if it is one and lacks one of them."""
     thought = pieces.text[start:end]
     inner = thought.strip(_BLANK)

@@ -23,10 +23,10 @@ from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field, model_validator
 
-from adp.curation.op import Op, OpOptions, Outcome
+from adp.curation.op import Op, OpOptions, OpResult
 from adp.curation.ops.measure import errors
-from adp.curation.ops.measure.partition import Measures, Wanted, flagged
-from adp.curation.ops.measure.rows import Rows
+from adp.curation.ops.measure.partition import MeasurePlan, Measures, flagged
+from adp.curation.ops.measure.rows import PartitionRows
 from adp.stores.condition import check_condition, own_lines
 from adp.stores.step_labels import SUBOPTIMAL
 from adp_schema.errors import QueryError
@@ -103,13 +103,13 @@ _SHOWN = 20
 """Masked steps that the ledger names, of each trajectory and policy."""
 
 
-def run(pool: Pool, options: Mask) -> Outcome:
+def run(pool: Pool, options: Mask) -> OpResult:
     """Mask."""
     import polars as pl
 
     steps = pool.map(work, options, "mask")
     if not steps.height:
-        return Outcome(lines=["no step of the agent"])
+        return OpResult(lines=["no step of the agent"])
     if options.sql is not None:
         steps = _by_sql(pool, options.sql, steps)
     weight = pl.min_horizontal(
@@ -118,7 +118,7 @@ def run(pool: Pool, options: Mask) -> Outcome:
     steps = steps.with_columns(weight.alias("loss_weight"))
     masked = steps.filter(pl.col("loss_weight").is_not_null())
     figures, share = _share(pool, steps)
-    outcome = Outcome(
+    outcome = OpResult(
         columns=share,
         weights=masked.select("seq", "step", "loss_weight"),
         events=_events(masked, options),
@@ -144,7 +144,7 @@ def work(partition: Partition, options: Mask) -> pl.DataFrame:
     import polars as pl
 
     guess = options.errors == "likely"
-    wanted = Wanted(frozenset(), None, guess, options.loop_by, options.loop_rounds)
+    wanted = MeasurePlan(frozenset(), None, guess, options.loop_by, options.loop_rounds)
     measures = Measures(partition, wanted)
     rows = measures.rows
     own = partition.read("steps", ("step", "actor", "labels"))
@@ -185,7 +185,7 @@ def work(partition: Partition, options: Mask) -> pl.DataFrame:
     return found.select("seq", "step", "bytes", "before", "known", *names)
 
 
-def _written(rows: Rows) -> pl.DataFrame:
+def _written(rows: PartitionRows) -> pl.DataFrame:
     """``written``: bytes of the calls of each step that its text does not hold."""
     import polars as pl
 

@@ -34,10 +34,10 @@ from typing import TYPE_CHECKING, Literal, cast
 
 from pydantic import Field, field_validator
 
-from adp.curation.op import Op, OpOptions, Outcome
+from adp.curation.op import Op, OpOptions, OpResult
 from adp.curation.ops.measure import cheats, sizes
 from adp.curation.ops.measure.columns import COLUMNS, GROUPS, STEP_COLUMNS
-from adp.curation.ops.measure.partition import Wanted, work
+from adp.curation.ops.measure.partition import MeasurePlan, work
 
 if TYPE_CHECKING:
     import polars as pl
@@ -81,13 +81,13 @@ class Measure(OpOptions):
         return names
 
 
-def run(pool: Pool, options: Measure) -> Outcome:
+def run(pool: Pool, options: Measure) -> OpResult:
     """Measure."""
     path = None
     if options.tokenizer is not None:
         path = str(pool.folder / options.tokenizer)
         sizes.load_tokenizer(path)
-    wanted = Wanted(
+    wanted = MeasurePlan(
         frozenset(options.only),
         path,
         options.errors == "likely",
@@ -96,9 +96,9 @@ def run(pool: Pool, options: Measure) -> Outcome:
     )
     found = pool.map(work, wanted, "measure")
     if not found.height:
-        return Outcome(lines=["nothing to measure"])
+        return OpResult(lines=["nothing to measure"])
     numbers = found.select("seq", *columns(options))
-    outcome = Outcome(columns=numbers)
+    outcome = OpResult(columns=numbers)
     if step_columns(options):
         outcome.step_columns = _unnested(found, "_steps")
     if "cheats" in options.only:

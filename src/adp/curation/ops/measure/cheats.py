@@ -22,7 +22,7 @@ import msgspec
 if TYPE_CHECKING:
     import polars as pl
 
-    from adp.curation.ops.measure.rows import Rows
+    from adp.curation.ops.measure.rows import PartitionRows
 
 SPANS = 5
 """Spans of one sign that are noted for a trajectory."""
@@ -171,7 +171,7 @@ def _strings(value: Any) -> Iterator[str]:
                 pending.extend(reversed(one))
 
 
-class Run:
+class CheatSigns:
     """The signs in one trajectory, call by call."""
 
     def __init__(self, package: str | None) -> None:
@@ -223,7 +223,7 @@ def package_of(task_id: str | None, source_id: str | None) -> str | None:
     return None
 
 
-def find(rows: Rows) -> pl.DataFrame:
+def find(rows: PartitionRows) -> pl.DataFrame:
     """``seq``, ``step``, ``call``, ``column``, ``tool`` and ``span`` of every sign."""
     import polars as pl
 
@@ -235,12 +235,12 @@ def find(rows: Rows) -> pl.DataFrame:
     ids = {seq: (task, source) for seq, task, source in rows.trajectories.select(
         "seq", "task_id", "source_id").iter_rows()}  # fmt: skip
     found = []
-    last, run = None, Run(None)
+    last, run = None, CheatSigns(None)
     for seq, step, call, name, arguments, raw in calls.select(
         "seq", "step", "call", "name", "arguments", "arguments_raw"
     ).iter_rows():
         if seq != last:
-            last, run = seq, Run(package_of(*ids[seq]))
+            last, run = seq, CheatSigns(package_of(*ids[seq]))
         text, fields = said(arguments, raw)
         for column, span in run.signs(name, text, fields):
             found.append((seq, step, call, column, name, span[:WIDTH]))
@@ -251,7 +251,7 @@ def find(rows: Rows) -> pl.DataFrame:
     return pl.DataFrame(found, schema=schema, orient="row")
 
 
-def measure(rows: Rows, found: pl.DataFrame) -> pl.DataFrame:
+def measure(rows: PartitionRows, found: pl.DataFrame) -> pl.DataFrame:
     """Whether each trajectory shows each sign."""
     import polars as pl
 

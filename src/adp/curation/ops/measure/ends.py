@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import polars as pl
 
-    from adp.curation.ops.measure.rows import Rows
+    from adp.curation.ops.measure.rows import PartitionRows
 
 LENGTH = r"^(?:length|max_?(?:output_|new_)?tokens.*|token_limit|model_length|context_length.*)$"
 """Why a model stopped, when its answer was cut."""
@@ -29,7 +29,7 @@ _CUT = (
 _CUT_WORDS = ["truncated", "omitted", "elided", "clipped"]
 
 
-def measure(rows: Rows) -> pl.DataFrame:
+def measure(rows: PartitionRows) -> pl.DataFrame:
     """Ends and cuts of each trajectory."""
     import polars as pl
 
@@ -79,7 +79,7 @@ def _any_known(*names: str) -> pl.Expr:
     return pl.when(unknown).then(None).otherwise(true)
 
 
-def _empty(rows: Rows) -> pl.DataFrame:
+def _empty(rows: PartitionRows) -> pl.DataFrame:
     """``empty``: the last step of the agent has neither text nor a picture nor calls."""
     import polars as pl
 

@@ -14,10 +14,10 @@ from adp.curation.ops.measure import faults
 if TYPE_CHECKING:
     import polars as pl
 
-    from adp.curation.ops.measure.rows import Rows
+    from adp.curation.ops.measure.rows import PartitionRows
 
 
-def measure_errors(rows: Rows) -> pl.DataFrame:
+def measure_errors(rows: PartitionRows) -> pl.DataFrame:
     """Failed results of each trajectory."""
     import polars as pl
 
@@ -32,7 +32,7 @@ def measure_errors(rows: Rows) -> pl.DataFrame:
     return found.with_columns(pl.when(known).then(rate).alias("error_rate"))
 
 
-def measure_faults(rows: Rows) -> pl.DataFrame:
+def measure_faults(rows: PartitionRows) -> pl.DataFrame:
     """Faults by side. Results of unknown status count when they look failed."""
     import polars as pl
 
@@ -54,7 +54,7 @@ def measure_faults(rows: Rows) -> pl.DataFrame:
     return found.join(runs, on="seq", how="left")
 
 
-def error_steps(rows: Rows) -> pl.DataFrame:
+def error_steps(rows: PartitionRows) -> pl.DataFrame:
     """``seq``, ``step`` and ``is_error_step`` of the steps of the agent.
 
     A result that answers no call counts for the step after which it arrived: a reply that could

@@ -28,7 +28,7 @@ import numpy as np
 if TYPE_CHECKING:
     import polars as pl
 
-    from adp.curation.ops.measure.rows import Rows
+    from adp.curation.ops.measure.rows import PartitionRows
 
 PERIODS = (1, 2, 3)
 """Lengths of the blocks that a loop repeats."""
@@ -92,7 +92,7 @@ def find_loops(owner: Array, action: Array, rounds: int) -> Loops:
     return Loops(repeated, np.concatenate(firsts), np.concatenate(periods), run)
 
 
-def numbered(rows: Rows, loop_by: str) -> Array:
+def numbered(rows: PartitionRows, loop_by: str) -> Array:
     """The number of each call's action."""
     keys: Sequence[Any] = list(zip(rows.calls["name"], rows.actions, strict=True))
     if loop_by == "result":
@@ -110,13 +110,13 @@ def numbered(rows: Rows, loop_by: str) -> Array:
     return np.array([known.setdefault(key, len(known)) for key in keys], np.int64)
 
 
-def loops(rows: Rows, loop_by: str, rounds: int) -> Loops:
+def loops(rows: PartitionRows, loop_by: str, rounds: int) -> Loops:
     """The loops of the calls of a partition."""
     owner = rows.calls["seq"].to_numpy()
     return find_loops(owner, numbered(rows, loop_by), rounds)
 
 
-def measure_loops(rows: Rows, found: Loops) -> pl.DataFrame:
+def measure_loops(rows: PartitionRows, found: Loops) -> pl.DataFrame:
     """Loops of each trajectory."""
     import polars as pl
 
@@ -134,7 +134,7 @@ def measure_loops(rows: Rows, found: Loops) -> pl.DataFrame:
     return out.fill_null(0)
 
 
-def measure_retries(rows: Rows) -> pl.DataFrame:
+def measure_retries(rows: PartitionRows) -> pl.DataFrame:
     """Error-retry cycles of each trajectory."""
     import polars as pl
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from adp.curation.ops.measure import cheats, ends, errors, loops, malformed, sizes, usage
 from adp.curation.ops.measure.loops import Loops
-from adp.curation.ops.measure.rows import Rows
+from adp.curation.ops.measure.rows import PartitionRows
 
 if TYPE_CHECKING:
     import polars as pl
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Wanted:
+class MeasurePlan:
     """What to measure, and how.
 
     Attributes:
@@ -39,8 +39,8 @@ class Wanted:
 class Measures:
     """The measures of the trajectories of a partition. What several of them need is made once."""
 
-    def __init__(self, partition: Partition, wanted: Wanted) -> None:
-        self.rows = Rows(partition, guess=wanted.guess)
+    def __init__(self, partition: Partition, wanted: MeasurePlan) -> None:
+        self.rows = PartitionRows(partition, guess=wanted.guess)
         self.wanted = wanted
 
     @cached_property
@@ -93,7 +93,7 @@ def flagged(steps: pl.DataFrame, rows: pl.DataFrame, name: str) -> pl.DataFrame:
     return found.with_columns(pl.col(name).fill_null(value=False))
 
 
-def work(partition: Partition, wanted: Wanted) -> pl.DataFrame:
+def work(partition: Partition, wanted: MeasurePlan) -> pl.DataFrame:
     """Measure a partition: a row a trajectory, with its steps and signs as lists."""
     measures = Measures(partition, wanted)
     found = measures.rows.seqs

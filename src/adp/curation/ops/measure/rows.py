@@ -28,7 +28,7 @@ _encode = msgspec.json.Encoder(order="sorted").encode
 
 
 @dataclass
-class Rows:
+class PartitionRows:
     """Rows of the trajectories of a partition that are still in; each table is read once.
 
     Attributes:

@@ -24,7 +24,7 @@ from adp_schema.errors import MissingExtraError, RecipeError
 if TYPE_CHECKING:
     import polars as pl
 
-    from adp.curation.ops.measure.rows import Rows
+    from adp.curation.ops.measure.rows import PartitionRows
 
 BYTE_WEIGHTS = {
     "lower": 0.15, "upper": 0.42, "digit": 1.3, "space": 0.34, "line": 0.4, "other": 0.6,
@@ -43,7 +43,7 @@ BATCH = 4_000_000
 """Bytes of text that go to the tokenizer at a time."""
 
 
-def measure(rows: Rows, tokenizer: str | None) -> pl.DataFrame:
+def measure(rows: PartitionRows, tokenizer: str | None) -> pl.DataFrame:
     """Sizes of each trajectory."""
     import polars as pl
 
@@ -70,7 +70,7 @@ def measure(rows: Rows, tokenizer: str | None) -> pl.DataFrame:
     return found.fill_null(0)
 
 
-def _texts(rows: Rows) -> pl.DataFrame:
+def _texts(rows: PartitionRows) -> pl.DataFrame:
     """``seq``, ``text`` and ``trained`` of every text that counts."""
     import polars as pl
 

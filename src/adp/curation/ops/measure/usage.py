@@ -20,7 +20,7 @@ import numpy as np
 if TYPE_CHECKING:
     import polars as pl
 
-    from adp.curation.ops.measure.rows import Rows
+    from adp.curation.ops.measure.rows import PartitionRows
 
 WORD = r"[0-9][0-9.,:]*[0-9]|[A-Za-z_][A-Za-z0-9_]{5,}"
 RESULT = 2_000
@@ -31,7 +31,7 @@ _SHIFT = 1 << 20
 """A place is the step times this, the rank of the text in it, and the order of the result."""
 
 
-def measure(rows: Rows) -> pl.DataFrame:
+def measure(rows: PartitionRows) -> pl.DataFrame:
     """Unused and judged results of each trajectory."""
     import polars as pl
 
@@ -81,7 +81,7 @@ def _ends(words: pl.DataFrame) -> tuple[pl.Series, pl.Series]:
     return ends[0], ends[1]
 
 
-def _words(rows: Rows) -> pl.DataFrame:
+def _words(rows: PartitionRows) -> pl.DataFrame:
     """``seq``, ``place``, ``agent`` and ``word`` (a number that stands for it)."""
     import polars as pl
 

@@ -21,7 +21,7 @@ SAGE_STAGES = (
 )
 
 
-class Stage(OpOptions):
+class CurriculumStage(OpOptions):
     """One stage of a curriculum."""
 
     weights: dict[str, Weight] = Field(description="Group -> weight; they are normalised.")
@@ -59,7 +59,7 @@ class Mix(OpOptions):
         gt=0,
         description="T: 1 keeps the sizes as they are, more evens them out; .inf is balanced.",
     )
-    stages: list[Stage] = Field(
+    stages: list[CurriculumStage] = Field(
         default_factory=list,
         description="Stages of the curriculum, in order: {weights, share} or {weights, total}. "
         "Later stages take what earlier ones left.",

@@ -16,7 +16,7 @@ OTHER = "other"
 
 
 @dataclass(frozen=True)
-class Part:
+class PlannedStage:
     """One stage.
 
     Attributes:
@@ -72,7 +72,7 @@ def check_groups(options: Mix, found: Sequence[str]) -> None:
         raise RecipeError("mix has unknown: other, so the weights need one for the group other")
 
 
-def parts(options: Mix, supply: Mapping[str, int], most: Mapping[str, int]) -> list[Part]:
+def parts(options: Mix, supply: Mapping[str, int], most: Mapping[str, int]) -> list[PlannedStage]:
     """The stages; one, unless it is a curriculum.
 
     Args:
@@ -107,7 +107,7 @@ def parts(options: Mix, supply: Mapping[str, int], most: Mapping[str, int]) -> l
         whole = options.total or options.tokens or _whole(weighings, shares, most)
         budgets = allocate(whole, shares, [whole] * len(shares))
     return [
-        Part(weights, sum(weights.values(), Fraction()), budget)
+        PlannedStage(weights, sum(weights.values(), Fraction()), budget)
         for weights, budget in zip(weighings, budgets, strict=True)
     ]
 

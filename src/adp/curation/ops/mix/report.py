@@ -19,7 +19,7 @@ UNUSED = 0.01
 
 
 @dataclass(frozen=True)
-class Row:
+class MixReportRow:
     """What became of a group in a stage.
 
     Attributes:
@@ -43,7 +43,7 @@ class Row:
     distinct: int
 
 
-def _realised(options: Mix, rows: Sequence[Row]) -> list[float]:
+def _realised(options: Mix, rows: Sequence[MixReportRow]) -> list[float]:
     """The share of each row in its stage, in the unit of the budget."""
     amounts = [row.trajectories if options.tokens is None else row.tokens for row in rows]
     wholes: dict[int, int] = {}
@@ -55,13 +55,13 @@ def _realised(options: Mix, rows: Sequence[Row]) -> list[float]:
     ]
 
 
-def _largest(rows: Sequence[Row], count: int) -> list[int]:
+def _largest(rows: Sequence[MixReportRow], count: int) -> list[int]:
     """Places of the rows with the largest budgets, in the order of the rows."""
     order = sorted(range(len(rows)), key=lambda place: (-rows[place].requested, place))
     return sorted(order[:count])
 
 
-def summary(options: Mix, rows: Sequence[Row]) -> dict[str, Any]:
+def summary(options: Mix, rows: Sequence[MixReportRow]) -> dict[str, Any]:
     """The table, and its sums."""
     realised = _realised(options, rows)
     table = [
@@ -82,12 +82,12 @@ def summary(options: Mix, rows: Sequence[Row]) -> dict[str, Any]:
     }
 
 
-def _taken(row: Row) -> str:
+def _taken(row: MixReportRow) -> str:
     of = f"{row.distinct:,} of {row.supply:,} trajectories"
     return of if row.distinct == row.trajectories else f"{of}, {row.trajectories:,} with repeats"
 
 
-def lines(options: Mix, rows: Sequence[Row]) -> list[str]:
+def lines(options: Mix, rows: Sequence[MixReportRow]) -> list[str]:
     """The sums, and a line a group."""
     realised = _realised(options, rows)
     staged = rows[-1].stage > 0

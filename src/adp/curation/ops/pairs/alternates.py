@@ -16,8 +16,14 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from adp.curation.op import Outcome
-from adp.curation.ops.pairs.pair_candidates import NOT_PAIRED, PAIRED, Context, Found, Side
+from adp.curation.op import OpResult
+from adp.curation.ops.pairs.pair_candidates import (
+    NOT_PAIRED,
+    PAIRED,
+    PairCandidates,
+    PairContext,
+    PairSide,
+)
 
 if TYPE_CHECKING:
     from adp.curation.ops.pairs.options import Pairs
@@ -38,7 +44,7 @@ class Taken:
         labels: its labels.
     """
 
-    side: Side
+    side: PairSide
     actor: str | None = None
     reward: float | None = None
     labels: list[str] = field(default_factory=list)
@@ -130,7 +136,7 @@ def by_label(labels: tuple[str, ...]) -> Callable[[Taken, Taken], Verdict]:
     return decide
 
 
-def run(pool: Pool, options: Pairs) -> Outcome:
+def run(pool: Pool, options: Pairs) -> OpResult:
     """Decide about each alternate."""
     decide: Callable[[Taken, Taken], Verdict] = m3_step
     if options.rule == "alternates":
@@ -139,7 +145,7 @@ def run(pool: Pool, options: Pairs) -> Outcome:
             "reward": by_reward(options.gap),
             "label": by_label(options.labels),
         }[options.prefer]
-    found = Found(options.rule)
+    found = PairCandidates(options.rule)
     for one in candidates(pool):
         found.counts["candidates"] += 1
         better: bool | None = None
@@ -157,7 +163,7 @@ def run(pool: Pool, options: Pairs) -> Outcome:
         sides = (one.executed, one.alternate)
         chosen, rejected = reversed(sides) if better else sides
         scores = {"chosen": chosen.told(), "rejected": rejected.told()}
-        context = Context(one.run_id, one.step)
+        context = PairContext(one.run_id, one.step)
         name = found.pair(
             "step", context, chosen.side, rejected.side, task_id=one.task_id, scores=scores
         )
@@ -202,4 +208,4 @@ def _taken(row: tuple[Any, ...] | None, name: str, step: int | None) -> Taken | 
     if row is None or step is None:
         return None
     actor, reward, labels = row
-    return Taken(Side(name, step, step + 1, reward), actor, reward, list(labels or ()))
+    return Taken(PairSide(name, step, step + 1, reward), actor, reward, list(labels or ()))

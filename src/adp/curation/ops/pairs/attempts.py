@@ -19,8 +19,8 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from adp.curation.op import Outcome
-from adp.curation.ops.pairs.pair_candidates import NOT_PAIRED, PAIRED, Found, value_of
+from adp.curation.op import OpResult
+from adp.curation.ops.pairs.pair_candidates import NOT_PAIRED, PAIRED, PairCandidates, value_of
 from adp.curation.ops.pairs.rounds import Rounds, rounds_of
 from adp_schema.errors import RecipeError
 
@@ -52,9 +52,9 @@ Two = tuple[Attempt, Attempt]
 """A better and a worse attempt."""
 
 
-def run(pool: Pool, options: Pairs) -> Outcome:
+def run(pool: Pool, options: Pairs) -> OpResult:
     """Pair the attempts at each task."""
-    found = Found(options.rule)
+    found = PairCandidates(options.rule)
     groups = _groups(pool, options, found)
     for attempts in groups:
         if len(attempts) < 2:
@@ -103,7 +103,7 @@ def ranked(attempts: list[Attempt], gap: float) -> Iterator[Two]:
     yield from (two for _, two in heapq.merge(*map(widest, high), key=lambda item: item[0]))
 
 
-def _groups(pool: Pool, options: Pairs, found: Found) -> Iterator[list[Attempt]]:
+def _groups(pool: Pool, options: Pairs, found: PairCandidates) -> Iterator[list[Attempt]]:
     """The scored attempts of each task; what is left out is told."""
     import polars as pl
 
@@ -128,7 +128,7 @@ def _groups(pool: Pool, options: Pairs, found: Found) -> Iterator[list[Attempt]]
 
 
 def _scored(
-    rows: list[dict[str, Any]], turns: dict[int, Rounds], options: Pairs, found: Found
+    rows: list[dict[str, Any]], turns: dict[int, Rounds], options: Pairs, found: PairCandidates
 ) -> list[Attempt]:
     """The attempts that can be compared."""
     alone = len(rows) == 1
@@ -164,7 +164,7 @@ def _score(row: dict[str, Any], options: Pairs, *, by_reward: bool) -> float | N
     return value_of(None, row["success"])
 
 
-def _add(found: Found, options: Pairs, better: Attempt, worse: Attempt) -> None:
+def _add(found: PairCandidates, options: Pairs, better: Attempt, worse: Attempt) -> None:
     most = None
     if options.rule == "attempts" and options.extra_rounds is not None:
         most = len(better.rounds.steps) + options.extra_rounds
@@ -186,7 +186,9 @@ def _add(found: Found, options: Pairs, better: Attempt, worse: Attempt) -> None:
         found.event(one.seq, None, PAIRED, f"it is {word}", evidence)
 
 
-def _explain(found: Found, attempts: list[Attempt], kept: list[Two], options: Pairs) -> None:
+def _explain(
+    found: PairCandidates, attempts: list[Attempt], kept: list[Two], options: Pairs
+) -> None:
     """Say of the attempts that are in no pair why."""
     inside = {one.seq for two in kept for one in two}
     scores = [one.score for one in attempts]

@@ -21,13 +21,13 @@ from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
-from adp.curation.op import Outcome
+from adp.curation.op import OpResult
 from adp.curation.ops.pairs.pair_candidates import (
     NOT_PAIRED,
     PAIRED,
-    Context,
-    Found,
-    Side,
+    PairCandidates,
+    PairContext,
+    PairSide,
     value_of,
 )
 from adp.curation.ops.pairs.rounds import agent_steps
@@ -69,7 +69,7 @@ class Walk:
 
 
 @dataclass(frozen=True)
-class Turn:
+class SharedTurn:
     """A turn that some attempts take in one state, with its value."""
 
     value: float
@@ -77,7 +77,7 @@ class Turn:
 
 
 @dataclass(frozen=True)
-class Fork:
+class TurnPair:
     """Two turns of one state, the better one first.
 
     Attributes:
@@ -87,8 +87,8 @@ class Fork:
     """
 
     step: int
-    better: Turn
-    worse: Turn
+    better: SharedTurn
+    worse: SharedTurn
 
     @property
     def gap(self) -> float:
@@ -96,7 +96,7 @@ class Fork:
         return self.better.value - self.worse.value
 
 
-def forks(paths: list[Walk]) -> Iterator[Fork]:
+def forks(paths: list[Walk]) -> Iterator[TurnPair]:
     """Every two different turns of the agent in a state that attempts share.
 
     Args:
@@ -116,7 +116,7 @@ def forks(paths: list[Walk]) -> Iterator[Fork]:
         ]
         for one, other in combinations(sorted(valued, key=_place), 2):
             better, worse = (one, other) if one.value >= other.value else (other, one)
-            yield Fork(step, better, worse)
+            yield TurnPair(step, better, worse)
         for group in turns.values():
             after: dict[int, list[Walk]] = {}
             for path in group:
@@ -124,20 +124,20 @@ def forks(paths: list[Walk]) -> Iterator[Fork]:
             states += [(step + 1, same) for same in after.values() if len(same) > 1]
 
 
-def _valued(group: list[Walk]) -> Turn | None:
+def _valued(group: list[Walk]) -> SharedTurn | None:
     values = [path.value for path in group if path.value is not None]
-    return Turn(fmean(values), tuple(group)) if values else None
+    return SharedTurn(fmean(values), tuple(group)) if values else None
 
 
-def _place(turn: Turn) -> int:
+def _place(turn: SharedTurn) -> int:
     return min(path.seq for path in turn.paths)
 
 
-def run(pool: Pool, options: Pairs) -> Outcome:
+def run(pool: Pool, options: Pairs) -> OpResult:
     """Pair the turns at which the attempts at a task part."""
     import polars as pl
 
-    found = Found(options.rule)
+    found = PairCandidates(options.rule)
     columns = ("seq", "trajectory_id", "task", "task_id", "reward", "success")
     members = pool.members.select(columns).sort("seq")
     shared = members.filter(pl.col("task").is_not_null() & (pl.len().over("task") > 1))
@@ -168,7 +168,7 @@ def run(pool: Pool, options: Pairs) -> Outcome:
     return found.outcome("attempts")
 
 
-def _task(found: Found, options: Pairs, paths: list[Walk], task_id: str | None) -> None:
+def _task(found: PairCandidates, options: Pairs, paths: list[Walk], task_id: str | None) -> None:
     """Pair the attempts at one task, and say of each what became of it."""
     every = list(forks(paths))
     found.counts["forks"] += len(every)
@@ -177,7 +177,7 @@ def _task(found: Found, options: Pairs, paths: list[Walk], task_id: str | None) 
     inside: set[int] = set()
     for fork in wide[: options.cap]:
         inside |= _add(found, fork, task_id)
-    closest: dict[int, Fork] = {}
+    closest: dict[int, TurnPair] = {}
     for fork in every:
         for path in (*fork.better.paths, *fork.worse.paths):
             if path.seq not in closest or fork.gap > closest[path.seq].gap:
@@ -199,16 +199,16 @@ def _task(found: Found, options: Pairs, paths: list[Walk], task_id: str | None) 
         found.event(path.seq, step, NOT_PAIRED, reason, evidence)
 
 
-def _add(found: Found, fork: Fork, task_id: str | None) -> set[int]:
+def _add(found: PairCandidates, fork: TurnPair, task_id: str | None) -> set[int]:
     """Add a pair; return the attempts that stand for its sides."""
     step = fork.step
     chosen = min(_scored(fork.better), key=lambda item: (-item[0], item[1].seq))[1]
     rejected = min(_scored(fork.worse), key=lambda item: (item[0], item[1].seq))[1]
     name = found.pair(
         "step",
-        Context(chosen.id, step),
-        Side(chosen.id, step, step + 1, fork.better.value),
-        Side(rejected.id, step, step + 1, fork.worse.value),
+        PairContext(chosen.id, step),
+        PairSide(chosen.id, step, step + 1, fork.better.value),
+        PairSide(rejected.id, step, step + 1, fork.worse.value),
         task_id=task_id,
         scores={
             "chosen_attempts": len(fork.better.paths),
@@ -221,7 +221,7 @@ def _add(found: Found, fork: Fork, task_id: str | None) -> set[int]:
     return {chosen.seq, rejected.seq}
 
 
-def _scored(turn: Turn) -> list[tuple[float, Walk]]:
+def _scored(turn: SharedTurn) -> list[tuple[float, Walk]]:
     return [(path.value, path) for path in turn.paths if path.value is not None]
 
 

@@ -13,9 +13,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from adp.curation.op import Outcome
-from adp.curation.ops.pairs.corruption import Call, damage
-from adp.curation.ops.pairs.pair_candidates import NOT_PAIRED, PAIRED, Context, Found, Side
+from adp.curation.op import OpResult
+from adp.curation.ops.pairs.corruption import StepCall, damage
+from adp.curation.ops.pairs.pair_candidates import (
+    NOT_PAIRED,
+    PAIRED,
+    PairCandidates,
+    PairContext,
+    PairSide,
+)
 from adp_schema import ids, jsontext
 from adp_schema.model import Step, ToolCall, Trajectory
 
@@ -41,9 +47,9 @@ ORDER BY c.seq, c.step
 """
 
 
-def run(pool: Pool, options: Pairs) -> Outcome:
+def run(pool: Pool, options: Pairs) -> OpResult:
     """Draw steps, damage their calls, and pair them."""
-    found = Found(options.rule)
+    found = PairCandidates(options.rule)
     members = pool.members.select("seq", "trajectory_id", "task_id").sort("seq")
     candidates = pool.query(_CANDIDATES).join(members, on="seq", how="inner")
     drawn = _draw(candidates, pool.seed, options)
@@ -112,7 +118,7 @@ def _one(
     """Damage one step by the first of the corruptions, in the order drawn, that fits."""
     rng = np.random.default_rng(_number(seed, row["trajectory_id"], row["step"]))
     spans = row["origin"] == "parsed_from_text" and row["span_start"] is not None
-    call = Call(row["name"], row["arguments"], *_span(row) if spans else (None, None))
+    call = StepCall(row["name"], row["arguments"], *_span(row) if spans else (None, None))
     out = {key: row[key] for key in ("seq", "step", "trajectory_id", "task_id", "turn", "actor")}
     out |= {"reasoning": row["reasoning"], "model": row["model"]}
     for kind in rng.permutation(np.array(kinds)).tolist():
@@ -158,7 +164,9 @@ def _taken(pool: Pool) -> set[str]:
     return {name for frame in frames for name in frame["trajectory_id"]}
 
 
-def _pair(found: Found, row: dict[str, Any], made: list[Trajectory], taken: set[str]) -> None:
+def _pair(
+    found: PairCandidates, row: dict[str, Any], made: list[Trajectory], taken: set[str]
+) -> None:
     """Make the branch and the pair of one step."""
     seq, step, name = row["seq"], row["step"], row["trajectory_id"]
     if row["corruption"] is None:
@@ -172,9 +180,9 @@ def _pair(found: Found, row: dict[str, Any], made: list[Trajectory], taken: set[
     found.counts[row["corruption"]] += 1
     pair = found.pair(
         "step",
-        Context(name, step),
-        Side(name, step, step + 1),
-        Side(str(branch.trajectory_id), step, step + 1),
+        PairContext(name, step),
+        PairSide(name, step, step + 1),
+        PairSide(str(branch.trajectory_id), step, step + 1),
         task_id=row["task_id"],
         scores={"corruption": row["corruption"]},
     )

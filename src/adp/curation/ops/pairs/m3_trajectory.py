@@ -14,8 +14,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from adp.curation.op import Outcome
-from adp.curation.ops.pairs.pair_candidates import NOT_PAIRED, PAIRED, Found
+from adp.curation.op import OpResult
+from adp.curation.ops.pairs.pair_candidates import NOT_PAIRED, PAIRED, PairCandidates
 from adp.curation.ops.pairs.rounds import Rounds, rounds_of
 
 if TYPE_CHECKING:
@@ -58,12 +58,12 @@ ORDER BY p.seq
 """
 
 
-def run(pool: Pool, options: Pairs) -> Outcome:
+def run(pool: Pool, options: Pairs) -> OpResult:
     """Compare the runs of the two sides, task by task."""
     import polars as pl
 
     mask = MASK if options.mask_suboptimal_traces else None
-    found = Found(options.rule, mask, mask)
+    found = PairCandidates(options.rule, mask, mask)
     members = pool.members.select("seq", "trajectory_id", "task", "task_id").sort("seq")
     rows = members.join(pool.query(_RUNS), on="seq", how="left", maintain_order="left")
     sides = _sides(pool, options, rows)
@@ -103,7 +103,7 @@ def _sides(pool: Pool, options: Pairs, rows: pl.DataFrame) -> dict[int, int | st
 
 
 def _task(
-    found: Found,
+    found: PairCandidates,
     task: str,
     chosen: list[dict[str, Any]],
     rejected: list[dict[str, Any]],

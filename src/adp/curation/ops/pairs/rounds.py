@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from adp.curation.ops.pairs.pair_candidates import Context, Side
+from adp.curation.ops.pairs.pair_candidates import PairContext, PairSide
 from adp_schema import ids
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ class Rounds:
     steps: tuple[int, ...]
     prompt: str
 
-    def side(self, name: str, score: float | None, most: int | None = None) -> Side:
+    def side(self, name: str, score: float | None, most: int | None = None) -> PairSide:
         """The run from its first turn on.
 
         Args:
@@ -37,11 +37,11 @@ class Rounds:
             most: number of turns after which it ends; None takes all.
         """
         last = self.steps[-1] if most is None else self.steps[: max(most, 1)][-1]
-        return Side(name, self.steps[0], last + 1, score)
+        return PairSide(name, self.steps[0], last + 1, score)
 
-    def context(self, name: str) -> Context:
+    def context(self, name: str) -> PairContext:
         """What stands before the first turn."""
-        return Context(name, self.steps[0])
+        return PairContext(name, self.steps[0])
 
 
 def rounds_of(pool: Pool, wanted: pl.Series, name: str = "rounds") -> dict[int, Rounds]:

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from adp.curation.grouping import group_names
-from adp.curation.op import Op, Outcome
+from adp.curation.op import Op, OpResult
 from adp.curation.ops.pareto.fronts import Floats, Places, choose
 from adp.curation.ops.pareto.options import CALLS, CORRECTNESS, Objective, Pareto
 from adp.curation.ops.pareto.statistics import group_codes, group_statistic, pass_at
@@ -74,10 +74,10 @@ class _Groups:
         return self.on_front & self.contrast
 
 
-def run(pool: Pool, options: Pareto) -> Outcome:
+def run(pool: Pool, options: Pareto) -> OpResult:
     """Choose groups of rollouts."""
     if not len(pool):
-        return Outcome(summary={"groups": 0}, lines=["there is no trajectory to choose from"])
+        return OpResult(summary={"groups": 0}, lines=["there is no trajectory to choose from"])
     names = group_names(pool, options.by, "pareto")
     codes, first = group_codes(_keys(names))
     count = len(first)
@@ -95,7 +95,7 @@ def run(pool: Pool, options: Pareto) -> Outcome:
     on_front[chosen] = True
     contrast = _contrast(pool, options, values[CORRECTNESS], codes, count)
     groups = _Groups(codes, names, first, table, on_front, contrast)
-    return Outcome(
+    return OpResult(
         columns=_columns_frame(pool, groups),
         dropped=_dropped(pool, options, groups),
         summary=_summary(options, groups),

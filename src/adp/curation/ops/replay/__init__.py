@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field, model_validator
 
-from adp.curation.op import Op, OpOptions, Outcome
+from adp.curation.op import Op, OpOptions, OpResult
 from adp.curation.ops.replay.coreset import highest, hybrid, texts_of
 from adp.curation.ops.replay.reservoir import reservoir
 from adp.curation.pool import COLUMNS
@@ -109,7 +109,7 @@ class _Round:
     seen: int
 
 
-def run(pool: Pool, options: Replay) -> Outcome:
+def run(pool: Pool, options: Replay) -> OpResult:
     """Draw from the buffer, and make the next one."""
     import polars as pl
 
@@ -136,7 +136,7 @@ def run(pool: Pool, options: Replay) -> Outcome:
         "buffer_new": buffer.join(begun.new, on="seq", how="semi").height,
         "seen": seen,
     }
-    return Outcome(
+    return OpResult(
         columns=_columns_frame(begun, admitted, scores),
         admitted=admitted,
         buffer=buffer.sort("seq"),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from adp.curation.ops.coreset.sage import SHARE, Shares, diversity, features
+from adp.curation.ops.coreset.sage import SHARE, TokenShares, diversity, features
 from adp.curation.pool import Pool
 
 if TYPE_CHECKING:
@@ -45,5 +45,5 @@ def hybrid(texts: pl.DataFrame, scores: Sequence[float], count: int) -> list[int
     by_score = int(SHARE * count)
     top = highest(scores, by_score or 1)
     rest = np.setdiff1d(np.arange(len(scores)), top)
-    more = diversity(Shares(texts), rest, max(count - by_score, 1))
+    more = diversity(TokenShares(texts), rest, max(count - by_score, 1))
     return [*top, *map(int, more.rows)][:count]

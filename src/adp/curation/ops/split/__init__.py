@@ -23,9 +23,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field, field_validator
 
-from adp.curation.op import Op, OpOptions, Outcome
+from adp.curation.op import Op, OpOptions, OpResult
 from adp.curation.ops.split.leaks import components, crossing, near_units, shares_of, together
-from adp.curation.ops.split.near import Near
+from adp.curation.ops.split.near import NearDuplicates
 from adp.curation.pool import COLUMNS
 
 if TYPE_CHECKING:
@@ -133,7 +133,7 @@ class _Groups:
         return self.rows.with_columns(split.alias("split"))
 
 
-def run(pool: Pool, options: Split) -> Outcome:
+def run(pool: Pool, options: Split) -> OpResult:
     """Split, and look for leaks."""
     import polars as pl
 
@@ -182,12 +182,12 @@ def _groups(pool: Pool, options: Split) -> _Groups:
     return _Groups(rows, spots, list(splits), fixed, len(kept) - len(agreed))
 
 
-def _near(pool: Pool, units: pl.DataFrame, options: Split) -> Near:
+def _near(pool: Pool, units: pl.DataFrame, options: Split) -> NearDuplicates:
     limit = max(options.frequent * units["task"].n_unique(), options.frequent_at_least)
     return near_units(pool, units, options.shingle, options.similarity, limit)
 
 
-def _leaks(near: Near, units: pl.DataFrame, options: Split) -> pl.DataFrame:
+def _leaks(near: NearDuplicates, units: pl.DataFrame, options: Split) -> pl.DataFrame:
     """The leaks, with ``goes``: whether the unit lies in the split with the greater share."""
     import polars as pl
 
@@ -211,13 +211,13 @@ class _Told:
     leaks: pl.DataFrame | None
     counts: tuple[int, int]
 
-    def outcome(self) -> Outcome:
+    def outcome(self) -> OpResult:
         import polars as pl
 
         places = pl.Series("split_hash", self.groups.spots, dtype=pl.Float64)
         columns = self.rows.with_columns(places.gather(self.rows["group"]))
         told = self._nearest() if self.leaks is not None else None
-        outcome = Outcome(splits=self.rows.select("seq", "split"))
+        outcome = OpResult(splits=self.rows.select("seq", "split"))
         gone = self.rows.head(0)
         if told is None:
             outcome.columns = columns.select("seq", "split_hash")
@@ -281,7 +281,7 @@ class _Told:
         )
 
     def _report(
-        self, outcome: Outcome, left: pl.DataFrame, gone: int, told: pl.DataFrame | None
+        self, outcome: OpResult, left: pl.DataFrame, gone: int, told: pl.DataFrame | None
     ) -> None:
         options = self.options
         total = sum(options.shares.values())
@@ -310,7 +310,7 @@ class _Told:
         if told is not None:
             self._leak_lines(outcome, gone, told)
 
-    def _leak_lines(self, outcome: Outcome, gone: int, told: pl.DataFrame) -> None:
+    def _leak_lines(self, outcome: OpResult, gone: int, told: pl.DataFrame) -> None:
         assert self.leaks is not None
         compared, still = self.counts
         leaking = self.leaks["unit"].n_unique()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from adp.curation.ops.split.near import Near, near_pairs
+from adp.curation.ops.split.near import NearDuplicates, near_pairs
 from adp.curation.tasks import tasks_of
 from adp.curation.texts import token_hashes as kernel
 from adp.curation.texts.token_hashes import I64, U64
@@ -66,7 +66,7 @@ def shingle(partition: Partition, options: Texts) -> pl.DataFrame:
     return pl.DataFrame({"partition": [partition.index], "shingles": [found.height]})
 
 
-def _shingles(words: kernel.Words, size: int) -> Iterator[tuple[U64, I64]]:
+def _shingles(words: kernel.WordHashes, size: int) -> Iterator[tuple[U64, I64]]:
     """Hashes of shingles, with the numbers of their texts."""
     hashes, start = kernel.runs(words, size)
     yield hashes, words.text[start]
@@ -79,7 +79,9 @@ def _shingles(words: kernel.Words, size: int) -> Iterator[tuple[U64, I64]]:
             yield hashes[own], words.text[start[own]]
 
 
-def near_units(pool: Pool, units: pl.DataFrame, size: int, threshold: float, limit: float) -> Near:
+def near_units(
+    pool: Pool, units: pl.DataFrame, size: int, threshold: float, limit: float
+) -> NearDuplicates:
     """The near-duplicates among the tasks of some trajectories.
 
     Args:
@@ -106,7 +108,7 @@ def near_units(pool: Pool, units: pl.DataFrame, size: int, threshold: float, lim
     return near_pairs(chunks, units.height, shingles, threshold, limit)
 
 
-def crossing(near: Near, splits: Sequence[str]) -> pl.DataFrame:
+def crossing(near: NearDuplicates, splits: Sequence[str]) -> pl.DataFrame:
     """Near-duplicates in different splits.
 
     Args:
@@ -150,7 +152,7 @@ def crossing(near: Near, splits: Sequence[str]) -> pl.DataFrame:
     )
 
 
-def components(near: Near, groups: I64, number: int) -> I64:
+def components(near: NearDuplicates, groups: I64, number: int) -> I64:
     """Groups that hang together by near-duplicates get the same number.
 
     Args:

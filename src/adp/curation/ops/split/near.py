@@ -28,7 +28,7 @@ _SLACK = 1e-9
 
 
 @dataclass(frozen=True)
-class Near:
+class NearDuplicates:
     """What was found.
 
     Attributes:
@@ -49,7 +49,9 @@ class Near:
     frequent: int
 
 
-def near_pairs(chunks: Chunks, texts: int, shingles: int, threshold: float, limit: float) -> Near:
+def near_pairs(
+    chunks: Chunks, texts: int, shingles: int, threshold: float, limit: float
+) -> NearDuplicates:
     """All near-duplicates; of texts with equal shingles, the first stands for all.
 
     Args:
@@ -70,7 +72,7 @@ def near_pairs(chunks: Chunks, texts: int, shingles: int, threshold: float, limi
     left, right = _candidates(number, hashes, sizes, threshold)
     left, right, jaccard = _verified(rare, left, right, sizes, threshold)
     first = np.where(sizes > 0, first, np.arange(texts))
-    return Near(first, left, right, jaccard, sizes > 0, len(frequent))
+    return NearDuplicates(first, left, right, jaccard, sizes > 0, len(frequent))
 
 
 def _bucket(hashes: U64, counts: I64) -> I64:

@@ -63,7 +63,7 @@ class Path:
 
 
 @dataclass(frozen=True, slots=True)
-class Action:
+class PlannedAction:
     """A call by what it does: the role of a tool, not its name.
 
     Attributes:
@@ -107,16 +107,18 @@ class Question:
             return f"which has the greater {self.attribute}, {parts[0]} or {parts[1]}?"
         return f"what is {parts[0]}?"
 
-    def solve(self, world: World) -> tuple[list[Action], str]:
+    def solve(self, world: World) -> tuple[list[PlannedAction], str]:
         """The shortest plan and the answer."""
-        plan: list[Action] = []
+        plan: list[PlannedAction] = []
         ends = [_walk(path, world, plan) for path in self.paths]
         if self.kind == "sum":
-            plan.append(Action("add", {"a": ends[0], "b": ends[1]}))
+            plan.append(PlannedAction("add", {"a": ends[0], "b": ends[1]}))
             return plan, str(int(ends[0]) + int(ends[1]))
         if self.kind == "cmp":
             attribute = str(self.attribute)
-            plan.append(Action("compare", {"a": ends[0], "b": ends[1], "attribute": attribute}))
+            plan.append(
+                PlannedAction("compare", {"a": ends[0], "b": ends[1], "attribute": attribute})
+            )
             return plan, world.greater(str(ends[0]), str(ends[1]), attribute)
         return plan, str(ends[0])
 
@@ -157,14 +159,14 @@ class Question:
         return cls(kind, paths, attribute)
 
 
-def _walk(path: Path, world: World, plan: list[Action]) -> str | int:
+def _walk(path: Path, world: World, plan: list[PlannedAction]) -> str | int:
     """Append the calls of a path to the plan; the value at its end."""
     here: str | int = path.start
     for key in path.keys:
         if key in RELATIONS:
-            plan.append(Action("follow", {"entity": here, "relation": key}))
+            plan.append(PlannedAction("follow", {"entity": here, "relation": key}))
         else:
-            plan.append(Action("lookup", {"entity": here, "attribute": key}))
+            plan.append(PlannedAction("lookup", {"entity": here, "attribute": key}))
         here = world.value(str(here), key)
     return here
 
