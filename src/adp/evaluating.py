@@ -99,9 +99,9 @@ def score(
     from adp_schema.verification import verified
 
     def opened(given: PathText | Store) -> Store:
-        found = given if isinstance(given, Store) else Store.open(os.fspath(given), check=False)
-        found.check()
-        return found
+        result = given if isinstance(given, Store) else Store.open(os.fspath(given), check=False)
+        result.check()
+        return result
 
     with verified():
         options = ScoreOptions(

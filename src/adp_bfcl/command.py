@@ -214,8 +214,8 @@ def _say_sum(
 
 
 def _say_rejected(screen: Console, rejected: Sequence[Rejected]) -> None:
-    for one in rejected[:_SHOWN]:
-        _say(screen, f"rejected: {one}")
+    for item in rejected[:_SHOWN]:
+        _say(screen, f"rejected: {item}")
     if len(rejected) > _SHOWN:
         _say(screen, f"and {len(rejected) - _SHOWN:,} rejected rows more; --json lists all")
 

@@ -110,7 +110,7 @@ def _fc_sources(answer: Any) -> list[str]:
         answer = [answer]
     if not isinstance(answer, list | tuple | str):
         raise DecodeError("the answer is no list of calls")
-    found = []
+    fc_sources = []
     for call in answer:
         if not isinstance(call, Mapping):
             raise DecodeError("the answer is no list of calls")
@@ -119,10 +119,10 @@ def _fc_sources(answer: Any) -> list[str]:
                 arguments = _json(arguments)
             if not isinstance(arguments, Mapping):
                 raise DecodeError("the arguments are no JSON object")
-            found.append(
+            fc_sources.append(
                 f"{name}({','.join(f'{key}={_repr(arguments[key])}' for key in arguments)})"
             )
-    return found
+    return fc_sources
 
 
 def _repr(value: Any) -> str:

@@ -158,13 +158,13 @@ def _mapping(value: Any, name: str) -> Mapping[str, Any]:
 
 
 def _held_back(value: Any) -> dict[int, list[str]]:
-    found = {}
+    held_back = {}
     for turn, names in _mapping(value, "missed_function").items():
         if not str(turn).isdecimal():
             raise BadRowError("a key of its missed_function is no number of a turn")
-        found[int(turn)] = [
+        held_back[int(turn)] = [
             name["name"] if isinstance(name, Mapping) and "name" in name else name
             for name in (names if isinstance(names, list) else [])
         ]
-        _names(found[int(turn)], "missed_function")
-    return found
+        _names(held_back[int(turn)], "missed_function")
+    return held_back

@@ -149,7 +149,7 @@ class Bfcl:
 
     def score(self, trajectory: Trajectory) -> Verdict:
         """Judge the answers with BFCL's checkers."""
-        found = judge_entry(
+        result = judge_entry(
             self._begun(),
             self._given(),
             mode=self._settings.mode,
@@ -160,11 +160,11 @@ class Bfcl:
             "checker": "bfcl",
             "rules": self._settings.rules,
             "category": self._begun().category,
-            "error_type": found.error_type,
-            "detail": found.detail[:2000],
-            "relevance": found.relevance,
+            "error_type": result.error_type,
+            "detail": result.detail[:2000],
+            "relevance": result.relevance,
         }
-        return Verdict(found.valid, float(found.valid), judge=judge)
+        return Verdict(result.valid, float(result.valid), judge=judge)
 
     def fork(self) -> Bfcl:
         """An independent copy, its services in the same state.
@@ -172,14 +172,14 @@ class Bfcl:
         Raises:
             CannotForkError: a service cannot be copied.
         """
-        found = Bfcl(self._settings)
+        bfcl = Bfcl(self._settings)
         try:
-            found._services = copy.deepcopy(self._services)
+            bfcl._services = copy.deepcopy(self._services)
         except Exception as error:
             raise CannotForkError(f"a service of BFCL cannot be copied: {error}") from error
-        found._entry, found._result = self._entry, [list(turn) for turn in self._result]
-        found._hidden, found._malformed = set(self._hidden), self._malformed
-        return found
+        bfcl._entry, bfcl._result = self._entry, [list(turn) for turn in self._result]
+        bfcl._hidden, bfcl._malformed = set(self._hidden), self._malformed
+        return bfcl
 
     def close(self) -> None:
         """Nothing to free."""
@@ -223,14 +223,16 @@ class Bfcl:
             return tuple(
                 Result(told, call.call_id, call.name, ErrorType.UNKNOWN_TOOL) for call in turn.calls
             )
-        found = []
+        results = []
         for call, source, text in zip(turn.calls, calls, texts, strict=False):
             error = None
             if text.startswith("Error during execution: "):
                 known = self._services is not None and self._services.known(call.name)
                 error = ErrorType.EXECUTION if known else ErrorType.UNKNOWN_TOOL
-            found.append(Result(text, call.call_id, call.name, error, structured={"call": source}))
-        return tuple(found)
+            results.append(
+                Result(text, call.call_id, call.name, error, structured={"call": source})
+            )
+        return tuple(results)
 
     def _next_turn(self, entry: BfclEntry, turn: Turn, reason: str | None) -> Outcome:
         """The model calls nothing that can be read: the turn of the user is over."""
@@ -258,7 +260,7 @@ class Bfcl:
     def _announce(self, names: Sequence[str]) -> str:
         if self._settings.mode != "prompt":
             return MORE_FUNCTIONS
-        functions = [one for one in self._begun().functions if one["name"] in names]
+        functions = [function for function in self._begun().functions if function["name"] in names]
         return f"{functions}\n{MORE_FUNCTIONS}"
 
 
@@ -268,8 +270,8 @@ def _tasks(settings: BfclSettings, split: str, count: int | None, seed: int) -> 
     So the first ones of several categories are of all of them. Within a category the order is
     BFCL's. The split does not matter: all of BFCL is for testing.
     """
-    found = load(select(settings.category), settings.data)
-    return [task_of(entry) for entry in in_turns(found.entries)[:count]]
+    result = load(select(settings.category), settings.data)
+    return [task_of(entry) for entry in in_turns(result.entries)[:count]]
 
 
 def in_turns(entries: Sequence[BfclEntry]) -> list[BfclEntry]:
@@ -278,7 +280,7 @@ def in_turns(entries: Sequence[BfclEntry]) -> list[BfclEntry]:
     for entry in entries:
         by_category.setdefault(entry.category, []).append(entry)
     rounds = zip_longest(*by_category.values())
-    return [entry for one in rounds for entry in one if entry is not None]
+    return [entry for item in rounds for entry in item if entry is not None]
 
 
 KIND = EnvironmentKind(

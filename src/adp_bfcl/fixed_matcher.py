@@ -157,7 +157,7 @@ def _check_value(
 ) -> None:
     value, wanted = _read(value, documented, language)
     # Two entries allow no value at all where they mean the empty list.
-    options = [one for one in allowed if one != "" or wanted in (str, None)] if allowed else [[]]
+    options = [item for item in allowed if item != "" or wanted in (str, None)] if allowed else [[]]
     if any(same(value, option) for option in options):
         return
     if wanted is not None and not _is_a(value, wanted):
@@ -234,7 +234,7 @@ def _same_dict(value: Mapping[str, Any], option: Mapping[str, Any]) -> bool:
         if key not in value:
             if "" not in options:
                 return False
-        elif not any(same(value[key], one) for one in options) and not same(value[key], allowed):
+        elif not any(same(value[key], item) for item in options) and not same(value[key], allowed):
             return False
     return True
 
@@ -248,7 +248,7 @@ def normal(text: str) -> str:
     """
     text = _DATE.sub(r"\1-\2-\3", text.casefold().replace("'", '"'))
     text = _THOUSANDS.sub("", text)
-    text = _BETWEEN_DIGITS.sub(lambda found: _KEPT[found[1]], text)
+    text = _BETWEEN_DIGITS.sub(lambda item: _KEPT[item[1]], text)
     text = _APART.sub(_KEPT[" "], text)
     text = _SIGN.sub(_KEPT["-"], text)
     return _MARKS.sub("", text)

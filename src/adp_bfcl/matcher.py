@@ -95,7 +95,7 @@ def _in_any_order(
     functions: Sequence[Function],
     calls: Sequence[Call],
     answers: Sequence[Answer],
-    one: Callable[[Function, Call, Answer], None],
+    value: Callable[[Function, Call, Answer], None],
 ) -> None:
     """Each answer takes the first call that fits and is still free; nothing is taken back."""
     if len(calls) != len(answers):
@@ -106,7 +106,7 @@ def _in_any_order(
         reasons = []
         for index in free:
             try:
-                one(function, calls[index], answer)
+                value(function, calls[index], answer)
             except Mismatch as found:
                 reasons.append(f"call {index}: {found.error_type} ({found})")
             else:
@@ -272,10 +272,10 @@ def _check_dict(parameter: str, value: Mapping[str, Any], allowed: Sequence[Any]
     for option in allowed:
         if option == "":
             continue
-        found = _dict_fault(value, option)
-        if found is None:
+        dict_fault = _dict_fault(value, option)
+        if dict_fault is None:
             return
-        reason = found
+        reason = dict_fault
     raise _wrong(reason, parameter, value, allowed)
 
 

@@ -38,12 +38,12 @@ def judge_multi_turn(
     if not isinstance(result, list):
         return CheckerVerdict(False, "multi_turn:inference_error", "there is no list of turns")
     if len(result) != len(entry.turns_of_calls):
-        found = f"{len(result)} turns; {len(entry.turns_of_calls)} expected"
-        return CheckerVerdict(False, "multi_turn:force_terminated", found)
+        text = f"{len(result)} turns; {len(entry.turns_of_calls)} expected"
+        return CheckerVerdict(False, "multi_turn:force_terminated", text)
     strange = next((turn for turn in result if not isinstance(turn, Iterable)), entry)
     if strange is not entry:
-        found = f"a turn is {strange!r}, which is no list of steps"
-        return CheckerVerdict(False, CHECKER_ERROR, found)
+        text = f"a turn is {strange!r}, which is no list of steps"
+        return CheckerVerdict(False, CHECKER_ERROR, text)
     return check_multi_turn(entry, decoded_turns(result, mode), rules=rules)
 
 

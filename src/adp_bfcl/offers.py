@@ -45,13 +45,13 @@ def hinted(function: Mapping[str, Any], language: Language) -> dict[str, Any]:
 
     Parameters of Java and JavaScript become texts that hold source, as the checker expects them.
     """
-    found = copy.deepcopy(dict(function))
-    found["description"] = str(found.get("description") or "") + _ABOUT[language]
+    result = copy.deepcopy(dict(function))
+    result["description"] = str(result.get("description") or "") + _ABOUT[language]
     if language is Language.PYTHON:
-        return found
-    for parameter in found["parameters"]["properties"].values():
+        return result
+    for parameter in result["parameters"]["properties"].values():
         _as_source(parameter, language)
-    return found
+    return result
 
 
 def _as_source(parameter: dict[str, Any], language: Language) -> None:
@@ -94,14 +94,16 @@ def tool_of(function: Mapping[str, Any], language: Language = Language.PYTHON) -
 def _schema(value: Any) -> dict[str, Any]:
     if not isinstance(value, Mapping):
         return {"type": "string"}
-    found = {key: inner for key, inner in value.items() if key != "optional"}
-    declared = str(found.get("type") or "string")
-    found["type"] = JSON_TYPES.get(declared, "string")
+    schema = {key: inner for key, inner in value.items() if key != "optional"}
+    declared = str(schema.get("type") or "string")
+    schema["type"] = JSON_TYPES.get(declared, "string")
     if declared == "float":
-        found["format"] = "float"
-        found["description"] = f"{found.get('description') or ''} This is a float type value."
-    if isinstance(found.get("properties"), Mapping):
-        found["properties"] = {key: _schema(one) for key, one in found["properties"].items()}
-    if isinstance(found.get("items"), Mapping):
-        found["items"] = _schema(found["items"])
-    return found
+        schema["format"] = "float"
+        schema["description"] = f"{schema.get('description') or ''} This is a float type value."
+    if isinstance(schema.get("properties"), Mapping):
+        schema["properties"] = {
+            key: _schema(result) for key, result in schema["properties"].items()
+        }
+    if isinstance(schema.get("items"), Mapping):
+        schema["items"] = _schema(schema["items"])
+    return schema

@@ -246,11 +246,11 @@ def whole(value: Any) -> Any:
 
 
 def _by_turn(steps: list[Step], sizes: list[int]) -> list[list[Step]]:
-    found, index = [], 0
+    result, index = [], 0
     for size in sizes:
-        found.append(steps[index : index + size])
+        result.append(steps[index : index + size])
         index += size
-    return found
+    return result
 
 
 def _seconds(step: Step) -> float:
@@ -311,28 +311,28 @@ def _text(value: Any) -> str | None:
     return value if isinstance(value, str) else None
 
 
-def question_of(one: Answered, entries: Mapping[str, BfclEntry]) -> BfclEntry | None:
+def question_of(value: Answered, entries: Mapping[str, BfclEntry]) -> BfclEntry | None:
     """The entry that a row answers; ids of older versions are found by their name since v4."""
-    return entries.get(one.entry_id) or entries.get(since_v4(one.entry_id))
+    return entries.get(value.entry_id) or entries.get(since_v4(value.entry_id))
 
 
-def unknown(one: Answered) -> str:
+def unknown(value: Answered) -> str:
     """Why there is no entry for a row."""
-    if one.category in AGENTIC:
-        return f"{one.category} is not evaluated here"
+    if value.category in AGENTIC:
+        return f"{value.category} is not evaluated here"
     return "there is no question with this id"
 
 
 def modes_of(answered: Collection[Answered], mode: Mode | None = None) -> dict[str, Mode]:
     """The form of each model's answers; see `adp_bfcl.scores.judge_results`."""
-    return {name: mode or _mode(name, answered) for name in {one.model for one in answered}}
+    return {name: mode or _mode(name, answered) for name in {item.model for item in answered}}
 
 
 def _mode(model: str, answered: Iterable[Answered]) -> Mode:
     if "-FC" in model:
         return "fc"
-    for one in answered:
-        if one.model == model and _has_calls(one.result):
+    for item in answered:
+        if item.model == model and _has_calls(item.result):
             return "fc"
     return "prompt"
 

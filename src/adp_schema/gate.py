@@ -288,14 +288,14 @@ _CHECKED: dict[str, Checked] = {}
 
 def _check(cursor: duckdb.DuckDBPyConnection, sql: str) -> Checked:
     """Check a statement; what was found of a text is true in every gate, so it is remembered."""
-    found = _CHECKED.get(sql)
-    if found is None:
-        found = check(cursor, sql)
+    value = _CHECKED.get(sql)
+    if value is None:
+        value = check(cursor, sql)
         if len(sql) <= CHECKED_LENGTH:
             if len(_CHECKED) >= CHECKED_LIMIT:
                 _CHECKED.clear()
-            _CHECKED[sql] = found
-    return found
+            _CHECKED[sql] = value
+    return value
 
 
 def _spill_folder(temp_directory: str | None) -> tempfile.TemporaryDirectory[str] | None:

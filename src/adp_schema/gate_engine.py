@@ -104,13 +104,13 @@ def resident() -> int:
 
 def machine_memory() -> int:
     """Bytes of memory that this machine or its container has; 0 where the system does not say."""
-    found = []
+    results = []
     with suppress(OSError, ValueError):
-        found.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+        results.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
     for name in ("memory.max", "memory/memory.limit_in_bytes"):  # of a container, version 2 and 1
         with suppress(OSError, ValueError):
-            found.append(int(Path("/sys/fs/cgroup", name).read_text(encoding="ascii")))
-    return min(found, default=0)
+            results.append(int(Path("/sys/fs/cgroup", name).read_text(encoding="ascii")))
+    return min(results, default=0)
 
 
 def _serve(jobs: queue.SimpleQueue[_Job | None]) -> None:

@@ -194,7 +194,7 @@ class GrowingStore:
         except Exception as error:
             fail(batch, error)
         except BaseException:  # Ctrl-C stops this thread only; the others write their own
-            self._queue.extend(each for each in batch if each is not own and not each.done)
+            self._queue.extend(item for item in batch if item is not own and not item.done)
             raise
 
     @contextmanager

@@ -138,9 +138,9 @@ def encode(trajectory: Trajectory) -> Encoded:
     """
     columns, rows = rows_of(trajectory)
     named = {**columns, "trajectory_id": trajectory.trajectory_id}
-    for table, found in {"trajectories": [named], **rows}.items():
-        check_columns(table, found)
-        check_readable(table, found)
+    for table, result in {"trajectories": [named], **rows}.items():
+        check_columns(table, result)
+        check_readable(table, result)
     plain = {"trajectory": columns, "rows": rows}
     text = json.dumps(
         plain, ensure_ascii=False, separators=(",", ":"), default=_default, check_circular=False
@@ -171,8 +171,8 @@ def decode(text: bytes) -> tuple[Columns, Rows]:
         plain = json.loads(text)
     columns, rows = plain["trajectory"], plain["rows"]
     _restore("trajectories", [columns])
-    for table, found in rows.items():
-        _restore(table, found)
+    for table, row in rows.items():
+        _restore(table, row)
     return columns, rows
 
 

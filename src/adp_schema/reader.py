@@ -216,8 +216,8 @@ def assemble(
     cut = {name: _Cut(children[name], seqs) for name in models}
     for index, trajectory in enumerate(to_models(rows, Trajectory)):
         own: dict[str, list[Any]] = {
-            name: found[cut[name].start(index) : cut[name].end(index)]
-            for name, found in models.items()
+            name: model[cut[name].start(index) : cut[name].end(index)]
+            for name, model in models.items()
         }
         yield attach(trajectory, own, media)
 

@@ -140,13 +140,13 @@ def _finish(folder: Path, manifest: Manifest, progress: SealProgress | None) -> 
 
 def _versions() -> dict[str, str]:
     """Versions that the bytes of a store depend on."""
-    found = {}
+    versions = {}
     for name in ("adp", "pyarrow"):
         try:
-            found[name] = version(name)
+            versions[name] = version(name)
         except PackageNotFoundError:
             continue
-    return found
+    return versions
 
 
 def _clean(folder: Path) -> None:
@@ -181,9 +181,9 @@ def _rewrite(folder: Path, manifest: Manifest, progress: SealProgress | None) ->
             progress.advance(sum(sizes[start:end]))
         start = end
     manifest.tables = {
-        table: found
+        table: results
         for table in SHARDED_TABLES
-        if (found := [shard for tables in new for shard in tables.get(table, [])])
+        if (results := [shard for tables in new for shard in tables.get(table, [])])
     }
 
 

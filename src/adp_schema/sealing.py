@@ -288,8 +288,8 @@ def _seal_one(root: Path, manifest: Manifest, index: int, *, last: bool) -> None
 def cuts(sizes: Iterable[int]) -> Iterator[int]:
     """Where shards end, as numbers of trajectories, from their sizes in order."""
     size = count = 0
-    for each in sizes:
-        size += each
+    for item in sizes:
+        size += item
         count += 1
         if size >= SHARD_BYTES:
             yield count

@@ -161,12 +161,12 @@ def sentence(
         views: the views that there are, and their columns.
     """
     message = plain(text)
-    if found := _UNKNOWN_TABLE.match(message):
-        return unknown_name("table", found[1], views)
-    if found := _UNKNOWN_COLUMN.match(message):
+    if match := _UNKNOWN_TABLE.match(message):
+        return unknown_name("table", match[1], views)
+    if match := _UNKNOWN_COLUMN.match(message):
         named = [views[name] for name in tables if name in views]
         known = {column for columns in named or views.values() for column in columns}
-        return unknown_name("column", found[1] or found[2] or found[3], known)
+        return unknown_name("column", match[1] or match[2] or match[3], known)
     return message + _position(text, sql)
 
 

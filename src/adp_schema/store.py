@@ -383,8 +383,8 @@ def _scan_urls(files: list[str]) -> pl.LazyFrame:
     import pyarrow.dataset as ds
     from pyarrow.fs import FSSpecHandler, PyFileSystem
 
-    found = location.file_system(files[0])
-    paths = [found._strip_protocol(file) for file in files]
+    file_system = location.file_system(files[0])
+    paths = [file_system._strip_protocol(file) for file in files]
     return pl.scan_pyarrow_dataset(
-        ds.dataset(paths, format="parquet", filesystem=PyFileSystem(FSSpecHandler(found)))
+        ds.dataset(paths, format="parquet", filesystem=PyFileSystem(FSSpecHandler(file_system)))
     )

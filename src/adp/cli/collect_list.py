@@ -21,14 +21,14 @@ def list_kinds(*, as_json: bool) -> None:
         "policies": list(POLICIES.all()),
     }
     if as_json:
-        print_json({word: [_told(kind) for kind in found] for word, found in kinds.items()})
+        print_json({word: [_told(kind) for kind in match] for word, match in kinds.items()})
         return
     screen = console()
-    for word, found in kinds.items():
+    for word, result in kinds.items():
         table = light_table(word, "what it is", "settings", fold=["what it is", "settings"])
-        for kind in found:
+        for kind in result:
             row = _told(kind)
-            table.add_row(*(Text(visible(each)) for each in _cells(row)))
+            table.add_row(*(Text(visible(cell)) for cell in _cells(row)))
         screen.print(table)
         screen.print()
     screen.print("tools of one: adp collect --env NAME:key=value,... --list")

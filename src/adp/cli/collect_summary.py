@@ -14,18 +14,18 @@ if TYPE_CHECKING:
     from adp.rollouts.collecting.task_files import TaskSet
 
 
-def say_tasks(found: TaskSet, tasks: str) -> None:
+def say_tasks(task_set: TaskSet, tasks: str) -> None:
     """Say on stderr what was noted about the tasks, and which records are none."""
-    for note in found.notes:
+    for note in task_set.notes:
         print(visible(f"{tasks}: {note}"), file=sys.stderr)
-    if not found.refused:
+    if not task_set.refused:
         return
-    total = f"{found.records:,} records = {len(found.tasks):,} tasks + {found.refused:,} refused"
+    total = f"{task_set.records:,} records = {len(task_set.tasks):,} tasks + {task_set.refused:,} refused"
     print(visible(f"{tasks}: {total}"), file=sys.stderr)
-    for reason in found.reasons[:5]:
+    for reason in task_set.reasons[:5]:
         print(visible(f"  {reason}"), file=sys.stderr)
-    if found.refused > 5:
-        print(f"  and {found.refused - 5:,} more; --json lists them", file=sys.stderr)
+    if task_set.refused > 5:
+        print(f"  and {task_set.refused - 5:,} more; --json lists them", file=sys.stderr)
 
 
 def say_branches(out: str) -> None:
@@ -108,7 +108,7 @@ def _next(report: CollectReport, out: str, n: int, since: Sequence[str]) -> list
     """Whether the store was ended, and what to do next."""
     place = shlex.quote(out)
     if report.sealed and since:
-        places = " ".join(shlex.quote(one) for one in since)
+        places = " ".join(shlex.quote(item) for item in since)
         return [f"sealed; next: adp merge {places} {place} -o {shlex.quote(f'{since[0]}-whole')}"]
     if report.sealed:
         return [f"sealed; next: adp stats {place}"]

@@ -125,9 +125,9 @@ def list_sessions(sources: list[str]) -> None:
 
     for source in sources:
         name = agent_name(source)
-        for found in look(name) if name else ():
-            size = human_size(found.size)
-            line = f"{name}: {found.folder}: {counted(found.files, 'file')}, {size}"
+        for item in look(name) if name else ():
+            size = human_size(item.size)
+            line = f"{name}: {item.folder}: {counted(item.files, 'file')}, {size}"
             console().print(line, soft_wrap=True)
 
 

@@ -115,10 +115,10 @@ def _materialise(
     if out is None:
         raise UsageError("say where the data set goes: -o OUT")
     places = {}
-    for each in inputs:
-        name, equals, place = each.partition("=")
+    for item in inputs:
+        name, equals, place = item.partition("=")
         if not equals:
-            raise UsageError(f"--input takes NAME=STORE, not {each!r}")
+            raise UsageError(f"--input takes NAME=STORE, not {item!r}")
         places[name] = place
     with Silent() if as_json else ConsoleProgress("writing") as progress:
         report = materialise(folder, out, places, workers=workers, progress=progress)
@@ -192,11 +192,11 @@ def _report(done: Curated, out: str | None, *, link: bool) -> None:
 
 def _outputs(outputs: list[dict[str, Any]]) -> None:
     screen = console()
-    for each in outputs:
+    for output in outputs:
         more = [
-            counted(each[many], one, many)
-            for many, one in (("branches", "branch"), ("copies", "copy"), ("pairs", "pair"))
-            if each[many]
+            counted(output[many], result, many)
+            for many, result in (("branches", "branch"), ("copies", "copy"), ("pairs", "pair"))
+            if output[many]
         ]
-        words = ", ".join([counted(each["trajectories"], "trajectory", "trajectories"), *more])
-        screen.print(Text(f"{each['name'] or 'the store'}: {words}"), soft_wrap=True)
+        words = ", ".join([counted(output["trajectories"], "trajectory", "trajectories"), *more])
+        screen.print(Text(f"{output['name'] or 'the store'}: {words}"), soft_wrap=True)

@@ -59,17 +59,17 @@ def drop(
     if out is None and not dry_run:
         raise UsageError("say where the new store goes: -o NEW; or only look: --dry-run")
     selection = select(path, where)
-    found = facts(selection)
+    result = facts(selection)
     if out is None or dry_run:
         if as_json:
-            print_json({"drop": found})
+            print_json({"drop": result})
         else:
             announce(selection, "would go")
         return
     options = DropOptions(note=note, drop_rejects=drop_rejects, workers=workers)
     if as_json:
         manifest = run(selection, out, options=options, progress=Silent())
-        done = {**found, **manifest.lineage[-1].options}
+        done = {**result, **manifest.lineage[-1].options}
         print_json({**summary(manifest, out), "drop": done})
         return
     announce(selection, "go")

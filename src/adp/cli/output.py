@@ -173,7 +173,7 @@ def plain(value: Any) -> Any:
 def json_text(value: Any) -> str:
     """A plain value as JSON in one line, harmless on a terminal."""
     text = json.dumps(value, ensure_ascii=False)
-    return _UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    return _UNSAFE.sub(lambda item: f"\\u{ord(item[0]):04x}", text)
 
 
 def unique_names(names: Sequence[str]) -> list[str]:

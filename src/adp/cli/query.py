@@ -174,7 +174,7 @@ def outputs(path: str) -> list[str]:
     folder = Path(path)
     if (folder / MANIFEST).exists() or not (folder / RECORD).is_dir():
         return [path]
-    return [str(found.parent) for found in sorted(folder.glob(f"*/{MANIFEST}"))]
+    return [str(item.parent) for item in sorted(folder.glob(f"*/{MANIFEST}"))]
 
 
 def store_files(paths: list[str]) -> list[StoreFiles]:
@@ -201,8 +201,8 @@ def scores_of(
     if folders and len(folders) != len(paths):
         raise UsageError("give --scores FOLDER once for each store, in their order")
     roots = folders or [Store.open(path).root for path in paths]
-    found = [(one.name, score_files(root)) for one, root in zip(files, roots, strict=True)]
-    return score_views(found, named=True)
+    results = [(file.name, score_files(root)) for file, root in zip(files, roots, strict=True)]
+    return score_views(results, named=True)
 
 
 def run(gate: QueryGate, sql: str, output: QueryOutput) -> None:
@@ -337,15 +337,15 @@ def statements(read: Callable[[], str], begin: Callable[[], None] = lambda: None
 
 def _split(text: str, *, at_end: bool) -> tuple[list[str], str]:
     """Cut complete statements off a text; at the end, what is left is one too."""
-    found = []
+    results = []
     start = at = 0
     while (at := text.find(";", at) + 1) > 0:
         # SQLite's own test knows strings, quoted names and comments.
         if sqlite3.complete_statement(text[start:at]):
-            found.append(text[start:at].strip())
+            results.append(text[start:at].strip())
             start = at
     rest = text[start:]
     if at_end and rest.strip():
-        found.append(rest.strip())
+        results.append(rest.strip())
         rest = ""
-    return [statement for statement in found if statement.strip(";").strip()], rest
+    return [statement for statement in results if statement.strip(";").strip()], rest

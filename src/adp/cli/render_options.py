@@ -59,10 +59,10 @@ def render_options(
             raise UsageError(
                 f"the chat template {chat_template} cannot be read: {error.strerror}"
             ) from error
-    for each in settings or []:
-        name, sign, text = each.partition("=")
+    for setting in settings or []:
+        name, sign, text = setting.partition("=")
         if not sign:
-            raise UsageError(f"--set takes NAME=VALUE, such as reasoning=strip, not '{each}'")
+            raise UsageError(f"--set takes NAME=VALUE, such as reasoning=strip, not '{setting}'")
         # As in the configuration of a training.
         name, _, inner = name.removeprefix("render.").partition(".")
         if name not in RenderOptions.model_fields:
@@ -70,7 +70,7 @@ def render_options(
         try:
             value = yaml.safe_load(text)
         except yaml.YAMLError as error:
-            raise UsageError(f"the value of --set {each} is no YAML") from error
+            raise UsageError(f"the value of --set {setting} is no YAML") from error
         if inner and name != "template_options":
             raise UsageError(f"{name} holds no further options; write --set {name}=VALUE")
         if inner:

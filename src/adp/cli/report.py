@@ -63,13 +63,13 @@ def data(
     store = Store.open(path)
     options = CompositionOptions(name=name, examples=examples)
     with ConsoleProgress("counting", "parts") as progress:
-        found = composition(store, options, progress)
+        result = composition(store, options, progress)
     if as_json:
-        print_json(found.plain())
+        print_json(result.plain())
     elif out is None:
-        sys.stdout.write(_written(found, form))
+        sys.stdout.write(_written(result, form))
     else:
-        _write(out, _written(found, form))
+        _write(out, _written(result, form))
         typer.echo(f"wrote {visible(str(out))}")
 
 
@@ -120,11 +120,11 @@ def evaluations(
         raise UsageError("--json prints to standard output; leave out -o")
     options = EvaluationOptions(name, examples, baseline, scores or ())
     with ConsoleProgress("counting", "runs") as progress:
-        found = evaluation([Store.open(path) for path in paths], options, progress)
+        result = evaluation([Store.open(path) for path in paths], options, progress)
     if as_json:
-        print_json(found.plain())
+        print_json(result.plain())
         return
-    text = html_report(found) if form == "html" else markdown_report(found)
+    text = html_report(result) if form == "html" else markdown_report(result)
     if out is None:
         sys.stdout.write(text)
     else:
@@ -145,10 +145,10 @@ def _form(out: Path | None) -> str:
     return _SUFFIXES[out.suffix.lower()]
 
 
-def _written(found: Composition, form: str) -> str:
+def _written(value: Composition, form: str) -> str:
     from adp.workflows.report_data import html_report, markdown_report
 
-    return html_report(found) if form == "html" else markdown_report(found)
+    return html_report(value) if form == "html" else markdown_report(value)
 
 
 def _write(out: Path, text: str) -> None:

@@ -80,15 +80,15 @@ def show(
 
 
 def _show_rows(trajectory: Trajectory, renderer: Renderer, screen: Screen, *, full: bool) -> None:
-    found = renderer.trajectory(trajectory)
-    for row in found.rows:
+    result = renderer.trajectory(trajectory)
+    for row in result.rows:
         for line in row_lines(row, renderer.encoder, full=full, colour=screen.is_terminal):
             screen.print(line, soft_wrap=not screen.is_terminal)
         screen.print()
-    trained = f"{found.trained:,} of {counted(found.steps, 'step')} trained"
-    screen.print(f"{trained} in {counted(len(found.rows), 'row')}")
-    top("not trained: why", found.lost)
-    top("written differently, or drifting", found.notes)
+    trained = f"{result.trained:,} of {counted(result.steps, 'step')} trained"
+    screen.print(f"{trained} in {counted(len(result.rows), 'row')}")
+    top("not trained: why", result.lost)
+    top("written differently, or drifting", result.notes)
 
 
 def parse_steps(text: str | None) -> tuple[int, int | None]:

@@ -50,7 +50,7 @@ class Console(RichConsole):
 
     def print(self, *objects: Any, **options: Any) -> None:
         """Print, as rich does."""
-        if self.is_terminal or not any(isinstance(each, Table) for each in objects):
+        if self.is_terminal or not any(isinstance(item, Table) for item in objects):
             super().print(*objects, **options)
             return
         with self.capture() as taken:
@@ -103,15 +103,15 @@ def one_line(text: str | None, limit: int = 200) -> str:
     return line if len(line) <= limit else line[: limit - 1] + "…"
 
 
-def counted(number: int, one: str, many: str = "") -> str:
+def counted(number: int, text: str, many: str = "") -> str:
     """A number with its noun: ``1 record``, ``2,000 records``.
 
     Args:
         number: how many.
-        one: the noun for one.
+        text: the noun for one.
         many: the noun for all other numbers; with an s unless given.
     """
-    return f"{number:,} {one if number == 1 else many or one + 's'}"
+    return f"{number:,} {text if number == 1 else many or text + 's'}"
 
 
 def share(part: float, whole: float) -> str:

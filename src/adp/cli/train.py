@@ -173,9 +173,9 @@ def _say_mapped(foreign: MappedConfig, path: str) -> None:
 def _mapped(foreign: MappedConfig | None) -> dict[str, Any]:
     if foreign is None:
         return {}
-    mapped = [vars(one) for one in foreign.mapped]
+    mapped = [vars(item) for item in foreign.mapped]
     return {"read_from": foreign.system, "mapped": mapped,
-            "without_counterpart": [vars(one) for one in foreign.left]}  # fmt: skip
+            "without_counterpart": [vars(item) for item in foreign.left]}  # fmt: skip
 
 
 def _say_plan(config: TrainConfig, plan: TrainingPlan) -> None:

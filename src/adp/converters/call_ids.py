@@ -57,10 +57,10 @@ def _finds(run: Trajectory, ids: Ids) -> bool:
             index.add(call.step or 0, call.call or 0, {"call_id": name})
         for row in step.observations:
             name = answered_id(row, ids)
-            found = None if name is None else index.by_id(name)
-            if found is None:
+            by_id = None if name is None else index.by_id(name)
+            if by_id is None:
                 continue
-            if (found.step, found.index) != (row.call_step, row.call):
+            if (by_id.step, by_id.index) != (row.call_step, row.call):
                 return False
-            found.answered = True
+            by_id.answered = True
     return True

@@ -72,13 +72,13 @@ def column_table(converters: Mapping[str, Converter]) -> dict[str, dict[str, str
         if not base[table]:
             raise SilentLossError(f"nothing accounts for the table {table}: it has no row here")
         for column in TABLES[table].own_columns:
-            found: dict[str, set[str]] = {name: set() for name in converters}
+            results: dict[str, set[str]] = {name: set() for name in converters}
             for place, changed in column_changes(base, table, column):
                 store = StoredRows(column_tables(changed, table))
                 for name, trial in trials.items():
-                    found[name] |= trial.verdict(place, changed, store)
+                    results[name] |= trial.verdict(place, changed, store)
             verdicts = {
-                name: ", ".join(sorted(words, reverse=True)) for name, words in found.items()
+                name: ", ".join(sorted(words, reverse=True)) for name, words in results.items()
             }
             out[f"{table}.{column}"] = {name: word or NO_LOSS for name, word in verdicts.items()}
     return out

@@ -125,18 +125,20 @@ def field_table(name: str, converters: Mapping[str, Converter] | None = None) ->
     Raises:
         SilentLossError: a field is lost, and no report says so.
     """
-    known = converters if converters is not None else {one: formats.get(one) for one in formats}
+    known = converters if converters is not None else {item: formats.get(item) for item in formats}
     probe = load_probe(name)
-    found: dict[str, FieldRow] = {}
+    results: dict[str, FieldRow] = {}
     further: dict[str, set[tuple[str, str]]] = {key: set() for key in sorted(set(known) - {name})}
     for record in probe["records"]:
         trial = _Trial(name, known, record, probe["changes"])
         for leaf in _leaves(record, (), "$"):
             row = trial.row(leaf)
-            _merge(found.setdefault(row.path, row), row)
+            _merge(results.setdefault(row.path, row), row)
         for target, paths in trial.further().items():
             further[target] |= paths
-    return FieldTable(list(found.values()), {key: sorted(paths) for key, paths in further.items()})
+    return FieldTable(
+        list(results.values()), {key: sorted(paths) for key, paths in further.items()}
+    )
 
 
 def load_probe(name: str) -> dict[str, Any]:
@@ -229,16 +231,16 @@ class _Trial:
 
     def row(self, leaf: _Leaf) -> FieldRow:
         """Find out what becomes of a field."""
-        found: list[tuple[str, list[Place], _Reading]] = []
+        results: list[tuple[str, list[Place], _Reading]] = []
         for value in self._alternatives(leaf):
             changed = self._try([_encode(_with(self._record, leaf.keys, value))])
             places = None if changed is None else differences(self._base.rows, changed.rows)
             if changed is not None and places is not None:
-                found.append((verdict_of(self._base.rows, changed.rows, places), places, changed))
-        if not found:
+                results.append((verdict_of(self._base.rows, changed.rows, places), places, changed))
+        if not results:
             return FieldRow(leaf.path, STRUCTURE, [], dict.fromkeys(self._others, STRUCTURE))
         verdict, places, changed = min(
-            found, key=lambda item: RANK.index(item[0]) if item[0] in RANK else len(RANK)
+            results, key=lambda item: RANK.index(item[0]) if item[0] in RANK else len(RANK)
         )
         if verdict == LOST:
             self._must_report(leaf.path, self._base.losses, [_source_path(leaf.keys)], "store")

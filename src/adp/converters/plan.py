@@ -126,8 +126,8 @@ def choose(
             planned.append(error)
     files = attach(inputs, planned, limits)
     if not any(file.format for file in files):
-        one = f"{files[0].source_file}: {files[0].why}" if len(files) == 1 else ""
-        raise InputError(f"no input has a known format: {one or '; '.join(by_kind(files))}")
+        text = f"{files[0].source_file}: {files[0].why}" if len(files) == 1 else ""
+        raise InputError(f"no input has a known format: {text or '; '.join(by_kind(files))}")
     return files
 
 
@@ -208,13 +208,13 @@ def _recognise(item: InputFile, head: list[Frame], choice: _Choice) -> tuple[str
     if choice.wanted:
         return choice.wanted, "named by --from"
     best: dict[str, Match] = {}
-    found = ""
+    text = ""
     keys: list[str] = []
     for frame in head:
         try:
             frame.check(choice.limits)
         except RecordError as error:
-            found = error.reason
+            text = error.reason
             continue
         record = _first_level(frame.data)
         if record is None:
@@ -229,7 +229,7 @@ def _recognise(item: InputFile, head: list[Frame], choice: _Choice) -> tuple[str
         if known is not None:
             return None, looks_like(known)
         if not keys:
-            return None, found or no_object(head)
+            return None, text or no_object(head)
         forced = advice(choice.converters, head, choice.limits)
         return None, f"{NO_FORMAT} (the first record has the keys {', '.join(keys[:8])}){forced}"
     names = sorted(name for name, match in best.items() if match == top)

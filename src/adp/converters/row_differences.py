@@ -107,8 +107,8 @@ def kept_in(first: Rows, second: Rows, places: list[Place], value: Any, verdict:
         table, _, column = place
         keys = [""]
         if column == "extra" and verdict == EXTRA:
-            found = _keys(first, second, place)
-            keys = [f".{key}" for key in found if key not in RESERVED]
+            result = _keys(first, second, place)
+            keys = [f".{key}" for key in result if key not in RESERVED]
         names.update(dict.fromkeys(f"{table}.{column}{key}" for key in keys))
     return list(names)
 

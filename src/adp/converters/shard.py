@@ -134,15 +134,15 @@ class _Worker:
                 result.pieces.append(self._reject_file(file, piece, why))
                 continue
             inputs = [piece.place, *(side.place for side in piece.sides)]
-            for each in inputs:
-                check_unchanged(each)
+            for item in inputs:
+                check_unchanged(item)
             if piece.framing == "side":
                 result.pieces.append(self._side(file, piece))
             else:
                 converter = formats.get(format_name)
                 result.pieces.append(self._piece(file, piece, converter, dataset))
-            for each in inputs:
-                check_unchanged(each)
+            for item in inputs:
+                check_unchanged(item)
         self.writer.flush(self.builder)
         store = Path(self.job.store)
         for table in self.writer.close():
@@ -196,7 +196,7 @@ class _Worker:
 
     def _read_sides(self, piece: ByteRange) -> dict[str, bytes]:
         """The files that go with the first record of a piece."""
-        found = {}
+        sides = {}
         for side in piece.sides:
             try:
                 with InputStream(side.place, self.job.limits) as source:
@@ -204,8 +204,8 @@ class _Worker:
             except OSError as error:
                 raise unreadable(side.place, error) from error
             if frame.size <= self.job.limits.record_bytes and not source.fault:
-                found[side.source_file] = frame.data
-        return found
+                sides[side.source_file] = frame.data
+        return sides
 
     def _side(self, file: int, piece: ByteRange) -> PieceResult:
         """A file that belongs to another one counts as a used record; its owner has its bytes."""

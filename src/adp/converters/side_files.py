@@ -43,10 +43,10 @@ def attach(
         sides: list[SideFile] = []
         for name in formats.get(file.format).side_files(file.source_file):
             other = numbers.get(name)
-            found = _find(inputs, inputs.files[number], name, other)
-            if found is None or other == number or other in owned:
+            find = _find(inputs, inputs.files[number], name, other)
+            if find is None or other == number or other in owned:
                 continue
-            place, fault = found[0], found[1] or _too_large(found[0], file, limits)
+            place, fault = find[0], find[1] or _too_large(find[0], file, limits)
             if not fault:
                 sides.append(SideFile(name, place))
             if name not in taken:

@@ -105,8 +105,12 @@ def advice(converters: Iterable[Converter], head: Sequence[Frame], limits: Conve
     Returns:
         Nothing when no format gets a word or a call out of the records.
     """
-    tried = [attempt(each, head, limits) for each in converters if each.container != "session"]
-    best = max(tried, key=lambda each: (each.used, each.texts + each.calls), default=None)
+    tried = [
+        attempt(converter, head, limits)
+        for converter in converters
+        if converter.container != "session"
+    ]
+    best = max(tried, key=lambda item: (item.used, item.texts + item.calls), default=None)
     if best is None or best.is_idle:
         return ""
     parts = [

@@ -99,5 +99,5 @@ def _attribute(module: Any, name: str, place: str) -> Any:
     try:
         return getattr(module, name)
     except AttributeError:
-        known = [one for one in vars(module) if not one.startswith("_")]
+        known = [var for var in vars(module) if not var.startswith("_")]
         raise UsageError(unknown_name(f"name in {place}", name, known)) from None

@@ -44,14 +44,14 @@ def sentence(error: ValidationError, known: Iterable[str]) -> str:
 
 def names(model: type[BaseModel]) -> list[str]:
     """Names of all fields of a model and of the models inside it."""
-    found: dict[str, None] = {}
+    results: dict[str, None] = {}
     pending: list[object] = [model.model_json_schema()]
     while pending:
         node = pending.pop()
         if isinstance(node, dict):
             properties = node.get("properties")
-            found.update(dict.fromkeys(properties if isinstance(properties, dict) else ()))
+            results.update(dict.fromkeys(properties if isinstance(properties, dict) else ()))
             pending.extend(node.values())
         elif isinstance(node, list):
             pending.extend(node)
-    return list(found)
+    return list(results)

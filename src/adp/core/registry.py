@@ -66,8 +66,8 @@ class Registry(Generic[Item]):
             InputError: the file that it names is not there.
         """
         if self._made_by is not None and ":" in name:
-            found, file = load_own(name)
-            return self._made(found, name.rpartition(":")[2], file)
+            result, file = load_own(name)
+            return self._made(result, name.rpartition(":")[2], file)
         target = self.target(name)
         if name in self._builtin:
             module, _, attribute = target.partition(":")
@@ -81,10 +81,10 @@ class Registry(Generic[Item]):
                 f"its entry point in the group {self.group}, or uninstall it"
             ) from error
 
-    def _made(self, found: Any, name: str, file: Any = None) -> Item:
+    def _made(self, value: Any, name: str, file: Any = None) -> Item:
         if self._made_by is not None:
-            found = attribute_of(self._made_by)(found, name, file)
-        item: Item = found
+            value = attribute_of(self._made_by)(value, name, file)
+        item: Item = value
         return item
 
     def target(self, name: str) -> str:

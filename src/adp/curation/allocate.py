@@ -59,11 +59,11 @@ def allocate(
     Raises:
         ValueError: the least parts are more than the total.
     """
-    found = [0] * len(weights)
+    result = [0] * len(weights)
     places = [place for place, weight in enumerate(weights) if weight > 0 and most[place] > 0]
     missing = any(weight > 0 and not most[place] for place, weight in enumerate(weights))
     if not places or (short == "stop" and missing):
-        return found
+        return result
     scale = math.lcm(*(weights[place].denominator for place in places))
     own = [int(weights[place] * scale) for place in places]
     high = [most[place] for place in places]
@@ -77,8 +77,8 @@ def allocate(
     factor = _factor(min(total, reachable), own, low, high)
     parts = largest_remainder(_cut(factor, own, low, high))
     for place, part in zip(places, parts, strict=True):
-        found[place] = part
-    return found
+        result[place] = part
+    return result
 
 
 def _cut(

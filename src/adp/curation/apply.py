@@ -56,10 +56,11 @@ def apply(
     if not isinstance(stores, Mapping):
         several = [stores] if isinstance(stores, str | os.PathLike | Store) else list(stores)
         stores = {
-            f"store{number}" if number else "store": one for number, one in enumerate(several)
+            f"store{number}" if number else "store": result for number, result in enumerate(several)
         }
     paths = {
-        name: one.root if isinstance(one, Store) else os.fspath(one) for name, one in stores.items()
+        name: store.root if isinstance(store, Store) else os.fspath(store)
+        for name, store in stores.items()
     }
     loaded = load(open_inputs(paths, reserve))
     with ScratchFolder("apply") as scratch:

@@ -101,9 +101,9 @@ def _columns(a: str, b: str) -> dict[str, int]:
     skipped = ("seq", "input", "trajectory_id")
     shared = [name for name in left.columns if name in right.columns and name not in skipped]
     joined = left.join(right, on="trajectory_id", how="inner", suffix="$b")
-    found = {}
+    columns = {}
     for name in shared:
         if joined[name].dtype == joined[f"{name}$b"].dtype:
             differs = joined.select(pl.col(name).ne_missing(pl.col(f"{name}$b")).sum()).item()
-            found.update({name: int(differs)} if differs else {})
-    return found
+            columns.update({name: int(differs)} if differs else {})
+    return columns

@@ -49,7 +49,7 @@ def _ends(state: State, chosen: list[OutputSelection]) -> pl.DataFrame:
     import polars as pl
 
     names = pl.concat(
-        [each.entries.select("seq", pl.lit(each.name).alias("out")) for each in chosen]
+        [item.entries.select("seq", pl.lit(item.name).alias("out")) for item in chosen]
     )
     names = names.filter(pl.col("out") != BUFFER).unique()
     taken = names.group_by("seq").agg(pl.col("out").sort().str.join(", ").alias("taken"))

@@ -108,16 +108,16 @@ def _rows(source: Input) -> pl.DataFrame:
 
 def _renamed(names: Sequence[str], taken: set[str]) -> dict[str, str]:
     """New ids for those that an earlier input has."""
-    found: dict[str, str] = {}
+    results: dict[str, str] = {}
     own = set(names) if taken else set()
     for name in names:
         if name in taken:
             number = 2
             while (new := ids.numbered(name, number)) in taken or new in own:
                 number += 1
-            found[name] = new
+            results[name] = new
             own.add(new)
-    return found
+    return results
 
 
 def _branches(rows: pl.DataFrame, inputs: Sequence[Input]) -> pl.DataFrame:

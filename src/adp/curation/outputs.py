@@ -59,16 +59,16 @@ def choose(recipe: Recipe, state: State, pool: Pool) -> list[OutputSelection]:
         EmptyResultError: an output would be empty.
         RecipeError: a pair names a trajectory that is not there.
     """
-    found = [_output(name, spec, state, pool) for name, spec in recipe.outputs.items()]
+    outputs = [_output(name, spec, state, pool) for name, spec in recipe.outputs.items()]
     if state.buffer is not None:
         entries = _entries(state, _once(_main(state, state.buffer)), branches=True)
-        found.append(OutputSelection(BUFFER, entries, None, state.buffer_facts))
-    for each in found:
-        if not each.entries.height:
-            which = f"the output {each.name}" if each.name else "the recipe"
-            why = _no_pairs(state) if _takes_pairs(recipe, each.name) else "its where fits none"
+        outputs.append(OutputSelection(BUFFER, entries, None, state.buffer_facts))
+    for output in outputs:
+        if not output.entries.height:
+            which = f"the output {output.name}" if output.name else "the recipe"
+            why = _no_pairs(state) if _takes_pairs(recipe, output.name) else "its where fits none"
             raise EmptyResultError(f"{which} takes no trajectory: {why}; nothing was written")
-    return found
+    return outputs
 
 
 def _no_pairs(state: State) -> str:
@@ -141,13 +141,13 @@ def _named(state: State, pairs: pl.DataFrame) -> pl.DataFrame:
     known = pl.concat(
         [state.rows.select("trajectory_id", "seq"), state.branches.select("trajectory_id", "seq")]
     )
-    found = pl.DataFrame({"trajectory_id": names.unique()}).join(
+    text = pl.DataFrame({"trajectory_id": names.unique()}).join(
         known, on="trajectory_id", how="left"
     )
-    if found["seq"].null_count():
-        lost = found.filter(pl.col("seq").is_null())["trajectory_id"].sort()[0]
+    if text["seq"].null_count():
+        lost = text.filter(pl.col("seq").is_null())["trajectory_id"].sort()[0]
         raise RecipeError(f"a pair names the trajectory {lost}, which is not there")
-    return found.select("seq")
+    return text.select("seq")
 
 
 def _with_parents(state: State, seqs: pl.DataFrame) -> pl.DataFrame:

@@ -181,13 +181,13 @@ class Pool:
         try:
             gate = self.gate()
             ask = gate.of_user if of_user else gate.batches
-            found = pl.from_arrow(_first(ask(sql, parameters), most))
+            frame = pl.from_arrow(_first(ask(sql, parameters), most))
         except pl.exceptions.PolarsError as error:
             raise QueryError(
                 f"a column of the query is of a kind that cannot be kept; cast it ({error})"
             ) from None
-        assert isinstance(found, pl.DataFrame)
-        return found
+        assert isinstance(frame, pl.DataFrame)
+        return frame
 
     def where(self, condition: str, columns: str = "seq") -> pl.DataFrame:
         """The members for which a condition over the view ``pool`` is true, sorted by ``seq``.

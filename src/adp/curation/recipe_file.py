@@ -121,13 +121,13 @@ def _joined(folder: Path, path: str) -> str:
 
 def _merged(base: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:
     """Put a recipe on top of an included one: its ops come after, its other words win."""
-    found = {**base, **own}
+    results = {**base, **own}
     for name in ("inputs", "outputs"):
         if isinstance(base.get(name), dict) and isinstance(own.get(name), dict):
-            found[name] = {**base[name], **own[name]}
+            results[name] = {**base[name], **own[name]}
     if isinstance(base.get("ops"), list) and isinstance(own.get("ops"), list):
-        found["ops"] = [*base["ops"], *own["ops"]]
-    return found
+        results["ops"] = [*base["ops"], *own["ops"]]
+    return results
 
 
 def _set(plain: dict[str, Any], setting: str) -> None:
@@ -183,19 +183,19 @@ def _place(stages: list[Any], name: str, path: str) -> int:
     numbers = [str(number) for number in range(len(stages))]
     if name in numbers:
         return numbers.index(name)
-    found = [
+    results = [
         number
         for number, stage in enumerate(stages)
         if stage == name or (isinstance(stage, dict) and (name in stage or stage.get("as") == name))
     ]
-    if len(found) != 1:
-        if found:
-            said = f"{len(found)} stages are called {name}; use its number, from 0"
+    if len(results) != 1:
+        if results:
+            said = f"{len(results)} stages are called {name}; use its number, from 0"
         else:
             known = [stage if isinstance(stage, str) else _called(stage) for stage in stages]
             said = unknown_name("stage", name, known)
         raise RecipeError(f"--set {path}: {said}")
-    return found[0]
+    return results[0]
 
 
 def _called(stage: Any) -> str:

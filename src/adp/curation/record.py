@@ -95,11 +95,11 @@ def write_selection(
 ) -> None:
     """Write what the stores are made from: entries, weights, repaired texts, pairs."""
     state = curated.state
-    for each in chosen:
-        name = each.name or "store"
-        write_frame(each.entries, folder / f"entries-{name}.parquet")
-        if each.pairs is not None:
-            write_frame(each.pairs, folder / f"pairs-{name}.parquet")
+    for item in chosen:
+        name = item.name or "store"
+        write_frame(item.entries, folder / f"entries-{name}.parquet")
+        if item.pairs is not None:
+            write_frame(item.pairs, folder / f"pairs-{name}.parquet")
     for name, frame in (("weights", state.weights), ("edits", state.edits)):
         if frame is not None:
             write_frame(frame, folder / f"{name}.parquet")
@@ -120,7 +120,7 @@ def write_selection(
         "key": key,
         "trajectories": state.rows.height,
         "inputs": parents,
-        "outputs": [each.name for each in chosen],
+        "outputs": [entry.name for entry in chosen],
         "buffer": state.buffer_facts or None,
     }
     write_atomic(folder / LINKED, json.dumps(linked, indent=2, ensure_ascii=False) + "\n")

@@ -138,22 +138,22 @@ def open_recipe_inputs(recipe: Recipe) -> list[Input]:
     Raises:
         StoreError: one of them is no finished store.
     """
-    found: list[Input] = []
+    inputs: list[Input] = []
     for name, spec in recipe.inputs.items():
         if spec.optional and not location.is_url(spec.store) and not _exists(spec.store):
             continue
         store = shards.open_finished(spec.store)
-        found.append(Input(name, store, len(found), spec.reserve, shards.manifest_hash(store)))
-    if not found:
+        inputs.append(Input(name, store, len(inputs), spec.reserve, shards.manifest_hash(store)))
+    if not inputs:
         raise RecipeError("none of the inputs is there; name a store that exists")
     seen: dict[str, str] = {}
-    for source in found:
+    for source in inputs:
         if source.hash in seen:
             raise RecipeError(
                 f"the inputs {seen[source.hash]} and {source.name} are the same store; name it once"
             )
         seen[source.hash] = source.name
-    return found
+    return inputs
 
 
 def _key(recipe: Recipe, inputs: list[Input], options: CurateOptions) -> dict[str, Any]:
@@ -200,7 +200,7 @@ def _texts(value: Any) -> set[str]:
     if isinstance(value, Mapping):
         value = list(value.values())
     if isinstance(value, list | tuple):
-        return set().union(*(_texts(each) for each in value))
+        return set().union(*(_texts(item) for item in value))
     return set()
 
 
@@ -241,7 +241,7 @@ def _decide(
             for source in inputs
         ],
         "stages": state.report,
-        "outputs": [each.facts() for each in chosen],
+        "outputs": [item.facts() for item in chosen],
     }
     return Curated(report, whole_ledger(state, chosen), state), chosen
 

@@ -41,8 +41,8 @@ def tasks_of(partition: Partition, columns: Sequence[str]) -> pl.DataFrame:
     owners = store.scan("trajectories").filter(pl.col("seq").is_in(at)).select(HOME_COLUMNS)
     places = homes(runs.with_columns(pl.col("seq") - shift))
     told = whole.select("row", *ROW_COLUMNS)
-    found = assign(places, told, homes(owners.collect()), _starts(partition.root))
-    known = found.select("seq", "row").join(whole.select("row", *columns), on="row", how="left")
+    result = assign(places, told, homes(owners.collect()), _starts(partition.root))
+    known = result.select("seq", "row").join(whole.select("row", *columns), on="row", how="left")
     return known.select(pl.col("seq") + shift, *columns).sort("seq")
 
 

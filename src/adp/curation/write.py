@@ -76,11 +76,11 @@ def write_stores(
     """
     lookups = _lookups(making, run)
     made = []
-    single = [each for each in chosen if not each.name]
-    for each in (each for each in chosen if each.name):
-        made.append(_named(making, each, run, lookups, progress))
-    for each in single:
-        manifest = _manifest(making, each, run, lookups, progress)
+    single = [entry for entry in chosen if not entry.name]
+    for item in (entry for entry in chosen if entry.name):
+        made.append(_named(making, item, run, lookups, progress))
+    for item in single:
+        manifest = _manifest(making, item, run, lookups, progress)
         run.finish(manifest)
         made.append(manifest)
     if not single:
@@ -159,12 +159,12 @@ def _task_rows(source: Input) -> pl.DataFrame:
     """
     import polars as pl
 
-    found = task_rows(source.store).filter(~pl.col("above"))
+    frame = task_rows(source.store).filter(~pl.col("above"))
     rollout = ~pl.col("shared").fill_null("").str.starts_with("{")
-    return found.select(
+    return frame.select(
         "seq",
         "row",
-        hashes(source.store).gather(found["row"]),
+        hashes(source.store).gather(frame["row"]),
         pl.when(rollout)
         .then(pl.format("{}:{}", pl.lit(source.index), "shared"))
         .otherwise("shared")
@@ -176,12 +176,12 @@ def _task_rows(source: Input) -> pl.DataFrame:
 def _prefixes(inputs: list[Input]) -> dict[str, str]:
     """A folder to put before the file names of an input that shares one with an earlier input."""
     used: set[str] = set()
-    found = {}
+    prefixes = {}
     for source in inputs:
         files = set(shards.source_rows(source.store)["source_file"].to_pylist())
-        found[source.name] = source.name if files & used else ""
-        used |= {f"{source.name}/{file}" if found[source.name] else file for file in files}
-    return found
+        prefixes[source.name] = source.name if files & used else ""
+        used |= {f"{source.name}/{file}" if prefixes[source.name] else file for file in files}
+    return prefixes
 
 
 def _manifest(
@@ -230,7 +230,7 @@ def _manifest(
 
 def _sources(making: Making, lookups: _Lookups, files: Counter[str]) -> pa.Table:
     """The input files that something in the store comes from, with what came of them."""
-    found = [TABLES["sources"].schema.empty_table()]
+    results = [TABLES["sources"].schema.empty_table()]
     for source, lookup in zip(making.inputs, lookups.sources, strict=True):
         rows = shards.source_rows(source.store)
         if lookup.prefix:
@@ -239,8 +239,8 @@ def _sources(making: Making, lookups: _Lookups, files: Counter[str]) -> pa.Table
         wanted = pc.is_in(rows["source_file"], value_set=pa.array([*files], pa.string()))
         rows = rows.filter(wanted)
         counts = [files[name] for name in rows["source_file"].to_pylist()]
-        found.append(shards.put(rows, "trajectories", pa.array(counts, pa.int64())))
-    return pa.concat_tables(found).combine_chunks()
+        results.append(shards.put(rows, "trajectories", pa.array(counts, pa.int64())))
+    return pa.concat_tables(results).combine_chunks()
 
 
 def _jobs(chosen: OutputSelection, run: StagedRun, lookups: _Lookups) -> list[ShardJob]:
@@ -274,17 +274,17 @@ def cut_shards(entries: pl.DataFrame) -> list[tuple[int, int, int]]:
 
     A shard holds entries of one stage and one copy, so their ``seq`` go upwards.
     """
-    found: list[tuple[int, int, int]] = []
+    results: list[tuple[int, int, int]] = []
     start, total = 0, 0
     before: tuple[int, int] | None = None
     columns = ("position", "stage", "copy", "size")
     for position, stage, copy, size in entries.select(columns).iter_rows():
         full = total + size > SHARD_BYTES or position - start >= SHARD_ROWS
         if before is not None and (full or (stage, copy) != before):
-            found.append((start, position - 1, total))
+            results.append((start, position - 1, total))
             start, total = position, 0
         before = (stage, copy)
         total += size
     if before is not None:
-        found.append((start, entries.height - 1, total))
-    return found
+        results.append((start, entries.height - 1, total))
+    return results

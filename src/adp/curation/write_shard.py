@@ -143,15 +143,15 @@ class _Shard:
 
     def _chunk(self, table: str, chunk: pa.Table) -> pa.Table:
         """Rows of a table of some entries, as the new store holds them."""
-        found = [TABLES[table].schema.empty_table()]
+        results = [TABLES[table].schema.empty_table()]
         inputs = chunk["seq"].to_numpy() >> SEQ_SHIFT
         for number in np.unique(inputs):
             source = self._job.sources[int(number)]
             own = chunk.filter(pa.array(inputs == number))
             seqs = pc.subtract(own["seq"], source.shift).combine_chunks()
             for rows in store_rows(source.root).rows(table, seqs):
-                found.append(self._changed(table, rows, source, own, seqs))
-        return pa.concat_tables(found)
+                results.append(self._changed(table, rows, source, own, seqs))
+        return pa.concat_tables(results)
 
     def _changed(
         self, table: str, rows: pa.Table, source: InputStore, own: pa.Table, seqs: pa.Array
@@ -221,13 +221,13 @@ class _Shard:
             wanted = store_rows(self._job.sources[int(number)].root).media_ids
             if not wanted:
                 continue
-            found = self._media.setdefault(int(number), {})
+            value = self._media.setdefault(int(number), {})
             seqs = rows["seq"].to_numpy()
             for column in rows.columns:
                 if pa.types.is_string(column.type):
                     for place, name in id_places(column, wanted):
                         seq = int(seqs[place])
-                        found[name] = min(found.get(name, seq), seq)
+                        value[name] = min(value.get(name, seq), seq)
 
     def _tasks(self) -> pa.Table:
         """The rows of tasks that the trajectories of the shard need, each beside one of them."""
@@ -245,14 +245,14 @@ class _Shard:
                 if seq in known
             ]
         hung = list(places_of(sorted(needed)))
-        found = [TABLES["tasks"].schema.empty_table()]
-        for number, members in itertools.groupby(hung, lambda each: int(inputs[each.seq])):
-            rows, places = zip(*((each.row, each.seq) for each in members), strict=True)
+        results = [TABLES["tasks"].schema.empty_table()]
+        for number, members in itertools.groupby(hung, lambda item: int(inputs[item.seq])):
+            rows, places = zip(*((member.row, member.seq) for member in members), strict=True)
             table = store_rows(self._job.sources[number].root).numbered("tasks", rows)
             for name, column in (("seq", "position"), ("trajectory_id", "trajectory_id")):
                 table = shards.put(table, name, pc.take(self._entries[column], pa.array(places)))
-            found.append(table)
-        whole = pa.concat_tables(found).combine_chunks()
+            results.append(table)
+        whole = pa.concat_tables(results).combine_chunks()
         return whole.take(pc.sort_indices(whole, [("seq", "ascending"), ("task_id", "ascending")]))
 
     def _shared_media(self) -> pa.Table:
@@ -264,15 +264,15 @@ class _Shard:
                 strict=True,
             )
         )
-        found = [TABLES["media"].schema.empty_table()]
+        results = [TABLES["media"].schema.empty_table()]
         for number, wanted in sorted(self._media.items()):
             reader = store_rows(self._job.sources[number].root)
             rows = reader.media(pa.array([*wanted], pa.string()))
             seqs = [wanted[value] for value in rows["media_id"].to_pylist()]
             rows = shards.put(rows, "seq", pa.array(seqs, pa.int64()))
             ids = pa.array([names[seq] for seq in seqs], pa.string())
-            found.append(shards.put(rows, "trajectory_id", ids))
-        whole = pa.concat_tables(found).combine_chunks()
+            results.append(shards.put(rows, "trajectory_id", ids))
+        whole = pa.concat_tables(results).combine_chunks()
         return whole.take(pc.sort_indices(whole, [("seq", "ascending"), ("media_id", "ascending")]))
 
 

@@ -63,24 +63,24 @@ def free_marks(*values: Any) -> Marks:
         if not text.isascii():
             taken.update(_TAKEN.findall(text))
     free = (chr(code) for code in _PRIVATE if chr(code) not in taken)
-    found = [char for char, _ in zip(free, range(3), strict=False)]
-    if len(found) < 3:
+    chars = [char for char, _ in zip(free, range(3), strict=False)]
+    if len(chars) < 3:
         raise TemplateRefusalError("the chat uses all characters of private use (U+E000 to U+F8FF)")
-    return Marks(*found)
+    return Marks(*chars)
 
 
 def _texts(value: Any) -> Iterable[str]:
     """All texts in a value, with the keys of objects."""
     left = [value]
     while left:
-        one = left.pop()
-        if isinstance(one, str):
-            yield one
-        elif isinstance(one, dict):
-            left += one
-            left += one.values()
-        elif isinstance(one, (list, tuple)):
-            left += one
+        result = left.pop()
+        if isinstance(result, str):
+            yield result
+        elif isinstance(result, dict):
+            left += result
+            left += result.values()
+        elif isinstance(result, (list, tuple)):
+            left += result
 
 
 def with_marks(messages: Sequence[Plain], marks: Marks) -> list[Plain]:
@@ -113,8 +113,8 @@ def without_marks(text: str, marks: Marks) -> str:
 
 def _words(text: str) -> tuple[int, int]:
     """Where the words of a text begin and end: without white space and tags around them."""
-    found = _LEADING.match(text)
-    start = found.end() if found else 0
+    match = _LEADING.match(text)
+    start = match.end() if match else 0
     end = len(text.rstrip())
     while end > start and text[end - 1] == ">":
         tag = text.rfind("<", start, end)
@@ -150,11 +150,11 @@ class Anchors:
         done = size = 0
         before = (0, True)
         newest = -1
-        for found in marks.pattern().finditer(marked):
-            piece = marked[done : found.start()]
+        for match in marks.pattern().finditer(marked):
+            piece = marked[done : match.start()]
             pieces.append(piece)
-            done, size = found.end(), size + len(piece)
-            kind, number = found.group(1), int(found.group(2))
+            done, size = match.end(), size + len(piece)
+            kind, number = match.group(1), int(match.group(2))
             self._marks.append((number, size))
             if kind == marks.first and number not in self._at:
                 self._at[number] = size
@@ -198,8 +198,8 @@ class Anchors:
 
     def next(self, index: int) -> tuple[int, int] | None:
         """The message whose words come next, and where; None unless it is a later message."""
-        found = self._next.get(index)
-        return found if found is not None and found[0] > index else None
+        value = self._next.get(index)
+        return value if value is not None and value[0] > index else None
 
     def before(self, index: int) -> tuple[int, bool]:
         """The last mark before a message, and whether only the template's words follow it."""
@@ -222,7 +222,7 @@ def recall(known: dict[str, int] | None, text: str, at: int) -> int | None:
         text: the render.
         at: where the words begin.
     """
-    found = {back for tail, back in (known or {}).items() if text.endswith(tail, 0, at)}
-    if len(found) != 1 or min(found) < 0:
+    backs = {back for tail, back in (known or {}).items() if text.endswith(tail, 0, at)}
+    if len(backs) != 1 or min(backs) < 0:
         return None
-    return at - found.pop()
+    return at - backs.pop()

@@ -121,24 +121,24 @@ class AnswerReader:
         return Answer(said.strip(_BETWEEN if calls else None), reasoning, tuple(calls))
 
     def _in_harmony(self, text: str) -> Answer:
-        found = read_harmony(text)
-        if found.broken:
+        harmony = read_harmony(text)
+        if harmony.broken:
             return Answer(text=text, malformed=_expected(None))
-        said = self._special.sub("", "\n\n".join(part.strip() for part in found.texts))
-        thought = "\n\n".join(part.strip() for part in found.thoughts)
-        return Answer(said.strip(), thought or None, tuple(found.calls))
+        said = self._special.sub("", "\n\n".join(part.strip() for part in harmony.texts))
+        thought = "\n\n".join(part.strip() for part in harmony.thoughts)
+        return Answer(said.strip(), thought or None, tuple(harmony.calls))
 
-    def _parsed(self, text: str, found: Mapping[str, Any] | None) -> Answer:
+    def _parsed(self, text: str, value: Mapping[str, Any] | None) -> Answer:
         """What the parser of transformers found; it takes a broken call for text."""
         try:
-            calls = None if found is None else calls_of(found)
+            calls = None if value is None else calls_of(value)
         except (TypeError, KeyError, AttributeError, ValueError):
             calls = None
-        said = "" if found is None else str(found.get("content") or "")
+        said = "" if value is None else str(value.get("content") or "")
         if calls is None or any(mark in said for mark in _MARKS):
             return Answer(text=text, malformed=_expected(None))
-        assert found is not None
-        reasoning = found.get("reasoning_content") or found.get("thinking")
+        assert value is not None
+        reasoning = value.get("reasoning_content") or value.get("thinking")
         return Answer(
             self._special.sub("", said).strip(), str(reasoning) if reasoning else None, tuple(calls)
         )
@@ -187,12 +187,12 @@ def library_parser(renderer: Renderer) -> Parser | None:
 
     def parse(text: str, prompt: str, tools: Any) -> Mapping[str, Any] | None:
         try:
-            found: Mapping[str, Any] = tokenizer.parse_response(
+            response: Mapping[str, Any] = tokenizer.parse_response(
                 text, prefix=prompt, tools=tools or None
             )
         except (ValueError, TypeError, KeyError, AttributeError):
             return None
-        return found
+        return response
 
     return parse
 
@@ -203,20 +203,20 @@ def calls_of(message: Mapping[str, Any]) -> list[WrittenCall]:
     Raises:
         TypeError, KeyError, AttributeError, ValueError: one is malformed.
     """
-    found = []
+    calls = []
     for call in message.get("tool_calls") or []:
         inner = call.get("function", call)
         arguments = dict(inner.get("arguments") or {})
         text = json.dumps(arguments, ensure_ascii=False)
-        found.append(WrittenCall(str(inner["name"]), arguments, text))
-    return found
+        calls.append(WrittenCall(str(inner["name"]), arguments, text))
+    return calls
 
 
 def _template_form(renderer: Renderer) -> _Form | None:
-    found: _Form | None = call_form(renderer)
-    if found is None and writes_python(renderer):
-        found = PythonicForm()
-    return found
+    form: _Form | None = call_form(renderer)
+    if form is None and writes_python(renderer):
+        form = PythonicForm()
+    return form
 
 
 def _is_bare(form: _Form | None) -> bool:

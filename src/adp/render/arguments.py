@@ -40,8 +40,8 @@ def _finite(text: str) -> float:
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    return _refuse("a key twice") if len(found) != len(pairs) else found
+    result = dict(pairs)
+    return _refuse("a key twice") if len(result) != len(pairs) else result
 
 
 def _whole(value: Any) -> Any:
@@ -61,16 +61,16 @@ def tools_of(text: str | None, notes: Counter[str]) -> tuple[dict[str, Any], ...
         notes: counts what is no tool.
     """
     try:
-        found = json.loads(text or "[]")
+        whole = json.loads(text or "[]")
     except (ValueError, RecursionError):
-        found = None
+        whole = None
     if text and _ESCAPED.search(text):
-        found = _whole(found)
-    if not isinstance(found, list):
+        whole = _whole(whole)
+    if not isinstance(whole, list):
         notes["lists of tools that cannot be read"] += 1
         return ()
     tools = []
-    for tool in found:
+    for tool in whole:
         inner = tool.get("function", tool) if isinstance(tool, dict) else None
         if not isinstance(inner, dict) or not isinstance(inner.get("name"), str):
             notes["tools without a name"] += 1

@@ -48,13 +48,13 @@ def ascii_pattern(pattern: str) -> re.Pattern[str] | None:
     """
     made: list[str] = []
     inside = False
-    for found in _PIECE.finditer(pattern):
-        text = _translated(found, inside)
+    for match in _PIECE.finditer(pattern):
+        text = _translated(match, inside)
         if text is None:
             return None
         made.append(text)
-        if found.lastgroup in ("open", "close"):
-            inside = found.lastgroup == "open"
+        if match.lastgroup in ("open", "close"):
+            inside = match.lastgroup == "open"
     text = "".join(made)
     try:
         return None if "[]" in text or "[^]" in text else re.compile(text)
@@ -62,11 +62,11 @@ def ascii_pattern(pattern: str) -> re.Pattern[str] | None:
         return None
 
 
-def _translated(found: re.Match[str], inside: bool) -> str | None:
+def _translated(match: re.Match[str], inside: bool) -> str | None:
     """A piece of an expression in Python's syntax; None when it is not sure what it means."""
-    text, kind = found.group(), found.lastgroup
+    text, kind = match.group(), match.lastgroup
     if kind == "class":
-        held = _CLASSES.get(found.group("class"))
+        held = _CLASSES.get(match.group("class"))
         return held if inside or not held else f"[{held}]"
     if kind == "space":
         return _SPACE if inside else f"[{_SPACE}]"
@@ -99,8 +99,8 @@ def _expression(tokenizer: dict[str, Any]) -> str | None:
         return None
     manner = (split["behavior"], split["invert"])
     plain = manner in (("Isolated", False), ("Removed", True))
-    found = split["pattern"].get("Regex")
-    return found if plain and isinstance(found, str) else None
+    value = split["pattern"].get("Regex")
+    return value if plain and isinstance(value, str) else None
 
 
 class WordSplitter:
@@ -136,11 +136,11 @@ class WordSplitter:
         words = cls(backend, pattern)
         # Whatever an expression may hold that was misunderstood: then it shows here.
         text = _trial()
-        found = words.placed(text)
-        if found is None:
+        result = words.placed(text)
+        if result is None:
             return None
         right = backend.encode(text, add_special_tokens=False)
-        ids, sizes = found
+        ids, sizes = result
         ends = np.cumsum(sizes)
         places = list(zip((ends - sizes).tolist(), ends.tolist(), strict=True))
         return words if ids.tolist() == right.ids and places == right.offsets else None
@@ -174,11 +174,11 @@ class WordSplitter:
             Whether the tokens are all of the word; a model may lack a character.
         """
         (mapped, _), *_ = self._bytes.pre_tokenize_str(word)
-        found = self._model.tokenize(mapped)
-        sizes = tuple(len(token.value) for token in found)
+        tokenize = self._model.tokenize(mapped)
+        sizes = tuple(len(token.value) for token in tokenize)
         if sum(sizes) != len(word):
             return False
-        self._ids[word] = tuple(token.id for token in found)
+        self._ids[word] = tuple(token.id for token in tokenize)
         self._sizes[word] = sizes
         self._characters += len(word)
         return True
@@ -187,7 +187,7 @@ class WordSplitter:
 def _trial() -> str:
     """All ASCII characters after one another, and what expressions make exceptions for."""
     characters = [*map(chr, range(32, 127)), "\n", "\t", "\r", "\x00", "\x1f"]
-    pairs = [one + other for one in characters for other in characters]
+    pairs = [character + other for character in characters for other in characters]
     words = ["I'll we've THEY'RE it's 'd 'M 1234567 12,345.678 a  b   c\n\n  d \r\n\t\te  "]
     return "".join([*pairs, *words, "".join(f" {pair}x" for pair in pairs)])
 

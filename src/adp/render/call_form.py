@@ -84,15 +84,15 @@ class CallForm:
         calls: list[WrittenCall] = []
         start = text.find(self.opening, position)
         while start >= 0:
-            found = self._objects(text, start + len(self.opening))
-            if not found:
+            objects = self._objects(text, start + len(self.opening))
+            if not objects:
                 return None
-            end = self._closed(text, found[-1].end)
+            end = self._closed(text, objects[-1].end)
             if end is None:
                 return None
-            found[0] = replace(found[0], start=start)
-            found[-1] = replace(found[-1], end=end)
-            calls += found
+            objects[0] = replace(objects[0], start=start)
+            objects[-1] = replace(objects[-1], end=end)
+            calls += objects
             start = text.find(self.opening, end)
         return calls
 
@@ -156,10 +156,10 @@ class _Member:
 
 def _members(text: str, start: int) -> tuple[dict[str, _Member], int]:
     """The members of the JSON object at a position, and its end; none when it is malformed."""
-    found: dict[str, _Member] = {}
+    results: dict[str, _Member] = {}
     position = _skip(text, start + 1)
     while text[position : position + 1] != "}":
-        if found:
+        if results:
             if text[position : position + 1] != ",":
                 return {}, start
             position = _skip(text, position + 1)
@@ -171,9 +171,9 @@ def _members(text: str, start: int) -> tuple[dict[str, _Member], int]:
         value, end = _json(text, first)
         if not isinstance(key, str) or text[colon : colon + 1] != ":" or end == first:
             return {}, start
-        found[key] = _Member(value, first, end)
+        results[key] = _Member(value, first, end)
         position = _skip(text, end)
-    return found, position + 1
+    return results, position + 1
 
 
 def _skip(text: str, position: int) -> int:
@@ -253,24 +253,24 @@ def _place(text: str, name: str, value: dict[str, Any]) -> _Place | None:
     if at < 0:
         return None
     for start in (i for i in range(at, -1, -1) if text[i] == "{"):
-        found, end = _json(text, start)
-        keys = _keys(found, name, value)
+        result, end = _json(text, start)
+        keys = _keys(result, name, value)
         if keys is not None:
             return _Place(at, start, end, start, keys)
     start = text.find("{", at)
     while start >= 0:
-        found, end = _json(text, start)
-        if found == value:
+        result, end = _json(text, start)
+        if result == value:
             return _Place(at, start, end, None, ("", ""))
         start = text.find("{", start + 1)
     return None
 
 
-def _keys(found: Any, name: str, value: dict[str, Any]) -> tuple[str, str] | None:
-    if not isinstance(found, dict):
+def _keys(result: Any, name: str, value: dict[str, Any]) -> tuple[str, str] | None:
+    if not isinstance(result, dict):
         return None
-    names = [key for key, inner in found.items() if inner == name]
-    values = [key for key, inner in found.items() if inner == value]
+    names = [key for key, inner in result.items() if inner == name]
+    values = [key for key, inner in result.items() if inner == value]
     return (names[0], values[0]) if names and values else None
 
 
@@ -295,9 +295,9 @@ def _form(text: str, first: _Place, second: _Place | None) -> CallForm | None:
     return CallForm(opening, middle, closing=closing) if opening and middle.strip() else None
 
 
-def _common_end(one: str, other: str) -> str:
+def _common_end(text: str, other: str) -> str:
     """The longest text that both end with."""
     length = 0
-    while length < min(len(one), len(other)) and one[-length - 1] == other[-length - 1]:
+    while length < min(len(text), len(other)) and text[-length - 1] == other[-length - 1]:
         length += 1
-    return one[len(one) - length :]
+    return text[len(text) - length :]

@@ -328,7 +328,7 @@ class _Reader:
         text = whole_text(text)
         if "adp-media:" not in text:
             return text
-        text, count = _LIFTED.subn(lambda found: MEDIA_MARK.format(kind=found.group(1)), text)
+        text, count = _LIFTED.subn(lambda item: MEDIA_MARK.format(kind=item.group(1)), text)
         self._found.notes["images and sounds, as a mark in the text"] += count
         return text
 

@@ -65,9 +65,9 @@ def check_drops(lost: Mapping[str, int], notes: Mapping[str, int]) -> None:
     Raises:
         ConversionLossError: there are some; names them with their counts.
     """
-    found = [f"{name}: {count:,}" for name, count in drops(lost, notes)]
-    if found:
+    results = [f"{name}: {count:,}" for name, count in drops(lost, notes)]
+    if results:
         raise ConversionLossError(
-            f"--strict: {'; '.join(found)}; choose a template or options of rendering that keep "
+            f"--strict: {'; '.join(results)}; choose a template or options of rendering that keep "
             "these, or leave out --strict"
         )

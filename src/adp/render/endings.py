@@ -69,28 +69,28 @@ def ending(tried: Tried, special: re.Pattern[str], eos: Collection[str]) -> Endi
     alone, followed = tried.alone, tried.followed
     inner = _inner(tried, special)
     count = _shared(alone, followed, special)
-    shared = [one for one in special.finditer(alone, 0, count) if one[0] not in inner]
-    known = [one for one in shared if one[0] in eos]
+    shared = [match for match in special.finditer(alone, 0, count) if match[0] not in inner]
+    known = [item for item in shared if item[0] in eos]
     begin = _begins(tried, special)
-    ends = [one for one in shared if one[0] not in begin]
-    found = next(iter([*known[:1], *ends[-1:], *shared[:1]]), None)
-    found = found or _at_once(alone, count, special, inner)
-    if found is not None:
-        return Ending(found[0], "", alone[found.end() :].lstrip())
+    ends = [item for item in shared if item[0] not in begin]
+    first = next(iter([*known[:1], *ends[-1:], *shared[:1]]), None)
+    first = first or _at_once(alone, count, special, inner)
+    if first is not None:
+        return Ending(first[0], "", alone[first.end() :].lstrip())
     if not followed.startswith(alone):
         return Ending()
-    found = _at_once(followed, len(alone), special, inner)
-    return Ending() if found is None else Ending(found[0], followed[len(alone) : found.end()])
+    first = _at_once(followed, len(alone), special, inner)
+    return Ending() if first is None else Ending(first[0], followed[len(alone) : first.end()])
 
 
 def _at_once(
     text: str, begin: int, special: re.Pattern[str], inner: Collection[str]
 ) -> re.Match[str] | None:
     """The special token that a text goes on with at a place, after white space or none."""
-    found = special.search(text, begin)
-    if found is None or found[0] in inner or text[begin : found.start()].strip():
+    match = special.search(text, begin)
+    if match is None or match[0] in inner or text[begin : match.start()].strip():
         return None
-    return found
+    return match
 
 
 def _shared(alone: str, followed: str, special: re.Pattern[str]) -> int:
@@ -98,7 +98,7 @@ def _shared(alone: str, followed: str, special: re.Pattern[str]) -> int:
     count = 0
     while count < min(len(alone), len(followed)) and alone[count] == followed[count]:
         count += 1
-    begun = (found.start() for found in special.finditer(alone) if found.end() > count)
+    begun = (match.start() for match in special.finditer(alone) if match.end() > count)
     return min(count, next(begun, count))
 
 
@@ -107,11 +107,11 @@ def _begins(tried: Tried, special: re.Pattern[str]) -> frozenset[str]:
     after = special.search(tried.asked)
     run: list[str] = []
     place = len(tried.before.rstrip())
-    for found in reversed(list(special.finditer(tried.before))):
-        if tried.before[found.end() : place].strip():
+    for match in reversed(list(special.finditer(tried.before))):
+        if tried.before[match.end() : place].strip():
             break
-        run.append(found[0])
-        place = found.start()
+        run.append(match[0])
+        place = match.start()
     return frozenset(run) - ({after[0]} if after is not None else set())
 
 
@@ -124,14 +124,14 @@ def _inner(tried: Tried, special: re.Pattern[str]) -> frozenset[str]:
     They stand between two of its parts, or close what the turn opened: then both have the same
     name but for the side.
     """
-    found = {one[0] for one in special.finditer(tried.between)}
-    before = {one[0] for one in special.finditer(tried.before)}
-    opened = {one[0] for one in special.finditer(tried.opening)} - before
+    matches = {item[0] for item in special.finditer(tried.between)}
+    before = {item[0] for item in special.finditer(tried.before)}
+    opened = {item[0] for item in special.finditer(tried.opening)} - before
     names = {_name(token): token for token in opened}
-    for one in special.finditer(tried.alone + tried.followed):
-        if names.get(_name(one[0]), one[0]) != one[0]:
-            found.add(one[0])
-    return frozenset(found)
+    for match in special.finditer(tried.alone + tried.followed):
+        if names.get(_name(match[0]), match[0]) != match[0]:
+            matches.add(match[0])
+    return frozenset(matches)
 
 
 def _name(token: str) -> str:

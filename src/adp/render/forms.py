@@ -89,12 +89,12 @@ class Surroundings:
 
 def _running(kinds: Sequence[int]) -> list[Form]:
     """For each message, the kinds before it: in its turn, in earlier ones, and their number."""
-    found = []
+    running = []
     turn = earlier = users = 0
     for bits in kinds:
-        found.append((turn, earlier, min(users, 2)))
+        running.append((turn, earlier, min(users, 2)))
         if bits & 2:
             earlier |= turn
             turn, users = 0, users + 1
         turn |= bits
-    return found
+    return running

@@ -46,30 +46,30 @@ def read_harmony(text: str) -> HarmonyAnswer:
     Args:
         text: what the model wrote, special tokens included.
     """
-    found = HarmonyAnswer()
+    harmony_answer = HarmonyAnswer()
     position = 0
     while (message := _MESSAGE.match(text, position)) is not None:
-        _take(found, message["head"], message["body"])
+        _take(harmony_answer, message["head"], message["body"])
         position = message.end()
         if message.end() == message.start():
             break
     rest = text[position:]
     if "to=functions." in rest:
-        found.broken = True
+        harmony_answer.broken = True
     elif rest.strip():
-        found.texts.append(rest)
-    return found
+        harmony_answer.texts.append(rest)
+    return harmony_answer
 
 
-def _take(found: HarmonyAnswer, head: str, body: str) -> None:
+def _take(harmony_answer: HarmonyAnswer, head: str, body: str) -> None:
     recipient = _RECIPIENT.search(head)
     if recipient is not None:
         value, valid = object_of(body)
         if not valid:
-            found.broken = True
+            harmony_answer.broken = True
             return
-        found.calls.append(WrittenCall(recipient[1], value, body.strip()))
+        harmony_answer.calls.append(WrittenCall(recipient[1], value, body.strip()))
         return
     channel = _CHANNEL.search(head)
     thought = channel is not None and channel[1] == "analysis"
-    (found.thoughts if thought else found.texts).append(body)
+    (harmony_answer.thoughts if thought else harmony_answer.texts).append(body)

@@ -121,5 +121,5 @@ def _cost(window: int, length: Any, weight: Any, steps: Any) -> WindowCost:
 def _quantiles(values: Any) -> dict[float, int]:
     if not len(values):
         return dict.fromkeys(QUANTILES, 0)
-    found = np.quantile(values, QUANTILES, method="inverted_cdf")
-    return {share: int(value) for share, value in zip(QUANTILES, found, strict=True)}
+    quantile = np.quantile(values, QUANTILES, method="inverted_cdf")
+    return {share: int(value) for share, value in zip(QUANTILES, quantile, strict=True)}

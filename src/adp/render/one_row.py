@@ -46,8 +46,8 @@ def one_row(
     text, last = speller.whole(render.last), render.last
     if render.text != text:
         # The last message was put after its prompt, which the whole chat writes differently.
-        found = ((index, speller.place(index, last)) for index in trained[:-1])
-        placed = {index: Span(index, *place) for index, place in found if place is not None}
+        result = ((index, speller.place(index, last)) for index in trained[:-1])
+        placed = {index: Span(index, *place) for index, place in result if place is not None}
     other = [index for index in trained if index not in placed]
     finder = _Finder(speller, last, memory or Memory())
     for index in other:

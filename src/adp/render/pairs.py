@@ -95,10 +95,10 @@ def _side(
         for step in trajectory.steps:
             if begin <= (step.step or 0) and step.loss_weight == 0:
                 step.loss_weight = None
-    found = chats_of(trajectory, first_step=begin, end_step=end)
-    if any(chat.trained() for chat in found.chats[:-1]):
+    chats = chats_of(trajectory, first_step=begin, end_step=end)
+    if any(chat.trained() for chat in chats.chats[:-1]):
         raise StoreError("the context was edited between the steps of a side")
-    chat = found.chats[-1] if found.chats else None
+    chat = chats.chats[-1] if chats.chats else None
     if chat is None or not mask:
         return chat
     bad = _bad_steps(trajectory)

@@ -266,7 +266,7 @@ def _short_ids(chat: Chat, notes: Counter[str]) -> Chat:
     of its call: the same call has the same id in every row, and calls of different runs that a
     source numbers alike have not.
     """
-    known = {call.call_id: (call.name, call.text) for one in chat.messages for call in one.calls}
+    known = {call.call_id: (call.name, call.text) for item in chat.messages for call in item.calls}
     for message in chat.messages:
         if message.call_id is not None:
             known.setdefault(message.call_id, ("", ""))
@@ -293,11 +293,11 @@ def _short_ids(chat: Chat, notes: Counter[str]) -> Chat:
 
 def _letters(number: int) -> str:
     """Nine letters and digits of a number."""
-    found = ""
+    text = ""
     for _ in range(9):
         number, place = divmod(number, len(_LETTERS))
-        found += _LETTERS[place]
-    return found
+        text += _LETTERS[place]
+    return text
 
 
 def choose(chats: Sequence[Chat], train: str, untrained: Counter[str]) -> Iterator[Chat]:

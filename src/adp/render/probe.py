@@ -93,8 +93,8 @@ class _Trial:
 
     def either(self, *messages: Plain, prompt: bool = False) -> str:
         """A conversation without tools; with them, when the template refuses it without."""
-        found = self.write(*messages, prompt=prompt)
-        return found or self.write(*messages, tools=True, prompt=prompt)
+        write = self.write(*messages, prompt=prompt)
+        return write or self.write(*messages, tools=True, prompt=prompt)
 
     def after(self, words: str, *messages: Plain, prompt: bool = False) -> str:
         """What follows the given words in a conversation."""
@@ -113,9 +113,9 @@ def probe(render: Render, special: re.Pattern[str], eos: Collection[str]) -> For
     short = not _call_form(trial, _LONG)[0] and _call_form(trial, _SHORT)[0] is not None
     ids = _SHORT if short else _LONG
     arguments, empty = _call_form(trial, ids)
-    one, both = _calls(ids[:1], arguments, empty), _calls(ids, arguments, empty)
+    result, both = _calls(ids[:1], arguments, empty), _calls(ids, arguments, empty)
     results = [_result(name, number) for number, name in enumerate(ids)]
-    with_text = trial.write(_USER, {**one, "content": "probe words"}, results[0], tools=True)
+    with_text = trial.write(_USER, {**result, "content": "probe words"}, results[0], tools=True)
     parallel = trial.write(_USER, both, *results, tools=True)
     told = {"role": "system", "content": "probe system"}
     later = {"role": "system", "content": "probe later"}
@@ -125,32 +125,32 @@ def probe(render: Render, special: re.Pattern[str], eos: Collection[str]) -> For
     calls = answer
     if arguments is not None:
         calls = ending(
-            _tried(trial, "probe value 0", _USER, one, results[0], two=both), special, eos
+            _tried(trial, "probe value 0", _USER, result, results[0], two=both), special, eos
         )
     return Forms(
         arguments=arguments,
         empty=empty,
         text_with_calls="probe words" in with_text and "probe value 0" in with_text,
-        words_before=_words_before(trial, one, results),
-        results="probe result 0" in trial.write(_USER, one, results[0], tools=True),
+        words_before=_words_before(trial, result, results),
+        results="probe result 0" in trial.write(_USER, result, results[0], tools=True),
         tools="probe_tool" in trial.write(_USER, tools=True),
         system="probe system" in trial.either(told, _USER),
         later_system="probe system" in systems and "probe later" in systems,
         parallel="probe value 0" in parallel and "probe value 1" in parallel,
         alternates=not trial.either(_USER, _USER, _ANSWER) and bool(trial.either(_USER, _ANSWER)),
         short_ids=short,
-        reasoning=_reasoning(trial, one, results[0]),
+        reasoning=_reasoning(trial, result, results[0]),
         prompt=_prompt(trial, special),
         answer=answer,
         calls=calls,
     )
 
 
-def _words_before(trial: _Trial, one: Plain, results: Sequence[Plain]) -> bool:
+def _words_before(trial: _Trial, value: Plain, results: Sequence[Plain]) -> bool:
     """Whether words may be a message before that of the calls, early and late in a turn."""
     words = {"role": "assistant", "content": "probe words"}
-    early = trial.write(_USER, words, one, results[0], _ANSWER, _NEXT, tools=True)
-    late = trial.write(_USER, one, results[0], words, one, results[0], _ANSWER, tools=True)
+    early = trial.write(_USER, words, value, results[0], _ANSWER, _NEXT, tools=True)
+    late = trial.write(_USER, value, results[0], words, value, results[0], _ANSWER, tools=True)
     return all(
         part in text
         for text in (early, late)
@@ -198,26 +198,26 @@ def _tried(trial: _Trial, words: str, *messages: Plain, two: Plain | None = None
     return Tried(alone, followed, own[common(own, prompt) :], between, before, after)
 
 
-def common(one: str, other: str) -> int:
+def common(text: str, other: str) -> int:
     """Length of the common beginning of two texts."""
-    low, high = 0, min(len(one), len(other))
+    low, high = 0, min(len(text), len(other))
     while low < high:
         middle = (low + high + 1) // 2
-        if one[low:middle] == other[low:middle]:
+        if text[low:middle] == other[low:middle]:
             low = middle
         else:
             high = middle - 1
     return low
 
 
-def _boundary(one: str, other: str, special: re.Pattern[str]) -> int:
+def _boundary(text: str, other: str, special: re.Pattern[str]) -> int:
     """The same, without a part of a word or of a special token at its end.
 
     A first text that is all in the other is taken whole.
     """
-    count = common(one, other)
-    ends = {found.end() for found in special.finditer(one)}
-    while 0 < count < len(one) and count not in ends and not one[count - 1].isspace():
+    count = common(text, other)
+    ends = {match.end() for match in special.finditer(text)}
+    while 0 < count < len(text) and count not in ends and not text[count - 1].isspace():
         count -= 1
     return count
 

@@ -163,9 +163,9 @@ class Renderer:
                 these are context.
         """
         first = trajectory.parent_step or 0 if trajectory.parent_id is not None else 0
-        found = chats_of(trajectory, first_step=first)
-        whole = Rendered(steps=found.steps, lost=Counter(found.untrained), notes=found.notes)
-        for chat in choose(found.chats, self.options.train, whole.lost):
+        chats = chats_of(trajectory, first_step=first)
+        whole = Rendered(steps=chats.steps, lost=Counter(chats.untrained), notes=chats.notes)
+        for chat in choose(chats.chats, self.options.train, whole.lost):
             part = self.chat(chat)
             part.steps = 0
             whole.add(part)
@@ -174,46 +174,48 @@ class Renderer:
     def chat(self, chat: Chat) -> Rendered:
         """Render a chat. One without a trained message gives no row."""
         asked = {chat.messages[index].step for index in chat.trained()}
-        found = Rendered(steps=len(asked))
+        result = Rendered(steps=len(asked))
         if not asked:
-            return found
+            return result
         try:
-            ready = prepare(chat, self.options, self.template.forms, found.notes)
+            ready = prepare(chat, self.options, self.template.forms, result.notes)
             left = {ready.messages[index].step for index in ready.trained()}
-            cut = self._rows(ready, found) if left else set()
+            cut = self._rows(ready, result) if left else set()
         except TemplateRefusalError as error:
             # The counts must add up: what was rendered before does not stand.
             lost = Counter({f"refused: {error}": len(asked)})
             return Rendered(steps=len(asked), lost=lost, rejected=str(error))
-        trained = {int(step) for row in found.rows for step in np.unique(row.step_index)} - {-1}
-        found.trained = len(trained)
-        found.lost = +Counter(
+        trained = {int(step) for row in result.rows for step in np.unique(row.step_index)} - {-1}
+        result.trained = len(trained)
+        result.lost = +Counter(
             {
                 WORDS_REFUSED: len(asked - left),
                 "the window is too small": len((left - trained) & cut),
                 "no token of its own": len(left - trained - cut),
             }
         )
-        return found
+        return result
 
-    def _rows(self, chat: Chat, found: Rendered) -> set[int]:
+    def _rows(self, chat: Chat, value: Rendered) -> set[int]:
         """Add the rows of a chat; return the steps that no window holds."""
         limit = self.options.max_length
         cut: set[int] = set()
-        for render, tokens in self._renders(chat, found.notes):
+        for render, tokens in self._renders(chat, value.notes):
             if limit is None or len(tokens.ids) <= limit:
-                self._add(found, chat, render, tokens)
+                self._add(value, chat, render, tokens)
                 continue
             own = [span.index for span in render.spans]
             ended = replace(chat, messages=chat.messages[: render.last + 1]).weigh(own)
             for fitted in fit(ended, self.options, self._measure, len(tokens.ids)):
                 cut.update(fitted.lost)
                 if fitted.chat is not None:
-                    for one, ids in self._renders(fitted.chat, found.notes):
+                    for result, ids in self._renders(fitted.chat, value.notes):
                         if len(ids.ids) <= limit:
-                            self._add(found, fitted.chat, one, ids)
+                            self._add(value, fitted.chat, result, ids)
                         else:
-                            cut.update(fitted.chat.messages[span.index].step for span in one.spans)
+                            cut.update(
+                                fitted.chat.messages[span.index].step for span in result.spans
+                            )
         return cut
 
     def _measure(self, chat: Chat) -> int:
@@ -251,7 +253,7 @@ class Renderer:
         if self._memory is not None:
             self._memory.clear()
 
-    def _add(self, found: Rendered, chat: Chat, render: Render, tokens: Tokens) -> None:
+    def _add(self, value: Rendered, chat: Chat, render: Render, tokens: Tokens) -> None:
         """Add a row, unless none of its tokens is trained."""
         count = len(tokens.ids)
         weights = np.zeros(count, np.float32)
@@ -261,19 +263,19 @@ class Renderer:
             first, stop, across = tokens.within(span.start, span.end)
             weights[first:stop] = message.weight
             steps[first:stop] = message.step
-            found.notes["tokens across the edge of a step, not trained"] += across
-            found.notes[NO_END] += first < stop and not self._stops(tokens.ids[first:stop])
+            value.notes["tokens across the edge of a step, not trained"] += across
+            value.notes[NO_END] += first < stop and not self._stops(tokens.ids[first:stop])
             if span.start < span.end:
-                found.notes += dropped(message, render.text[span.start : span.end])
-        found.notes = +found.notes
+                value.notes += dropped(message, render.text[span.start : span.end])
+        value.notes = +value.notes
         if not weights.any():
             return
-        found.rows.append(
+        value.rows.append(
             TokenRow(
                 trajectory_id=chat.trajectory_id,
                 seq=chat.seq,
                 segment=chat.segment,
-                window=len(found.rows),
+                window=len(value.rows),
                 input_ids=tokens.ids,
                 labels=np.where(weights > 0, tokens.ids, IGNORED).astype(np.int32),
                 loss_weights=weights,

@@ -122,10 +122,10 @@ def render_store(
     )
     fresh = not folder.exists()
     with _cached(folder) if out is None else holding(folder):
-        found = read_report(folder)
-        if found is not None and found.key == name and found.whole():
-            found.cached = True
-            return found
+        result = read_report(folder)
+        if result is not None and result.key == name and result.whole():
+            result.cached = True
+            return result
         if out is None:
             _make_room(folder)
         # What is appended while it is read must not be seen by some of the workers only.
@@ -134,8 +134,8 @@ def render_store(
         _stores[store.root] = store
         try:
             jobs = list(_jobs(store, members, (*told, str(folder))))
-            for one in run.shards(jobs, work, Done.parse, progress or Silent()):
-                report.take(dict(one.facts))
+            for shard in run.shards(jobs, work, Done.parse, progress or Silent()):
+                report.take(dict(shard.facts))
         finally:
             _stores.clear()
             _loaded.clear()
@@ -242,17 +242,17 @@ def _members(
     for table in ("steps", "observations"):
         counts = store.scan(table).group_by("seq").agg(pl.len().alias(table))
         rows = rows.join(counts, on="seq", how="left")
-    found = rows.sort("seq").collect()
+    frame = rows.sort("seq").collect()
     main = pl.col("parent_id").is_null()
     wanted = main
     if options.branches:
         every = "all" in options.branches
         kinds = pl.lit(True) if every else pl.col("branch_kind").is_in(list(options.branches))
         wanted = main | kinds.fill_null(False)
-    kept = found.filter(wanted)
+    kept = frame.filter(wanted)
     size = pl.col("steps").fill_null(0) + pl.col("observations").fill_null(0) + 1
     pairs = kept.select("seq", size.alias("size").cast(pl.Int64)).rows()
-    return pairs, found.height - kept.height
+    return pairs, frame.height - kept.height
 
 
 def _jobs(
@@ -296,12 +296,12 @@ def work(job: RenderJob) -> Done:
     gone: list[dict[str, Any]] = []
     rows: list[TokenRow] = []
     for trajectory in store.some(np.array(job.seqs, np.int64)):
-        found = renderer.trajectory(store.resolve(trajectory))
-        report.update(trajectories=1, steps=found.steps, trained=found.trained)
-        lost += found.lost
-        notes += found.notes
-        gone += _gone(trajectory.trajectory_id, trajectory.seq, found)
-        rows += found.rows
+        result = renderer.trajectory(store.resolve(trajectory))
+        report.update(trajectories=1, steps=result.steps, trained=result.trained)
+        lost += result.lost
+        notes += result.notes
+        gone += _gone(trajectory.trajectory_id, trajectory.seq, result)
+        rows += result.rows
     table = rows_table(rows)
     _write(job, "rows", table)
     _write(job, "lost", pa.Table.from_pylist(gone, schema=LOST))
@@ -320,10 +320,10 @@ def work(job: RenderJob) -> Done:
     return Done(job.index, facts)
 
 
-def _gone(trajectory_id: str | None, seq: int | None, found: Rendered) -> list[dict[str, Any]]:
+def _gone(trajectory_id: str | None, seq: int | None, value: Rendered) -> list[dict[str, Any]]:
     return [
         {"trajectory_id": trajectory_id, "seq": seq, "reason": reason, "steps": count}
-        for reason, count in sorted(found.lost.items())
+        for reason, count in sorted(value.lost.items())
     ]
 
 

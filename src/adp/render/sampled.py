@@ -117,7 +117,7 @@ class Sampler:
         if self._sure:
             return self._all(others, last)
         text = self._chat.whole(last)
-        found: dict[int, Place] = {}
+        places: dict[int, Place] = {}
         guessed: list[int] = []
         skipped: list[int] = []
         for index in others:
@@ -133,11 +133,11 @@ class Sampler:
                 place = self._chat.place(index, last)
                 self._learn(key, index, last, place)
             if place is not None:
-                found[index] = place
+                places[index] = place
         checks = (guessed, skipped) if not self._looked and self._memory.due(text) else ()
         self._looked = True
-        if all(self._holds(few[len(text) % len(few)], last, found) for few in checks if few):
-            return found
+        if all(self._holds(few[len(text) % len(few)], last, places) for few in checks if few):
+            return places
         self._sure = True
         return self._all(others, last)
 
@@ -168,17 +168,17 @@ class Sampler:
         return known
 
     def _all(self, others: Sequence[int], last: int) -> dict[int, Place]:
-        found = {index: self._chat.place(index, last) for index in others}
-        return {index: place for index, place in found.items() if place is not None}
+        results = {index: self._chat.place(index, last) for index in others}
+        return {index: place for index, place in results.items() if place is not None}
 
-    def _holds(self, index: int, last: int, found: dict[int, Place]) -> bool:
+    def _holds(self, index: int, last: int, fields: dict[int, Place]) -> bool:
         """Whether what memory says of a message is true of this one."""
-        if index not in found:
+        if index not in fields:
             if self._chat.place(index, last) is None:
                 return True
             self._memory.fits[self._around.key(index, last)] = None
             return False
-        start, end = found[index]
+        start, end = fields[index]
         text, own = self._chat.whole(last), self._chat.whole(index)
         marked = self._chat.marked(index)
         ended = end <= marked[-1][1] if marked is not None else self._chat.end(own, start) == end

@@ -76,15 +76,15 @@ def renders(
     """
     sampler = None if memory is None else Sampler(speller, memory)
     left = list(trained)
-    found: list[Render] = []
+    results: list[Render] = []
     while left:
         render = _render(speller, left, notes, sampler)
-        found.append(render)
+        results.append(render)
         done = {span.index for span in render.spans}
         left = [index for index in left if index not in done]
-    if len(found) > 1:
-        notes[MORE_ROWS] += len(found) - 1
-    return found[::-1]
+    if len(results) > 1:
+        notes[MORE_ROWS] += len(results) - 1
+    return results[::-1]
 
 
 def last_render(
@@ -134,8 +134,8 @@ def _sure(
     speller: Speller, others: Sequence[int], text: str, last: int | None
 ) -> dict[int, tuple[int, int]]:
     """Where messages stand in a text, those that fit it."""
-    found = {
+    results = {
         index: speller.place_in(index, text) if last is None else speller.place(index, last)
         for index in others
     }
-    return {index: place for index, place in found.items() if place is not None}
+    return {index: place for index, place in results.items() if place is not None}

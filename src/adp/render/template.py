@@ -83,7 +83,7 @@ class ChatTemplate:
         eos = tokenizer.special_tokens_map.get("eos_token")
         names = {added[number] for number in stops if number in added} | ({eos} if eos else set())
         self.forms = probe(self.render, self.special, names)
-        names |= {one.stop for one in (self.forms.answer, self.forms.calls) if one.stop}
+        names |= {item.stop for item in (self.forms.answer, self.forms.calls) if item.stop}
         self._stop_names = tuple(sorted(names))
         self.stop = _any_of(names)
         of_name = tokenizer.backend_tokenizer.token_to_id

@@ -139,18 +139,18 @@ class Speller:
         return self._parts[index]
 
     def _owned(self, index: int) -> list[tuple[int, int]] | None:
-        found = self._marked.get(index)
-        if found is None:
+        value = self._marked.get(index)
+        if value is None:
             return None
         text = self.whole(index)
-        found = [(start, self._closed(text, start, end)) for start, end in found]
+        value = [(start, self._closed(text, start, end)) for start, end in value]
         said = [number for number in range(index + 1) if self._assistant(number)]
-        if len(found) > len(said):
-            found = _joined(found)
-        if len(found) != len(said):
+        if len(value) > len(said):
+            value = _joined(value)
+        if len(value) != len(said):
             return None
         anchors = self.anchors(index)
-        return found if anchors is not None and anchors.hold(found, said) else None
+        return value if anchors is not None and anchors.hold(value, said) else None
 
     def _assistant(self, index: int) -> bool:
         return bool(self._messages[index]["role"] == "assistant")
@@ -290,7 +290,7 @@ class Speller:
             text: one of them.
             count: characters that are equal.
         """
-        begun = (found.start() for found in self._special.finditer(text) if found.end() > count)
+        begun = (match.start() for match in self._special.finditer(text) if match.end() > count)
         return min(count, next(begun, count))
 
     def end(self, text: str, start: int) -> int:
@@ -301,8 +301,8 @@ class Speller:
             if tail and text.endswith(tail, start):
                 limit -= len(tail)
                 break
-        for found in self._template.stop.finditer(text, start, limit):
-            end = found.end()
+        for match in self._template.stop.finditer(text, start, limit):
+            end = match.end()
         if end == start or text[end:limit].strip():
             return limit
         return end
@@ -314,26 +314,26 @@ class Speller:
         place = end
         while text[place : place + 1].isspace():
             place += 1
-        found = self._template.stop.match(text, place)
-        return found.end() if found else end
+        match = self._template.stop.match(text, place)
+        return match.end() if match else end
 
     def special_before(self, text: str, start: int, end: int) -> int:
         """Where the special token begins that ends at a place; the place itself without one."""
         place = end
-        for found in self._special.finditer(text, start, end):
-            place = found.start() if found.end() == end else end
+        for match in self._special.finditer(text, start, end):
+            place = match.start() if match.end() == end else end
         return place
 
 
 def _joined(places: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
     """Parts of which each begins where the one before ends, as one."""
-    found: list[tuple[int, int]] = []
+    results: list[tuple[int, int]] = []
     for start, end in places:
-        if found and found[-1][1] == start:
-            found[-1] = (found[-1][0], end)
+        if results and results[-1][1] == start:
+            results[-1] = (results[-1][0], end)
         else:
-            found.append((start, end))
-    return found
+            results.append((start, end))
+    return results
 
 
 def _with_first(message: Plain, marks: Marks) -> Plain:

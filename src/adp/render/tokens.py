@@ -105,8 +105,8 @@ class Encoder:
                 worked out.
         """
         if self._cuts is None or not text:
-            found = self._backend.encode(text, add_special_tokens=False)
-            return _tokens(found)
+            data = self._backend.encode(text, add_special_tokens=False)
+            return _tokens(data)
         bounds = self._bounds(text)
         marks = None if edges is None else sorted(edges)
         parts: list[Ints] = []
@@ -141,7 +141,7 @@ class Encoder:
     def _bounds(self, text: str) -> list[int]:
         """Where pieces begin, and where the last one ends."""
         assert self._cuts is not None
-        cuts = [found.start() for found in self._cuts.finditer(text)]
+        cuts = [match.start() for match in self._cuts.finditer(text)]
         return [*([] if cuts and not cuts[0] else [0]), *cuts, len(text)]
 
 
@@ -151,10 +151,10 @@ def _inside(marks: Sequence[int], first: int, end: int) -> bool:
     return place < len(marks) and marks[place] < end
 
 
-def _tokens(found: Any) -> Tokens:
+def _tokens(value: Any) -> Tokens:
     """What the tokenizers library gives, as arrays."""
-    places = np.array(found.offsets, np.int32).reshape(-1, 2)
-    return Tokens(np.array(found.ids, np.int32), places[:, 0].copy(), places[:, 1].copy())
+    places = np.array(value.offsets, np.int32).reshape(-1, 2)
+    return Tokens(np.array(value.ids, np.int32), places[:, 0].copy(), places[:, 1].copy())
 
 
 class _Pieces:
@@ -175,50 +175,50 @@ class _Pieces:
 
     def ids(self, piece: str) -> Ints:
         """Token ids alone."""
-        found = self._known.pop(piece, None)
-        if found is None:
-            found = self._new_ids(piece)
+        value = self._known.pop(piece, None)
+        if value is None:
+            value = self._new_ids(piece)
             self._size += len(piece)
-        self._known[piece] = found
+        self._known[piece] = value
         self._forget()
-        return found
+        return value
 
     def placed(self, piece: str) -> Tokens:
         """Token ids, and the characters that they stand for."""
-        found = self._known_places.pop(piece, None)
-        if found is None:
-            found = self._new_places(piece)
+        known_place = self._known_places.pop(piece, None)
+        if known_place is None:
+            known_place = self._new_places(piece)
             self._size += len(piece)
-        self._known_places[piece] = found
+        self._known_places[piece] = known_place
         self._forget()
-        return found
+        return known_place
 
     def _head(self, piece: str) -> int:
         """Characters of the added token that a piece begins with; 0 without one."""
         assert self._cuts is not None
-        found = self._cuts.match(piece)
-        return found.end() if found else 0
+        match = self._cuts.match(piece)
+        return match.end() if match else 0
 
     def _new_ids(self, piece: str) -> Ints:
         head = self._head(piece)
         if self._words is not None and piece.isascii():
-            found = self._words.ids(piece[head:])
-            if found is not None:
+            ids = self._words.ids(piece[head:])
+            if ids is not None:
                 own = [self._backend.token_to_id(piece[:head])] if head else []
-                return np.concatenate([np.array(own, np.int32), found])
+                return np.concatenate([np.array(own, np.int32), ids])
         encoded = self._backend.encode_batch_fast([piece], add_special_tokens=False)
         return np.array(encoded[0].ids, np.int32)
 
     def _new_places(self, piece: str) -> Tokens:
         head = self._head(piece)
-        found = None
+        result = None
         if self._words is not None and piece.isascii():
-            found = self._words.placed(piece[head:])
-        if found is None:
+            result = self._words.placed(piece[head:])
+        if result is None:
             return _tokens(self._backend.encode(piece, add_special_tokens=False))
         own = [self._backend.token_to_id(piece[:head])] if head else []
-        ids = np.concatenate([np.array(own, np.int32), found[0]])
-        sizes = np.concatenate([np.array([head] if head else [], np.int32), found[1]])
+        ids = np.concatenate([np.array(own, np.int32), result[0]])
+        sizes = np.concatenate([np.array([head] if head else [], np.int32), result[1]])
         ends = np.cumsum(sizes, dtype=np.int32)
         return Tokens(ids, ends - sizes, ends)
 

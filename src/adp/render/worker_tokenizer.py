@@ -41,14 +41,16 @@ def save_lean(tokenizer: Any, path: Path, stops: Sequence[int] = ()) -> None:
         stops: ids of tokens at which generation stops besides the tokenizer's own.
     """
     special = {
-        kind: [str(each) for each in value] if isinstance(value, (list, tuple)) else str(value)
+        kind: [str(item) for item in value] if isinstance(value, (list, tuple)) else str(value)
         for kind, value in tokenizer.special_tokens_map.items()
     }
     content = {
         "backend": tokenizer.backend_tokenizer.to_str(),
         "chat_template": tokenizer.chat_template,
         "special_tokens_map": special,
-        "all_special_tokens": [str(each) for each in tokenizer.all_special_tokens],
+        "all_special_tokens": [
+            str(all_special_token) for all_special_token in tokenizer.all_special_tokens
+        ],
         "stops": list(stops),
     }
     write_atomic(path, json.dumps(content))

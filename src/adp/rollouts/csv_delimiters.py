@@ -34,5 +34,5 @@ def delimiter_of(text: str) -> str:
             best, most = delimiter, len(rows[0])
     if most == 1 and text:
         head = text.splitlines()[0]
-        best = max(DELIMITERS, key=lambda each: head.count(each))
+        best = max(DELIMITERS, key=lambda item: head.count(item))
     return best

@@ -146,8 +146,8 @@ def wrong_setting(error: ValidationError, settings: type[BaseModel]) -> str:
     return unknown_name("setting", place, known)
 
 
-def _is_kind(found: Any) -> bool:
-    settings = getattr(found, "settings", None)
+def _is_kind(value: Any) -> bool:
+    settings = getattr(value, "settings", None)
     return isinstance(settings, type) and issubclass(settings, BaseModel)
 
 
@@ -180,14 +180,14 @@ def _from_file(path: Path) -> tuple[str, dict[str, Any]]:
     if not path.exists():
         raise InputError(f"{path} is not there")
     try:
-        found = yaml.safe_load(read_text(path))
+        result = yaml.safe_load(read_text(path))
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror}") from error
     except (yaml.YAMLError, RecursionError) as error:
         raise InputError(f"{path} cannot be read as YAML: {error}") from error
-    if not isinstance(found, dict) or not isinstance(found.get("name"), str):
+    if not isinstance(result, dict) or not isinstance(result.get("name"), str):
         raise UsageError(f"{path} needs a line 'name: ...' and the settings beside it")
-    return found.pop("name"), {str(key): value for key, value in found.items()}
+    return result.pop("name"), {str(key): value for key, value in result.items()}
 
 
 def _split(text: str) -> list[str]:

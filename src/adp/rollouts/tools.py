@@ -115,15 +115,15 @@ async def carry_out_async(call: Call, tools: Mapping[str, FunctionTool]) -> Resu
     return _timed(await _carry_out_async(call, tools), call, started)
 
 
-def _timed(found: Result, call: Call, started: float) -> Result:
+def _timed(result: Result, call: Call, started: float) -> Result:
     duration = (time.perf_counter() - started) * 1000
     return Result(
-        text=found.text,
+        text=result.text,
         call_id=call.call_id,
         name=call.name,
-        error=found.error,
-        structured=found.structured,
-        exit_code=found.exit_code,
+        error=result.error,
+        structured=result.structured,
+        exit_code=result.exit_code,
         duration_ms=round(duration, 3),
     )
 

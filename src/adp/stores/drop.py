@@ -89,29 +89,29 @@ def select(path: str, where: str) -> DropSelection:
         QueryError: it is not one valid condition.
     """
     store = shards.open_finished(path)
-    found: dict[int, tuple[str, str | None]] = {}
+    results: dict[int, tuple[str, str | None]] = {}
     query = select_where("seq, trajectory_id, dataset", where)
     try:
         for batch in store.gate().of_user(query):
             for seq, name, dataset in zip(*(column.to_pylist() for column in batch), strict=True):
-                found[seq] = (name, dataset)
+                results[seq] = (name, dataset)
     except QueryError as error:
         raise QueryError(own_lines(str(error))) from None
-    matched = len(found)
-    _add_branches(store, found)
-    seqs = sorted(found)
-    counted = Counter(found[seq][1] or "" for seq in seqs)
+    matched = len(results)
+    _add_branches(store, results)
+    seqs = sorted(results)
+    counted = Counter(results[seq][1] or "" for seq in seqs)
     return DropSelection(
         store=store,
         where=digest(where.strip().encode("utf-8")),
         matched=matched,
         datasets=dict(sorted(counted.items())),
         seqs=seqs,
-        ids=[found[seq][0] for seq in seqs],
+        ids=[results[seq][0] for seq in seqs],
     )
 
 
-def _add_branches(store: Store, found: dict[int, tuple[str, str | None]]) -> None:
+def _add_branches(store: Store, fields: dict[int, tuple[str, str | None]]) -> None:
     """Add the branches of what was found, and their branches; without it they make no sense."""
     sql = (
         "SELECT seq, trajectory_id, dataset, parent_id FROM all_trajectories WHERE parent_id <> ''"
@@ -120,11 +120,11 @@ def _add_branches(store: Store, found: dict[int, tuple[str, str | None]]) -> Non
     for batch in store.gate().batches(sql):
         for *child, parent in zip(*(column.to_pylist() for column in batch), strict=True):
             children[parent].append((child[0], child[1], child[2]))
-    pending = [name for name, _ in found.values()]
+    pending = [name for name, _ in fields.values()]
     while pending:
         for seq, name, dataset in children.pop(pending.pop(), []):
-            if seq not in found:
-                found[seq] = (name, dataset)
+            if seq not in fields:
+                fields[seq] = (name, dataset)
                 pending.append(name)
 
 
@@ -183,9 +183,9 @@ def _jobs(
     """One job a shard. Shards of which nothing is left get no number, unless all are such."""
     names = pa.array(selection.ids, pa.string())
     lookup = run.lookup("dropped", {"seq": seqs, "trajectory_id": names})
-    found = shards.shard_files(selection.store)
-    held = [_holds(files, selection, options, seqs, names) for files, _ in found]
-    if found and not any(held):
+    shard_files = shards.shard_files(selection.store)
+    held = [_holds(files, selection, options, seqs, names) for files, _ in shard_files]
+    if shard_files and not any(held):
         held[0] = True
     return [
         DropJob(
@@ -198,7 +198,7 @@ def _jobs(
             dropped=lookup,
             drop_rejects=options.drop_rejects,
         )
-        for index, (files, size) in enumerate(found)
+        for index, (files, size) in enumerate(shard_files)
     ]
 
 

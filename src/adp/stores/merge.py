@@ -224,8 +224,8 @@ def base_of(row: dict[str, Any]) -> str:
     name: str = row["trajectory_id"]
     base = ids.base_id(row["dataset"] or "", row["source_id"], row["source_hash"] or "")
     further = r"(?:\.\d+)?" if row["source_id"] is None else ""
-    found = re.fullmatch(rf"({re.escape(base)}{further})(?:#\d+)?", name, re.DOTALL)
-    return found[1] if found else name
+    match = re.fullmatch(rf"({re.escape(base)}{further})(?:#\d+)?", name, re.DOTALL)
+    return match[1] if match else name
 
 
 def _prefix(name: str, files: set[str], used: set[str]) -> str:
@@ -350,11 +350,11 @@ def _with_prefix(rows: pa.Table, prefix: str, empty: str | None) -> pa.Table:
 
 def _sources(parents: list[Parent]) -> pa.Table:
     """The input files of all stores."""
-    found = []
+    results = []
     for parent in parents:
         rows = shards.source_rows(parent.store)
-        found.append(_with_prefix(rows, parent.prefix, None) if parent.prefix else rows)
-    return pa.concat_tables(found).combine_chunks()
+        results.append(_with_prefix(rows, parent.prefix, None) if parent.prefix else rows)
+    return pa.concat_tables(results).combine_chunks()
 
 
 def _manifest(parents: list[Parent], written: list[WrittenShard]) -> Manifest:

@@ -263,7 +263,7 @@ def check_free(folder: Path) -> None:
             f"{folder} holds a finished curation already; choose another -o or remove it first"
         )
     stopped = (folder / ".run" / "plan.json").exists()
-    if folder.exists() and not stopped and any(each.name != ".run" for each in folder.iterdir()):
+    if folder.exists() and not stopped and any(path.name != ".run" for path in folder.iterdir()):
         raise OutputExistsError(f"{folder} is not empty and is no store; choose another -o")
 
 

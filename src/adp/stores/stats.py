@@ -230,10 +230,10 @@ class _Questions:
                     count(*) AS rows
                 FROM counted JOIN t USING (seq)
                 GROUP BY {self.named} bucket ORDER BY bucket"""
-            found: dict[tuple[Any, ...], dict[int, int]] = {}
+            results: dict[tuple[Any, ...], dict[int, int]] = {}
             for key, row in self.ask(sql):
-                found.setdefault(key, {})[row["bucket"]] = row["rows"]
-            for key, buckets in found.items():
+                results.setdefault(key, {})[row["bucket"]] = row["rows"]
+            for key, buckets in results.items():
                 groups[key].histograms[title] = [
                     (_range(bucket), buckets.get(bucket, 0))
                     for bucket in range(min(buckets), max(buckets) + 1)

@@ -123,11 +123,11 @@ def _outcome(trajectory: Trajectory) -> str:
 
 def _tool_names(tools: str | None) -> list[str]:
     try:
-        found = json.loads(tools or "[]")
+        value = json.loads(tools or "[]")
     except ValueError:
         return []
     names = []
-    for tool in found if isinstance(found, list) else []:
+    for tool in value if isinstance(value, list) else []:
         inner = tool.get("function", tool) if isinstance(tool, dict) else tool
         name = inner.get("name") if isinstance(inner, dict) else inner
         names.append(str(name or "?"))

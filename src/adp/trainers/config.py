@@ -335,11 +335,11 @@ class TrainConfig(ConfigSection):
 
     def plain(self) -> dict[str, Any]:
         """As it stands in a file, with all options; without the sections of other methods."""
-        found = self.model_dump(mode="json")
+        fields = self.model_dump(mode="json")
         for name in ("dpo", "kto", "grpo"):
             if name != self.method:
-                del found[name]
-        return found
+                del fields[name]
+        return fields
 
     def hash(self) -> str:
         """Hash of what decides the result: not where it is read from and written to."""
@@ -353,12 +353,12 @@ class TrainConfig(ConfigSection):
 
 def json_schema() -> dict[str, Any]:
     """The JSON Schema of the configuration, for editors."""
-    found = copy.deepcopy(TrainConfig.model_json_schema())
+    model_json_schema = copy.deepcopy(TrainConfig.model_json_schema())
     for name in ("model", "data"):
-        inner = found["properties"][name]
+        inner = model_json_schema["properties"][name]
         text = inner.pop("description", "")
-        found["properties"][name] = {
+        model_json_schema["properties"][name] = {
             "description": text,
             "anyOf": [{"type": "string"}, inner],
         }
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **found}
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **model_json_schema}

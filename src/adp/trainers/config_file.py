@@ -64,7 +64,11 @@ def read_config(
 
 def _method(settings: Sequence[str], more: Mapping[str, Any]) -> str | None:
     """The method that the call names, which wins over the file's; None when it names none."""
-    named = [text for path, _, text in (one.partition("=") for one in settings) if path == "method"]
+    named = [
+        text
+        for path, _, text in (setting.partition("=") for setting in settings)
+        if path == "method"
+    ]
     return named[-1].strip() if named else more.get("method")
 
 

@@ -92,10 +92,10 @@ class DpoSection(ConfigSection):
     @model_validator(mode="after")
     def _terms(self) -> DpoSection:
         try:
-            found = terms(self.loss_type, self.loss_weights, self.label_smoothing)
+            result = terms(self.loss_type, self.loss_weights, self.label_smoothing)
         except UsageError as error:
             raise ValueError(str(error)) from error
-        _divergence(self.f_divergence_type, found.loss_type)
+        _divergence(self.f_divergence_type, result.loss_type)
         return self
 
     @property

@@ -112,8 +112,8 @@ def check_groups(config: TrainConfig) -> None:
 def answers_of_a_step(config: TrainConfig) -> int:
     """Answers that are written for one step of the optimiser."""
     training = config.training
-    each = training.per_device_train_batch_size * training.gradient_accumulation_steps
-    return each * config.launch.processes
+    result = training.per_device_train_batch_size * training.gradient_accumulation_steps
+    return result * config.launch.processes
 
 
 def grpo_settings(section: GrpoSection) -> dict[str, Any]:

@@ -23,14 +23,14 @@ def held_out(store: Store, share: float) -> frozenset[str]:
     """
     rows = store.scan("trajectories").select("trajectory_id", "task_id", "parent_id").collect()
     parents = dict(zip(rows["trajectory_id"], rows["parent_id"], strict=True))
-    found = set()
+    result = set()
     for own, task in zip(rows["trajectory_id"], rows["task_id"], strict=True):
         if own is None:
             continue
         name = task if task is not None else _root(own, parents)
         if is_held_out(name, share):
-            found.add(own)
-    return frozenset(found)
+            result.add(own)
+    return frozenset(result)
 
 
 def _root(own: str, parents: dict[str | None, str | None]) -> str:

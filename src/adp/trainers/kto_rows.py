@@ -93,15 +93,15 @@ def _from_trajectories(
 
 def _rendered(renderer: Renderer, trajectory: Trajectory, tally: PairCounts) -> list[TokenRow]:
     """The rows of a trajectory; why there is none is counted."""
-    found = renderer.trajectory(trajectory)
-    tally.notes += found.notes
-    if not found.rows:
-        tally.left_out["; ".join(found.lost) or "no step of it is trained"] += 1
-    elif found.lost:
-        tally.notes["steps that are in no row"] += found.lost.total()
-    if any(((row.loss_weights > 0) & (row.loss_weights != 1)).any() for row in found.rows):
+    result = renderer.trajectory(trajectory)
+    tally.notes += result.notes
+    if not result.rows:
+        tally.left_out["; ".join(result.lost) or "no step of it is trained"] += 1
+    elif result.lost:
+        tally.notes["steps that are in no row"] += result.lost.total()
+    if any(((row.loss_weights > 0) & (row.loss_weights != 1)).any() for row in result.rows):
         tally.notes["trajectories with weights between 0 and 1, taken as 1"] += 1
-    return found.rows
+    return result.rows
 
 
 def _label(trajectory: Trajectory, options: KtoSection) -> bool | None:
@@ -130,10 +130,10 @@ def rotate(indices: np.ndarray[Any, Any], batch_size: int) -> np.ndarray[Any, An
         indices: the rows in the order in which they are trained.
         batch_size: rows of one process at once; more than 1.
     """
-    found = np.empty_like(indices)
+    empty_like = np.empty_like(indices)
     for start in range(0, len(indices), batch_size):
         batch = indices[start : start + batch_size]
-        found[start : start + len(batch)] = np.roll(batch, 1)
+        empty_like[start : start + len(batch)] = np.roll(batch, 1)
     if len(indices) % batch_size == 1 and len(indices) > 1:
-        found[-1] = indices[-2]
-    return found
+        empty_like[-1] = indices[-2]
+    return empty_like

@@ -102,6 +102,6 @@ def _write(place: Path, name: str, target: Path, dtype: str | None) -> dict[str,
     finally:
         shutil.rmtree(staged, ignore_errors=True)
     return {
-        "parameters": sum(each.numel() for each in merged.parameters()),
+        "parameters": sum(parameter.numel() for parameter in merged.parameters()),
         "dtype": str(merged.dtype).removeprefix("torch."),
     }

@@ -51,10 +51,10 @@ class TrainingPlan:
 
     def plain(self) -> dict[str, Any]:
         """As JSON has it."""
-        found = dict(vars(self))
+        result = dict(vars(self))
         for name in ("dropped", "notes"):
-            found[name] = dict(sorted(found[name].items()))
-        return found
+            result[name] = dict(sorted(result[name].items()))
+        return result
 
     @classmethod
     def from_plain(cls, plain: dict[str, Any]) -> TrainingPlan:

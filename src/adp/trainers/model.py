@@ -137,14 +137,14 @@ def context_length(config: TrainConfig) -> int | None:
     from transformers import AutoConfig
 
     try:
-        found = AutoConfig.from_pretrained(
+        result = AutoConfig.from_pretrained(
             config.model.model_name_or_path,
             revision=config.model.model_revision,
             trust_remote_code=config.model.trust_remote_code,
         )
     except (OSError, ValueError):
         return None  # loading the model will say what is wrong
-    length = getattr(found, "max_position_embeddings", None)
+    length = getattr(result, "max_position_embeddings", None)
     return length if isinstance(length, int) and length > 0 else None
 
 

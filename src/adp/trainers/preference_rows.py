@@ -92,19 +92,19 @@ class PairRenderer:
     def row(self, pair: PairChats, tally: PairCounts) -> PairRow | None:
         """The row of one pair; None when it gives none, with the reason counted."""
         notes: Counter[str] = Counter()
-        found = self._sides(pair, notes)
-        if not isinstance(found, str) and self._too_long(found):
+        sides = self._sides(pair, notes)
+        if not isinstance(sides, str) and self._too_long(sides):
             cut = self._cut(pair) if self._cuts else None
             if cut is None:
-                found = TOO_LONG
+                sides = TOO_LONG
             else:
                 notes = Counter({"pairs whose prompt was cut": 1})
-                pair, found = cut, self._sides(cut, notes)
-        if isinstance(found, str):
-            tally.left_out[found] += 1
+                pair, sides = cut, self._sides(cut, notes)
+        if isinstance(sides, str):
+            tally.left_out[sides] += 1
             return None
         tally.notes += notes
-        row = _join(pair, *found, tally.notes)
+        row = _join(pair, *sides, tally.notes)
         if not len(row.prompt):
             tally.left_out["the two sides have no token in common"] += 1
             return None
@@ -114,27 +114,27 @@ class PairRenderer:
         """Both sides, or why there is no such row."""
         rows = []
         for name, chat in (("chosen", pair.chosen), ("rejected", pair.rejected)):
-            found = self._renderer.chat(chat)
-            notes += found.notes
-            if found.rejected is not None:
-                return f"refused: {found.rejected}"
-            if not found.rows:
+            result = self._renderer.chat(chat)
+            notes += result.notes
+            if result.rejected is not None:
+                return f"refused: {result.rejected}"
+            if not result.rows:
                 return f"no token of the {name} side is trained"
-            row = found.rows[-1]
+            row = result.rows[-1]
             if ((row.loss_weights > 0) & (row.loss_weights != 1)).any():
                 notes[f"{name} sides with weights between 0 and 1, taken as 1"] += 1
             # A template that rewrites history cannot show all steps of a side at once. The last
             # render holds the most of it.
             shown = int(np.unique(row.step_index[row.step_index >= 0]).size)
-            if shown < found.steps:
-                notes[f"steps of a {name} side that are not trained"] += found.steps - shown
+            if shown < result.steps:
+                notes[f"steps of a {name} side that are not trained"] += result.steps - shown
             rows.append(row)
         return rows[0], rows[1]
 
-    def _too_long(self, found: tuple[TokenRow, TokenRow] | str) -> bool:
-        if isinstance(found, str) or self._limit is None:
+    def _too_long(self, token_rows: tuple[TokenRow, TokenRow] | str) -> bool:
+        if isinstance(token_rows, str) or self._limit is None:
             return False
-        return max(len(row.input_ids) for row in found) > self._limit
+        return max(len(row.input_ids) for row in token_rows) > self._limit
 
     def _cut(self, pair: PairChats) -> PairChats | None:
         """The pair without the fewest steps of its prompt that make it fit; None when none do.
@@ -145,8 +145,8 @@ class PairRenderer:
         low, high = 0, len(shorter)
         while low < high:
             middle = (low + high) // 2
-            found = self._sides(shorter[middle], Counter())
-            if isinstance(found, str) or self._too_long(found):
+            sides = self._sides(shorter[middle], Counter())
+            if isinstance(sides, str) or self._too_long(sides):
                 low = middle + 1
             else:
                 high = middle
@@ -211,8 +211,8 @@ def _join(pair: PairChats, chosen: TokenRow, rejected: TokenRow, notes: Counter[
     return PairRow(pair.pair.pair_id or "", prompt, sides[0], sides[1])
 
 
-def common_prefix(one: Ints, other: Ints) -> int:
+def common_prefix(ints: Ints, other: Ints) -> int:
     """Number of ids that two rows begin with in common."""
-    limit = min(len(one), len(other))
-    differ = np.flatnonzero(one[:limit] != other[:limit])
+    limit = min(len(ints), len(other))
+    differ = np.flatnonzero(ints[:limit] != other[:limit])
     return int(differ[0]) if len(differ) else limit

@@ -73,12 +73,12 @@ def _boxed(text: str) -> str | None:
     return None
 
 
-def _equal(one: str, other: str) -> bool:
-    first, second = _number(one), _number(other)
+def _equal(text: str, other: str) -> bool:
+    first, second = _number(text), _number(other)
     if first is not None and second is not None:
         return math.isclose(first, second, rel_tol=1e-6, abs_tol=1e-12)
-    plain = _plain(one)
-    return plain == _plain(other) and (bool(plain) or one.strip() == other.strip())
+    plain = _plain(text)
+    return plain == _plain(other) and (bool(plain) or text.strip() == other.strip())
 
 
 def _number(text: str) -> float | None:
@@ -100,7 +100,7 @@ def wanted_calls(expected: str | None) -> list[WrittenCall] | None:
     if expected is None:
         return None
     value = json.loads(expected)
-    found = []
+    results = []
     for item in value if isinstance(value, list) else [value]:
         inner = item.get("function", item) if isinstance(item, dict) else None
         if not isinstance(inner, dict) or not isinstance(inner.get("name"), str):
@@ -111,8 +111,8 @@ def wanted_calls(expected: str | None) -> list[WrittenCall] | None:
                 arguments = json.loads(arguments)
             except ValueError:
                 return None
-        found.append(WrittenCall(inner["name"], arguments if isinstance(arguments, dict) else {}))
-    return found
+        results.append(WrittenCall(inner["name"], arguments if isinstance(arguments, dict) else {}))
+    return results
 
 
 def calls_score(calls: Sequence[WrittenCall], wanted: Sequence[WrittenCall]) -> float:
@@ -158,12 +158,12 @@ def _pair_score(call: WrittenCall, wanted: WrittenCall) -> float:
     return 1.0 if names == values == 1 else (1 + names + values) / 3
 
 
-def _same(one: Any, other: Any) -> bool:
+def _same(value: Any, other: Any) -> bool:
     """Equal as JSON: 1 and 1.0 are, 1 and true are not."""
-    if isinstance(one, bool) or isinstance(other, bool):
-        return one is other
-    if isinstance(one, dict) and isinstance(other, dict):
-        return one.keys() == other.keys() and all(_same(one[key], other[key]) for key in one)
-    if isinstance(one, list) and isinstance(other, list):
-        return len(one) == len(other) and all(map(_same, one, other))
-    return bool(one == other)
+    if isinstance(value, bool) or isinstance(other, bool):
+        return value is other
+    if isinstance(value, dict) and isinstance(other, dict):
+        return value.keys() == other.keys() and all(_same(value[key], other[key]) for key in value)
+    if isinstance(value, list) and isinstance(other, list):
+        return len(value) == len(other) and all(map(_same, value, other))
+    return bool(value == other)

@@ -97,14 +97,14 @@ def _own(name: str, folder: Path) -> Reward:
     module, _, attribute = name.partition(":")
     sys.path.insert(0, str(folder))
     try:
-        found = getattr(importlib.import_module(module), attribute)
+        result = getattr(importlib.import_module(module), attribute)
     except (ImportError, AttributeError) as error:
         raise UsageError(f"the reward {name} cannot be loaded: {error}") from error
     finally:
         sys.path.remove(str(folder))
-    if not callable(found):
+    if not callable(result):
         raise UsageError(f"the reward {name} is no function")
-    reward: Reward = found
+    reward: Reward = result
     return reward
 
 
@@ -152,9 +152,9 @@ def _library_reader(renderer: Renderer) -> Reader | None:
         return None
 
     def read(text: str, prompt: str, tools: Any) -> list[WrittenCall] | None:
-        found = parse(text, prompt, tools)
+        result = parse(text, prompt, tools)
         try:
-            return None if found is None else calls_of(found)
+            return None if result is None else calls_of(result)
         except (ValueError, TypeError, KeyError, AttributeError):
             return None
 
@@ -187,17 +187,17 @@ def _calls_reward(decode: Callable[[Sequence[int]], str], read: Reader, *, exact
         tools: Sequence[str | None],
         **_: Any,
     ) -> list[float | None]:
-        found: list[float | None] = []
+        results: list[float | None] = []
         rows = zip(prompts, completion_ids, expected_calls, tools, strict=True)
         for prompt, ids, expected, offered in rows:
             wanted = wanted_calls(expected)
             if wanted is None:
-                found.append(None)
+                results.append(None)
                 continue
             calls = read(decode(ids), prompt, json.loads(offered) if offered else None)
             score = 0.0 if calls is None else calls_score(calls, wanted)
-            found.append(float(score == 1.0) if exact else score)
-        return found
+            results.append(float(score == 1.0) if exact else score)
+        return results
 
     return reward
 
@@ -214,14 +214,14 @@ def _format_reward(decode: Callable[[Sequence[int]], str], read: Reader) -> Rewa
         tools: Sequence[str | None],
         **_: Any,
     ) -> list[float | None]:
-        found: list[float | None] = []
+        results: list[float | None] = []
         for prompt, ids, offered in zip(prompts, completion_ids, tools, strict=True):
             known = json.loads(offered) if offered else None
             calls = read(decode(ids), prompt, known)
             names = {tool["function"]["name"] for tool in known or []}
             good = calls is not None and all(not names or call.name in names for call in calls)
-            found.append(float(good))
-        return found
+            results.append(float(good))
+        return results
 
     return reward
 

@@ -207,14 +207,14 @@ def _check_out(config: TrainConfig, out: Path, options: TrainOptions) -> None:
 
 def _differences(old: dict[str, Any], new: dict[str, Any], above: str = "") -> list[str]:
     """Paths at which two configurations differ."""
-    found: list[str] = []
+    differences: list[str] = []
     for name in sorted({*old, *new}):
-        one, other = old.get(name), new.get(name)
-        if isinstance(one, dict) and isinstance(other, dict):
-            found += _differences(one, other, f"{above}{name}.")
-        elif one != other:
-            found.append(f"{above}{name}")
-    return found
+        result, other = old.get(name), new.get(name)
+        if isinstance(result, dict) and isinstance(other, dict):
+            differences += _differences(result, other, f"{above}{name}.")
+        elif result != other:
+            differences.append(f"{above}{name}")
+    return differences
 
 
 def _rows(config: TrainConfig, work: Path, progress: Progress) -> TrainingPlan:
@@ -261,8 +261,8 @@ def _steps(config: TrainConfig, sequences: int) -> int:
     if training.max_steps > 0:
         return training.max_steps
     batches = math.ceil(sequences / training.per_device_train_batch_size)
-    each = math.ceil(batches / config.launch.processes)
-    updates = max(math.ceil(each / training.gradient_accumulation_steps), 1)
+    ceil = math.ceil(batches / config.launch.processes)
+    updates = max(math.ceil(ceil / training.gradient_accumulation_steps), 1)
     return math.ceil(training.num_train_epochs * updates)
 
 

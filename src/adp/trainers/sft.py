@@ -155,8 +155,8 @@ def _parts(config: TrainConfig, progress: Progress) -> tuple[_Part, _Part | None
         measured = _Part(render(data.eval_store or data.store, data.eval_splits))
     elif data.eval_share:
         out = held_out(Store.open(data.store), data.eval_share)
-        ids = [str(one) for one in _column(train, "trajectory_id")]
-        chosen = np.array([one in out for one in ids], dtype=bool)
+        ids = [str(item) for item in _column(train, "trajectory_id")]
+        chosen = np.array([id_ in out for id_ in ids], dtype=bool)
         if not chosen.any():
             raise UsageError(
                 f"data.eval_share {data.eval_share} of {len(set(ids)):,} trajectories is none; use "
@@ -214,10 +214,10 @@ def _write(config: TrainConfig, part: _Part, folder: Path, name: str, *, weighte
     """Write the rows for the trainer, packed if it is asked for; returns their number."""
     columns = ["input_ids", "labels", *(["loss_weights"] if weighted else [])]
     kinds = {"input_ids": TOKENS, "labels": TOKENS, "loss_weights": WEIGHTS}
-    schema = pa.schema([pa.field(each, kinds[each]) for each in columns])
+    schema = pa.schema([pa.field(column, kinds[column]) for column in columns])
     path = folder / f"{name}.arrow"
     rows = (
-        pa.RecordBatch.from_arrays([batch.column(each) for each in columns], schema=schema)
+        pa.RecordBatch.from_arrays([batch.column(column) for column in columns], schema=schema)
         for batch in part.batches(columns)
     )
     if not config.training.packing:
@@ -249,7 +249,7 @@ def _pack(plain: Path, packed: Path, length: int | None) -> int:
     shown = datasets.are_progress_bars_disabled()
     datasets.disable_progress_bars()
     try:
-        found = pack_dataset(
+        result = pack_dataset(
             rows,
             length,
             "bfd",
@@ -258,4 +258,4 @@ def _pack(plain: Path, packed: Path, length: int | None) -> int:
     finally:
         if not shown:
             datasets.enable_progress_bars()
-    return len(found)
+    return len(result)

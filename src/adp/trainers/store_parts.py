@@ -50,9 +50,9 @@ class StoreParts:
             store: the store.
             splits: those that are; None: all.
         """
-        found = _splits(store)
-        every = {str(split) for split in found.values()}
-        named = {name: str(split) for name, split in found.items()}
+        result = _splits(store)
+        every = {str(split) for split in result.values()}
+        named = {name: str(split) for name, split in result.items()}
         return cls({**named}, (), splits if splits is not None else tuple(every))
 
     def of(self, *trajectories: str) -> Part | None:
@@ -61,10 +61,10 @@ class StoreParts:
         Args:
             trajectories: their ids. If one of them is measured, none of them is trained on.
         """
-        found = [self._one(name) for name in trajectories]
-        if None in found:
+        ones = [self._one(name) for name in trajectories]
+        if None in ones:
             return None
-        return "eval" if "eval" in found else "train"
+        return "eval" if "eval" in ones else "train"
 
     def _one(self, name: str) -> Part | None:
         split = self._splits.get(name)

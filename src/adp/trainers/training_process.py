@@ -69,13 +69,13 @@ def train_here(config: TrainConfig, out: Path, progress: Progress) -> None:
 
 def last_checkpoint(out: Path) -> Path | None:
     """The newest whole checkpoint; what a kill left half written is not one."""
-    found = []
+    results = []
     for path in (out / CHECKPOINTS).glob("checkpoint-*"):
         number = path.name.rpartition("-")[2]
         # transformers writes this file last.
         if number.isdigit() and _parses(path / "trainer_state.json"):
-            found.append((int(number), path))
-    return max(found)[1] if found else None
+            results.append((int(number), path))
+    return max(results)[1] if results else None
 
 
 def _parses(path: Path) -> bool:
@@ -125,17 +125,17 @@ def _write_result(trainer: Any, out: Path) -> None:
 
     state = trainer.state
     peak = torch.cuda.max_memory_allocated() if torch.cuda.is_available() else None
-    found = {
+    results = {
         "steps": state.global_step,
         "epochs": state.epoch,
         "log": state.log_history,
         "peak_gpu_bytes": peak,
-        "parameters": sum(each.numel() for each in trainer.model.parameters()),
+        "parameters": sum(parameter.numel() for parameter in trainer.model.parameters()),
         "trained_parameters": sum(
-            each.numel() for each in trainer.model.parameters() if each.requires_grad
+            parameter.numel() for parameter in trainer.model.parameters() if parameter.requires_grad
         ),
     }
-    write_atomic(out / WORK / RESULT, json.dumps(found) + "\n")
+    write_atomic(out / WORK / RESULT, json.dumps(results) + "\n")
 
 
 def _tensorboard(config: TrainConfig, out: Path) -> None:

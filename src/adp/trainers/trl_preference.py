@@ -29,10 +29,10 @@ def _padded(rows: Sequence[Sequence[int]], value: int, multiple: int | None) -> 
     longest = max(map(len, rows))
     if multiple:
         longest = -(-longest // multiple) * multiple
-    found = torch.full((len(rows), longest), value, dtype=torch.long)
+    values = torch.full((len(rows), longest), value, dtype=torch.long)
     for index, row in enumerate(rows):
-        found[index, : len(row)] = torch.as_tensor(row, dtype=torch.long)
-    return found
+        values[index, : len(row)] = torch.as_tensor(row, dtype=torch.long)
+    return values
 
 
 def _sequences(
@@ -108,10 +108,10 @@ class KtoCollator:
                 (row["prompt_ids"], row["KL_completion_ids"], row["KL_completion_mask"])
                 for row in rows
             ]
-            found = _sequences(
+            sequences = _sequences(
                 others, self.pad_token_id, self.pad_to_multiple_of, limit=self.max_length
             )
-            batch |= {f"KL_{name}": value for name, value in found.items()}
+            batch |= {f"KL_{name}": value for name, value in sequences.items()}
         batch["label"] = torch.tensor([bool(row["label"]) for row in rows])
         return batch | _floats(rows, "ref_logps", "ref_KL_logps")
 

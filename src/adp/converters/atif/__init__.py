@@ -71,8 +71,8 @@ class Atif:
             first = jsontext.decode_object(items[0])
         except (ValueError, RecursionError):
             return Match.NO
-        found = "source" in first and ("message" in first or "step_id" in first)
-        return Match.SHAPE if found else Match.NO
+        result = "source" in first and ("message" in first or "step_id" in first)
+        return Match.SHAPE if result else Match.NO
 
     def read(self, record: RawRecord, builder: RowBuilder, losses: Losses) -> None:
         """Convert a record into a trajectory, and one more for each embedded one."""

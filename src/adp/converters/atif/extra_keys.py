@@ -57,11 +57,11 @@ def read_beside(
     if jsontext.lost_keys(raw, names) or any(jsontext.has_mark(name) for name in names):
         return
     inner = AtifObject(raw, f"{source.path}.extra", losses)
-    found: Columns = {}
+    results: Columns = {}
     if table in ("steps", "observations"):
-        found["reward"] = inner.number("reward")
+        results["reward"] = inner.number("reward")
     if table == "observations" and inner.first("web") == BRACE:
-        _read_web(inner, found, losses)
+        _read_web(inner, results, losses)
     if inner.first("adp") == BRACE:
         raw = inner.values["adp"]
         if table == "trajectories":
@@ -69,12 +69,12 @@ def read_beside(
         own = {} if raw is None else read_adp(raw, table, usual)
         if own is not None and take_elsewhere(own, columns, source.form, usual, table):
             inner.take("adp")
-            found |= own
+            results |= own
         else:
             drop_origin(source.form)
     if not inner.taken:
         return
-    columns.update({name: value for name, value in found.items() if value is not None})
+    columns.update({name: value for name, value in results.items() if value is not None})
     source.form["extra"] = inner.names
     if inner.exact:
         source.exact |= inner.exact
@@ -86,18 +86,18 @@ def read_beside(
         source.take("extra")
 
 
-def _read_web(inner: AtifObject, found: Columns, losses: Losses) -> None:
+def _read_web(inner: AtifObject, columns: Columns, losses: Losses) -> None:
     raw = inner.values["web"]
     if jsontext.lost_keys(raw, jsontext.decode_object(raw)):
         return
     web = inner.inner("web", losses)
     assert web is not None
     for name in ("html", "axtree", "url"):
-        found[name] = web.text(name)
+        columns[name] = web.text(name)
     sizes = _read_sizes(web.values.get("viewport_size", Raw()))
     if sizes is not None:
         web.take("viewport_size")
-        found["viewport_width"], found["viewport_height"] = sizes
+        columns["viewport_width"], columns["viewport_height"] = sizes
     inner.close("web", web, k.WEB)
     inner.form.setdefault("web", {})
 

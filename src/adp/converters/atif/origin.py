@@ -111,15 +111,15 @@ def read_origin(raw: Raw, form: dict[str, Any], embedded: list[Raw] | None) -> R
     if not own or list(values)[: len(own)] != own:
         return raw
     try:
-        found = {name: jsontext.decode_value(values.pop(name)) for name in own if name != _PAIRS}
+        results = {name: jsontext.decode_value(values.pop(name)) for name in own if name != _PAIRS}
         pairs = _read_pairs(values.pop(_PAIRS), embedded) if _PAIRS in own else []
     except (msgspec.DecodeError, ValueError, OverflowError):
         return raw
-    name, made = found.get("source_format"), found.get(MADE)
-    if "source_format" in found and (not isinstance(name, str) or name not in FORMATS):
+    name, made = results.get("source_format"), results.get(MADE)
+    if "source_format" in results and (not isinstance(name, str) or name not in FORMATS):
         return raw
     usual = isinstance(made, list) and made and [n for n in MADE_COLUMNS if n in made] == made
-    if MADE in found and not (usual and name):
+    if MADE in results and not (usual and name):
         return raw
     form |= {key: value for key, value in ((FORM, name), (MADE, made), (_PAIRS, pairs)) if value}
     return Raw(jsontext.encode(values)) if values else None

@@ -126,9 +126,9 @@ def _source(
         if mime is None and "media_type" in out:
             rest["media_type"] = out.pop("media_type")
         return out, rest
-    found = mime or _guess(path)
-    allowed = SOUNDS.get(found or "") if kind == "audio" else found if found in IMAGES else None
-    if allowed is None and found is not None:
+    result = mime or _guess(path)
+    allowed = SOUNDS.get(result or "") if kind == "audio" else result if result in IMAGES else None
+    if allowed is None and result is not None:
         return None, {}
     if allowed is None:
         allowed = "audio/wav" if kind == "audio" else "image/png"

@@ -94,14 +94,14 @@ class AtifReader:
         form = top.end(k.TRAJECTORY, ("steps",))
         spread(top)
         key = trial.free_key(top.values)
-        found = trial.read_files(self._record.source_file, files, self._losses)
-        if found.files:
-            top.values[key] = Raw(jsontext.encode(found.files))
+        result = trial.read_files(self._record.source_file, files, self._losses)
+        if result.files:
+            top.values[key] = Raw(jsontext.encode(result.files))
             form["own"] = [*form.get("own", ()), key]
-            form["trial"] = {"key": key, "layouts": found.layouts}
+            form["trial"] = {"key": key, "layouts": result.layouts}
             own = {name: value for name, value in columns.items() if value is not None}
-            columns = {**found.columns, **own}
-        self._turns = found.turns(sum(map(_is_turn, steps)))
+            columns = {**result.columns, **own}
+        self._turns = result.turns(sum(map(_is_turn, steps)))
         columns["extra"] = extra_column.pack(top.values, shape=form)
         self._builder.trajectory(columns)
         early = early_results(steps[0]) if steps else []

@@ -61,8 +61,8 @@ class Trial:
             for key in _TURN_KEYS
             if isinstance(values := self._details[0].get(key), list) and len(values) == count
         }
-        found = [{key: values[index] for key, values in lists.items()} for index in range(count)]
-        return found if lists and all(map(_is_turn, found)) else []
+        numbers = [{key: values[index] for key, values in lists.items()} for index in range(count)]
+        return numbers if lists and all(map(_is_turn, numbers)) else []
 
 
 def _is_turn(columns: Columns) -> bool:

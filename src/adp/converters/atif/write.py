@@ -157,17 +157,17 @@ class AtifWriter:
 
     def _links(self) -> Any:
         """The continuation; other links are told by the results, or are losses."""
-        run, found = self._run, None
+        run, result = self._run, None
         for index, link in enumerate(run.links):
             extra = unpack(link.extra)
-            if link.kind == "continuation" and found is None:
+            if link.kind == "continuation" and result is None:
                 column = "target_path" if link.target_path is not None else "target_id"
-                found = original(link, column, extra)
+                result = original(link, column, extra)
                 carried = frozenset({column, "kind"})
                 report_columns(link, carried, f"$.links[{index}]", self._losses)
             elif not self._is_told(link):
                 report_columns(link, frozenset(), f"$.links[{index}]", self._losses)
-        return None if found is None else jsontext.string(found)
+        return None if result is None else jsontext.string(result)
 
     def _is_told(self, link: Link) -> bool:
         """Whether a result refers to the subagent of a link."""
@@ -318,8 +318,8 @@ def _references(subagent: str | None) -> list[list[str | None]]:
     listed = [refs]
     if jsontext.first_byte(refs) == BRACKET:
         listed = jsontext.decode_array(refs)
-    found = [ref for ref in map(members, listed) if ref is not None]
-    return [[_text(ref.get(key)) for key in k.REF[:3]] for ref in found]
+    results = [ref for ref in map(members, listed) if ref is not None]
+    return [[_text(ref.get(key)) for key in k.REF[:3]] for ref in results]
 
 
 def _text(raw: Raw | None) -> str | None:
@@ -334,5 +334,5 @@ def _is_turn(step: Step) -> bool:
 
 def _edit(inner: Any) -> Item | None:
     """What the ``extra`` of a step says about an edit of the context."""
-    found = members(inner)
-    return None if found is None else members(found.get("context_management"))
+    result = members(inner)
+    return None if result is None else members(result.get("context_management"))

@@ -47,10 +47,10 @@ class AtifParts:
 
     def extra(self, row: Row) -> Extra:
         """A row's ``extra``; the form of another format means nothing here."""
-        found = unpack(row.extra)  # type: ignore[attr-defined]
+        extra = unpack(row.extra)  # type: ignore[attr-defined]
         if self.native:
-            return found
-        return Extra(fields=found.fields, escaped=found.escaped)
+            return extra
+        return Extra(fields=extra.fields, escaped=extra.escaped)
 
     def split(self, extra: Extra) -> tuple[Any, Item]:
         """What goes into the ``extra`` of an object, and what stands beside it."""

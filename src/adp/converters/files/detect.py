@@ -98,8 +98,8 @@ def _framing(
 ) -> str | None:
     text = head.removeprefix(_BOM).lstrip()
     if text[:1] not in (b"{", b"["):
-        found = any(_is_record(line) for line in text.splitlines()[:20])
-        return "jsonl" if named_lines or found else None
+        result = any(_is_record(line) for line in text.splitlines()[:20])
+        return "jsonl" if named_lines or result else None
     first, _, rest = text.partition(b"\n")
     if is_closed(first) and named_lines:
         return "documents" if _several(first) else "jsonl"
@@ -155,19 +155,19 @@ def layout(
         from adp.converters.parquet_rows import schema_text
 
         return {"layout": "compact", "schema": schema_text(place.path)}
-    found: dict[str, Any] = {"layout": "spaced"}
+    results: dict[str, Any] = {"layout": "spaced"}
     if first is not None:
-        found = json_layout.detect(first, kind)
+        results = json_layout.detect(first, kind)
     with InputStream(place, limits) as source:
-        found["bom"] = source.file.read(3) == _BOM
+        results["bom"] = source.file.read(3) == _BOM
         if place.plain and place.size:
             source.file.seek(-1, 2)
-            found["final_newline"] = source.file.read(1) == b"\n"
+            results["final_newline"] = source.file.read(1) == b"\n"
     if place.compression:
-        found["compression"] = place.compression
+        results["compression"] = place.compression
     if kind == "documents":
-        found["between"] = _between(place, limits)
-    return found
+        results["between"] = _between(place, limits)
+    return results
 
 
 def _between(place: InputPlace, limits: ConvertLimits) -> str:
@@ -176,5 +176,5 @@ def _between(place: InputPlace, limits: ConvertLimits) -> str:
         scanner = JsonScanner(source.file, limits.record_bytes)
         scanner.next_byte()
         scanner.value(stop=limits.record_bytes)
-        found = scanner.next_byte() is not None
-        return scanner.gap.decode("ascii") if found else "\n"
+        is_match = scanner.next_byte() is not None
+        return scanner.gap.decode("ascii") if is_match else "\n"

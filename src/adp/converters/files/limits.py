@@ -111,9 +111,9 @@ class Gathered:
         if self.size > self._limit:
             self._hasher = hashlib.blake2b(digest_size=16)
             kept = b""
-            for each in self._parts:
-                self._hasher.update(each)
-                kept += each[: KEPT_BYTES - len(kept)]
+            for item in self._parts:
+                self._hasher.update(item)
+                kept += item[: KEPT_BYTES - len(kept)]
             self._parts = [kept]
 
     def data(self) -> bytes:

@@ -70,8 +70,8 @@ class M3:
             turn = jsontext.decode_object(first) if jsontext.first_byte(first) == _BRACE else {}
         except (ValueError, RecursionError):
             return Match.NO
-        found = "output" in turn and ("input" in turn or "metadata" in turn)
-        return Match.SHAPE if found else Match.NO
+        result = "output" in turn and ("input" in turn or "metadata" in turn)
+        return Match.SHAPE if result else Match.NO
 
     def read(self, record: RawRecord, builder: RowBuilder, losses: Losses) -> None:
         """Convert a run with its alternates, or a record of reference data."""

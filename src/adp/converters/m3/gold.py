@@ -96,7 +96,7 @@ def _turns(top: AtifObject) -> list[list[tuple[Raw, str]]]:
     ]
     if nested and all(nested):
         return [
-            [(one, f"$.trajectory[{n}][{m}]") for m, one in enumerate(turn)]
+            [(result, f"$.trajectory[{n}][{m}]") for m, result in enumerate(turn)]
             for n, turn in enumerate(nested)
         ]
     top.form["flat"] = True
@@ -254,5 +254,7 @@ def _nested(raw: Raw) -> list[list[dict[str, Raw]]]:
 def _expected(raw: Raw) -> list[dict[str, Raw]]:
     """The calls of the reference run."""
     calls = [item["output"] for turn in _nested(raw) for item in turn if "output" in item]
-    found = [jsontext.decode_object(call) for call in calls if jsontext.first_byte(call) == BRACE]
-    return [{key: call[key] for key in OUTPUT if key in call} for call in found]
+    decode_objects = [
+        jsontext.decode_object(call) for call in calls if jsontext.first_byte(call) == BRACE
+    ]
+    return [{key: call[key] for key in OUTPUT if key in call} for call in decode_objects]

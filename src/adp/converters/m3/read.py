@@ -54,13 +54,13 @@ def _head(
     last = turns[-1] if turns else None
     columns["final_answer"] = last.answer if last is not None else None
     form = top.end(k.RUN)
-    found = read_side(record.side_files, top.values, losses)
-    if "side" in found:
-        key, kept, form["side"] = found.pop("side")
+    side = read_side(record.side_files, top.values, losses)
+    if "side" in side:
+        key, kept, form["side"] = side.pop("side")
         top.values[key] = kept
     elif (verdict := verdict_of(last.columns.get("labels") if last else None)) is not None:
         columns["success"] = verdict
-    columns |= found
+    columns |= side
     columns["extra"] = extra_column.pack(top.values, shape=form)
     return {name: value for name, value in columns.items() if value is not None}, system
 

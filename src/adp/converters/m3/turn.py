@@ -106,11 +106,11 @@ def _read_said(out: M3Turn, meta: AtifObject | None, thought: str | None) -> Non
         columns["reasoning"], form["thought"] = said.thought, "text"
     elif thought is not None and said.thought != thought:
         form["thought"] = "apart"
-    found = arguments_of(said)
+    arguments = arguments_of(said)
     if said.answer is not None:
-        found = jsontext.encode(jsontext.string(said.answer)).decode("utf-8")
+        arguments = jsontext.encode(jsontext.string(said.answer)).decode("utf-8")
         out.answer = said.answer
-    fits = found is not None and _agrees(found, given, meta, form)
+    fits = arguments is not None and _agrees(arguments, given, meta, form)
     if said.group is not None and fits:
         out.calls = [_text_call(call) for call in said.group.calls]
     elif meta is not None and is_object:
@@ -131,17 +131,17 @@ def usual_role(calls: bool) -> str:
     return "function" if calls else "assistant"
 
 
-def _agrees(found: str, given: Raw | None, meta: AtifObject | None, form: dict[str, Any]) -> bool:
+def _agrees(value: str, given: Raw | None, meta: AtifObject | None, form: dict[str, Any]) -> bool:
     """Whether the metadata say the same as the text; then they are written from it."""
     if given is None or jsontext.first_byte(given) == NULL:
         form["arguments"] = "none"
         return True
     assert meta is not None
     text = jsontext.unmark_json(jsontext.one_line(given))
-    found = jsontext.unmark_json(found)
-    if not same_json(found, text):
+    value = jsontext.unmark_json(value)
+    if not same_json(value, text):
         return False
-    if found != text and "\\" in found and found.isascii() and not text.isascii():
+    if value != text and "\\" in value and value.isascii() and not text.isascii():
         form["arguments"] = "plain"
     meta.take("action_arguments")
     return True

@@ -199,10 +199,10 @@ class M3Writer:
         query = None
         if extra.shape.get("observation") == "next":
             later = enumerate(self._run.steps[index + 1 :], index + 1)
-            found = next(((n, one) for n, one in later if one.source == "user"), None)
-            if found is not None:
-                self._told = f"$.steps[{found[0]}]"
-                query = self._pen.text(found[1], "text", self._pen.extra(found[1]))
+            first = next(((n, result) for n, result in later if result.source == "user"), None)
+            if first is not None:
+                self._told = f"$.steps[{first[0]}]"
+                query = self._pen.text(first[1], "text", self._pen.extra(first[1]))
         written = native_turn(self._pen, step, path, rows, known, query)
         key = extra.shape.get("key", str(len(self._turns)))
         self._add(step, written, key)
@@ -227,16 +227,21 @@ class M3Writer:
             return []
         rows = [(f"$.steps[0].observations[{n}]", row) for n, row in enumerate(first.observations)]
         if pen.native:
-            found = [native_turn(pen, first, "$.steps[0]", rows)]
+            results = [native_turn(pen, first, "$.steps[0]", rows)]
         else:
-            found = foreign_turns(pen, first, "$.steps[0]", rows)
-        if len(branch.steps) > 1 or len(found) > 1 or branch.branches or branch.early_observations:
+            results = foreign_turns(pen, first, "$.steps[0]", rows)
+        if (
+            len(branch.steps) > 1
+            or len(results) > 1
+            or branch.branches
+            or branch.early_observations
+        ):
             self._losses.add(path, "an alternate holds one turn with one call")
-        carried = _ALTERNATE if pen.native else self._same(branch, found[0].answer)
+        carried = _ALTERNATE if pen.native else self._same(branch, results[0].answer)
         report_columns(branch, pen.carried(carried), "$", losses)
         for item in losses.items:
             self._losses.add(f"{path}{item['path'][1:]}", item["reason"])
-        return [found[0].item]
+        return [results[0].item]
 
     def _same(self, branch: Trajectory, answer: str | None) -> frozenset[str]:
         """Columns of a branch of another format that reading it gives again."""

@@ -95,8 +95,8 @@ def as_dialogues(sides: tuple[MessagePlace, MessagePlace]) -> bool:
     turns = [turns_of(side.items[0]) for side in sides]
     if turns[0] is None or turns[1] is None:
         return False
-    for side, found in zip(sides, turns, strict=True):
-        side.kind, side.items = "dialogue", found or []
+    for side, turn in zip(sides, turns, strict=True):
+        side.kind, side.items = "dialogue", turn or []
     return True
 
 

@@ -266,14 +266,14 @@ class _Writer:
         losses = Losses()
         native = branch.source_format == k.NAME
         report_columns(branch, _BRANCH if native else _BRANCH - {"extra"}, "$", losses)
-        found = list(_Messages(branch, losses, native=native).rows())
+        rows = list(_Messages(branch, losses, native=native).rows())
         for place, step in enumerate(branch.steps):
             if step.is_copied_context and step.source == "agent":
                 losses.add(f"$.steps[{place}].is_copied_context", REASON)
         index = self._run.branches.index(branch)
         for item in losses.items:
             self._losses.add(f"$.branches[{index}]{item['path'][1:]}", item["reason"])
-        return found
+        return rows
 
     def _copies(
         self,

@@ -35,7 +35,8 @@ def split_results(text: str, waiting: int) -> list[ResultPiece]:
     texts = text.split(JOINER)
     if len(texts) > 1 and len(texts) == waiting:
         return [
-            ResultPiece(JOINER if index else None, "", one, "") for index, one in enumerate(texts)
+            ResultPiece(JOINER if index else None, "", result, "")
+            for index, result in enumerate(texts)
         ]
     return [ResultPiece(None, "", text, "")]
 
@@ -69,7 +70,7 @@ def _tagged(text: str) -> list[ResultPiece]:
 
 def named_tool(text: str) -> str | None:
     """Name of the tool in a result like ``{"name": ..., "content": ...}``."""
-    found = object_at(text)
-    if found is None or "content" not in found.members or "name" not in found.members:
+    result = object_at(text)
+    if result is None or "content" not in result.members or "name" not in result.members:
         return None
-    return found.members["name"].text
+    return result.members["name"].text

@@ -147,10 +147,10 @@ class _Writer:
         if form == "text":
             step = next((step for step in self._run.steps if step.source == "system"), None)
             said = (step.text if step is not None else None) or ""
-            found = offered_tools(said)
-            if step is not None and found is not None:
-                if found.tools != text:
-                    self._texts[step.step] = said[: found.start] + text + said[found.end :]
+            result = offered_tools(said)
+            if step is not None and result is not None:
+                if result.tools != text:
+                    self._texts[step.step] = said[: result.start] + text + said[result.end :]
                 return None
         return jsontext.raw(text) if form == "list" else jsontext.string(text)
 
@@ -247,11 +247,11 @@ class _Writer:
     def _wrapped(self, row: Observation, said: str, extra: Extra) -> str:
         """The text of a result with what stands around it."""
         if extra.shape.get("named") and row.name is not None:
-            found = object_at(said)
-            if found is not None and "name" in found.members:
+            result = object_at(said)
+            if result is not None and "name" in result.members:
                 name = original(row, "name", extra)
-                if found.members["name"].text != name:
-                    said = with_member(said, found, "name", name)
+                if result.members["name"].text != name:
+                    said = with_member(said, result, "name", name)
         before, after = extra.shape.get("wrap", ("", ""))
         return f"{before}{said}{after}"
 

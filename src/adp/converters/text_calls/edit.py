@@ -57,7 +57,7 @@ def rewrite(
     """
     there = [call for group in groups for call in group.calls]
     kept, new = _match(there, wanted)
-    added = [_new_call(one) for one in new]
+    added = [_new_call(item) for item in new]
     pieces, position = [], 0
     for group in groups:
         piece = _group(text, group, kept)
@@ -84,17 +84,17 @@ def _joined(piece: str, group: CallGroup, added: list[str]) -> str:
     return f"[{piece}, {more}]" if len(group.calls) == 1 else "\n".join([piece, *added])
 
 
-def with_member(text: str, found: Object, key: str, value: str) -> str:
+def with_member(text: str, result: Object, key: str, value: str) -> str:
     """Replace the string that is the value of a key.
 
     Args:
         text: the text that the object is in.
-        found: the object.
+        result: the object.
         key: a key of it.
         value: the new string.
     """
-    member = found.members[key]
-    written = repr(value) if found.python else json_string(value)
+    member = result.members[key]
+    written = repr(value) if result.python else json_string(value)
     return text[: member.start] + written + text[member.end :]
 
 
@@ -109,17 +109,17 @@ def _match(
     spans = {call.span for call in there}
     matched: dict[Span, CallEdit] = {}
     left: list[CallEdit] = []
-    for one in wanted:
-        if one.span in spans and one.span not in matched:
-            matched[one.span] = one
+    for item in wanted:
+        if item.span in spans and item.span not in matched:
+            matched[item.span] = item
         else:
-            left.append(one)
+            left.append(item)
     places = [call for call in there if call.span not in matched]
     if len(left) == len(places):
-        matched.update({call.span: one for call, one in zip(places, left, strict=True)})
+        matched.update({call.span: result for call, result in zip(places, left, strict=True)})
         return matched, []
     for call in places:
-        same = next((one for one in left if one.values == call.values), None)
+        same = next((entry for entry in left if entry.values == call.values), None)
         if same is not None:
             matched[call.span] = same
             left.remove(same)
@@ -143,26 +143,26 @@ def _group(text: str, group: CallGroup, kept: dict[Span, CallEdit]) -> str:
 
 def _edited(text: str, call: TextCall, wanted: CallEdit) -> str:
     """The text of a call; only values that differ are written anew."""
-    found = call.object
+    result = call.object
     old, new = call.values, wanted.values
     changes: list[tuple[tuple[int, int], str]] = []
     for key in ("call_id", "name"):
         value = getattr(new, key)
         if value != getattr(old, key) and value is not None and key in call.places:
-            written = repr(value) if found.python else json_string(value)
+            written = repr(value) if result.python else json_string(value)
             changes.append((call.places[key], written))
     if (new.arguments, new.raw) != (old.arguments, old.raw):
-        written = _arguments(wanted, python=found.python)
+        written = _arguments(wanted, python=result.python)
         if "arguments" in call.places:
             changes.append((call.places["arguments"], written))
         else:
-            key = repr("arguments") if found.python else '"arguments"'
-            changes.append(((found.end - 1, found.end - 1), f", {key}: {written}"))
-    out, position = [], found.start
+            key = repr("arguments") if result.python else '"arguments"'
+            changes.append(((result.end - 1, result.end - 1), f", {key}: {written}"))
+    out, position = [], result.start
     for (start, end), written in sorted(changes):
         out += [text[position:start], written]
         position = end
-    return "".join([*out, text[position : found.end]])
+    return "".join([*out, text[position : result.end]])
 
 
 def _arguments(wanted: CallEdit, *, python: bool) -> str:

@@ -46,25 +46,25 @@ def run(pool: Pool, options: Annotate) -> OpResult:
     """Add the columns."""
     most = sum(source.store.manifest.rows("trajectories") for source in pool.inputs)
     if options.sql is not None:
-        found = pool.query(options.sql, most=most + 1, of_user=True)
+        rows = pool.query(options.sql, most=most + 1, of_user=True)
     elif options.expressions:
-        found = _from_expressions(pool, options.expressions)
+        rows = _from_expressions(pool, options.expressions)
     else:
-        found = _from_file(pool, options)
-    if found.height > most:
+        rows = _from_file(pool, options)
+    if rows.height > most:
         raise RecipeError("annotate gives more rows than there are trajectories; give one each")
-    found = checked(found, "annotate")
-    if found["seq"].is_duplicated().any():
-        twice = found.filter(found["seq"].is_duplicated())["seq"].unique()
+    rows = checked(rows, "annotate")
+    if rows["seq"].is_duplicated().any():
+        twice = rows.filter(rows["seq"].is_duplicated())["seq"].unique()
         names = pool.members.filter(pool.members["seq"].is_in(twice.implode()))["trajectory_id"]
         example = f", such as {names.sort()[0]}" if names.len() else ""
         raise RecipeError(
             f"annotate gives {len(twice):,} trajectories more than one row{example}; give one each"
         )
-    named = pool.members.join(found, on="seq", how="semi").height
+    named = pool.members.join(rows, on="seq", how="semi").height
     return OpResult(
-        columns=found,
-        summary={"rows": found.height, "members": named},
+        columns=rows,
+        summary={"rows": rows.height, "members": named},
         lines=[f"{named:,} of {len(pool):,} trajectories got a row"],
     )
 

@@ -99,8 +99,8 @@ def run(pool: Pool, options: DedupExact) -> OpResult:
 
 
 def _most(sizes: pl.Series) -> int:
-    found = sizes.max()
-    return found if isinstance(found, int) else 0
+    largest = sizes.max()
+    return largest if isinstance(largest, int) else 0
 
 
 def _dropped(gone: pl.DataFrame, of: str) -> pl.DataFrame:

@@ -36,18 +36,18 @@ def run(pool: Pool, options: Python) -> OpResult:
 
     function = _load(options.function, pool.folder)
     try:
-        found = function(pool, options.options)
+        result = function(pool, options.options)
     except Exception as error:
         name = type(error).__name__
         raise RecipeError(f"the function {options.function} failed: {name}: {error}") from error
-    if isinstance(found, pl.DataFrame):
-        return OpResult(columns=found)
-    if not isinstance(found, OpResult):
-        kind = type(found).__name__
+    if isinstance(result, pl.DataFrame):
+        return OpResult(columns=result)
+    if not isinstance(result, OpResult):
+        kind = type(result).__name__
         raise RecipeError(
             f"the function {options.function} returned {kind}; return an Outcome or a DataFrame"
         )
-    return found
+    return result
 
 
 def _load(text: str, folder: Path) -> Callable[[Pool, dict[str, Any]], Any]:

@@ -89,9 +89,9 @@ def hashed_vectors(pool: Pool, kinds: tuple[str, ...], dimensions: int) -> Array
     """
     job = HashJob(kinds, str(pool.scratch))
     frequencies = pool.map(_count, job, name="words")
-    found = np.zeros((len(pool), dimensions), np.float32)
+    values = np.zeros((len(pool), dimensions), np.float32)
     if not len(pool):
-        return found
+        return values
     total = frequencies.group_by("bucket").agg(total=_sum("documents")).sort("bucket")
     documents = np.zeros((1 << BITS) + 1, np.int64)
     documents[total["bucket"].to_numpy()] = total["total"].to_numpy()
@@ -102,11 +102,11 @@ def hashed_vectors(pool: Pool, kinds: tuple[str, ...], dimensions: int) -> Array
     start = 0
     for part in rows["vector"].to_frame().iter_slices(_ROWS):
         block = np.frombuffer(b"".join(part["vector"].to_list()), "<f4").reshape(-1, dimensions)
-        found[place[start : start + len(block)]] = block
+        values[place[start : start + len(block)]] = block
         start += len(block)
     for partition in pool.partitions:
         job.counts(partition).unlink(missing_ok=True)
-    return found
+    return values
 
 
 def _sum(name: str) -> pl.Expr:
@@ -159,9 +159,9 @@ def counted(texts: pl.Series, owners: Array) -> tuple[Array, Array]:
     size = 0
     done: list[tuple[Array, Array]] = []
     for data, starts, numbers in _chunks(texts, owners):
-        found = _chunk_keys(data, starts, numbers)
-        held.append(found)
-        size += len(found)
+        chunk_keys = _chunk_keys(data, starts, numbers)
+        held.append(chunk_keys)
+        size += len(chunk_keys)
         if size >= _KEYS:
             done.append(_run_lengths(np.concatenate(held)))
             held, size = [], 0
@@ -326,8 +326,8 @@ def projected(row: Array, bucket: Array, value: Array, rows: int, table: Project
         rows x dimensions, float64.
     """
     size = rows * table.dimensions
-    found = np.zeros(size)
+    values = np.zeros(size)
     start = row * table.dimensions
     for places, signs in zip(table.places, table.signs, strict=True):
-        found += np.bincount(start + places[bucket], value * signs[bucket], size)
-    return found.reshape(rows, table.dimensions)
+        values += np.bincount(start + places[bucket], value * signs[bucket], size)
+    return values.reshape(rows, table.dimensions)

@@ -161,7 +161,7 @@ def _codes(text: str) -> np.ndarray[Any, Any]:
 def _hash_words(codes: np.ndarray[Any, Any], values: U64, start: I64, end: I64) -> U64:
     end = np.minimum(end, start + PIECE)
     powers, inverse = _powers(int(_BASE), PIECE)
-    found = np.empty(len(start), np.uint64)
+    result = np.empty(len(start), np.uint64)
     done = 0
     while done < len(start):
         base = start[done]
@@ -170,9 +170,9 @@ def _hash_words(codes: np.ndarray[Any, Any], values: U64, start: I64, end: I64) 
         sums = np.zeros(len(piece) + 1, np.uint64)
         np.cumsum(piece * powers[: len(piece)], out=sums[1:])
         own = start[done:upto] - base
-        found[done:upto] = (sums[end[done:upto] - base] - sums[own]) * inverse[own]
+        result[done:upto] = (sums[end[done:upto] - base] - sums[own]) * inverse[own]
         done = upto
-    return mixed(found)
+    return mixed(result)
 
 
 def _between(hashes: U64, start: I64, end: I64) -> U64:
@@ -187,12 +187,12 @@ def _between(hashes: U64, start: I64, end: I64) -> U64:
 @functools.lru_cache(maxsize=4)
 def _powers(base: int, count: int) -> tuple[U64, U64]:
     """Powers of an odd number modulo 2^64, and their inverses, from 0 up."""
-    found = []
+    results = []
     for factor in (base, pow(base, -1, 1 << 64)):
         factors = np.full(count, factor, np.uint64)
         factors[0] = 1
-        found.append(np.cumprod(factors))
-    return found[0], found[1]
+        results.append(np.cumprod(factors))
+    return results[0], results[1]
 
 
 @functools.cache

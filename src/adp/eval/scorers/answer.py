@@ -74,14 +74,14 @@ class AnswerScorer(PerTrajectory):
         text = extract(text) if self.settings.extract else text
         manner = self.settings.manner
         best = {
-            "answer_em": max(exact(text, one, manner) for one in known),
-            "answer_f1": max(token_f1(text, one, manner) for one in known),
-            "answer_acc": max(holds(text, one, manner) for one in known),
-            "answer_math": max(math_equal(text, one) for one in known),
+            "answer_em": max(exact(text, entry, manner) for entry in known),
+            "answer_f1": max(token_f1(text, entry, manner) for entry in known),
+            "answer_acc": max(holds(text, entry, manner) for entry in known),
+            "answer_math": max(math_equal(text, entry) for entry in known),
         }
         evidence = {
             "answer": None if said is None else cut(text),
-            "references": [cut(one) for one in known[:SHOWN]],
+            "references": [cut(entry) for entry in known[:SHOWN]],
         }
         if said is None:
             # Nothing was answered; an empty reference must not make that right.

@@ -124,29 +124,29 @@ class ConcisenessScorer(Judging):
 
     def figures(self, rows: Sequence[Scored]) -> Sequence[Figure]:
         """Means over trajectories, and shares of all calls and results."""
-        found = list(super().figures(rows))
+        figures = list(super().figures(rows))
         pairs = {"repeated_calls": ("repeated", "calls"), "unused_results": ("unused", "judged")}
         for name, parts in pairs.items():
-            found.append(evidence_figure(rows, name, parts, f"{name}:calls", self.intervals))
-        return found
+            figures.append(evidence_figure(rows, name, parts, f"{name}:calls", self.intervals))
+        return figures
 
 
 def _answer(vote: Vote) -> str | None:
     """The last answer in tags; None without one."""
-    found = _ANSWER.findall(vote.text or "")
-    return found[-1].lower() if found else None
+    matches = _ANSWER.findall(vote.text or "")
+    return matches[-1].lower() if matches else None
 
 
 def repeats(calls: Sequence[Made]) -> list[Made]:
     """The calls that were made before with the same arguments."""
     seen: set[tuple[str, str]] = set()
-    found = []
+    results = []
     for call in calls:
         key = key_of(call)
         if key in seen:
-            found.append(call)
+            results.append(call)
         seen.add(key)
-    return found
+    return results
 
 
 @dataclass(frozen=True)

@@ -98,13 +98,13 @@ class FormatScorer(PerTrajectory):
 
     def figures(self, rows: Sequence[Scored]) -> Sequence[Figure]:
         """Means over trajectories, and the share of all turns."""
-        found = list(super().figures(rows))
+        figures = list(super().figures(rows))
         if self.settings.style == "structured":
             name = "turns_correct:turns"
-            found.append(
+            figures.append(
                 evidence_figure(rows, "turns_correct", ("good", "turns"), name, self.intervals)
             )
-        return found
+        return figures
 
 
 # ---- structured ----------------------------------------------------------------------------
@@ -165,11 +165,11 @@ def playground_fault(steps: Sequence[AgentStep], trajectory: Trajectory) -> str 
 
 def _blocks(text: str) -> list[str | None]:
     """What stands between the tags; None for a tag without its end."""
-    found: list[str | None] = []
+    blocks: list[str | None] = []
     for part in text.split(_BLOCK_OPEN)[1:]:
         inside, end, _ = part.partition(_BLOCK_CLOSE)
-        found.append(inside if end else None)
-    return found
+        blocks.append(inside if end else None)
+    return blocks
 
 
 def _block_fault(block: str | None, tools: Mapping[str, ToolSchema] | None) -> str | None:
@@ -195,7 +195,10 @@ def whole_text_of(steps: Sequence[AgentStep]) -> str:
         text = step.row.text or ""
         parts.append(text)
         if not _RESULT_TAG.search(text):
-            parts += [f"<result>{one.text or ''}</result>" for one in step.row.observations]
+            parts += [
+                f"<result>{observation.text or ''}</result>"
+                for observation in step.row.observations
+            ]
     return "".join(parts)
 
 

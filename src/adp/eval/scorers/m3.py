@@ -115,15 +115,15 @@ class M3Scorer(PerTrajectory):
             if row.score.metric == "completion" and row.score.value == 1
         }
         good = [row for row in rows if row.trajectory_id in solved]
-        found = list(super().figures(rows))
+        figures = list(super().figures(rows))
         for name in ACTIONS:
-            found.append(_deviation(rows, name, _value))
+            figures.append(_deviation(rows, name, _value))
             (mean,) = mean_figures(good, [name], self.intervals, self.amounts)
-            found.append(_renamed(mean, "successful"))
-            found.append(_renamed(_deviation(good, name, _value), "successful"))
+            figures.append(_renamed(mean, "successful"))
+            figures.append(_renamed(_deviation(good, name, _value), "successful"))
         (followed_by_good,) = mean_figures(good, ["scenario_followed"], self.intervals)
-        found.append(_renamed(followed_by_good, "successful"))
-        found.append(
+        figures.append(_renamed(followed_by_good, "successful"))
+        figures.append(
             ratio_figure(
                 rows,
                 "unaided_steps",
@@ -143,8 +143,8 @@ class M3Scorer(PerTrajectory):
                 amount=True,
             )
             spread = _deviation(some, "recoveries", _lengths, "steps_to_recover")
-            found += [_renamed(mean, ending), _renamed(spread, ending)]
-        return [*found, *_profile(rows)]
+            figures += [_renamed(mean, ending), _renamed(spread, ending)]
+        return [*figures, *_profile(rows)]
 
 
 # ---- one run -------------------------------------------------------------------------------
@@ -213,14 +213,14 @@ def _deviation(
 ) -> Figure:
     """The standard deviation of the population, as M3 gives it."""
     mine = [row for row in rows if row.score.metric == metric and row.score.value is not None]
-    found = [value for row in mine for value in values(row)]
+    results = [value for row in mine for value in values(row)]
     tasks = len({task_of(row) for row in mine})
     title = f"{name or metric}:std"
-    if not found:
+    if not results:
         reason = "there is nothing to add up"
         return Figure(title, None, count=len(mine), tasks=tasks, reason=reason, amount=True)
-    mean = math.fsum(found) / len(found)
-    square = math.fsum((value - mean) ** 2 for value in found) / len(found)
+    mean = math.fsum(results) / len(results)
+    square = math.fsum((value - mean) ** 2 for value in results) / len(results)
     return Figure(title, math.sqrt(square), count=len(mine), tasks=tasks, amount=True)
 
 
@@ -232,17 +232,17 @@ def _profile(rows: Sequence[Scored]) -> list[Figure]:
     """How often each error occurs in all runs, by the name before it and by its type."""
     mine = [row for row in rows if row.score.metric == "errors" and row.score.value is not None]
     tasks = len({task_of(row) for row in mine})
-    found = []
+    profile = []
     for sort in ("prefix", "type"):
         counts: Counter[str] = Counter()
         for row in mine:
             told = row.score.evidence.get(sort)
             counts.update(told if isinstance(told, dict) else {})
-        found += [
+        profile += [
             Figure(f"errors:{sort}:{name}", float(count), count=len(mine), tasks=tasks, amount=True)
             for name, count in sorted(counts.items())
         ]
-    return found
+    return profile
 
 
 KIND = ScorerKind(

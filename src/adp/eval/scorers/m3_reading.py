@@ -124,14 +124,14 @@ def _is_error(seen: Observation) -> bool:
 
 def recoveries(actions: Sequence[M3Action]) -> list[int]:
     """Length of each streak of steps that are not valid and that a valid one ends."""
-    found, streak = [], 0
+    result, streak = [], 0
     for action in actions:
         if not action.valid:
             streak += 1
         elif streak:
-            found.append(streak)
+            result.append(streak)
             streak = 0
-    return found
+    return result
 
 
 def tracker_of(run: Trajectory, actions: Sequence[M3Action]) -> tuple[list[int] | None, str]:
@@ -139,7 +139,7 @@ def tracker_of(run: Trajectory, actions: Sequence[M3Action]) -> tuple[list[int] 
     metadata = fields(run.extra).get("run_metadata")
     about = metadata.get("expert_assistance") if isinstance(metadata, Mapping) else None
     tracker = about.get("tracker") if isinstance(about, Mapping) else None
-    if isinstance(tracker, list) and all(type(one) is int and one in (0, 1) for one in tracker):
+    if isinstance(tracker, list) and all(type(item) is int and item in (0, 1) for item in tracker):
         return list(tracker), "tracker"
     if any(action.by_expert for action in actions):
         return [int(action.by_expert) for action in actions], "actors"

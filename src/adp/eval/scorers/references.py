@@ -82,8 +82,8 @@ def expected_calls(task: Task | None, source: str = "auto") -> list[Expected] | 
 
 def _expected(value: Any) -> list[Expected] | None:
     items = list(_flat(value))
-    found = [_one(item) for item in items]
-    return None if any(call is None for call in found) else [call for call in found if call]
+    ones = [_one(item) for item in items]
+    return None if any(call is None for call in ones) else [call for call in ones if call]
 
 
 def _flat(value: Any, depth: int = 0) -> Iterator[Any]:
@@ -136,10 +136,10 @@ def gold_messages(task: Task | None) -> list[Message] | None:
     if not isinstance(value, list):
         return None
     items = [item for item in _flat(value) if isinstance(item, Mapping)]
-    found: list[Message] = []
+    messages: list[Message] = []
     for item in items:
-        found += _messages(item)
-    return found if found else None
+        messages += _messages(item)
+    return messages if messages else None
 
 
 def _messages(item: Mapping[str, Any]) -> list[Message]:

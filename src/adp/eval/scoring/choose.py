@@ -93,10 +93,10 @@ def _add(
     but: Collection[tuple[str, str]] = (),
 ) -> None:
     kind, settings = load(SCORERS, spec, **more)
-    one = ChosenScorer(kind.make(settings), as_text(settings.model_dump(mode="json")))
-    if one.key in chosen and one.key not in but:
+    chosen_scorer = ChosenScorer(kind.make(settings), as_text(settings.model_dump(mode="json")))
+    if chosen_scorer.key in chosen and chosen_scorer.key not in but:
         raise UsageError(f"the scorer {spec} is named twice with the same settings")
-    chosen[one.key] = one
+    chosen[chosen_scorer.key] = chosen_scorer
 
 
 def rebuild(name: str, settings: str) -> Scorer | None:

@@ -57,12 +57,12 @@ def put_over(own: Task | None, more: Task | None) -> Task | None:
 
 def references(name: str, tasks: Iterable[Task]) -> References:
     """References from tasks; of several that cannot be told apart the first counts."""
-    found: dict[TaskKey, Task] = {}
+    results: dict[TaskKey, Task] = {}
     for task in tasks:
         key = key_of(task)
         if key is not None:
-            found.setdefault(key, task)
-    return References(name, found)
+            results.setdefault(key, task)
+    return References(name, results)
 
 
 def from_tasks(store: Store) -> References:

@@ -65,9 +65,9 @@ def assisted(trajectory: Trajectory) -> Assisted | None:
 
 def _mode(extra: str | None) -> str | None:
     try:
-        found: Any = json.loads(extra) if extra else None
+        value: Any = json.loads(extra) if extra else None
     except (ValueError, RecursionError):
         return None
     for key in ("run_metadata", "expert_assistance", "mode"):
-        found = found.get(key) if isinstance(found, Mapping) else None
-    return found if isinstance(found, str) else None
+        value = value.get(key) if isinstance(value, Mapping) else None
+    return value if isinstance(value, str) else None

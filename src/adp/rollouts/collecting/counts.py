@@ -119,12 +119,12 @@ class EpisodeCounts:
 
     def commonest(self) -> dict[str, str]:
         """What broke episodes -> what was said most often; of several the first by letters."""
-        found = {}
+        commonest = {}
         for reason, _ in self.errors.most_common():
             ordered = sorted(self.messages.get(reason, Counter()).items())
             if ordered:
-                found[reason] = max(ordered, key=lambda pair: pair[1])[0]
-        return found
+                commonest[reason] = max(ordered, key=lambda pair: pair[1])[0]
+        return commonest
 
     def plain(self) -> dict[str, Any]:
         """As JSON."""

@@ -112,7 +112,7 @@ class EpisodePlan:
             last, number = last_try(tries, name)
             if last is None:
                 continue
-            beyond.difference_update(numbered(name, each + 1) for each in range(number))
+            beyond.difference_update(numbered(name, item + 1) for item in range(number))
             self.report.left -= 1
             if last.error_type is None:
                 self.report.done_before += 1
@@ -185,8 +185,8 @@ class EpisodePlan:
 def last_try(tries: Mapping[str, Episode], name: str) -> tuple[Episode | None, int]:
     """The last try of an episode, and its number; None and 0 when there is none."""
     last, number = None, 0
-    while (found := tries.get(numbered(name, number + 1))) is not None:
-        last, number = found, number + 1
+    while (value := tries.get(numbered(name, number + 1))) is not None:
+        last, number = value, number + 1
     return last, number
 
 

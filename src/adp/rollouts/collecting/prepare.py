@@ -32,12 +32,12 @@ def plan_of(root: Path, tasks: Sequence[Task], settings: CollectSettings) -> Epi
     plan = EpisodePlan(name, tasks, settings, earlier)
     earlier.check(plan.settings(), tasks)
     if settings.since and not root.exists():
-        found = look(plan)
-        if not found.left and not (settings.retry_failed and found.failed):
-            broken = f", {found.failed:,} of them broken" if found.failed else ""
+        result = look(plan)
+        if not result.left and not (settings.retry_failed and result.failed):
+            broken = f", {result.failed:,} of them broken" if result.failed else ""
             raise NothingNewError(
                 f"nothing is left to do: {', '.join(settings.since)} "
-                f"{'holds' if len(settings.since) == 1 else 'hold'} all {found.asked:,} episodes "
+                f"{'holds' if len(settings.since) == 1 else 'hold'} all {result.asked:,} episodes "
                 f"that this call asks for{broken}; {root} was not made"
             )
         plan = EpisodePlan(name, tasks, settings, earlier)

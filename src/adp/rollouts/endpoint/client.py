@@ -309,10 +309,10 @@ class Endpoint:
 
     def _without_secrets(self, body: dict[str, Any]) -> dict[str, Any]:
         try:
-            found: dict[str, Any] = self._secrets.value(body)
+            value: dict[str, Any] = self._secrets.value(body)
         except RecursionError:
             raise FailedTry("bad_answer", "an answer that is nested too deeply") from None
-        return found
+        return value
 
 
 def checked_body(body: bytes, place: str = "") -> dict[str, Any]:
@@ -322,30 +322,30 @@ def checked_body(body: bytes, place: str = "") -> dict[str, Any]:
         Failure: it is no answer of a chat.
     """
     try:
-        found = json.loads(body)
+        value = json.loads(body)
     except (ValueError, RecursionError) as error:
         start = body[:_REFUSED_WORDS].decode("utf-8", "replace")
         said = f"an answer that is no JSON ({error}): {start!r}"
         raise FailedTry("bad_answer", said) from None
-    fault = error_in(found)
+    fault = error_in(value)
     if fault is not None:
         check_status(fault[0] or 500, {}, body, place)
-    return checked(found)
+    return checked(value)
 
 
-def checked(found: Any) -> dict[str, Any]:
+def checked(value: Any) -> dict[str, Any]:
     """Check that there is a choice with a message.
 
     Raises:
         Failure: there is none.
     """
-    choices = found.get("choices") if isinstance(found, dict) else None
+    choices = value.get("choices") if isinstance(value, dict) else None
     first = choices[0] if isinstance(choices, list) and choices else None
     if not isinstance(first, dict) or not isinstance(first.get("message"), dict):
         raise FailedTry("bad_answer", "an answer without a message")
     if first.get("finish_reason") == "error":
         raise FailedTry("bad_answer", "an answer that says that it ended with an error")
-    body: dict[str, Any] = found
+    body: dict[str, Any] = value
     return body
 
 

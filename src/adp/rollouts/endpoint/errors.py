@@ -136,10 +136,10 @@ def reason_of(body: bytes) -> str:
     """What a server says is wrong: the message of its error, or the beginning of its answer."""
     text = body[:20_000].decode("utf-8", "replace")
     try:
-        found = json.loads(text)
+        value = json.loads(text)
     except (ValueError, RecursionError):
         return _short(re.sub(r"<[^>]*>", " ", text))
-    return _short(_message(found) or text)
+    return _short(_message(value) or text)
 
 
 def error_in(body: Any) -> tuple[int | None, str] | None:
@@ -164,11 +164,11 @@ def _answers(choices: Any) -> bool:
     return bool(ended) and "error" not in ended
 
 
-def _message(found: Any) -> str:
+def _message(value: Any) -> str:
     """The words of an error in one of the usual shapes, its code with them."""
-    if not isinstance(found, dict):
-        return found if isinstance(found, str) else ""
-    error = found.get("error", found)
+    if not isinstance(value, dict):
+        return value if isinstance(value, str) else ""
+    error = value.get("error", value)
     if isinstance(error, str):
         return error
     if not isinstance(error, dict):

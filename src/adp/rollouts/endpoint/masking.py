@@ -23,14 +23,14 @@ class SecretMask:
     """
 
     def __init__(self, texts: Iterable[str | None]) -> None:
-        found: set[str] = set()
+        result: set[str] = set()
         for text in texts:
             words = (text or "").split()
-            found.add((text or "").strip())
+            result.add((text or "").strip())
             if len(words) == 2 and words[0].lower() in _SCHEMES:
-                found.add(words[1])
-        found |= {quote(text, safe="") for text in found}
-        kept = (text for text in found if len(text) >= _SHORTEST)
+                result.add(words[1])
+        result |= {quote(text, safe="") for text in result}
+        kept = (text for text in result if len(text) >= _SHORTEST)
         # A text may stand in a longer one.
         self._texts = sorted(kept, key=lambda text: (-len(text), text))
 

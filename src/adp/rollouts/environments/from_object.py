@@ -87,9 +87,11 @@ class ObjectEnvironment(ToolEnvironment):
 
     def _hold(self, subject: Any) -> None:
         self.subject = subject
-        found = signatures_of(subject, self._reserved)
-        self._tools = {name: each.bound(getattr(subject, name)) for name, each in found.items()}
-        self.max_turns = None if "max_turns" in found else getattr(subject, "max_turns", None)
+        signatures = signatures_of(subject, self._reserved)
+        self._tools = {
+            name: signature.bound(getattr(subject, name)) for name, signature in signatures.items()
+        }
+        self.max_turns = None if "max_turns" in signatures else getattr(subject, "max_turns", None)
 
     def offered(self) -> Sequence[FunctionTool]:
         """The public methods."""
@@ -258,8 +260,8 @@ def from_object(
     inner = ObjectEnvironment(factory(), solved_at, reserved)
     inner.blocking = blocking or getattr(inner.subject, "blocking", False) is True
     waits = [getattr(inner.subject, name, None) for name in ("reset", "get_reward", "close")]
-    found = signatures_of(inner.subject, reserved).values()
-    if any(each.is_async for each in found) or any(map(inspect.iscoroutinefunction, waits)):
+    values = signatures_of(inner.subject, reserved).values()
+    if any(value.is_async for value in values) or any(map(inspect.iscoroutinefunction, waits)):
         return AsyncObjectEnvironment(inner)
     return inner
 
@@ -302,17 +304,17 @@ def signatures_of(subject: Any, reserved: frozenset[str] = RESERVED) -> Mapping[
         return known[reserved]
     names = dict.fromkeys(
         name
-        for each in reversed(kind.__mro__)
-        for name, value in vars(each).items()
+        for item in reversed(kind.__mro__)
+        for name, value in vars(item).items()
         if not name.startswith("_")
         and name not in reserved
         and (inspect.isfunction(value) or isinstance(value, staticmethod | classmethod))
     )
-    found = {name: signature_of(getattr(subject, name), name) for name in names}
-    if not found:
+    signatures = {name: signature_of(getattr(subject, name), name) for name in names}
+    if not signatures:
         raise UsageError(f"{kind.__name__} has no public method, so there is no tool")
-    _SIGNATURES[kind] = {**known, reserved: found}
-    return found
+    _SIGNATURES[kind] = {**known, reserved: signatures}
+    return signatures
 
 
 def columns_of(task: Task | None, seed: int | None) -> dict[str, Any]:
@@ -321,15 +323,15 @@ def columns_of(task: Task | None, seed: int | None) -> dict[str, Any]:
     These are ``prompt`` (the messages), the columns of the task that are not null, with JSON as
     values, what ``extra`` holds, and ``seed``.
     """
-    found: dict[str, Any] = {} if seed is None else {"seed": seed}
+    columns: dict[str, Any] = {} if seed is None else {"seed": seed}
     if task is None:
-        return found
+        return columns
     for name, value in task.model_dump(exclude_none=True).items():
-        found[name] = _value(value) if name in _JSON_COLUMNS else value
-    extra = found.pop("extra", None)
+        columns[name] = _value(value) if name in _JSON_COLUMNS else value
+    extra = columns.pop("extra", None)
     if task.instruction:
-        found["prompt"] = [{"role": "user", "content": task.instruction}]
-    return {**extra, **found} if isinstance(extra, dict) else found
+        columns["prompt"] = [{"role": "user", "content": task.instruction}]
+    return {**extra, **columns} if isinstance(extra, dict) else columns
 
 
 _JSON_COLUMNS = frozenset(
@@ -359,7 +361,7 @@ def _called(subject: Any, name: str, columns: Mapping[str, Any]) -> Any:
     if method is None:
         return None
     parameters = inspect.signature(method).parameters
-    if any(each.kind is each.VAR_KEYWORD for each in parameters.values()):
+    if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values()):
         return method(**columns)
     return method(**{key: value for key, value in columns.items() if key in parameters})
 

@@ -82,7 +82,7 @@ def observed(value: Any) -> Any:
     if isinstance(value, np.ndarray):
         if value.size > MOST_VALUES:
             return f"array of shape {value.shape}"
-        return [observed(each) for each in value] if value.ndim else observed(value[()])
+        return [observed(item) for item in value] if value.ndim else observed(value[()])
     if isinstance(value, np.floating):
         # The shortest digits that give this number again: 0.1 of 32 bits is shown as 0.1.
         return observed(float(str(value)))
@@ -110,9 +110,9 @@ def _member(space: Any, value: Any) -> Any:
         return {key: _member(inner, value[str(key)]) for key, inner in space.spaces.items()}
     if kind == "Tuple":
         pairs = zip(space.spaces, value, strict=True)
-        return tuple(_member(inner, each) for inner, each in pairs)
+        return tuple(_member(inner, result) for inner, result in pairs)
     if kind == "Sequence":
-        return tuple(_member(space.feature_space, each) for each in value)
+        return tuple(_member(space.feature_space, item) for item in value)
     if kind == "OneOf":
         number = int(value["choice"])
         return number, _member(space.spaces[number], value["value"])
@@ -139,10 +139,10 @@ def _tuple(schemas: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 def _nested(shape: Sequence[int], schema: Mapping[str, Any]) -> dict[str, Any]:
     """An array of this shape, of values of this schema."""
-    found = dict(schema)
+    results = dict(schema)
     for size in reversed(shape):
-        found = {"type": "array", "items": found, "minItems": int(size), "maxItems": int(size)}
-    return found
+        results = {"type": "array", "items": results, "minItems": int(size), "maxItems": int(size)}
+    return results
 
 
 def _multi_discrete(space: Any) -> dict[str, Any]:

@@ -122,9 +122,9 @@ class M3Environment:
         return cast(scenario.Availability, told) if told in known else "both_api_rag"
 
     def _first_question(self, start: Start) -> str:
-        found = self._gold[0].query if self._gold else None
+        query = self._gold[0].query if self._gold else None
         asked = [m["content"] for m in start.messages if m.get("role") == "user"]
-        question = (str(asked[-1]) if asked else None) or found
+        question = (str(asked[-1]) if asked else None) or query
         question = question or (self.task.instruction if self.task is not None else None)
         if not question:
             raise UsageError("the environment m3 needs a task with a question; give --tasks")
@@ -211,8 +211,8 @@ class M3Environment:
             if known is not None:
                 return Outcome((Result(known, call_id=call.call_id, name=call.name),))
             return Outcome((carry_out(call, self._known),))
-        found = self._inner.step(Turn(calls=(call,)))
-        return replace(found, terminated=False, context=None, answer=None)
+        step = self._inner.step(Turn(calls=(call,)))
+        return replace(step, terminated=False, context=None, answer=None)
 
     def _labelled(self, outcome: Outcome) -> Outcome:
         labels = (*outcome.labels, *category.added(outcome))
@@ -265,9 +265,9 @@ class M3Environment:
         if self._must_refuse(gold):
             return scenario.is_refusal(turn.text)
         if self._inner is not None:
-            found = self._inner.score(Trajectory(final_answer=turn.text)).success
-            if found is not None:
-                return found
+            success = self._inner.score(Trajectory(final_answer=turn.text)).success
+            if success is not None:
+                return success
         if gold is None or gold.answer is None:
             return None
         if scenario.is_refusal(gold.answer):

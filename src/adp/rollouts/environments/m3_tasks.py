@@ -35,15 +35,15 @@ class M3TaskConfig:
 
 def config_of(task: Task) -> M3TaskConfig:
     """Read the column ``environment_config`` of a task; what cannot be read is left out."""
-    found = _object(task.environment_config)
-    tools = found.get("tools")
-    collections = found.get("doc_collections")
+    result = _object(task.environment_config)
+    tools = result.get("tools")
+    collections = result.get("doc_collections")
     return M3TaskConfig(
         tools=tuple(map(_mended, filter(_is_tool, tools))) if isinstance(tools, list) else (),
         collections=tuple(map(str, collections)) if isinstance(collections, list) else (),
-        availability=_text(found.get("tool_availability_policy")),
-        usage=_text(found.get("tool_usage_policy")),
-        cutoff=_text(found.get("resp_cutoff_inst")),
+        availability=_text(result.get("tool_availability_policy")),
+        usage=_text(result.get("tool_usage_policy")),
+        cutoff=_text(result.get("resp_cutoff_inst")),
     )
 
 
@@ -68,16 +68,16 @@ def tasks_of(path: str) -> list[Task]:
     rows = store.scan("tasks").sort("seq", "task_id").collect()
     names = rows["trajectory_id"].to_list()
     tasks = to_models(rows.to_arrow(), Task)
-    found = [
+    with_configs = [
         _with_config(task, runs.get(name, {}))
         for task, name in zip(tasks, names, strict=True)
         if task.gold_trajectory or task.expected_calls
     ]
-    if not found:
+    if not with_configs:
         raise EmptyResultError(
             f"{path} has no task with a reference run; convert M3's reference data into it"
         )
-    return found
+    return with_configs
 
 
 def split_of(tasks: Sequence[Task], split: str, count: int | None) -> list[Task]:
@@ -103,7 +103,7 @@ def _with_config(task: Task, run: Mapping[str, Any]) -> Task:
             config.setdefault(key, run[column])
     turns = extra.get("turns")
     told = [extra, *(turns if isinstance(turns, list) else [])]
-    cutoffs = [one.get("resp_cutoff_inst") for one in told if isinstance(one, Mapping)]
+    cutoffs = [item.get("resp_cutoff_inst") for item in told if isinstance(item, Mapping)]
     cutoff = next((text for text in cutoffs if isinstance(text, str) and text), None)
     if cutoff is not None:
         config.setdefault("resp_cutoff_inst", cutoff)

@@ -151,9 +151,9 @@ class _Worker:
     def ask(self, question: QueryRequest) -> dict[str, Any] | None:
         """The answer; None when the process has ended without one."""
         started = time.monotonic()
-        found = self._exchange(vars(question), question.seconds + _LATEST)
+        exchange = self._exchange(vars(question), question.seconds + _LATEST)
         self.seconds = time.monotonic() - started
-        return found
+        return exchange
 
     def _exchange(self, said: dict[str, Any], seconds: float) -> dict[str, Any] | None:
         stdin, stdout = self._process.stdin, self._process.stdout
@@ -176,8 +176,8 @@ class _Worker:
             if not chunk:
                 return None
             data += chunk
-        found: dict[str, Any] = json.loads(data)
-        return found
+        value: dict[str, Any] = json.loads(data)
+        return value
 
     def close(self) -> None:
         """End it."""

@@ -134,10 +134,10 @@ def from_trl(
     Raises:
         UsageError: see `from_object`; or there is no ``reset``.
     """
-    found = from_object(factory, solved_at=solved_at, blocking=blocking, reserved=TRL_RESERVED)
-    if not callable(getattr(found.subject, "reset", None)):
-        raise UsageError(f"{type(found.subject).__name__} has no method reset, which TRL asks for")
-    return found
+    result = from_object(factory, solved_at=solved_at, blocking=blocking, reserved=TRL_RESERVED)
+    if not callable(getattr(result.subject, "reset", None)):
+        raise UsageError(f"{type(result.subject).__name__} has no method reset, which TRL asks for")
+    return result
 
 
 # ---- the class that TRL gets ---------------------------------------------------------------------

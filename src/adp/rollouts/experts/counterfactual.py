@@ -97,10 +97,10 @@ def aside_of(environment: AsyncEnvironment) -> CounterfactualWorld:
 
 def _offered(environment: Any) -> Sequence[FunctionTool] | None:
     method = getattr(inner_of(environment), "offered", None)
-    found = method() if callable(method) else None
-    if found is None or not all(isinstance(tool, FunctionTool) for tool in found):
+    result = method() if callable(method) else None
+    if result is None or not all(isinstance(tool, FunctionTool) for tool in result):
         return None
-    return list(found)
+    return list(result)
 
 
 def numbered(turn: Turn, number: int) -> Turn:

@@ -138,10 +138,10 @@ class EnvironmentExpert:
     async def advise(self, request: Request, view: ActorView) -> Advice | None:
         """The turn that the environment gives."""
         method = expert_turn_of(view.environment)
-        found = method() if method is not None else None
-        if inspect.isawaitable(found):
-            found = await found
-        return None if found is None else Advice(found)
+        result = method() if method is not None else None
+        if inspect.isawaitable(result):
+            result = await result
+        return None if result is None else Advice(result)
 
     def took(self, advice: Advice) -> None:
         """Nothing to remember; the environment has the state."""

@@ -70,8 +70,8 @@ def user_turn(past: Sequence[Past]) -> int:
     return sum(map(_ends, past))
 
 
-def _ends(one: Past) -> bool:
-    return bool(one.outcome.messages) or one.outcome.context is not None
+def _ends(past: Past) -> bool:
+    return bool(past.outcome.messages) or past.outcome.context is not None
 
 
 def is_error(result: Result, rule: ErrorRule = "typed") -> bool:
@@ -83,9 +83,9 @@ def is_error(result: Result, rule: ErrorRule = "typed") -> bool:
 
 def items(past: Sequence[Past], rule: ErrorRule = "typed") -> Iterator[ActionResult]:
     """The actions one by one; a turn with several calls is several."""
-    for one in past:
-        turn, results = one.acted.turn, one.outcome.results
-        actor, thought = one.acted.actor, turn.reasoning
+    for item in past:
+        turn, results = item.acted.turn, item.outcome.results
+        actor, thought = item.acted.actor, turn.reasoning
         if turn.malformed is not None or not turn.calls:
             seen = "\n".join(result.text for result in results)
             wrong = any(is_error(result, rule) for result in results)

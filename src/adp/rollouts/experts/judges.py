@@ -133,10 +133,10 @@ class Asked:
         return answer is True
 
 
-async def _answer(found: _Told | Awaitable[_Told]) -> _Told:
-    if inspect.isawaitable(found):
-        return await found
-    return found
+async def _answer(told: _Told | Awaitable[_Told]) -> _Told:
+    if inspect.isawaitable(told):
+        return await told
+    return told
 
 
 # ---- judges made of a policy -----------------------------------------------------------------
@@ -210,8 +210,8 @@ def rewriter_of(policy: Policy) -> Rewriter:
 def verdict(text: str) -> bool | None:
     """Read yes or no; None unless exactly one line concludes, and with one of the two words."""
     lines = [line for line in text.splitlines() if "conclusion" in line.lower()]
-    found = _CONCLUSION.fullmatch(lines[0]) if len(lines) == 1 else None
-    return None if found is None else found[1].lower() == "yes"
+    match = _CONCLUSION.fullmatch(lines[0]) if len(lines) == 1 else None
+    return None if match is None else match[1].lower() == "yes"
 
 
 async def _say(policy: Policy, system: str, facts: Mapping[str, object], seed: int) -> str:

@@ -91,8 +91,8 @@ class Assistance:
         # Before it is reset, an environment that rewrites reference runs knows none.
         if settings.expert in ("auto", "gold") and gold_of(task):
             return None
-        found = expert_for(task, environment, settings.expert, Asked(self.judges))
-        if found is not None:
+        expert = expert_for(task, environment, settings.expert, Asked(self.judges))
+        if expert is not None:
             return None
         given = task is not None and (task.gold_trajectory or task.expected_calls)
         unread = given and settings.expert != "environment"
@@ -166,7 +166,7 @@ class AssistedActor:
         return Acted(turn, AGENT)
 
     def _begin(self, request: Request, view: ActorView) -> Expert:
-        found = expert_for(
+        expert = expert_for(
             request.task,
             view.environment,
             self.settings.expert,
@@ -174,9 +174,9 @@ class AssistedActor:
             literal=self.settings.mode == "ground_truth",
             errors=self.settings.errors,
         )
-        if found is None:
+        if expert is None:
             raise UsageError(NO_EXPERT.format(mode=self.settings.mode))
-        return found
+        return expert
 
     @property
     def _keeps_alternates(self) -> bool:
@@ -212,7 +212,7 @@ class AssistedActor:
         advice = await self._expert.advise(request, view)
         if advice is None or self.settings.mode == "ground_truth":
             return advice
-        seen = [one for one in items(current(view.past), self.settings.errors) if not one.error]
+        seen = [item for item in items(current(view.past), self.settings.errors) if not item.error]
         if not seen:
             return advice
         question = Thought(query_of(request), advice.turn, seen, request.seed)

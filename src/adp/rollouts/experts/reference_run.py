@@ -60,10 +60,10 @@ def gold_of(task: Task | None) -> tuple[GoldTurn, ...]:
     """The reference run of a task; empty when it has none that can be read."""
     if task is None:
         return ()
-    found = _recorded(task)
-    if not any(step.turn.calls for turn in found for step in turn.steps):
-        found = _expected(task) or found
-    return found
+    gold = _recorded(task)
+    if not any(step.turn.calls for turn in gold for step in turn.steps):
+        gold = _expected(task) or gold
+    return gold
 
 
 def _recorded(task: Task) -> tuple[GoldTurn, ...]:
@@ -71,42 +71,44 @@ def _recorded(task: Task) -> tuple[GoldTurn, ...]:
     if isinstance(value, Mapping):
         value = value.get("messages")
     listed = value if isinstance(value, list) else []
-    flat = _items([each for one in listed for each in (one if isinstance(one, list) else [one])])
+    flat = _items(
+        [item for entry in listed for item in (entry if isinstance(entry, list) else [entry])]
+    )
     if any(isinstance(item.get("role"), str) for item in flat):
         return _from_messages(flat, task)
     nested = bool(listed) and all(isinstance(item, list) for item in listed)
     turns = [_items(turn) for turn in (listed if nested else [listed])]
     told = [turn if isinstance(turn, Mapping) else {} for turn in _list(task.turns)]
-    found = []
+    results = []
     for number, items in enumerate(turns):
         facts = told[number] if number < len(told) else {}
         turn = _turn(items, facts)
         if turn.steps:
-            found.append(turn)
+            results.append(turn)
         elif nested:
             return ()
-    return tuple(found)
+    return tuple(results)
 
 
 def _from_messages(messages: Sequence[Mapping[str, Any]], task: Task) -> tuple[GoldTurn, ...]:
     """The turns of a conversation: each goes on until the user speaks again."""
     parts: list[list[Mapping[str, Any]]] = [[]]
     for message in messages:
-        spoken = any(one.get("role") == "assistant" for one in parts[-1])
+        spoken = any(item.get("role") == "assistant" for item in parts[-1])
         if message.get("role") == "user" and spoken:
             parts.append([])
         parts[-1].append(message)
     told = _list(task.turns)
-    answers = [_text(one) for one in _list(task.answers) if one is not None]
-    found = []
+    answers = [_text(item) for item in _list(task.answers) if item is not None]
+    results = []
     for number, part in enumerate(parts):
         facts = told[number] if number < len(told) and isinstance(told[number], Mapping) else {}
         turn = _message_turn(part, facts, answers[0] if answers and len(parts) == 1 else None)
         if turn.steps:
-            found.append(turn)
+            results.append(turn)
         elif len(parts) > 1:
             return ()
-    return tuple(found)
+    return tuple(results)
 
 
 def _message_turn(
@@ -198,7 +200,7 @@ def _expected(task: Task) -> tuple[GoldTurn, ...]:
             turns[number if known else 0].append(GoldStep(Turn(calls=(call,))))
     if not any(turns):
         return ()
-    answer = next((_text(one) for one in _list(task.answers) if one is not None), None)
+    answer = next((_text(entry) for entry in _list(task.answers) if entry is not None), None)
     if answer is not None:
         turns[-1].append(GoldStep(Turn(text=answer)))
     queries = [_text(facts.get("query")) for facts in told] or [task.instruction]

@@ -97,10 +97,10 @@ class Generator:
             self._read_common(jobs)
             rows = [_Row(number, job, self._known(job)) for number, job in enumerate(jobs)]
             rows.sort(key=lambda row: (len(row.new), len(row.job.ids)))
-            found = [row.found for row in sorted(rows, key=lambda row: row.number)]
+            generate = [row.found for row in sorted(rows, key=lambda row: row.number)]
             for group in _groups(rows):
                 _Batch(self, group).run()
-        return found
+        return generate
 
     def _known(self, job: GenerationJob) -> tuple[int, Known | None]:
         return self.prefixes.find(job.ids) if self.prefixes is not None else (0, None)
@@ -149,7 +149,7 @@ def _groups(rows: Sequence[_Row]) -> Iterator[list[_Row]]:
     """Rows that fit into one forward pass; what bounds it is the mask of the attention."""
     group: list[_Row] = []
     for row in rows:
-        widths = [(len(one.new), len(one.job.ids)) for one in (*group, row)]
+        widths = [(len(item.new), len(item.job.ids)) for item in (*group, row)]
         size = len(widths) * max(w for w, _ in widths) * max(w for _, w in widths)
         if group and size > _LARGEST_MASK:
             yield group
@@ -243,7 +243,7 @@ class _Batch:
             prefixes.keep(ids, layers)
 
     def _forward(self, ids: Any, mask: Any, positions: Any) -> Any:
-        found = self._generator.model(
+        model = self._generator.model(
             input_ids=ids,
             attention_mask=mask,
             position_ids=positions,
@@ -251,7 +251,7 @@ class _Batch:
             use_cache=True,
             logits_to_keep=1,
         )
-        return found.logits[:, -1].float()
+        return model.logits[:, -1].float()
 
     def _choose(self, logits: Any) -> Any:
         import torch

@@ -38,17 +38,17 @@ def wire_messages(messages: Sequence[Message], *, reasoning: bool = False) -> li
 
 
 def _wire(message: Message, reasoning: bool) -> dict[str, Any]:
-    found = {key: value for key, value in message.items() if value is not None}
+    wire = {key: value for key, value in message.items() if value is not None}
     if not reasoning:
-        found.pop("reasoning_content", None)
-    if not found.get("name"):
-        found.pop("name", None)
-    if found.get("tool_calls"):
-        found["content"] = found.get("content") or None
-        found["tool_calls"] = [_wire_call(call) for call in found["tool_calls"]]
+        wire.pop("reasoning_content", None)
+    if not wire.get("name"):
+        wire.pop("name", None)
+    if wire.get("tool_calls"):
+        wire["content"] = wire.get("content") or None
+        wire["tool_calls"] = [_wire_call(call) for call in wire["tool_calls"]]
     else:
-        found.setdefault("content", "")
-    return found
+        wire.setdefault("content", "")
+    return wire
 
 
 def _wire_call(call: Mapping[str, Any]) -> dict[str, Any]:
@@ -112,12 +112,12 @@ def _from_text(
     text: str, known: str | None
 ) -> tuple[str, str | None, tuple[Call, ...], str | None]:
     thought, said = split_thought(text)
-    found = TAGS.read(said)
-    if found is None:
+    read = TAGS.read(said)
+    if read is None:
         return text, known, (), "a call in this turn cannot be read; write JSON between the tags"
-    for call in reversed(found):
+    for call in reversed(read):
         said = said[: call.start] + said[call.end :]
-    calls = tuple(Call(call.name, call.text) for call in found)
+    calls = tuple(Call(call.name, call.text) for call in read)
     return said.strip(), known or thought, calls, None
 
 
@@ -208,10 +208,10 @@ def _logprobs(value: Any) -> tuple[float, ...] | None:
     content = value.get("content") if isinstance(value, dict) else None
     if not isinstance(content, list) or not content:
         return None
-    found = [item.get("logprob") if isinstance(item, dict) else None for item in content]
-    if not all(isinstance(item, int | float) for item in found):
+    results = [item.get("logprob") if isinstance(item, dict) else None for item in content]
+    if not all(isinstance(item, int | float) for item in results):
         return None
-    return tuple(float(item) for item in found if item is not None)
+    return tuple(float(item) for item in results if item is not None)
 
 
 def _string(value: Any) -> str | None:

@@ -140,7 +140,7 @@ class Prompter:
     def _note(self, ready: Chat, notes: Counter[str], text: str) -> None:
         """Count what a prompt lacks. A turn is in each later prompt, so prompts are counted."""
         # Of reasoning, `prepare` counts only what is trained, and nothing is trained here.
-        names = {one for one, count in notes.items() if count or one == REASONING_DROPPED}
+        names = {result for result, count in notes.items() if count or result == REASONING_DROPPED}
         for message in ready.messages:
             if message.role == "assistant":
                 names.update(+dropped(message, text))
@@ -184,8 +184,8 @@ class Prompter:
 
 def chat_of(messages: Sequence[ChatMessage], tools: Sequence[Tool]) -> Chat:
     """Messages in the OpenAI shape as a chat for the renderer."""
-    found = [_message(message, step) for step, message in enumerate(messages)]
-    return Chat("", 0, 0, tuple(found), tuple(dict(tool) for tool in tools))
+    results = [_message(message, step) for step, message in enumerate(messages)]
+    return Chat("", 0, 0, tuple(results), tuple(dict(tool) for tool in tools))
 
 
 def _message(message: ChatMessage, step: int) -> Message:

@@ -120,13 +120,13 @@ class TransformersPolicy:
             ]
             try:
                 loop = asyncio.get_running_loop()
-                found = await loop.run_in_executor(self._thread, self._generator.generate, jobs)
+                run = await loop.run_in_executor(self._thread, self._generator.generate, jobs)
             except Exception as error:
                 for item in batch:
                     if not item.future.done():
                         item.future.set_exception(error)
                 continue
-            for item, written in zip(batch, found, strict=True):
+            for item, written in zip(batch, run, strict=True):
                 if not item.future.done():
                     turn = self._prompter.turn(item.request, item.prompt, written)
                     item.future.set_result(turn)

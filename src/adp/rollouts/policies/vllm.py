@@ -105,13 +105,13 @@ class VllmPolicy:
         )
         last = None
         try:
-            async for found in self._engine.generate(
+            async for item in self._engine.generate(
                 {"prompt_token_ids": list(prompt.ids)},
                 sampling,
                 f"turn-{next(self._numbers)}",
                 lora_request=self._adapter,
             ):
-                last = found
+                last = item
         except Exception as error:
             # The engine lives in another process and raises what it likes.
             raise InfrastructureError("engine", f"vLLM failed: {error!r}") from error
@@ -146,9 +146,9 @@ def _engine_arguments(settings: VllmSettings, base: str, adapted: bool) -> dict[
     return {key: value for key, value in given.items() if value is not None} | settings.engine
 
 
-def _generated(found: Any) -> Generated:
+def _generated(value: Any) -> Generated:
     """The final output of a request."""
-    output = found.outputs[0]
+    output = value.outputs[0]
     ids = [int(token) for token in output.token_ids]
     logprobs = []
     if output.logprobs is not None:

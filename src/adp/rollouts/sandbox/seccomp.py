@@ -126,13 +126,13 @@ def machine() -> str:
     Raises:
         UsageError: it is another one.
     """
-    found = os.uname().machine
-    if found not in _AUDIT:
+    result = os.uname().machine
+    if result not in _AUDIT:
         raise UsageError(
-            f"the sandbox does not know the system calls of {found}; run it on x86_64 or aarch64, "
+            f"the sandbox does not know the system calls of {result}; run it on x86_64 or aarch64, "
             "or say unsafe=true (adp: --unsafe-python) to run Python of a model unprotected"
         )
-    return found
+    return result
 
 
 def number(name: str, architecture: str) -> int:

@@ -56,15 +56,15 @@ def _quoted_strings(calls: Sequence[CheckedCall], tools: ArgumentSchemas | None)
         for key, value in call.fields.items():
             if isinstance(value, str) and value:
                 values[call.name, key].append((call, value))
-    everywhere = all(_is_quoted(text) for found in values.values() for _, text in found)
+    everywhere = all(_is_quoted(text) for item in values.values() for _, text in item)
     several = sum(map(len, values.values())) > 1
-    for (_, key), found in values.items():
-        if not all(_is_quoted(text) for _, text in found):
+    for (_, key), result in values.items():
+        if not all(_is_quoted(text) for _, text in result):
             continue
         searches = any(word in key.lower() for word in _SEARCH_WORDS)
         if searches and not (everywhere and several):
             continue
-        for call, text in found:
+        for call, text in result:
             yield call, f".arguments.{key}", text
 
 

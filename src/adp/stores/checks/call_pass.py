@@ -64,13 +64,13 @@ def run(
         scope: where to look.
         limit: how many examples to keep.
     """
-    found = {name: CheckCounts() for name in rules}
+    results = {name: CheckCounts() for name in rules}
     offers = _Offers(scope)
     for seq, group in groupby(_calls(scope), key=attrgetter("seq")):
         calls = list(group)
         tools = offers.of(seq)
         for name, rule in rules.items():
-            total, before = found[name], found[name].findings
+            total, before = results[name], results[name].findings
             for call, part, text in rule.find(calls, tools):
                 total.findings += 1
                 if len(total.examples) < limit:
@@ -78,7 +78,7 @@ def run(
                     place = Finding(call.trajectory_id, call.step, path, excerpt(text))
                     total.examples.append(place)
             total.trajectories += total.findings > before
-    yield from found.items()
+    yield from results.items()
 
 
 def _calls(scope: Scope) -> Iterator[CheckedCall]:

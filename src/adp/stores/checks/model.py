@@ -163,11 +163,11 @@ class CheckResult:
         }
 
 
-def tally(found: Iterable[Finding], limit: int) -> CheckCounts:
+def tally(findings: Iterable[Finding], limit: int) -> CheckCounts:
     """Count findings, and keep the first ones."""
     total = CheckCounts()
     ids: set[str] = set()
-    for finding in found:
+    for finding in findings:
         total.findings += 1
         if finding.trajectory_id is not None:
             ids.add(finding.trajectory_id)

@@ -63,24 +63,24 @@ def run_checks(
     readable = is_readable(every)
     wanted = chosen(ids)
     checks = [check for check in wanted if readable or check.on_damage]
-    found = {check.id: CheckCounts() for check in checks}
+    result = {check.id: CheckCounts() for check in checks}
     try:
         for check in checks:
             if isinstance(check.how, SqlCheck | FunctionCheck) and check.how.whole:
-                found[check.id] = _alone(check.how, every, examples)
+                result[check.id] = _alone(check.how, every, examples)
     finally:
         every.close()
     if readable:
         for piece in pieces(store):
             try:
                 for name, part in _in_piece(checks, piece, examples):
-                    found[name].add(part, examples)
+                    result[name].add(part, examples)
             finally:
                 piece.close()
     results = []
     for check in checks:
-        one = found[check.id]
-        results.append(CheckResult(check, one.findings, one.trajectories, one.examples))
+        match = result[check.id]
+        results.append(CheckResult(check, match.findings, match.trajectories, match.examples))
     return results, [check.id for check in wanted if check not in checks]
 
 

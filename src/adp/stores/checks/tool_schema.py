@@ -79,21 +79,21 @@ def read_tools(text: str) -> ArgumentSchemas | None:
         entries = [entries]
     if not isinstance(entries, list):
         return ArgumentSchemas(nameless=1)
-    found: dict[str, ArgumentSchema] = {}
+    results: dict[str, ArgumentSchema] = {}
     nameless = 0
     repeated = []
     for entry in entries:
         # Gemini lists several functions in one entry.
         inner = entry.get("functionDeclarations") if isinstance(entry, dict) else None
-        for one in inner if isinstance(inner, list) else [entry]:
-            tool = _tool(one)
+        for item in inner if isinstance(inner, list) else [entry]:
+            tool = _tool(item)
             if tool is None:
                 nameless += 1
-            elif tool.name in found:
+            elif tool.name in results:
                 repeated.append(tool.name)
             else:
-                found[tool.name] = tool
-    return ArgumentSchemas(found, nameless, tuple(repeated))
+                results[tool.name] = tool
+    return ArgumentSchemas(results, nameless, tuple(repeated))
 
 
 def _tool(entry: Any) -> ArgumentSchema | None:
@@ -145,13 +145,13 @@ def unknown(tool: ArgumentSchema, arguments: Mapping[str, Any]) -> list[str]:
 
 def misfits(tool: ArgumentSchema, arguments: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Arguments of a wrong type, or not among the listed values, with what was expected."""
-    found = []
+    results = []
     for name, value in arguments.items():
         schema = (tool.properties or {}).get(name)
         wanted = _expected(schema, value, optional=name not in tool.required)
         if wanted is not None:
-            found.append((name, wanted))
-    return found
+            results.append((name, wanted))
+    return results
 
 
 def _expected(schema: Any, value: Any, *, optional: bool) -> str | None:
@@ -160,7 +160,7 @@ def _expected(schema: Any, value: Any, *, optional: bool) -> str | None:
         return None
     kind = schema.get("type")
     kinds = kind if isinstance(kind, list) else [kind]
-    names = [_name(one) for one in kinds]
+    names = [_name(item) for item in kinds]
     values = schema.get("enum")
     if isinstance(values, list) and values and value not in values:
         return f"one of {msgspec.json.encode(values).decode()}"

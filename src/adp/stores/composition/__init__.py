@@ -178,10 +178,10 @@ class _Counter:
         tokens_in = self.lengths.recorded("tokens_in")
         tokens_out = self.lengths.recorded("tokens_out")
         nothing = Recorded(None, 0, 0)
-        found = []
+        results = []
         for name, branched in branches.items():
             group = groups.get(name) or GroupStats({"dataset": name})
-            found.append(
+            results.append(
                 DataSet(
                     name=ask.short(name),
                     trajectories=group.trajectories,
@@ -197,8 +197,10 @@ class _Counter:
                     **{key: grouped[name] for key, grouped in listed.items()},
                 )
             )
-        found.sort(key=lambda one: (-one.trajectories, one.name is None, one.name or ""))
-        return {"datasets": tuple(found), "branches": sum(branches.values())}
+        results.sort(
+            key=lambda result: (-result.trajectories, result.name is None, result.name or "")
+        )
+        return {"datasets": tuple(results), "branches": sum(branches.values())}
 
     def _outcomes(self) -> dict[str, Any]:
         groups = stats(self.store, ("model",), tools=0, histograms=False)

@@ -42,9 +42,9 @@ def examples(store: Store, lengths: LengthColumns, most: int) -> tuple[ExampleTr
     seqs = [int(lengths.columns["seq"][pick.index]) for pick in picks]
     listed = ", ".join(map(str, seqs))
     sql = f"SELECT seq, trajectory_id, dataset FROM trajectories WHERE seq IN ({listed})"
-    found = {row["seq"]: row for row in rows(store, sql)}
+    results = {row["seq"]: row for row in rows(store, sql)}
     return tuple(
-        _example(store, found[seq], pick.why) for seq, pick in zip(seqs, picks, strict=True)
+        _example(store, results[seq], pick.why) for seq, pick in zip(seqs, picks, strict=True)
     )
 
 

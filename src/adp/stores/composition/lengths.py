@@ -193,11 +193,11 @@ def of_trajectories(lengths: LengthColumns) -> tuple[Distribution, ...]:
         "tokens_in": "prompt tokens recorded",
         "tokens_out": "written tokens recorded",
     }
-    found = []
+    results = []
     for column, title in titles.items():
         values = lengths.columns[column]
-        found.append(distribution(title, _counted(values[values >= 0]), of=len(values)))
-    return tuple(found)
+        results.append(distribution(title, _counted(values[values >= 0]), of=len(values)))
+    return tuple(results)
 
 
 def _counted(values: np.ndarray[Any, Any]) -> dict[int, int]:
@@ -212,7 +212,7 @@ def of_parts(store: Store) -> tuple[Distribution, ...]:
     values: dict[str, dict[int, int]] = {name: {} for name in PARTS}
     for row in rows(store, _PARTS):
         values.setdefault(row["part"] or "(none)", {})[row["n"]] = row["times"]
-    return tuple(distribution(name, found) for name, found in values.items() if found)
+    return tuple(distribution(name, value) for name, value in values.items() if value)
 
 
 def wilson(good: int, known: int) -> tuple[float | None, float | None]:
@@ -241,11 +241,11 @@ def by_length(lengths: LengthColumns) -> tuple[Rate, ...]:
     steps, success = lengths.columns["steps"], lengths.columns["success"]
     if not len(steps):
         return ()
-    found = []
+    results = []
     edges = [*_steps(int(steps.min()), int(steps.max())), _after(int(steps.max()))]
     for low, after in itertools.pairwise(edges):
         inside = success[(steps >= low) & (steps < after)]
         name = str(low) if after == low + 1 else f"{low}-{after - 1}"
         known, good = int((inside >= 0).sum()), int((inside == 1).sum())
-        found.append(rate(name, len(inside), known, good))
-    return tuple(found)
+        results.append(rate(name, len(inside), known, good))
+    return tuple(results)

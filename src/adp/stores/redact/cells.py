@@ -100,7 +100,7 @@ class Cleaner:
         self._calls: dict[tuple[int, str], str] = {}
         self._taken: set[tuple[int, str]] = set()
 
-    def note(self, cell: Cell, found: Sequence[FoundValue]) -> None:
+    def note(self, cell: Cell, found_values: Sequence[FoundValue]) -> None:
         """Count values."""
         names = cell.rows.schema.names
         name = None
@@ -110,8 +110,8 @@ class Cleaner:
             name = cell.value("trajectory_id")
             name = self._changes.get("trajectory", {}).get(ids.hash_of(name), name)
         where = (name, cell.path())
-        for one in found:
-            self._findings.note(f"{cell.table}.{cell.column}", where, one, self._places)
+        for item in found_values:
+            self._findings.note(f"{cell.table}.{cell.column}", where, item, self._places)
 
     def columns(self, table: str, rows: pa.Table, *, leave: Collection[str] = ()) -> pa.Table:
         """Clean all columns of some rows but those to leave.
@@ -137,11 +137,11 @@ class Cleaner:
         return out
 
     def _texts(self, table: str, name: str, rows: pa.Table) -> pa.Array | None:
-        found = self.finder.column(rows[name], is_json=name in json_columns(table))
-        if not found:
+        column = self.finder.column(rows[name], is_json=name in json_columns(table))
+        if not column:
             return None
         values = rows[name].to_pylist()
-        for row, cleaned in found.items():
+        for row, cleaned in column.items():
             cell = Cell(table, name, rows, row)
             self.note(cell, cleaned.found)
             is_call = (table, name) in _CALL_IDS
@@ -185,9 +185,9 @@ class Cleaner:
             for place, word in enumerate(words or ())
             if word is not None
         ]
-        found = self.finder.texts([values[row][place] for row, place in places])
+        texts = self.finder.texts([values[row][place] for row, place in places])
         changed = False
-        for (row, place), cleaned in zip(places, found, strict=True):
+        for (row, place), cleaned in zip(places, texts, strict=True):
             if cleaned is not None:
                 self.note(Cell(table, name, rows, row), cleaned.found)
                 values[row][place] = cleaned.text

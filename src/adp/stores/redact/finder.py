@@ -107,16 +107,16 @@ class ValueFinder:
             column: a column of texts.
             is_json: they are JSON, and stay so.
         """
-        found = self.screen.rows(column)
-        rows = list(found)
+        result = self.screen.rows(column)
+        rows = list(result)
         texts = [column[row].as_py() for row in rows]
-        cleaned = self._clean(texts, list(found.values()), is_json=is_json)
-        return {row: one for row, one in zip(rows, cleaned, strict=True) if one is not None}
+        cleaned = self._clean(texts, list(result.values()), is_json=is_json)
+        return {row: item for row, item in zip(rows, cleaned, strict=True) if item is not None}
 
     def texts(self, texts: Sequence[str], *, is_json: bool = False) -> list[Cleaned | None]:
         """The same for texts: one entry each, None where nothing was found."""
-        found = self.screen.rows(list(texts))
-        rules = [found.get(row) for row in range(len(texts))]
+        rows = self.screen.rows(list(texts))
+        rules = [rows.get(row) for row in range(len(texts))]
         return self._clean(list(texts), rules, is_json=is_json)
 
     def text(self, text: str) -> Cleaned | None:
@@ -152,7 +152,7 @@ class ValueFinder:
         self, texts: list[str], todo: dict[int, list[Rule]], *, is_json: bool
     ) -> dict[int, list[Hit]]:
         """The values in texts, those behind escapes too: row -> hits that do not overlap."""
-        found: dict[int, list[Hit]] = {}
+        results: dict[int, list[Hit]] = {}
         views = {row: DecodedText(texts[row]) for row in todo}
         if is_json:
             # What is between the quotes of JSON is what the text says, not how it is written.
@@ -160,21 +160,21 @@ class ValueFinder:
         for _ in range(LAYERS + 1):
             for row, rules in todo.items():
                 for rule in rules:
-                    found.setdefault(row, []).extend(_hits_of(rule, views[row]))
-            self._add_folded(views, todo, found)
+                    results.setdefault(row, []).extend(_hits_of(rule, views[row]))
+            self._add_folded(views, todo, results)
             escaped = {row: is_escaped(view.text) for row, view in views.items()}
             views = {row: view for row, view in views.items() if escaped[row]}
             if not views:
                 break
             views, todo = self._behind(views, escaped, {})
-        apart = {row: _apart(own, texts[row]) for row, own in found.items() if own}
+        apart = {row: _apart(own, texts[row]) for row, own in results.items() if own}
         return {row: own for row, own in apart.items() if own}
 
     def _add_folded(
         self,
         views: dict[int, DecodedText],
         todo: dict[int, list[Rule]],
-        found: dict[int, list[Hit]],
+        items: dict[int, list[Hit]],
     ) -> None:
         """Add the values that signs without a width, colours or line wraps break up."""
         plain = {row: without_signs(view) for row, view in views.items() if has_signs(view.text)}
@@ -183,7 +183,7 @@ class ValueFinder:
         again = {rows[number]: rules for number, rules in seen.items()}
         for row, rules in again.items():
             for rule in rules:
-                found.setdefault(row, []).extend(_hits_of(rule, plain[row]))
+                items.setdefault(row, []).extend(_hits_of(rule, plain[row]))
         for row, rules in (todo | again).items():
             keys = [rule for rule in rules if may_wrap(rule)]
             view = without_wraps(plain.get(row, views[row])) if keys else None
@@ -191,7 +191,7 @@ class ValueFinder:
                 continue
             for rule in keys:
                 wrapped = _hits_of(rule, view, partial(wrapped_end, rule, view))
-                known = found.setdefault(row, [])
+                known = items.setdefault(row, [])
                 # What has a value of its own below a break does not go on above it.
                 known += [
                     hit
@@ -274,7 +274,7 @@ def _matches(rule: Rule, text: str) -> Iterator[re.Match[str]]:
                 # A search would go on behind the word; the next word has its own turn.
                 begins = range(max(done, place - rule.back), place + 1)
                 tried = (rule.regex.match(text, start) for start in begins)
-                match = next((one for one in tried if one is not None), None)
+                match = next((item for item in tried if item is not None), None)
             elif rule.back:
                 match = rule.regex.search(text, max(done, place - rule.back), place + rule.ahead)
             else:
@@ -285,23 +285,23 @@ def _matches(rule: Rule, text: str) -> Iterator[re.Match[str]]:
             place = where.find(word, max(place + len(word), done))
 
 
-def _apart(found: list[Hit], text: str) -> list[Hit]:
+def _apart(hits: list[Hit], text: str) -> list[Hit]:
     """Hits that do not overlap. Of secrets that do, one takes the place of both."""
     taken = [match.span() for match in PLACEHOLDER.finditer(text)] if "[redacted:" in text else []
     if ";base64," in text:
         # Letters there make values by chance; what they stand for does not.
-        meant = {(hit.start, hit.end) for hit in found if hit.kind == ENCODED_SECRET}
+        meant = {(hit.start, hit.end) for hit in hits if hit.kind == ENCODED_SECRET}
         taken += [match.span() for match in _BASE64.finditer(text) if match.span("v") not in meant]
     taken.sort()
     starts = [start for start, _ in taken]
     kept: list[Hit] = []
-    for hit in sorted(set(found), key=lambda hit: (hit.start, -hit.end, hit.rank)):
+    for hit in sorted(set(hits), key=lambda hit: (hit.start, -hit.end, hit.rank)):
         index = bisect_right(starts, hit.end - 1) - 1
         if index >= 0 and taken[index][1] > hit.start:
             continue
         if kept and kept[-1].end > hit.start:
             last = kept[-1]
-            better = min(last, hit, key=lambda one: (one.rank, one.start - one.end))
+            better = min(last, hit, key=lambda item: (item.rank, item.start - item.end))
             if last.rank <= 1 and hit.rank <= 1:
                 better = Hit(last.start, max(last.end, hit.end), better.kind, better.rank)
             kept[-1] = better

@@ -95,19 +95,21 @@ class Findings:
             self.places.append(place)
 
     def note(
-        self, column: str, where: tuple[str | None, str], found: FoundValue, limit: int
+        self, column: str, where: tuple[str | None, str], found_value: FoundValue, limit: int
     ) -> None:
         """Count a value.
 
         Args:
             column: ``table.column``.
             where: trajectory and path.
-            found: the value.
+            found_value: the value.
             limit: how many places of its kind to keep.
         """
-        self.by_kind[found.kind] += 1
+        self.by_kind[found_value.kind] += 1
         self.by_column[column] += 1
-        self._keep(FindingPlace(found.kind, *where, found.preview, found.length), limit)
+        self._keep(
+            FindingPlace(found_value.kind, *where, found_value.preview, found_value.length), limit
+        )
 
     def choose(self, limit: int, order: Sequence[str]) -> None:
         """Keep some places: one of each kind, then another one of each, and so on.
@@ -123,7 +125,7 @@ class Findings:
         for place in self.places:
             seen[place.kind] += 1
             ranked.append((seen[place.kind], order.index(place.kind), place))
-        ranked.sort(key=lambda each: each[:2])
+        ranked.sort(key=lambda item: item[:2])
         self.places = [place for *_, place in ranked[:limit]]
         self._index()
 

@@ -53,9 +53,9 @@ def plan(store: Store, finder: ValueFinder) -> Changes:
     """The ids of a store that change."""
     changes: Changes = {}
     for space in ("session", "task", "pair", "file"):
-        found, every = _distinct(store, space, finder)
-        if found:
-            changes[space] = _apart(found, every)
+        result, every = _distinct(store, space, finder)
+        if result:
+            changes[space] = _apart(result, every)
     if changed := _trajectories(store, finder):
         changes["trajectory"] = changed
     return changes
@@ -90,25 +90,25 @@ def _distinct(store: Store, space: str, finder: ValueFinder) -> tuple[dict[str, 
 
     The others are collected only when there are some of the first.
     """
-    found: dict[str, str] = {}
+    results: dict[str, str] = {}
     columns = [place for place, name in SPACES.items() if name == space]
     for table, column in columns:
         for rows in _tables(store, table, [column]):
             names = pc.unique(rows[column])
             for row, cleaned in finder.column(names).items():
-                found[names[row].as_py()] = cleaned.text
+                results[names[row].as_py()] = cleaned.text
     every: set[str] = set()
-    if found:
+    if results:
         for table, column in columns:
             for rows in _tables(store, table, [column]):
                 every.update(pc.unique(rows[column].drop_null()).to_pylist())
-    return found, every - found.keys()
+    return results, every - results.keys()
 
 
-def _apart(found: dict[str, str], taken: set[str]) -> dict[str, str]:
+def _apart(fields: dict[str, str], taken: set[str]) -> dict[str, str]:
     """New ids of a space: as they are without the values, with a number where two would be one."""
     out: dict[str, str] = {}
-    for old, new in found.items():
+    for old, new in fields.items():
         name, number = new, 1
         while name in taken:
             number += 1
@@ -126,7 +126,7 @@ def with_number(name: str, number: int) -> str:
 
 def _trajectories(store: Store, finder: ValueFinder) -> dict[str, str]:
     """Trajectory ids that change. Each is what a conversion would have called it."""
-    found: dict[str, str] = {}
+    results: dict[str, str] = {}
     columns = list(_TRAJECTORY)
     for rows in _tables(store, "trajectories", columns):
         suspects: set[int] = set()
@@ -145,16 +145,16 @@ def _trajectories(store: Store, finder: ValueFinder) -> dict[str, str]:
             else:
                 new = _clean(finder, row["trajectory_id"]) or ""
             if new != base or _clean(finder, row["trajectory_id"]) != row["trajectory_id"]:
-                found[row["trajectory_id"]] = new
-    if not found:
+                results[row["trajectory_id"]] = new
+    if not results:
         return {}
     taken: set[str] = set()
     for rows in _tables(store, "trajectories", ["trajectory_id"]):
         taken.update(rows["trajectory_id"].to_pylist())
-    taken -= found.keys()
+    taken -= results.keys()
     out: dict[str, str] = {}
     last: dict[str, int] = {}
-    for old, new in found.items():
+    for old, new in results.items():
         number = last.get(new, 0) + 1
         while ids.numbered(new, number) in taken:
             number += 1

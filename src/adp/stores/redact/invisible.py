@@ -65,8 +65,8 @@ def without_wraps(view: DecodedText) -> DecodedText | None:
 
     Not every such break is a wrap: see `wrapped_end`.
     """
-    found = _without(view, _WRAP)
-    return found if found.places else None
+    without = _without(view, _WRAP)
+    return without if without.places else None
 
 
 def wrapped_end(rule: Rule, view: DecodedText, start: int, end: int) -> int:

@@ -48,9 +48,9 @@ def plan_blobs(reader: ShardReader, finder: ValueFinder) -> dict[str, BlobChange
         ]
         cleaned = finder.texts([part.text for _, part in parts])
         contents: dict[int, list[tuple[BlobText, Cleaned]]] = {}
-        for (row, part), one in zip(parts, cleaned, strict=True):
-            if one is not None:
-                contents.setdefault(row, []).append((part, one))
+        for (row, part), item in zip(parts, cleaned, strict=True):
+            if item is not None:
+                contents.setdefault(row, []).append((part, item))
         for row in sorted(uris.keys() | contents.keys()):
             blob = rows.slice(row, 1).to_pylist()[0]
             changes[blob["media_id"]] = _change(blob, uris.get(row), contents.get(row, []))
@@ -67,8 +67,8 @@ def _change(
         content = content[: part.start] + part.framed(cleaned.text) + content[part.end :]
     name = digest(content) if content is not None else media_of_uri(address or "").media_id
     data = [value for _, cleaned in texts for value in cleaned.found]
-    found = {"uri": uri.found if uri else [], "data": data}
-    return BlobChange(name or "", address, content, found)
+    results = {"uri": uri.found if uri else [], "data": data}
+    return BlobChange(name or "", address, content, results)
 
 
 def exchange_blobs(rows: pa.Table, changes: dict[str, BlobChange], written: set[str]) -> pa.Table:

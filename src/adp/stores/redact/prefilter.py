@@ -79,12 +79,12 @@ class Prefilter:
             masks["words"] = cells.contains("|".join(map(re.escape, self._words)))
         frame = pl.DataFrame({"cells": series})
         # One at a time: together they would take the threads of the other workers.
-        found = frame.select(**{name: mask.fill_null(value=False) for name, mask in masks.items()})
-        out: dict[int, list[Rule]] = {row: [] for row in _true(found["signs"] | found["escaped"])}
+        result = frame.select(**{name: mask.fill_null(value=False) for name, mask in masks.items()})
+        out: dict[int, list[Rule]] = {row: [] for row in _true(result["signs"] | result["escaped"])}
         if self._words:
-            self._add_words(frame["cells"], _true(found["words"]), out)
+            self._add_words(frame["cells"], _true(result["words"]), out)
         for number, gate in gates:
-            for row in _true(found[str(number)]):
+            for row in _true(result[str(number)]):
                 out.setdefault(row, []).extend(self._gates[gate])
         return dict(sorted(out.items()))
 

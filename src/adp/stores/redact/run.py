@@ -151,13 +151,13 @@ def _manifest(known: Manifest, cleaner: Cleaner, findings: Findings, places: int
     def clean(value: Any, path: str) -> Any:
         if isinstance(value, str):
             cleaned = cleaner.finder.text(value)
-            for found in cleaned.found if cleaned else ():
-                findings.note("manifest", (None, path), found, places)
+            for item in cleaned.found if cleaned else ():
+                findings.note("manifest", (None, path), item, places)
             return cleaned.text if cleaned else value
         if isinstance(value, dict):
-            return {clean(key, path): clean(each, path) for key, each in value.items()}
+            return {clean(key, path): clean(result, path) for key, result in value.items()}
         if isinstance(value, list):
-            return [clean(each, path) for each in value]
+            return [clean(entry, path) for entry in value]
         return value
 
     def counted(counts: dict[str, int], path: str) -> dict[str, int]:

@@ -94,9 +94,9 @@ class _Shard:
     def _media(self, rows: pa.Table) -> pa.Table:
         for row, name in enumerate(rows["media_id"].to_pylist()):
             if change := self._blobs.get(name):
-                for column, found in change.found.items():
+                for column, result in change.found.items():
                     cell = Cell("media", column, rows, row)
-                    self._cleaner.note(replace(cell, blob=change.media_id), found)
+                    self._cleaner.note(replace(cell, blob=change.media_id), result)
         rows = self._cleaner.columns("media", rows, leave={"media_id", "uri", "data"})
         return exchange_blobs(rows, self._blobs, self._written)
 
@@ -116,7 +116,7 @@ class _Shard:
             suspects = list(self._finder.screen.rows(rows[column]))
             texts = [rows[column][row].as_py() for row in suspects]
             parts = [read_content(contents[row]) for row in suspects]
-            asked = [_with_spans(*each, column) for each in zip(texts, parts, strict=True)]
+            asked = [_with_spans(*item, column) for item in zip(texts, parts, strict=True)]
             values: list[Any] | None = None
             cleaned = clean_words(self._finder, asked)
             for row, (_, spans), content, words in zip(

@@ -100,12 +100,12 @@ class Content:
 
     def spans(self, kind: str) -> list[Span]:
         """The spans of the parts of a kind: text or reasoning."""
-        found = []
+        spans = []
         for part in self._parts:
             if self._is(part, kind):
                 start, end = msgspec.json.decode(part["span"], type=tuple[int, int])
-                found.append((start, end))
-        return found
+                spans.append((start, end))
+        return spans
 
     def move(self, kind: str, words: CleanedText) -> None:
         """Move the spans of a kind to where its words are now."""

@@ -43,11 +43,11 @@ class Alpaca:
         chat = item.chat
         assert chat is not None
         trained = len(chat.trained())
-        found = _turns(chat.messages, tally)
-        if isinstance(found, str):
-            tally.left_out[found] += trained
+        result = _turns(chat.messages, tally)
+        if isinstance(result, str):
+            tally.left_out[result] += trained
             return
-        system, turns = found
+        system, turns = result
         if chat.tools:
             tally.changed["tools on offer, which have no place; --set tools=text writes them"] += 1
         (instruction, output), history = turns[-1], turns[:-1]

@@ -83,17 +83,17 @@ def _row(item: ExportItem, options: RankingOptions, changed: Counter[str]) -> di
         Refused: the format has no place for it.
     """
     assert item.pair is not None
-    found = sides(item.pair)
-    if isinstance(found, str):
-        raise UnwritableTurns(found)
+    result = sides(item.pair)
+    if isinstance(result, str):
+        raise UnwritableTurns(result)
     chat = item.pair.chosen
     prompt = chat.messages[: item.pair.shared]
     turns = turns_of(replace(chat, messages=prompt), options.template, changed)
     if len(turns.turns) % 2 == 0:
         changed["an empty message of the user between two steps"] += 1
         turns.turns.append(("human", ""))
-    answers = [assistant_turn(message, options.template) for message in found]
-    note_invalid((*prompt, *found), changed)
+    answers = [assistant_turn(message, options.template) for message in result]
+    note_invalid((*prompt, *result), changed)
     better, worse = ({"from": who, "value": plain(value)} for who, value in answers)
     return {
         "conversations": turns.written(),

@@ -106,25 +106,25 @@ def turns_of(chat: Chat, template: str, changed: Counter[str]) -> Turns:
     Raises:
         Refused: the template has no place for something in it.
     """
-    found = Turns()
+    turns = Turns()
     waiting: list[Message] = []
     systems: list[str] = []
     for message in chat.messages:
-        if message.role == "system" and not found.turns and not waiting:
+        if message.role == "system" and not turns.turns and not waiting:
             systems.append(message.text)
         elif message.role == "assistant":
-            found.turns.append(_odd(waiting, changed, first=not found.turns))
-            found.turns.append(assistant_turn(message, template))
-            found.trained.append(message.weight)
+            turns.turns.append(_odd(waiting, changed, first=not turns.turns))
+            turns.turns.append(assistant_turn(message, template))
+            turns.trained.append(message.weight)
             waiting = []
         else:
             waiting.append(message)
     if waiting:
-        found.turns.append(_odd(waiting, changed, first=not found.turns))
+        turns.turns.append(_odd(waiting, changed, first=not turns.turns))
     if len(systems) > 1:
         changed["several messages of the system, as one"] += 1
-    found.system = plain(TEXT_JOINT.join(systems))
-    return found
+    turns.system = plain(TEXT_JOINT.join(systems))
+    return turns
 
 
 def _odd(messages: list[Message], changed: Counter[str], *, first: bool) -> tuple[str, str]:
@@ -185,11 +185,11 @@ def calls_text(calls: Sequence[ChatCall], marks: Sequence[str]) -> str:
         calls: one or more.
         marks: texts that the template would take for its own; written as escapes inside JSON.
     """
-    found = []
+    results = []
     for call in calls:
         text = arguments_text(call.text) if call.valid else json_text({"input": call.text})
-        found.append(f'{{"name": {json_text(call.name)}, "arguments": {text}}}')
-    written = found[0] if len(found) == 1 else f"[{', '.join(found)}]"
+        results.append(f'{{"name": {json_text(call.name)}, "arguments": {text}}}')
+    written = results[0] if len(results) == 1 else f"[{', '.join(results)}]"
     for mark in marks:
         written = written.replace(mark, f"\\u{ord(mark[0]):04x}{mark[1:]}")
     return written

@@ -97,18 +97,18 @@ def _row(item: ExportItem, options: PreferenceOptions, changed: Counter[str]) ->
         Refused: the format has no place for it.
     """
     assert item.pair is not None
-    found = sides(item.pair)
-    if isinstance(found, str):
-        raise UnwritableMessages(found)
-    chosen, rejected = found
+    result = sides(item.pair)
+    if isinstance(result, str):
+        raise UnwritableMessages(result)
+    chosen, rejected = result
     if said(replace(chosen, reasoning=None)) == said(replace(rejected, reasoning=None)):
         raise UnwritableMessages("sides that differ in their reasoning alone")
-    if not all(message.text or message.calls for message in found):
+    if not all(message.text or message.calls for message in result):
         raise UnwritableMessages("a step of reasoning alone")
     prompt = item.pair.chosen.messages[: item.pair.shared]
     if prompt[-1].role == "assistant":
         raise UnwritableMessages("a prompt that ends with a message of the assistant")
-    writer = OpenAIMessages(replace(item.pair.chosen, messages=(*prompt, *found)), changed)
+    writer = OpenAIMessages(replace(item.pair.chosen, messages=(*prompt, *result)), changed)
     messages = writer.messages(len(prompt))
     for message in messages:
         message.pop("weight", None)

@@ -73,7 +73,7 @@ class OpenAIMessages:
         return {"tools": self._tools(), "parallel_tool_calls": parallel}
 
     def _tools(self) -> list[dict[str, Any]]:
-        found = []
+        tools = []
         for tool in self._chat.tools:
             inner = {key: value for key, value in tool["function"].items() if value is not None}
             inner["name"] = self._names[inner["name"]]
@@ -81,8 +81,8 @@ class OpenAIMessages:
                 self._changed[
                     f"descriptions of tools of more than {LONGEST_DESCRIPTION} characters, kept"
                 ] += 1
-            found.append({"type": "function", "function": plain(inner)})
-        return found
+            tools.append({"type": "function", "function": plain(inner)})
+        return tools
 
     def messages(self, end: int | None = None) -> list[dict[str, Any]]:
         """The messages; an assistant's has its ``weight``.
@@ -90,17 +90,17 @@ class OpenAIMessages:
         Args:
             end: index of the message before which to stop.
         """
-        found: list[dict[str, Any]] = []
+        messages: list[dict[str, Any]] = []
         for message in self._chat.messages[:end]:
             if message.role == "tool":
-                found.append(self._result(message))
+                messages.append(self._result(message))
                 continue
-            found += self._unanswered()
+            messages += self._unanswered()
             if message.role == "assistant":
-                found.append({**self.assistant(message), "weight": int(message.weight == 1)})
+                messages.append({**self.assistant(message), "weight": int(message.weight == 1)})
             else:
-                found.append({"role": message.role, "content": plain(message.text)})
-        return found
+                messages.append({"role": message.role, "content": plain(message.text)})
+        return messages
 
     def assistant(self, message: Message) -> dict[str, Any]:
         """A message of the assistant, without its weight."""
@@ -147,13 +147,13 @@ class OpenAIMessages:
         Raises:
             Refused: two tools would share a name.
         """
-        found = {name: _OTHER.sub("_", name)[:LONGEST_NAME] or "_" for name in names}
-        if len(set(found.values())) < len(found):
+        results = {name: _OTHER.sub("_", name)[:LONGEST_NAME] or "_" for name in names}
+        if len(set(results.values())) < len(results):
             raise UnwritableMessages("two tools whose names the API cannot tell apart")
         self._changed["names of tools with characters that the API refuses"] += sum(
-            name != written for name, written in found.items()
+            name != written for name, written in results.items()
         )
-        return found
+        return results
 
 
 def note_length(messages: list[dict[str, Any]], changed: Counter[str]) -> None:

@@ -79,12 +79,12 @@ def encode(row: Mapping[str, Any]) -> bytes:
 def _has_big(value: Any) -> bool:
     pending = [value]
     while pending:
-        each = pending.pop()
-        if isinstance(each, Mapping):
-            pending += each.values()
-        elif isinstance(each, list | tuple):
-            pending += each
-        elif isinstance(each, int) and not -_LARGEST <= each < _LARGEST:
+        result = pending.pop()
+        if isinstance(result, Mapping):
+            pending += result.values()
+        elif isinstance(result, list | tuple):
+            pending += result
+        elif isinstance(result, int) and not -_LARGEST <= result < _LARGEST:
             return True
     return False
 

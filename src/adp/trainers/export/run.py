@@ -161,11 +161,11 @@ def _local(model: str) -> bool:
 
 def _given(told: ExportSettings) -> dict[str, Any]:
     """The options that differ from their defaults."""
-    found = told.options.model_dump(exclude_defaults=True, mode="json")
+    fields = told.options.model_dump(exclude_defaults=True, mode="json")
     if told.render is not None:
         render = told.render.model_dump(exclude_defaults=True, mode="json")
-        found |= {name: value for name, value in render.items() if name not in found}
-    return found
+        fields |= {name: value for name, value in render.items() if name not in fields}
+    return fields
 
 
 class _Export:

@@ -84,11 +84,11 @@ class StoreItems:
                 trajectory, first, "in a branch whose parent is not in the store, or is its branch"
             )
             return
-        found = chats_of(whole, first_step=first)
-        self.count += found.steps
-        self._tally.left_out += found.untrained
-        self._tally.changed += found.notes
-        trained = [chat for chat in found.chats if chat.trained()]
+        chats = chats_of(whole, first_step=first)
+        self.count += chats.steps
+        self._tally.left_out += chats.untrained
+        self._tally.changed += chats.notes
+        trained = [chat for chat in chats.chats if chat.trained()]
         for chat in choose(trained, self._train, self._tally.left_out):
             yield ExportItem(chat, None, trajectory)
 

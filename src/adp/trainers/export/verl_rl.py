@@ -114,8 +114,10 @@ class VerlRl:
         assert item.chat is not None
         assert isinstance(options, VerlRlOptions)
         run, chat = item.trajectory, item.chat
-        prompt = [{"role": each.role, "content": plain(each.text)} for each in chat.messages]
-        if any(each.calls or each.role == "tool" for each in chat.messages):
+        prompt = [
+            {"role": message.role, "content": plain(message.text)} for message in chat.messages
+        ]
+        if any(message.calls or message.role == "tool" for message in chat.messages):
             tally.left_out["calls in the prompt; --set tools=text writes them as words"] += 1
             return
         truth = ground_truth(run.task, run, options.ground_truth)
@@ -162,13 +164,13 @@ def ground_truth(task: Task | None, run: Trajectory, choice: str) -> str | None:
     """
     for name in _ORDER if choice == "auto" else (choice,):
         if name == "final_answer":
-            found = run.final_answer if run.success else None
+            final_answer = run.final_answer if run.success else None
         elif name == "first_turn":
-            found = _first_gold(task)
+            final_answer = _first_gold(task)
         else:
-            found = _simple(getattr(task, name)) if task is not None else None
-        if found:
-            return str(plain(found))
+            final_answer = _simple(getattr(task, name)) if task is not None else None
+        if final_answer:
+            return str(plain(final_answer))
     return None
 
 

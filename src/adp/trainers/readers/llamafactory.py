@@ -38,10 +38,10 @@ def _attention(value: Any, given: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _rank(value: Any, given: Mapping[str, Any]) -> Mapping[str, Any]:
-    found = {"lora.r": value}
+    rank = {"lora.r": value}
     if given.get("lora_alpha") is None:
-        found["lora.lora_alpha"] = 2 * value
-    return found
+        rank["lora.lora_alpha"] = 2 * value
+    return rank
 
 
 def _pissa(value: Any, given: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -69,8 +69,8 @@ def _deepspeed(value: Any, given: Mapping[str, Any]) -> Mapping[str, Any]:
         text = str(value).lower()
         stage = 3 if "stage3" in text or "z3" in text else 2
         offload = "offload" in text
-    found: dict[str, Any] = {"launch.zero": stage if stage in (2, 3) else 0}
-    return {**found, "launch.offload": True} if offload else found
+    results: dict[str, Any] = {"launch.zero": stage if stage in (2, 3) else 0}
+    return {**results, "launch.offload": True} if offload else results
 
 
 def _kind(value: Any, given: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -275,10 +275,10 @@ def read_llamafactory(given: Mapping[str, Any], method: str | None = None) -> Ma
         rules |= _dpo_rules(given)
     elif method == "kto":
         rules |= _KTO_RULES
-    found = translate("M3 / LLaMA-Factory", given, rules)
+    llamafactory = translate("M3 / LLaMA-Factory", given, rules)
     if given.get("finetuning_type") == "full":
-        put(found.plain, "lora", None)
-    return found
+        put(llamafactory.plain, "lora", None)
+    return llamafactory
 
 
 def _dpo_rules(given: Mapping[str, Any]) -> dict[str, Target]:

@@ -95,10 +95,10 @@ def read_playground(given: Mapping[str, Any]) -> MappedConfig:
         UsageError: it is about a training that there is not here.
     """
     plain = flat(given, deep=("tools", "evaluation"))
-    found = translate("Tiny Tool Use", plain, RULES)
+    playground = translate("Tiny Tool Use", plain, RULES)
     if given["training"].get("use_lora") is False:
-        put(found.plain, "lora", None)
+        put(playground.plain, "lora", None)
     # What it trains with LoRA: the projections of attention.
-    elif "target_modules" not in found.plain.get("lora", {}):
-        put(found.plain, "lora.target_modules", ["q_proj", "k_proj", "v_proj", "o_proj"])
-    return found
+    elif "target_modules" not in playground.plain.get("lora", {}):
+        put(playground.plain, "lora.target_modules", ["q_proj", "k_proj", "v_proj", "o_proj"])
+    return playground

@@ -108,7 +108,7 @@ def is_sage(given: Mapping[str, Any]) -> bool:
 
 def read_sage(given: Mapping[str, Any]) -> MappedConfig:
     """Read the settings."""
-    found = translate("SAGE", given, RULES)
+    sage = translate("SAGE", given, RULES)
     if given.get("use_lora") is False:
-        put(found.plain, "lora", None)
-    return found
+        put(sage.plain, "lora", None)
+    return sage

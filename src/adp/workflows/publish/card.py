@@ -109,11 +109,11 @@ def metadata(facts: Facts) -> dict[str, Any]:
 
 def _license(facts: Facts) -> dict[str, str]:
     """The license: one that the Hub knows, or ``other`` with the table below."""
-    found = head_license(facts.assessment)
-    if found != "other":
-        return {"license": found}
+    result = head_license(facts.assessment)
+    if result != "other":
+        return {"license": result}
     return {
-        "license": found,
+        "license": result,
         "license_name": "mixed",
         "license_link": f"{facts.repo.url}#licenses",
     }
@@ -157,7 +157,7 @@ def body(facts: Facts) -> str:
 
 def shared(
     assessment: Assessment,
-    found: StoreFindings,
+    store_findings: StoreFindings,
     license: str | None,  # noqa: A002
     redacted: bool,
 ) -> str:
@@ -165,11 +165,11 @@ def shared(
 
     Args:
         assessment: what is mixed, by license.
-        found: secrets and personal data that were found.
+        store_findings: secrets and personal data that were found.
         license: license of what states none, as the publisher says.
         redacted: whether what was found was replaced.
     """
-    values = {**_rights(assessment, license), "found": found, "redacted": redacted}
+    values = {**_rights(assessment, license), "found": store_findings, "redacted": redacted}
     return _render(_SHARED, values)
 
 

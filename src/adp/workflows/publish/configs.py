@@ -87,17 +87,17 @@ def configs_of(folder: Path, store: Store, messages: list[File]) -> list[Publish
         store: the store in it.
         messages: the files of the config ``messages``.
     """
-    found = []
+    configs = []
     splits = []
     for name in dict.fromkeys(file.split for file in messages):
         paths = [folder / file.path for file in messages if file.split == name]
         splits.append(_split(name, f"{FOLDER}/{name}-*.parquet", paths))
     if splits:
-        found.append(
+        configs.append(
             PublishedConfig(FOLDER, _WHAT, _schema(folder / messages[0].path), tuple(splits))
         )
-    found.extend(_tables(folder, store))
-    return found
+    configs.extend(_tables(folder, store))
+    return configs
 
 
 def _tables(folder: Path, store: Store) -> Iterator[PublishedConfig]:

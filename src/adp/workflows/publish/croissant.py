@@ -108,7 +108,7 @@ def describe(facts: Facts, files: Sequence[Sum]) -> dict[str, Any]:
         "keywords": list(TAGS),
         "isLiveDataset": False,
         "distribution": [
-            *(_file(one) for one in files if one.path.endswith(".parquet")),
+            *(_file(file) for file in files if file.path.endswith(".parquet")),
             *(_files(config) for config in facts.configs),
         ],
         "recordSet": [_records(config) for config in facts.configs],
@@ -127,15 +127,15 @@ def _version(facts: Facts) -> str:
     return ".".join(part or "0" for part in match.groups()) if match else "1.0.0"
 
 
-def _file(one: Sum) -> dict[str, Any]:
+def _file(value: Sum) -> dict[str, Any]:
     return {
         "@type": "cr:FileObject",
-        "@id": one.path,
-        "name": one.path,
-        "contentUrl": one.path,
-        "contentSize": f"{one.size} B",
+        "@id": value.path,
+        "name": value.path,
+        "contentUrl": value.path,
+        "contentSize": f"{value.size} B",
         "encodingFormat": _PARQUET,
-        "sha256": one.sha256,
+        "sha256": value.sha256,
     }
 
 

@@ -140,7 +140,7 @@ class _Folder:
         self._begin()
         self._check_files()
         store, in_store = self._store()
-        found = in_store.plus(self.in_about)
+        result = in_store.plus(self.in_about)
         reused = (self.out / SUMS).exists()
         messages = self._messages(store)
         numbers = composition(store, CompositionOptions(name=self.repo.name))
@@ -151,8 +151,8 @@ class _Folder:
             files=[],
             configs=configs,
             assessment=assess(store, self.options.license),  # names may have been redacted
-            found=found,
-            redacted=self._redacts(found),
+            found=result,
+            redacted=self._redacts(result),
             composition=numbers,
             manifest_hash=shards.manifest_hash(store),
             losses=messages.losses,
@@ -169,10 +169,10 @@ class _Folder:
         text = self.options.about
         if text is None:
             return None, StoreFindings({})
-        cleaned, found = findings.in_text(text, self.options.search)
-        if found.total and not (self.options.redact or self.options.allow_findings):
-            raise findings.stop_text(found)
-        return (cleaned if self._redacts(found) else text).strip(), found
+        cleaned, result = findings.in_text(text, self.options.search)
+        if result.total and not (self.options.redact or self.options.allow_findings):
+            raise findings.stop_text(result)
+        return (cleaned if self._redacts(result) else text).strip(), result
 
     def _begin(self) -> None:
         """Take the folder, or go on with what an earlier call made of the same store.
@@ -254,13 +254,13 @@ class _Folder:
         if not noted.exists():
             staged_store.stage(self.source, kept, all_tables=self.options.all_tables)
             self.progress.note("looking for secrets and personal data")
-            found = findings.scan(Store.open(str(kept)), self._search(), self.progress)
-            write_atomic(noted, json.dumps(asdict(found)))
+            store_findings = findings.scan(Store.open(str(kept)), self._search(), self.progress)
+            write_atomic(noted, json.dumps(asdict(store_findings)))
         said = json.loads(noted.read_text(encoding="utf-8"))
-        found = StoreFindings(said["kinds"], tuple(said["places"]))
-        if found.total and not (self.options.redact or self.options.allow_findings):
-            raise findings.stop(found)
-        wanted = self._redacts(found)
+        store_findings = StoreFindings(said["kinds"], tuple(said["places"]))
+        if store_findings.total and not (self.options.redact or self.options.allow_findings):
+            raise findings.stop(store_findings)
+        wanted = self._redacts(store_findings)
         placed = self.scratch / "placed.json"
         state = json.loads(placed.read_text(encoding="utf-8")) if placed.exists() else None
         if state is not None and state["redacted"] != wanted:
@@ -270,20 +270,20 @@ class _Folder:
         if state is None or not state["done"]:
             write_atomic(placed, json.dumps({"redacted": wanted, "done": False}))
             staged_store.stage(self.source, kept, all_tables=self.options.all_tables)
-            self._place_store(kept, target, found)
+            self._place_store(kept, target, store_findings)
             write_atomic(placed, json.dumps({"redacted": wanted, "done": True}))
             self._remove(f"{SCRATCH}/kept")
-        return Store.open(str(target)), found
+        return Store.open(str(target)), store_findings
 
     def _search(self) -> RedactOptions:
         return replace(self.options.search, workers=self.options.workers)
 
-    def _redacts(self, found: StoreFindings) -> bool:
-        return bool(found.total) and self.options.redact
+    def _redacts(self, store_findings: StoreFindings) -> bool:
+        return bool(store_findings.total) and self.options.redact
 
-    def _place_store(self, kept: Path, target: Path, found: StoreFindings) -> None:
+    def _place_store(self, kept: Path, target: Path, store_findings: StoreFindings) -> None:
         """Put the store in its place, or write it there without what was found."""
-        if not self._redacts(found):
+        if not self._redacts(store_findings):
             staged_store.stage(Store.open(str(kept)), target, all_tables=True, link=False)
             return
         if not (target / MANIFEST).exists() or (target / SCRATCH).exists():

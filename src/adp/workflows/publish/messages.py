@@ -187,11 +187,11 @@ def _jobs(store: Store, splits: Splits, out: str) -> list[MessagesJob]:
     jobs: list[MessagesJob] = []
     held: list[dict[str, str]] = []
     size = 0
-    found = shards.shard_files(store)
-    for number, (files, own) in enumerate(found):
+    shard_files = shards.shard_files(store)
+    for number, (files, own) in enumerate(shard_files):
         held.append(files)
         size += own
-        if size >= PART_BYTES or number == len(found) - 1:
+        if size >= PART_BYTES or number == len(shard_files) - 1:
             jobs.append(MessagesJob(len(jobs), size, store.root, tuple(held), splits, out))
             held, size = [], 0
     return jobs
@@ -296,7 +296,7 @@ def message_row(trajectory: Trajectory, store: Store, losses: Losses) -> dict[st
 def _messages(trajectory: Trajectory) -> int:
     """Number of messages: each step is one, and each result."""
     steps = trajectory.steps
-    return len(trajectory.early_observations) + sum(1 + len(one.observations) for one in steps)
+    return len(trajectory.early_observations) + sum(1 + len(step.observations) for step in steps)
 
 
 def json_text(value: Any) -> str:

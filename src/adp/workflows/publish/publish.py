@@ -133,10 +133,10 @@ def publish(
         if upload is None:
             return published
         targets = [(folder, str(repo))] + ([(beside, f"{repo}{TRACES}")] if traces else [])
-        for each, name in targets:
+        for result, name in targets:
             published.uploaded.append(
                 send(
-                    each,
+                    result,
                     name,
                     private=upload.private,
                     tag=options.tag,
@@ -145,8 +145,8 @@ def publish(
                 )
             )
         if out is None:
-            for each, _ in targets:
-                shutil.rmtree(each)
+            for result, _ in targets:
+                shutil.rmtree(result)
     return published
 
 

@@ -213,8 +213,8 @@ class _Run:
             return
         sums.unlink(missing_ok=True)
         write_atomic(readme, text)
-        found = write_sums(self._folder, [CARD, FOLDER], last=False)
-        if len(found) != self._written.files + 1:
+        result = write_sums(self._folder, [CARD, FOLDER], last=False)
+        if len(result) != self._written.files + 1:
             raise OutputExistsError(
                 f"{self._folder / FOLDER} holds files that adp did not write; remove "
                 f"{self._folder}, then call again"

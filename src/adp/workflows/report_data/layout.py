@@ -109,18 +109,18 @@ def table(title: str, heads: Sequence[str], rows: Sequence[tuple[str, ...]]) -> 
     return TextTable(title, columns(*heads), tuple(rows[:ROWS]), note)
 
 
-def ranking(title: str, head: str, found: Ranking, unit: str) -> Iterator[TextTable]:
+def ranking(title: str, head: str, value: Ranking, unit: str) -> Iterator[TextTable]:
     """A table of names, or nothing when there are none but the empty one."""
-    if not [count for count in found.rows if count.name is not None]:
+    if not [count for count in value.rows if count.name is not None]:
         return
-    shown = found.rows[:RANKED]
+    shown = value.rows[:RANKED]
     rows = [
-        (name(count.name, 300), number(count.count), percent(count.count, found.total))
+        (name(count.name, 300), number(count.count), percent(count.count, value.total))
         for count in shown
     ]
-    left = found.names - len(shown)
+    left = value.names - len(shown)
     note = ""
     if left > 0:
-        rest = found.total - sum(count.count for count in shown)
+        rest = value.total - sum(count.count for count in shown)
         note = f"{left:,} more with {rest:,} {unit} are left out."
     yield TextTable(title, columns(head, f"#{unit}", "#share"), tuple(rows), note)

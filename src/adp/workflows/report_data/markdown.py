@@ -14,17 +14,17 @@ CELL = 600
 """Characters of a cell; names are cut before."""
 
 
-def markdown_report(found: Composition, *, level: int = 1) -> str:
+def markdown_report(composition: Composition, *, level: int = 1) -> str:
     """Write the report of a store; every text from the data is escaped.
 
     Args:
-        found: the numbers.
+        composition: the numbers.
         level: level of the first heading, 1 to 4.
 
     Returns:
         The text. The same numbers give the same characters.
     """
-    return markdown_page(found.name, tiles(found), sections(found), level=level)
+    return markdown_page(composition.name, tiles(composition), sections(composition), level=level)
 
 
 def markdown_page(

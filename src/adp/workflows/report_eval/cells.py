@@ -23,13 +23,13 @@ def run_cell(run: EvaluatedRun) -> str:
 
 
 def run_table(
-    found: Evaluation, title: str, heads: Sequence[str], rows: Sequence[tuple[str, ...]]
+    evaluation: Evaluation, title: str, heads: Sequence[str], rows: Sequence[tuple[str, ...]]
 ) -> TextTable:
     """A table without the columns that say nothing: the run when there is one, empty notes."""
     idle = {
         place
         for place, head in enumerate(heads)
-        if (head == "run" and len(found.runs) == 1)
+        if (head == "run" and len(evaluation.runs) == 1)
         or (head == "note" and all(row[place] == MISSING for row in rows))
     }
     kept = [place for place in range(len(heads)) if place not in idle] if len(heads) > 1 else [0]
@@ -121,5 +121,5 @@ def per(value: Recorded, count: int) -> str:
     """A sum over a count."""
     if value.total is None or not count:
         return MISSING
-    each = value.total / count
-    return f"{each:,.0f}" if each >= 1000 else f"{each:.3g}"
+    result = value.total / count
+    return f"{result:,.0f}" if result >= 1000 else f"{result:.3g}"

@@ -90,10 +90,10 @@ def evaluation(
         given = _first(given, options.baseline)
     shown = given[:RUNS]
     runs = []
-    for one in shown:
-        runs.append(_run(one, options.examples))
+    for item in shown:
+        runs.append(_run(item, options.examples))
         progress.advance(1)
-    comparisons = [each for other in shown[1:] for each in _compare(shown[0], other)]
+    comparisons = [entry for other in shown[1:] for entry in _compare(shown[0], other)]
     name = options.name or ", ".join(dict.fromkeys(store.name for store in stores))
     return Evaluation(name, tuple(runs), tuple(comparisons), len(given) - len(shown))
 
@@ -103,8 +103,8 @@ def _given(stores: Sequence[Store], options: EvaluationOptions) -> Iterator[_Giv
         sets = read_scores(store, options.scores[index] if options.scores else None)
         for episodes in ask.read_episodes(store):
             mine = {row["trajectory_id"] for row in episodes.rows}
-            own = [_part(one, mine) for one in sets]
-            yield _Given(_name(episodes), episodes, [one for one in own if one.rows])
+            own = [_part(item, mine) for item in sets]
+            yield _Given(_name(episodes), episodes, [item for item in own if item.rows])
 
 
 def _name(episodes: Episodes) -> str:
@@ -120,23 +120,25 @@ def _part(scores: ScoreSet, mine: set[str]) -> ScoreSet:
 
 def _named(given: list[_Given]) -> list[_Given]:
     """Names that differ: the store is named where policies have the same name."""
-    often = Counter(one.name for one in given)
+    often = Counter(entry.name for entry in given)
     longer = [
-        replace(one, name=f"{one.name} ({one.episodes.store.name})") if often[one.name] > 1 else one
-        for one in given
+        replace(entry, name=f"{entry.name} ({entry.episodes.store.name})")
+        if often[entry.name] > 1
+        else entry
+        for entry in given
     ]
     seen: Counter[str] = Counter()
     named = []
-    for one in longer:
-        seen[one.name] += 1
-        more = f" #{seen[one.name]}" if seen[one.name] > 1 else ""
-        named.append(replace(one, name=(short(one.name) or "") + more))
+    for item in longer:
+        seen[item.name] += 1
+        more = f" #{seen[item.name]}" if seen[item.name] > 1 else ""
+        named.append(replace(item, name=(short(item.name) or "") + more))
     return named
 
 
 def _first(given: list[_Given], baseline: str) -> list[_Given]:
-    names = [one.name for one in given]
-    stores = [one.episodes.store.name for one in given]
+    names = [item.name for item in given]
+    stores = [item.episodes.store.name for item in given]
     for known in (names, stores):
         if known.count(baseline) == 1:
             place = known.index(baseline)
@@ -145,37 +147,37 @@ def _first(given: list[_Given], baseline: str) -> list[_Given]:
 
 
 def _run(given: _Given, examples: int) -> EvaluatedRun:
-    found = given.episodes
-    tasks, attempts = ask.attempts(found.rows)
-    success = found.scored("success")
-    errors, results, wrong = ask.errors(found)
+    episodes = given.episodes
+    tasks, attempts = ask.attempts(episodes.rows)
+    success = episodes.scored("success")
+    errors, results, wrong = ask.errors(episodes)
     return EvaluatedRun(
         name=given.name,
-        store=found.store.name,
-        growing=found.store.journal is not None,
-        agent=short(found.agent),
-        models=found.counts("model"),
-        environments=found.counts("environment"),
-        datasets=found.counts("dataset"),
-        splits=found.counts("split"),
-        episodes=len(found.rows),
+        store=episodes.store.name,
+        growing=episodes.store.journal is not None,
+        agent=short(episodes.agent),
+        models=episodes.counts("model"),
+        environments=episodes.counts("environment"),
+        datasets=episodes.counts("dataset"),
+        splits=episodes.counts("split"),
+        episodes=len(episodes.rows),
         tasks=tasks,
         attempts=attempts,
-        seeds=len({row["seed"] for row in found.rows} - {None}),
-        versions=_versions(found.store),
-        outcomes=_outcomes(found.rows, found.again),
-        assisted=found.assisted,
+        seeds=len({row["seed"] for row in episodes.rows} - {None}),
+        versions=_versions(episodes.store),
+        outcomes=_outcomes(episodes.rows, episodes.again),
+        assisted=episodes.assisted,
         success=mean_figures(success, ["success"])[0],
-        reward=mean_figures(found.scored("reward"), ["reward"])[0],
+        reward=mean_figures(episodes.scored("reward"), ["reward"])[0],
         passes=tuple(_passes(success)),
-        groups=tuple(_groups(found, success)),
-        scorers=tuple(_scorer(one) for one in given.scores),
+        groups=tuple(_groups(episodes, success)),
+        scorers=tuple(_scorer(score) for score in given.scores),
         errors=errors,
         results=results,
         wrong=wrong,
-        tools=ask.tools(found),
-        costs=_costs(found),
-        failures=tuple(_failures(found, examples)),
+        tools=ask.tools(episodes),
+        costs=_costs(episodes),
+        failures=tuple(_failures(episodes, examples)),
     )
 
 
@@ -184,9 +186,9 @@ def _passes(success: Sequence[Scored]) -> Iterator[Figure]:
     attempts = Counter(task_of(row) for row in success if row.score.value is not None)
     strict = pass_figures(success, "success")
     partial = pass_figures(success, "success", partial=True)
-    for one, other in zip(strict, partial, strict=True):
-        enough = sum(count >= int(one.name[5:]) for count in attempts.values())
-        yield other if one.value is None and 2 * enough > len(attempts) else one
+    for result, other in zip(strict, partial, strict=True):
+        enough = sum(count >= int(result.name[5:]) for count in attempts.values())
+        yield other if result.value is None and 2 * enough > len(attempts) else result
 
 
 def _versions(store: Store) -> dict[str, str]:
@@ -221,10 +223,10 @@ def _kind(row: Row) -> str:
     )
 
 
-def _groups(found: Episodes, success: Sequence[Scored]) -> Iterator[TaskGroup]:
+def _groups(episodes: Episodes, success: Sequence[Scored]) -> Iterator[TaskGroup]:
     for column in GROUPINGS:
         parts: dict[str | None, list[Scored]] = {}
-        for row, scored in zip(found.rows, success, strict=True):
+        for row, scored in zip(episodes.rows, success, strict=True):
             parts.setdefault(row[column], []).append(scored)
         names = sorted(parts, key=lambda name: (name is None, name or ""))
         for name in names[:GROUPS]:
@@ -245,15 +247,15 @@ def _scorer(scores: ScoreSet) -> ScorerFigures:
     )
 
 
-def _costs(found: Episodes) -> Costs:
+def _costs(episodes: Episodes) -> Costs:
     names = ("turns", "calls", "tokens_in", "tokens_cached", "tokens_out", "cost", "seconds")
-    return Costs(**{name: found.recorded(name) for name in names})
+    return Costs(**{name: episodes.recorded(name) for name in names})
 
 
-def _failures(found: Episodes, most: int) -> Iterator[FailedEpisode]:
+def _failures(episodes: Episodes, most: int) -> Iterator[FailedEpisode]:
     """Failures of different kinds: of each reason for stopping the first, the frequent first."""
     failed = [
-        row for row in found.rows if row["success"] is False and row["error_type"] not in BROKEN
+        row for row in episodes.rows if row["success"] is False and row["error_type"] not in BROKEN
     ]
     kinds: dict[str | None, list[Row]] = {}
     for row in failed:
@@ -262,7 +264,7 @@ def _failures(found: Episodes, most: int) -> Iterator[FailedEpisode]:
     depth = max(map(len, order), default=0)
     turns = [rows[place] for place in range(depth) for rows in order if place < len(rows)]
     for row in turns[:most]:
-        text, cut = clipped(found.store.get(row["trajectory_id"]))
+        text, cut = clipped(episodes.store.get(row["trajectory_id"]))
         yield FailedEpisode(short(row["trajectory_id"]) or "", _why(row), text, cut)
 
 
@@ -272,31 +274,31 @@ def _why(row: Row) -> str:
 
 def _compare(first: _Given, second: _Given) -> Iterator[Comparison]:
     """Every metric that both runs have, by columns and by scorers of the same settings."""
-    helped = tuple(one.name for one in (first, second) if one.episodes.mode is not None)
+    helped = tuple(item.name for item in (first, second) if item.episodes.mode is not None)
     told: list[list[Scored]] = []
     for metric in ("success", "reward"):
-        own = [one.episodes.scored(metric) for one in (first, second)]
+        own = [item.episodes.scored(metric) for item in (first, second)]
         if _values(own) != _values(told) and all(
             any(row.score.value is not None for row in rows) for rows in own
         ):
             difference = paired_difference(own[0], own[1], metric)
             yield Comparison(metric, None, first.name, second.name, difference, helped)
             told = own
-    others = {(one.scorer, one.settings_hash): one for one in second.scores}
-    for one in first.scores:
-        other = others.get((one.scorer, one.settings_hash))
+    others = {(item.scorer, item.settings_hash): item for item in second.scores}
+    for score in first.scores:
+        other = others.get((score.scorer, score.settings_hash))
         if other is None:
             continue
-        metrics = dict.fromkeys(row.score.metric for row in one.rows)
+        metrics = dict.fromkeys(row.score.metric for row in score.rows)
         theirs = {row.score.metric for row in other.rows}
         for metric in metrics:
             told_already = metric in ("success", "reward") and _values(
-                [_of(one.rows, metric), _of(other.rows, metric)]
-            ) == _values([each.episodes.scored(metric) for each in (first, second)])
+                [_of(score.rows, metric), _of(other.rows, metric)]
+            ) == _values([item.episodes.scored(metric) for item in (first, second)])
             if metric in theirs and not told_already:
-                amounts = metric in one.amounts()
-                difference = paired_difference(one.rows, other.rows, metric, amounts=amounts)
-                scorer = label(one.scorer, one.settings)
+                amounts = metric in score.amounts()
+                difference = paired_difference(score.rows, other.rows, metric, amounts=amounts)
+                scorer = label(score.scorer, score.settings)
                 yield Comparison(metric, scorer, first.name, second.name, difference, helped)
 
 

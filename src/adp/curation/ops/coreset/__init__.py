@@ -171,8 +171,8 @@ def _relevance(scores: Array, descending: bool) -> Array:
         return np.zeros(len(scores))
     low, high = float(known.min()), float(known.max())
     scale = high - low
-    found = (np.clip(scores, low, high) - low) / scale if scale else np.ones(len(scores))
-    return np.where(np.isnan(scores), 0.0, found if descending else 1 - found)
+    result = (np.clip(scores, low, high) - low) / scale if scale else np.ones(len(scores))
+    return np.where(np.isnan(scores), 0.0, result if descending else 1 - result)
 
 
 def _stratified(
@@ -180,17 +180,17 @@ def _stratified(
 ) -> GreedySelection:
     """Select within each stratum; the summary says how many of which."""
     try:
-        found = pool.query(_STRATA.format(options.strata), of_user=True)
+        result = pool.query(_STRATA.format(options.strata), of_user=True)
     except QueryError as error:
         raise RecipeError(f"coreset cannot use the strata {options.strata!r}: {error}") from None
-    if found.height != len(pool):
+    if result.height != len(pool):
         raise RecipeError("the expression of strata gives not one value a trajectory; change it")
-    stratum = found["stratum"].rank("dense").fill_null(0).to_numpy()
+    stratum = result["stratum"].rank("dense").fill_null(0).to_numpy()
     groups = [np.flatnonzero(stratum == value) for value in np.unique(stratum)]
     sizes = [len(rows) for rows in groups]
     equal = options.allocation == "equal"
     shares = allocate(size, [Fraction(1 if equal else own) for own in sizes], sizes)
-    names = found["stratum"].gather([int(rows[0]) for rows in groups]).to_list()
+    names = result["stratum"].gather([int(rows[0]) for rows in groups]).to_list()
     summary["strata"] = [
         {"stratum": name, "of": len(rows), "kept": share}
         for name, rows, share in zip(names, groups, shares, strict=True)
@@ -262,7 +262,7 @@ def _compared(figures: dict[str, dict[str, float]]) -> list[str]:
         ("mean_distance", "mean distance"),
         ("facility_location", "facility location"),
     ):
-        own, chance, longest = (figures[one][key] for one in ("coreset", "random", "longest"))
+        own, chance, longest = (figures[item][key] for item in ("coreset", "random", "longest"))
         texts.append(f"{name} {own:,.4g} (random {chance:,.4g}, longest {longest:,.4g})")
     return ["coverage: " + "; ".join(texts)]
 

@@ -78,8 +78,8 @@ def _nearest(
         gap *= -2
         gap += length[part]
         best = gap.argmin(axis=1)
-        found = gap[np.arange(len(best)), best] + length[places]
-        closer = found < gaps
-        gaps[closer] = found[closer]
+        result = gap[np.arange(len(best)), best] + length[places]
+        closer = result < gaps
+        gaps[closer] = result[closer]
         nearest[closer] = first + best[closer]
     return nearest, gaps, cosines

@@ -79,8 +79,8 @@ def facility_location(
 
 def coarse(matrix: Array) -> Array:
     """The vectors as whole numbers: multiples of 1 / 4000."""
-    found: Array = np.rint(matrix * np.float32(_COARSE)).astype(np.float32)
-    return found
+    array: Array = np.rint(matrix * np.float32(_COARSE)).astype(np.float32)
+    return array
 
 
 class _Dense:
@@ -138,12 +138,12 @@ class _Dense:
     def added(self) -> Array:
         """What each selected row adds to those before it, as a cosine."""
         best = np.zeros_like(self.best)
-        found = []
+        results = []
         for row in self.rows:
             rise = np.maximum(self.table[row] - best, 0)
-            found.append(float(rise.sum()) / self.scale)
+            results.append(float(rise.sum()) / self.scale)
             best += rise
-        return np.array(found)
+        return np.array(results)
 
     def _gain(self, row: int) -> np.float32:
         gain: np.float32 = np.maximum(self.table[row] - self.best, 0).sum()
@@ -198,8 +198,8 @@ def neighbours(matrix: Array, most: int) -> NearRows:
         keep = (rank < most) & (value > 0)
         return (row[keep] + start).astype(np.int32), column[keep], value[keep]
 
-    found = in_threads(part, range(0, len(matrix), _BLOCK))
-    rows, columns, values = (np.concatenate(parts) for parts in zip(*found, strict=True))
+    result = in_threads(part, range(0, len(matrix), _BLOCK))
+    rows, columns, values = (np.concatenate(parts) for parts in zip(*result, strict=True))
     order = np.argsort(columns, kind="stable")
     starts = np.searchsorted(columns[order], np.arange(len(matrix) + 1))
     return NearRows(rows[order], values[order].astype(np.float64), starts)

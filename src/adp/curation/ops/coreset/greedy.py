@@ -110,13 +110,13 @@ def _central(matrix: Array) -> int:
         total += matrix[start : start + BLOCK].sum(axis=0, dtype=np.float64)
     length = float(np.sqrt((total * total).sum()))
     mean = np.rint(total / (length or 1.0) * GRID) / GRID
-    best, found = -np.inf, 0
+    best, result = -np.inf, 0
     for start in range(0, len(matrix), BLOCK):
         products = matrix[start : start + BLOCK].astype(np.float64) @ mean
         place = int(products.argmax())
         if products[place] > best:
-            best, found = float(products[place]), start + place
-    return found
+            best, result = float(products[place]), start + place
+    return result
 
 
 class _Search:

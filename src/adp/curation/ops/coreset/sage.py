@@ -191,9 +191,9 @@ def diversity(shares: TokenShares, rows: Array, size: int) -> GreedySelection:
     inside[rows] = True
     closest = np.full(len(shares.norm), -np.inf)
     best = int(rows[shares.norm[rows].argmax()])
-    found, gains = [best], [math.nan]
+    result, gains = [best], [math.nan]
     weights = np.zeros(shares.vocabulary)
-    while len(found) < min(size, len(rows)):
+    while len(result) < min(size, len(rows)):
         inside[best] = False
         own = slice(shares.starts[best], shares.starts[best + 1])
         weights[shares.token[own]] = shares.share[own]
@@ -202,6 +202,6 @@ def diversity(shares: TokenShares, rows: Array, size: int) -> GreedySelection:
         np.maximum(closest, np.bincount(shares.owner, products, len(closest)), out=closest)
         distance = np.where(inside, 1.0 - closest, -np.inf)
         best = int(distance.argmax())
-        found.append(best)
+        result.append(best)
         gains.append(float(distance[best]))
-    return GreedySelection(np.array(found), np.array(gains))
+    return GreedySelection(np.array(result), np.array(gains))

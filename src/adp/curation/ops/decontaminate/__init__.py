@@ -58,7 +58,7 @@ REASONS: Mapping[str, str] = {
 
 def run(pool: Pool, options: Decontaminate) -> OpResult:
     """Compare all trajectories with all items."""
-    benchmarks = [read_benchmark(one, pool.folder) for one in options.against]
+    benchmarks = [read_benchmark(item, pool.folder) for item in options.against]
     return _Run(pool, options, benchmarks).outcome()
 
 
@@ -73,7 +73,9 @@ class _Run:
         self.pool = pool
         self.options = options
         self.benchmarks = benchmarks
-        self.items: list[BenchmarkTask] = [item for one in benchmarks for item in one.items]
+        self.items: list[BenchmarkTask] = [
+            item for benchmark in benchmarks for item in benchmark.items
+        ]
         self.matches: list[pl.DataFrame] = []
         self.found: dict[str, ScanMatches] = {}
         self.indexes: dict[str, Index] = {}
@@ -118,20 +120,20 @@ class _Run:
         )
         if not names.patterns and not names.unspecific:
             return
-        found = self.pool.map(search, names, "ids")
-        if not found.height:
+        frame = self.pool.map(search, names, "ids")
+        if not frame.height:
             return
-        instances = found.filter(pl.col("level") == INSTANCE)
+        instances = frame.filter(pl.col("level") == INSTANCE)
         alone = pl.col("level") == REPOSITORY
-        found = pl.concat([instances, found.filter(alone).join(instances, on="seq", how="anti")])
+        frame = pl.concat([instances, frame.filter(alone).join(instances, on="seq", how="anti")])
         proofs = [
             _json({"found_in": kind, "step": step, "start": start, "end": end, "text": text})
-            for kind, step, start, end, text in found.select(
+            for kind, step, start, end, text in frame.select(
                 "found_in", "step", "start", "end", "text"
             ).iter_rows()
         ]
         self.matches.append(
-            found.select(
+            frame.select(
                 "seq",
                 "level",
                 "item",
@@ -154,7 +156,7 @@ class _Run:
         index = patch_index(patches, options.line_words)
         few = comparable_words(index) < options.patch_lines
         rule = self._rule(options.patch_threshold, False, options.patch_lines)
-        self._scan(PATCH, index.only(~few), PATCH_VIEWS, [one or "" for one in patches], rule)
+        self._scan(PATCH, index.only(~few), PATCH_VIEWS, [patch or "" for patch in patches], rule)
 
     def _rule(self, threshold: float, count: bool, least: int) -> CountRule:
         options = self.options
@@ -168,12 +170,12 @@ class _Run:
         self.indexes[level] = index
         if not len(index.part):
             return
-        found = self.scanner.run(level, index, kinds, _numbered(same), rule)
-        self.found[level] = found
-        best = found.best
+        result = self.scanner.run(level, index, kinds, _numbered(same), rule)
+        self.found[level] = result
+        best = result.best
         hit = held(best["share"].to_numpy(), rule.threshold)
         best = best.with_columns(pl.Series("hit", hit, dtype=pl.Boolean))
-        proofs = self._locate(level, best.filter(pl.col("hit")), found, kinds)
+        proofs = self._locate(level, best.filter(pl.col("hit")), result, kinds)
         self.matches.append(
             best.join(proofs, on="seq", how="left", maintain_order="left").select(
                 "seq", pl.lit(level).alias("level"), "item", "share", "hit", "step", "proof"
@@ -181,7 +183,7 @@ class _Run:
         )
 
     def _locate(
-        self, level: str, hits: pl.DataFrame, found: ScanMatches, kinds: Sequence[str]
+        self, level: str, hits: pl.DataFrame, scan_matches: ScanMatches, kinds: Sequence[str]
     ) -> pl.DataFrame:
         """``seq``, ``step`` and ``proof`` of trajectories that hold an item."""
         import polars as pl
@@ -192,7 +194,7 @@ class _Run:
         pairs = self.pool.scratch / f"{level}-hits.parquet"
         index = self.pool.scratch / f"{level}-left.npz"
         hits.select("seq", "item").write_parquet(pairs)
-        found.index.save(index)
+        scan_matches.index.save(index)
         numbers = hits["item"].unique().to_list() if level == TEXT else []
         answers = {n: self.items[n].answers for n in numbers if self.items[n].answers}
         wanted = EvidenceQuery(str(pairs), str(index), tuple(kinds), answers)
@@ -280,16 +282,16 @@ def _columns_of(pool: Pool, matches: pl.DataFrame, labels: Sequence[str]) -> pl.
     # the one that the trajectory holds most of.
     first = matches.sort("seq", ~sure, "rank", -pl.col("share").fill_null(0))
     named = pl.Series("contamination_item", labels, dtype=pl.String)
-    found = first.group_by("seq", maintain_order=True).agg(
+    frame = first.group_by("seq", maintain_order=True).agg(
         sure.any().alias("contaminated"),
         pl.col("share").max().alias("contamination"),
         pl.col("item").first(),
         pl.when(hit.any()).then(pl.col("level").filter(hit).first()).alias("contamination_level"),
     )
-    found = found.with_columns(named.gather(found["item"]).alias("contamination_item"))
+    frame = frame.with_columns(named.gather(frame["item"]).alias("contamination_item"))
     return (
         pool.members.select("seq")
-        .join(found, on="seq", how="left", maintain_order="left")
+        .join(frame, on="seq", how="left", maintain_order="left")
         .select(
             "seq",
             pl.col("contaminated").fill_null(False),
@@ -308,7 +310,7 @@ def _numbered(texts: Sequence[str]) -> I64:
 
 
 def _json(value: Mapping[str, Any]) -> str:
-    kept = {name: one for name, one in value.items() if one is not None}
+    kept = {name: result for name, result in value.items() if result is not None}
     return json.dumps(kept, ensure_ascii=False, sort_keys=True)
 
 

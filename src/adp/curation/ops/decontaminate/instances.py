@@ -107,8 +107,8 @@ def search(partition: Partition, names: Names) -> pl.DataFrame:
     rows = [*_by_dataset(partition, names), *_by_text(partition, names)]
     schema = {"seq": pl.Int64, "level": pl.String, "item": pl.Int64, "found_in": pl.String}
     schema |= {"step": pl.Int32, "start": pl.Int64, "end": pl.Int64, "text": pl.String}
-    found = pl.DataFrame(rows, schema=schema, orient="row")
-    return found.unique(["seq", "level"], keep="first", maintain_order=True).sort("seq", "level")
+    frame = pl.DataFrame(rows, schema=schema, orient="row")
+    return frame.unique(["seq", "level"], keep="first", maintain_order=True).sort("seq", "level")
 
 
 Row = tuple[int, str, int, str, int | None, int | None, int | None, str]
@@ -151,20 +151,20 @@ def _by_text(partition: Partition, names: Names) -> Iterator[Row]:
         original = part.filter(hit)["text"].to_list()
         small = small.filter(hit)
         lists = small["text"].str.extract_many(patterns, overlapping=True).to_list()
-        for (seq, step, kind, text), found, whole in zip(
+        for (seq, step, kind, text), result, whole in zip(
             small.iter_rows(), lists, original, strict=True
         ):
-            yield from _verified(names, (seq, kind, step), text, found, whole)
+            yield from _verified(names, (seq, kind, step), text, result, whole)
 
 
 def _verified(
-    names: Names, at: tuple[int, str, int | None], text: str, found: Sequence[str], whole: str
+    names: Names, at: tuple[int, str, int | None], text: str, value: Sequence[str], whole: str
 ) -> Iterator[Row]:
-    """The names of ``found`` that stand in the text by themselves; instances first."""
+    """The names of ``value`` that stand in the text by themselves; instances first."""
     seq, kind, step = at
     # Some capital letters have no small letter of one character, so the places may differ.
     shown = whole if len(whole) == len(text) else text
-    for pattern in sorted(set(found), key=lambda one: (names.patterns[one][0], -len(one), one)):
+    for pattern in sorted(set(value), key=lambda item: (names.patterns[item][0], -len(item), item)):
         level, items = names.patterns[pattern]
         match = _alone(pattern, level).search(text)
         if match:

@@ -125,8 +125,8 @@ def scan(partition: Partition, options: Scan) -> pl.DataFrame:
         frames.append(pl.DataFrame(columns))
         before += int(unit[-1]) + 2 if len(unit) else 0
     schema = {"seq": pl.Int64, "at": pl.Int64, "part": pl.Int64}
-    found = pl.concat([pl.DataFrame(schema=schema), *frames])
-    found.write_parquet(options.found.format(partition.index))
+    frame = pl.concat([pl.DataFrame(schema=schema), *frames])
+    frame.write_parquet(options.found.format(partition.index))
     return found_keys
 
 

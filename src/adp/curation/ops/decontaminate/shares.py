@@ -113,11 +113,11 @@ class ItemShares:
         nth = np.arange(len(row)) - np.repeat(np.cumsum(times) - times, times)
         own = self._by_part[first[row] + nth]
         item, place, size = self.index.item[own], self.index.place[own], self.index.size[own]
-        found = [(hits.document[row], item, place, size)]
+        results = [(hits.document[row], item, place, size)]
         if not self._count and self._frequent[hits.part].any():
             for way in (1, -1):
-                found += self._going_on(hits, row, item, place, way)
-        columns = [np.concatenate([one[at] for one in found]) for at in range(4)]
+                results += self._going_on(hits, row, item, place, way)
+        columns = [np.concatenate([result[at] for result in results]) for at in range(4)]
         return columns[0], columns[1], columns[2], columns[3]
 
     def _going_on(
@@ -129,7 +129,7 @@ class ItemShares:
         order = np.argsort(hits.at * parts + hits.part)
         keys = (hits.at * parts + hits.part)[order]
         slots = self._start[whole.item] + whole.place  # sorted, as the index is
-        found = []
+        going_on = []
         while len(row):
             place = place + way
             slot = self._start[item] + place
@@ -141,8 +141,8 @@ class ItemShares:
             goes_on = inside & self._frequent[part] & (keys[near] == key)
             row, own = order[near[goes_on]], own[goes_on]
             item, place = whole.item[own], whole.place[own]
-            found.append((hits.document[row], item, place, whole.size[own]))
-        return found
+            going_on.append((hits.document[row], item, place, whole.size[own]))
+        return going_on
 
 
 def comparable_words(index: Index) -> I64:

@@ -66,15 +66,15 @@ def _shingle(partition: Partition, plan: _Plan) -> pl.DataFrame:
     """
     import polars as pl
 
-    found = shingles(views(partition, plan.views), plan.words)
-    plan.files.save("shingles", partition.index, found.hashes)
-    plan.files.save("sizes", partition.index, found.sizes)
+    result = shingles(views(partition, plan.views), plan.words)
+    plan.files.save("shingles", partition.index, result.hashes)
+    plan.files.save("sizes", partition.index, result.sizes)
     return pl.DataFrame(
         {
-            "seq": pl.Series(found.seq, dtype=pl.Int64),
-            "partition": pl.Series([partition.index] * len(found.seq), dtype=pl.Int32),
-            "shingles": pl.Series(found.sizes, dtype=pl.Int64),
-            "same": pl.Series(found.sums, dtype=pl.UInt64),
+            "seq": pl.Series(result.seq, dtype=pl.Int64),
+            "partition": pl.Series([partition.index] * len(result.seq), dtype=pl.Int32),
+            "shingles": pl.Series(result.sizes, dtype=pl.Int64),
+            "same": pl.Series(result.sums, dtype=pl.UInt64),
         }
     )
 
@@ -226,7 +226,7 @@ def _near(
     none = np.zeros((0, plan.permutations), np.uint8)
     bands = [np.zeros((plan.bands, 0), np.uint64)]
     bands += [plan.files.load("bands", index) for index in indexes]
-    found = buckets(np.concatenate(bands, axis=1)[:, picked])
+    match = buckets(np.concatenate(bands, axis=1)[:, picked])
     del bands
     sketches = np.concatenate([none, *(plan.files.load("sketch", index) for index in indexes)])
     shelf = ShingleReader(plan.files, indexes, sizes)
@@ -238,7 +238,7 @@ def _near(
             shelf=shelf,
             threshold=threshold,
         )
-        result = stars(compared, found)
+        result = stars(compared, match)
     finally:
         shelf.close()
     seq = chosen["seq"].to_numpy()
@@ -311,14 +311,14 @@ def _outcome(
         f"another one; of those {summary['of_equal_short_text']:,} have an equal text",
     ]
     named = columns.rename({"near_cluster": "cluster", "near_cluster_size": "size"})
-    found = alarms(named.with_columns(pl.col("reason").is_not_null().alias("gone")), options)
-    stop_on(found, options, _SUSPICION)
-    summary["alarms"] = found
+    result = alarms(named.with_columns(pl.col("reason").is_not_null().alias("gone")), options)
+    stop_on(result, options, _SUSPICION)
+    summary["alarms"] = result
     return OpResult(
         columns=columns.select("seq", "near_cluster", "near_cluster_size", "near_jaccard"),
         dropped=_dropped(gone) if options.drop else None,
         summary=summary,
-        lines=[*lines, *(f"alarm: {alarm}" for alarm in found)],
+        lines=[*lines, *(f"alarm: {alarm}" for alarm in result)],
     )
 
 

@@ -33,8 +33,8 @@ class ShingleFiles:
 
     def load(self, what: str, index: int) -> Numbers:
         """Read the file of a partition."""
-        found: Numbers = np.load(self.path(what, index))
-        return found
+        numbers: Numbers = np.load(self.path(what, index))
+        return numbers
 
 
 def common_shingles(files: ShingleFiles, indexes: Sequence[int], limit: float) -> Numbers:
@@ -108,13 +108,13 @@ class ShingleReader:
         self, files: ShingleFiles, indexes: Sequence[int], sizes: Sequence[Numbers]
     ) -> None:
         self._files = [os.open(files.path("kept", index), os.O_RDONLY) for index in indexes]
-        self._file = np.repeat(np.arange(len(sizes)), [len(each) for each in sizes]).tolist()
+        self._file = np.repeat(np.arange(len(sizes)), [len(item) for item in sizes]).tolist()
         heads = [os.fstat(file).st_size for file in self._files]
         starts: list[int] = []
-        for head, each in zip(heads, sizes, strict=True):
+        for head, size in zip(heads, sizes, strict=True):
             # The data end the file; the header before them is of a length that numpy chooses.
-            begin = head - 8 * int(each.sum())
-            starts += (begin + 8 * (np.cumsum(each) - each)).tolist()
+            begin = head - 8 * int(size.sum())
+            starts += (begin + 8 * (np.cumsum(size) - size)).tolist()
         self._starts = starts
         self.sizes = np.concatenate([np.zeros(0, np.int64), *sizes])
 

@@ -64,7 +64,7 @@ class Documents:
 
     def jaccard(self, left: Numbers, right: Numbers) -> Numbers:
         """Exact Jaccard similarity of the shingles of pairs."""
-        found = np.zeros(len(left), np.float64)
+        values = np.zeros(len(left), np.float64)
         sizes = self.shelf.sizes[self.place]
         both = sizes[left] + sizes[right]
         ends = np.cumsum(both)
@@ -74,9 +74,9 @@ class Documents:
             stop = int(np.searchsorted(ends, before + _CHUNK, side="right"))
             stop = min(max(stop, place + 1), place + _PAIRS)
             shared = self._shared(left[place:stop], right[place:stop])
-            found[place:stop] = shared / (both[place:stop] - shared)
+            values[place:stop] = shared / (both[place:stop] - shared)
             place = stop
-        return found
+        return values
 
     def _shared(self, left: Numbers, right: Numbers) -> Numbers:
         """How many shingles the two of each pair share."""
@@ -150,19 +150,19 @@ def buckets(bands: Numbers) -> Buckets:
     return Buckets(np.concatenate(members), np.concatenate(sizes))
 
 
-def stars(documents: Documents, found: Buckets) -> NearStars:
+def stars(documents: Documents, value: Buckets) -> NearStars:
     """Go through the documents in order; each that is free takes what is near it and free.
 
     Args:
         documents: what is compared.
-        found: candidates. More than `MOST_PAIRS` of them are looked at document by document; the
+        value: candidates. More than `MOST_PAIRS` of them are looked at document by document; the
             clusters are the same.
     """
     total = len(documents.place)
     result = NearStars(np.arange(total), np.ones(total))
-    take = _all_pairs if found.pairs <= MOST_PAIRS else _one_by_one
+    take = _all_pairs if value.pairs <= MOST_PAIRS else _one_by_one
     free = np.ones(total, bool)
-    for anchor, others, jaccard in take(documents, found, free, result):
+    for anchor, others, jaccard in take(documents, value, free, result):
         open_ = free[others]
         if not free[anchor] or not open_.any():
             continue
@@ -176,9 +176,9 @@ def stars(documents: Documents, found: Buckets) -> NearStars:
 Near = Iterator[tuple[int, Numbers, Numbers]]
 
 
-def _all_pairs(documents: Documents, found: Buckets, free: Numbers, result: NearStars) -> Near:
+def _all_pairs(documents: Documents, value: Buckets, free: Numbers, result: NearStars) -> Near:
     """All documents with those near them that come after; every pair is compared beforehand."""
-    left, right = _list_pairs(found, len(documents.place))
+    left, right = _list_pairs(value, len(documents.place))
     good = documents.may_match(left, right)
     left, right = left[good], right[good]
     result.candidates = len(left)
@@ -191,10 +191,10 @@ def _all_pairs(documents: Documents, found: Buckets, free: Numbers, result: Near
             yield int(left[start]), right[start:end], jaccard[start:end]
 
 
-def _list_pairs(found: Buckets, total: int) -> tuple[Numbers, Numbers]:
+def _list_pairs(value: Buckets, total: int) -> tuple[Numbers, Numbers]:
     """The different pairs of all buckets, sorted, the earlier document first."""
-    ends = np.repeat(np.cumsum(found.sizes), found.sizes)
-    members = found.members
+    ends = np.repeat(np.cumsum(value.sizes), value.sizes)
+    members = value.members
     keys = [np.zeros(0, np.int64)]
     first, distance = np.arange(len(members)), 1
     while len(first):
@@ -205,13 +205,13 @@ def _list_pairs(found: Buckets, total: int) -> tuple[Numbers, Numbers]:
     return np.divmod(pairs, max(total, 1))
 
 
-def _one_by_one(documents: Documents, found: Buckets, free: Numbers, result: NearStars) -> Near:
+def _one_by_one(documents: Documents, value: Buckets, free: Numbers, result: NearStars) -> Near:
     """The same for big buckets: only free documents are compared, when their turn comes."""
-    starts = np.cumsum(found.sizes) - found.sizes
-    ends = starts + found.sizes
-    bucket = np.repeat(np.arange(len(found.sizes)), found.sizes)
-    by_document = np.argsort(found.members, kind="stable")
-    sorted_members = found.members[by_document]
+    starts = np.cumsum(value.sizes) - value.sizes
+    ends = starts + value.sizes
+    bucket = np.repeat(np.arange(len(value.sizes)), value.sizes)
+    by_document = np.argsort(value.members, kind="stable")
+    sorted_members = value.members[by_document]
     cuts = np.flatnonzero(np.diff(sorted_members, prepend=-1, append=-1))
     for begin, end in zip(cuts[:-1].tolist(), cuts[1:].tolist(), strict=True):
         anchor = int(sorted_members[begin])
@@ -219,7 +219,7 @@ def _one_by_one(documents: Documents, found: Buckets, free: Numbers, result: Nea
             continue
         shared = bucket[by_document[begin:end]]
         others = np.unique(
-            np.concatenate([found.members[starts[one] : ends[one]] for one in shared])
+            np.concatenate([value.members[starts[item] : ends[item]] for item in shared])
         )
         others = others[(others > anchor) & free[others]]
         alike = np.full(len(others), anchor)

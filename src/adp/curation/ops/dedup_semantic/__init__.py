@@ -85,10 +85,10 @@ def run(pool: Pool, options: DedupSemantic) -> OpResult:
             "gone": gone,
         }
     ).sort("seq")
-    found = alarms(
+    result = alarms(
         columns.rename({"semantic_cluster": "cluster", "semantic_cluster_size": "size"}), options
     )
-    stop_on(found, options, _SUSPICION)
+    stop_on(result, options, _SUSPICION)
     summary = {
         "vectors": {"from": vectors.origin, "zeros": vectors.zeros},
         "search": "exact" if exact else "random planes",
@@ -98,7 +98,7 @@ def run(pool: Pool, options: DedupSemantic) -> OpResult:
         "duplicates": int(gone.sum()),
         "largest_cluster": int(columns["semantic_cluster_size"].max() or 0),  # type: ignore[arg-type]
         "least_similar": _least_similar(columns),
-        "alarms": found,
+        "alarms": result,
     }
     return OpResult(
         columns=columns.drop("trajectory_id", "dataset", "gone"),
@@ -155,8 +155,8 @@ def _lines(summary: dict[str, Any], options: DedupSemantic) -> list[str]:
     ]
     if summary["least_similar"]:
         pairs = (
-            f"{one['trajectory_id']} and {one['anchor']} ({one['similarity']:.3f})"
-            for one in summary["least_similar"]
+            f"{item['trajectory_id']} and {item['anchor']} ({item['similarity']:.3f})"
+            for item in summary["least_similar"]
         )
         lines.append("the least similar: " + ", ".join(pairs))
     if summary["vectors"]["zeros"]:

@@ -59,13 +59,13 @@ class VectorRows:
 
     def cosines(self, left: Array, right: Array) -> Array:
         """The cosines of pairs of rows."""
-        found = np.empty(len(left))
+        values = np.empty(len(left))
         for start in range(0, len(left), _PAIRS):
-            one, other = left[start : start + _PAIRS], right[start : start + _PAIRS]
-            found[start : start + _PAIRS] = np.einsum(
-                "ij,ij->i", self.matrix[one].astype(np.float64), self.matrix[other]
+            result, other = left[start : start + _PAIRS], right[start : start + _PAIRS]
+            values[start : start + _PAIRS] = np.einsum(
+                "ij,ij->i", self.matrix[result].astype(np.float64), self.matrix[other]
             )
-        cosine: Array = np.minimum(found / (self.length[left] * self.length[right]), 1)
+        cosine: Array = np.minimum(values / (self.length[left] * self.length[right]), 1)
         return cosine
 
     def near(self, left: Array, right: Array) -> tuple[Array, Array, Array]:
@@ -110,8 +110,8 @@ def exact_stars(rows: VectorRows) -> SemanticStars:
 
     def free(start: int, size: int) -> Array:
         part = everything[start : start + size]
-        found: Array = part[stars.anchor[part] == part]
-        return found
+        array: Array = part[stars.anchor[part] == part]
+        return array
 
     for start in range(0, count, _ROWS):
         block = free(start, _ROWS)
@@ -168,9 +168,9 @@ class VectorSearch:
             products = own.astype(np.float64) @ others.astype(np.float64).T
             near &= products >= self.rows.threshold - _MARGIN
         row, column = np.divmod(np.flatnonzero(near), max(len(right), 1))
-        one, other = left[row], right[column]
-        before = one < other
-        return self.rows.near(one[before], other[before])
+        result, other = left[row], right[column]
+        before = result < other
+        return self.rows.near(result[before], other[before])
 
     def check(self, left: Array, right: Array) -> tuple[Array, Array, Array]:
         """Those of some pairs that are similar, and their cosines."""

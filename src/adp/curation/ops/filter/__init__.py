@@ -40,15 +40,15 @@ _PRESETS = {
 
 def run(pool: Pool, options: Filter) -> OpResult:
     """Filter."""
-    found = Verdicts(pool)
+    verdicts = Verdicts(pool)
     if options.sql is not None:
-        rules.sql(pool, options, found)
-    rules.limits(pool, options, found)
+        rules.sql(pool, options, verdicts)
+    rules.limits(pool, options, verdicts)
     if options.preset is not None:
-        _PRESETS[options.preset](pool, options, found)
+        _PRESETS[options.preset](pool, options, verdicts)
     if options.per_task_cap is not None:
-        rules.cap(pool, options, found)
-    return found.outcome()
+        rules.cap(pool, options, verdicts)
+    return verdicts.outcome()
 
 
 def _needs(options: Filter) -> list[str]:

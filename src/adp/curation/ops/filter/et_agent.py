@@ -44,20 +44,20 @@ class TextPiece:
     step: int | None = None
 
 
-def judge(pool: Pool, options: Filter, found: Verdicts) -> None:
+def judge(pool: Pool, options: Filter, verdicts: Verdicts) -> None:
     """Validate, and repair when asked to."""
     rows = pool.map(work, (options.preset, options.repair), "et-agent")
     repaired = 0
     for seq, wrong, steps, texts in rows.iter_rows():
         if steps:
             repaired += 1
-            found.event(seq, None, "repaired", wrong, steps=steps, preset=options.preset)
-            found.edits += [(seq, step, text) for step, text in zip(steps, texts, strict=True)]
+            verdicts.event(seq, None, "repaired", wrong, steps=steps, preset=options.preset)
+            verdicts.edits += [(seq, step, text) for step, text in zip(steps, texts, strict=True)]
         elif wrong:
-            found.drop(seq, wrong, preset=options.preset)
+            verdicts.drop(seq, wrong, preset=options.preset)
     if options.repair:
-        found.summary["repaired"] = repaired
-        found.lines.append(f"{repaired:,} trajectories were repaired")
+        verdicts.summary["repaired"] = repaired
+        verdicts.lines.append(f"{repaired:,} trajectories were repaired")
 
 
 def work(partition: Partition, options: tuple[str, bool]) -> pl.DataFrame:
@@ -83,13 +83,13 @@ def work(partition: Partition, options: tuple[str, bool]) -> pl.DataFrame:
 
 def _edits(pieces: list[TextPiece], texts: list[str]) -> dict[int, str]:
     """New texts of steps; empty when something changed that is no text of a step."""
-    found = {}
+    edits = {}
     for piece, text in zip(pieces, texts, strict=True):
         if text != piece.text:
             if piece.step is None:
                 return {}
-            found[piece.step] = text
-    return found
+            edits[piece.step] = text
+    return edits
 
 
 def _pieces(rows: PartitionRows) -> dict[int, list[TextPiece]]:
@@ -103,12 +103,12 @@ def _pieces(rows: PartitionRows) -> dict[int, list[TextPiece]]:
         inside = text if "<result>" in text else f"<result>{text}</result>"
         results[seq, step].append(inside)
     answers = dict(rows.trajectories.select("seq", "final_answer").iter_rows())
-    found: dict[int, list[TextPiece]] = {seq: [] for seq in rows.seqs["seq"]}
+    pieces: dict[int, list[TextPiece]] = {seq: [] for seq in rows.seqs["seq"]}
     agent = rows.steps.filter(rows.steps["agent"]).select("seq", "step", "text", "reasoning")
     last = {seq: step for seq, step, *_ in agent.iter_rows()}
     tagged = {seq for seq, _, text, _ in agent.iter_rows() if text and tags.TAGS.search(text)}
     for seq, step, text, reasoning in agent.iter_rows():
-        own = found[seq]
+        own = pieces[seq]
         text = text or ""
         if reasoning and "<think>" not in text:
             own.append(TextPiece(f"<think>{reasoning}</think>"))
@@ -117,21 +117,21 @@ def _pieces(rows: PartitionRows) -> dict[int, list[TextPiece]]:
         elif text.strip():
             ends = step == last[seq] and not calls[seq, step]
             own.append(TextPiece(f"<answer>{text}</answer>" if ends else text))
-        own += [TextPiece(one) for one in calls[seq, step] + results[seq, step]]
-    for seq, own in found.items():
+        own += [TextPiece(call) for call in calls[seq, step] + results[seq, step]]
+    for seq, own in pieces.items():
         answer = answers.get(seq)
         if answer and seq not in tagged and not any("<answer>" in piece.text for piece in own):
             own.append(TextPiece(f"<answer>{answer}</answer>"))
-        found[seq] = _apart(own)
-    return found
+        pieces[seq] = _apart(own)
+    return pieces
 
 
 def _apart(pieces: list[TextPiece]) -> list[TextPiece]:
     """The pieces with a line end between each two."""
-    found: list[TextPiece] = []
+    text_pieces: list[TextPiece] = []
     for piece in pieces:
-        found += [TextPiece("\n"), piece] if found else [piece]
-    return found
+        text_pieces += [TextPiece("\n"), piece] if text_pieces else [piece]
+    return text_pieces
 
 
 def _call(row: dict[str, Any]) -> str:
@@ -143,7 +143,7 @@ def _call(row: dict[str, Any]) -> str:
     except (msgspec.DecodeError, RecursionError, UnicodeError):
         value = row["arguments"]
     if isinstance(value, dict):
-        strings = {key: one for key, one in value.items() if isinstance(one, str)}
+        strings = {key: result for key, result in value.items() if isinstance(result, str)}
         first = next((strings[key] for key in _FIRST if key in strings), None)
         text = first if first is not None else next(iter(strings.values()), str(row["arguments"]))
     elif isinstance(value, str):

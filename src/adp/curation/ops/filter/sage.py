@@ -46,7 +46,7 @@ _SQL = """
 _NO_TOOLS = frozenset({"finish", "error"})
 
 
-def judge(pool: Pool, options: Filter, found: Verdicts) -> None:
+def judge(pool: Pool, options: Filter, verdicts: Verdicts) -> None:
     """Apply the rules, in the order of the options."""
     assert options.preset is not None
     given = {name: getattr(options, name) for name in options.given()}
@@ -61,9 +61,9 @@ def judge(pool: Pool, options: Filter, found: Verdicts) -> None:
         passed += not failed
         if failed:
             figures = {name: value for name, value in own.items() if name != "tools"}
-            found.drop(seq, failed[0], all=failed, tools=len(_used(names)), **figures)
+            verdicts.drop(seq, failed[0], all=failed, tools=len(_used(names)), **figures)
     total = rows.height
-    found.summary["sage"] = {
+    verdicts.summary["sage"] = {
         "total": total,
         "successful": successful,
         "success_rate": successful / total if total else 0.0,

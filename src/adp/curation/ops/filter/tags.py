@@ -129,8 +129,8 @@ def repair(pieces: TextPieces) -> bool:
     """
     if not _mend_answer(pieces):
         return False
-    while found := _EMPTY.search(pieces.text):
-        pieces.delete(found.start(), found.end())
+    while match := _EMPTY.search(pieces.text):
+        pieces.delete(match.start(), match.end())
     thoughts = _thoughts(pieces.text)
     if thoughts is None:
         return False
@@ -158,17 +158,17 @@ def _mend_answer(pieces: TextPieces) -> bool:
 
 def _thoughts(text: str) -> list[tuple[int, int]] | None:
     """Where the thoughts are: up to each tool and the answer; None when a result has no end."""
-    found = []
+    thoughts = []
     place = 0
     while following := _NEXT.search(text, place):
-        found.append((place, following.start()))
+        thoughts.append((place, following.start()))
         if following.group() == "<answer>":
-            return found
+            return thoughts
         end = text.find(_END, following.end())
         if end < 0:
             return None
         place = end + len(_END)
-    return found
+    return thoughts
 
 
 def _mend_thought(pieces: TextPieces, start: int, end: int) -> None:

@@ -42,9 +42,9 @@ def measure(rows: PartitionRows) -> pl.DataFrame:
     results = rows.results
     # The expression is slow, and few texts hold one of its words.
     words = pl.col("text").str.contains_any(_CUT_WORDS, ascii_case_insensitive=True)
-    found = results.filter(words).filter(is_cut(pl.col("text")))
+    frame = results.filter(words).filter(is_cut(pl.col("text")))
     said = results.filter(pl.col("truncated").fill_null(value=False))
-    places = pl.concat([one.select("seq", "step", "order") for one in (found, said)]).unique()
+    places = pl.concat([item.select("seq", "step", "order") for item in (frame, said)]).unique()
     cut = places.group_by("seq").agg(pl.len().cast(pl.Int64).alias("cut_results"))
     runs = rows.trajectories.select(
         "seq",

@@ -26,10 +26,10 @@ def measure_errors(rows: PartitionRows) -> pl.DataFrame:
         pl.col("failed").sum().cast(pl.Int64).alias("n_errors"),
         pl.col("looks").sum().cast(pl.Int64).alias("likely_errors"),
     )
-    found = rows.seqs.join(counted, on="seq", how="left").fill_null(0)
+    fill_null = rows.seqs.join(counted, on="seq", how="left").fill_null(0)
     rate = pl.col("n_errors") / pl.col("known_results")
     known = pl.col("known_results") > 0
-    return found.with_columns(pl.when(known).then(rate).alias("error_rate"))
+    return fill_null.with_columns(pl.when(known).then(rate).alias("error_rate"))
 
 
 def measure_faults(rows: PartitionRows) -> pl.DataFrame:
@@ -50,8 +50,8 @@ def measure_faults(rows: PartitionRows) -> pl.DataFrame:
     runs = rows.trajectories.select(
         "seq", pl.when(wrong).then(faults.side(ended)).alias("run_fault")
     )
-    found = rows.seqs.join(counted, on="seq", how="left").fill_null(0)
-    return found.join(runs, on="seq", how="left")
+    fill_null = rows.seqs.join(counted, on="seq", how="left").fill_null(0)
+    return fill_null.join(runs, on="seq", how="left")
 
 
 def error_steps(rows: PartitionRows) -> pl.DataFrame:

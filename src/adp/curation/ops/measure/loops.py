@@ -116,21 +116,21 @@ def loops(rows: PartitionRows, loop_by: str, rounds: int) -> Loops:
     return find_loops(owner, numbered(rows, loop_by), rounds)
 
 
-def measure_loops(rows: PartitionRows, found: Loops) -> pl.DataFrame:
+def measure_loops(rows: PartitionRows, value: Loops) -> pl.DataFrame:
     """Loops of each trajectory."""
     import polars as pl
 
     calls = rows.calls.select(
-        "seq", pl.Series("repeated", found.repeated), pl.Series("run", found.run, pl.Int64)
+        "seq", pl.Series("repeated", value.repeated), pl.Series("run", value.run, pl.Int64)
     )
     counted = calls.group_by("seq").agg(
         pl.col("run").max().alias("longest_repeat"),
         pl.col("repeated").sum().cast(pl.Int64).alias("repeated_calls"),
     )
-    owner = rows.calls["seq"].to_numpy()[found.first]
-    each = pl.DataFrame({"seq": pl.Series(owner, dtype=pl.Int64)})
-    each = each.group_by("seq").agg(pl.len().cast(pl.Int64).alias("loops"))
-    out = rows.seqs.join(counted, on="seq", how="left").join(each, on="seq", how="left")
+    owner = rows.calls["seq"].to_numpy()[value.first]
+    frame = pl.DataFrame({"seq": pl.Series(owner, dtype=pl.Int64)})
+    frame = frame.group_by("seq").agg(pl.len().cast(pl.Int64).alias("loops"))
+    out = rows.seqs.join(counted, on="seq", how="left").join(frame, on="seq", how="left")
     return out.fill_null(0)
 
 
@@ -165,13 +165,13 @@ def measure_retries(rows: PartitionRows) -> pl.DataFrame:
     return rows.seqs.join(counted, on="seq", how="left").fill_null(0)
 
 
-def similar(one: bytes | str, other: bytes | str) -> bool:
+def similar(data: bytes | str, other: bytes | str) -> bool:
     """Whether the arguments of two calls are the same or nearly the same."""
-    if one == other:
+    if data == other:
         return True
     words = [
         Counter(_WORD.findall(text if isinstance(text, bytes) else text.encode()))
-        for text in (one, other)
+        for text in (data, other)
     ]
     total = sum(words[0].values()) + sum(words[1].values())
     return total > 0 and 2 * sum((words[0] & words[1]).values()) >= SIMILAR * total

@@ -35,7 +35,7 @@ def find(rows: PartitionRows) -> pl.DataFrame:
 
     tools = dict(rows.trajectories.select("seq", "tools").iter_rows())
     columns = ("seq", "step", "call", "kind", "name", "arguments", "arguments_raw")
-    found = []
+    results = []
     for seq, step, call, kind, name, arguments, raw, form in rows.calls.select(
         *columns, "arguments_kind"
     ).iter_rows():
@@ -43,16 +43,16 @@ def find(rows: PartitionRows) -> pl.DataFrame:
             offered = _tools(tools.get(seq) or "")
             fault = fault_of(name, arguments, raw, form, offered)
             if fault is not None:
-                found.append((seq, step, call, fault))
+                results.append((seq, step, call, fault))
     schema = {"seq": pl.Int64, "step": pl.Int32, "call": pl.Int32, "fault": pl.String}
-    return pl.DataFrame(found, schema=schema, orient="row")
+    return pl.DataFrame(results, schema=schema, orient="row")
 
 
-def measure(rows: PartitionRows, found: pl.DataFrame) -> pl.DataFrame:
+def measure(rows: PartitionRows, frame: pl.DataFrame) -> pl.DataFrame:
     """Malformed calls of each trajectory."""
     import polars as pl
 
-    counted = found.group_by("seq").agg(
+    counted = frame.group_by("seq").agg(
         pl.len().cast(pl.Int64).alias("malformed_calls"),
         (pl.col("fault") == UNKNOWN_TOOL).sum().cast(pl.Int64).alias("unknown_tool_calls"),
     )

@@ -78,10 +78,10 @@ class Measures:
 
         repeated = self.rows.calls.filter(pl.Series(self.looped.repeated, dtype=pl.Boolean))
         marks = {"is_repeated": repeated, "is_malformed": self.faulty}
-        found = errors.error_steps(self.rows)
+        error_steps = errors.error_steps(self.rows)
         for name, marked in marks.items():
-            found = flagged(found, marked, name)
-        return found
+            error_steps = flagged(error_steps, marked, name)
+        return error_steps
 
 
 def flagged(steps: pl.DataFrame, rows: pl.DataFrame, name: str) -> pl.DataFrame:
@@ -89,22 +89,22 @@ def flagged(steps: pl.DataFrame, rows: pl.DataFrame, name: str) -> pl.DataFrame:
     import polars as pl
 
     marked = rows.select("seq", "step").unique().with_columns(pl.lit(value=True).alias(name))
-    found = steps.join(marked, on=["seq", "step"], how="left", maintain_order="left")
-    return found.with_columns(pl.col(name).fill_null(value=False))
+    text = steps.join(marked, on=["seq", "step"], how="left", maintain_order="left")
+    return text.with_columns(pl.col(name).fill_null(value=False))
 
 
 def work(partition: Partition, wanted: MeasurePlan) -> pl.DataFrame:
     """Measure a partition: a row a trajectory, with its steps and signs as lists."""
     measures = Measures(partition, wanted)
-    found = measures.rows.seqs
+    seqs = measures.rows.seqs
     for name, make in measures.groups().items():
         if name in wanted.groups:
-            found = found.join(make(), on="seq", how="left")
+            seqs = seqs.join(make(), on="seq", how="left")
     if "steps" in wanted.groups:
-        found = found.join(_nested(measures.steps(), "_steps"), on="seq", how="left")
+        seqs = seqs.join(_nested(measures.steps(), "_steps"), on="seq", how="left")
     if "cheats" in wanted.groups:
-        found = found.join(_nested(measures.signs, "_signs"), on="seq", how="left")
-    return found.sort("seq")
+        seqs = seqs.join(_nested(measures.signs, "_signs"), on="seq", how="left")
+    return seqs.sort("seq")
 
 
 def _nested(rows: pl.DataFrame, name: str) -> pl.DataFrame:

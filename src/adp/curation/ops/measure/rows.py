@@ -145,7 +145,7 @@ class PartitionRows:
             .agg(pl.col("call").max())
             .rename({"step": "before"})
         )
-        found = following.select("seq", "before", "source", "text", place="step").join(
+        text = following.select("seq", "before", "source", "text", place="step").join(
             last, on=["seq", "before"], how="inner"
         )
         answered = pl.concat(
@@ -154,7 +154,7 @@ class PartitionRows:
                 self.observations.select("seq", before="call_step"),
             ]
         )
-        return found.join(answered, on=["seq", "before"], how="anti").select(
+        return text.join(answered, on=["seq", "before"], how="anti").select(
             *("seq", pl.col("before").alias("step"), pl.lit(0, pl.Int32).alias("order")),
             *(pl.col("before").alias("call_step"), "call", "source", "text", "place"),
         )

@@ -64,10 +64,10 @@ def measure(rows: PartitionRows, tokenizer: str | None) -> pl.DataFrame:
         frame.group_by("seq").agg(pl.len().cast(pl.Int64).alias(name))
         for frame, name in ((rows.calls, "n_calls"), (rows.observations, "n_observations"))
     ]
-    found = rows.seqs
+    seqs = rows.seqs
     for frame in (tokens, steps, *counted):
-        found = found.join(frame, on="seq", how="left")
-    return found.fill_null(0)
+        seqs = seqs.join(frame, on="seq", how="left")
+    return seqs.fill_null(0)
 
 
 def _texts(rows: PartitionRows) -> pl.DataFrame:
@@ -152,7 +152,7 @@ def count_tokens(texts: pl.Series, path: str) -> np.ndarray[Any, Any]:
 
 
 def _encoded(tokenizer: Any, texts: list[str]) -> list[int]:
-    return [len(one) for one in tokenizer.encode_batch_fast(texts, add_special_tokens=False)]
+    return [len(item) for item in tokenizer.encode_batch_fast(texts, add_special_tokens=False)]
 
 
 @functools.lru_cache(maxsize=2)

@@ -162,13 +162,13 @@ def _budgets(options: Mix, part: PlannedStage, shelves: Mapping[str, GroupQueue]
     weights = [part.weights.get(name, Fraction()) for name in names]
     least = [options.min_per_group] * len(names)
     try:
-        found = allocate(part.budget, weights, most, least, options.short)
+        result = allocate(part.budget, weights, most, least, options.short)
     except ValueError:
         raise RecipeError(
             f"min_per_group of mix, {options.min_per_group:,} for each group, is more than its "
             f"budget of {part.budget:,}; lower it or raise the budget"
         ) from None
-    return dict(zip(names, found, strict=True))
+    return dict(zip(names, result, strict=True))
 
 
 def _epochs(options: Mix, group: str) -> int:

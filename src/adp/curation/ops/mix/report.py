@@ -92,13 +92,13 @@ def lines(options: Mix, rows: Sequence[MixReportRow]) -> list[str]:
     realised = _realised(options, rows)
     staged = rows[-1].stage > 0
     number, tokens = (sum(row.trajectories for row in rows), sum(row.tokens for row in rows))
-    found = [f"{number:,} trajectories, {tokens:,} tokens"]
+    results = [f"{number:,} trajectories, {tokens:,} tokens"]
     if options.total is not None and number < options.total:
-        found.append(f"that is less than the {options.total:,} trajectories that were asked for")
+        results.append(f"that is less than the {options.total:,} trajectories that were asked for")
     if options.tokens is not None and sum(row.requested for row in rows) < options.tokens:
-        found.append(f"that is less than the {options.tokens:,} tokens that were asked for")
+        results.append(f"that is less than the {options.tokens:,} tokens that were asked for")
     elif options.tokens is not None and tokens < (1 - UNUSED) * options.tokens:
-        found.append(
+        results.append(
             f"{options.tokens - tokens:,} of the {options.tokens:,} tokens that were asked for are "
             "not used: a trajectory that goes beyond the budget of its group is not taken"
         )
@@ -107,10 +107,10 @@ def lines(options: Mix, rows: Sequence[MixReportRow]) -> list[str]:
         if not row.share and not row.trajectories:
             continue
         where = f"stage {row.stage}, {row.group}" if staged else row.group
-        found.append(
+        results.append(
             f"{where}: asked for {row.share:.1%}, got {realised[place]:.1%} "
             f"({_taken(row)}, {row.tokens:,} tokens)"
         )
     if len(rows) > READ:
-        found.append(f"and {len(rows) - READ:,} more groups")
-    return found
+        results.append(f"and {len(rows) - READ:,} more groups")
+    return results

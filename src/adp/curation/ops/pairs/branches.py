@@ -114,8 +114,8 @@ def forks(paths: list[Walk]) -> Iterator[TurnPair]:
             for group in turns.values()
             if group[0].own[step] and (turn := _valued(group)) is not None
         ]
-        for one, other in combinations(sorted(valued, key=_place), 2):
-            better, worse = (one, other) if one.value >= other.value else (other, one)
+        for result, other in combinations(sorted(valued, key=_place), 2):
+            better, worse = (result, other) if result.value >= other.value else (other, result)
             yield TurnPair(step, better, worse)
         for group in turns.values():
             after: dict[int, list[Walk]] = {}
@@ -137,7 +137,7 @@ def run(pool: Pool, options: Pairs) -> OpResult:
     """Pair the turns at which the attempts at a task part."""
     import polars as pl
 
-    found = PairCandidates(options.rule)
+    pair_candidates = PairCandidates(options.rule)
     columns = ("seq", "trajectory_id", "task", "task_id", "reward", "success")
     members = pool.members.select(columns).sort("seq")
     shared = members.filter(pl.col("task").is_not_null() & (pl.len().over("task") > 1))
@@ -146,14 +146,14 @@ def run(pool: Pool, options: Pairs) -> OpResult:
     groups: dict[str, list[dict[str, Any]]] = {}
     for row in members.iter_rows(named=True):
         if row["task"] is None:
-            found.event(row["seq"], None, NOT_PAIRED, NO_TASK, {})
+            pair_candidates.event(row["seq"], None, NOT_PAIRED, NO_TASK, {})
         else:
             groups.setdefault(row["task"], []).append(row)
     for task in sorted(groups):
-        found.counts["tasks"] += 1
+        pair_candidates.counts["tasks"] += 1
         rows = groups[task]
         if len(rows) == 1:
-            found.event(rows[0]["seq"], None, NOT_PAIRED, ALONE, {"task": task})
+            pair_candidates.event(rows[0]["seq"], None, NOT_PAIRED, ALONE, {"task": task})
             continue
         paths = [
             Walk(
@@ -164,19 +164,21 @@ def run(pool: Pool, options: Pairs) -> OpResult:
             )
             for row in rows
         ]
-        _task(found, options, paths, rows[0]["task_id"])
-    return found.outcome("attempts")
+        _task(pair_candidates, options, paths, rows[0]["task_id"])
+    return pair_candidates.outcome("attempts")
 
 
-def _task(found: PairCandidates, options: Pairs, paths: list[Walk], task_id: str | None) -> None:
+def _task(
+    pair_candidates: PairCandidates, options: Pairs, paths: list[Walk], task_id: str | None
+) -> None:
     """Pair the attempts at one task, and say of each what became of it."""
     every = list(forks(paths))
-    found.counts["forks"] += len(every)
+    pair_candidates.counts["forks"] += len(every)
     wide = [fork for fork in every if fork.gap > 0 and fork.gap >= options.gap]
     wide.sort(key=lambda fork: (-fork.gap, fork.step, _place(fork.better), _place(fork.worse)))
     inside: set[int] = set()
     for fork in wide[: options.cap]:
-        inside |= _add(found, fork, task_id)
+        inside |= _add(pair_candidates, fork, task_id)
     closest: dict[int, TurnPair] = {}
     for fork in every:
         for path in (*fork.better.paths, *fork.worse.paths):
@@ -196,15 +198,15 @@ def _task(found: PairCandidates, options: Pairs, paths: list[Walk], task_id: str
             step = nearest.step
             reason = NARROW if nearest not in wide else CAPPED
             evidence |= {"widest_gap": nearest.gap, "min_gap": options.gap}
-        found.event(path.seq, step, NOT_PAIRED, reason, evidence)
+        pair_candidates.event(path.seq, step, NOT_PAIRED, reason, evidence)
 
 
-def _add(found: PairCandidates, fork: TurnPair, task_id: str | None) -> set[int]:
+def _add(pair_candidates: PairCandidates, fork: TurnPair, task_id: str | None) -> set[int]:
     """Add a pair; return the attempts that stand for its sides."""
     step = fork.step
     chosen = min(_scored(fork.better), key=lambda item: (-item[0], item[1].seq))[1]
     rejected = min(_scored(fork.worse), key=lambda item: (item[0], item[1].seq))[1]
-    name = found.pair(
+    name = pair_candidates.pair(
         "step",
         PairContext(chosen.id, step),
         PairSide(chosen.id, step, step + 1, fork.better.value),
@@ -217,7 +219,7 @@ def _add(found: PairCandidates, fork: TurnPair, task_id: str | None) -> set[int]
     )
     for path, word, turn in ((chosen, "chosen", fork.better), (rejected, "rejected", fork.worse)):
         evidence = {"pair_id": name, "value": turn.value, "gap": fork.gap}
-        found.event(path.seq, step, PAIRED, f"its turn is {word}", evidence)
+        pair_candidates.event(path.seq, step, PAIRED, f"its turn is {word}", evidence)
     return {chosen.seq, rejected.seq}
 
 

@@ -49,7 +49,7 @@ ORDER BY c.seq, c.step
 
 def run(pool: Pool, options: Pairs) -> OpResult:
     """Draw steps, damage their calls, and pair them."""
-    found = PairCandidates(options.rule)
+    pair_candidates = PairCandidates(options.rule)
     members = pool.members.select("seq", "trajectory_id", "task_id").sort("seq")
     candidates = pool.query(_CANDIDATES).join(members, on="seq", how="inner")
     drawn = _draw(candidates, pool.seed, options)
@@ -59,15 +59,15 @@ def run(pool: Pool, options: Pairs) -> OpResult:
     made: list[Trajectory] = []
     taken = _taken(pool)
     for row in rows.iter_rows(named=True) if rows.height else ():
-        _pair(found, row, made, taken)
-    inside = {event[0] for event in found.events}
+        _pair(pair_candidates, row, made, taken)
+    inside = {event[0] for event in pair_candidates.events}
     able = set(candidates["seq"].to_list())
     for seq, _, _ in members.iter_rows():
         if seq not in inside:
             reason = NOT_DRAWN if seq in able else NO_CALL
-            found.event(seq, None, NOT_PAIRED, reason, {})
-    found.counts["candidates"] = candidates.height
-    out = found.outcome("trajectories")
+            pair_candidates.event(seq, None, NOT_PAIRED, reason, {})
+    pair_candidates.counts["candidates"] = candidates.height
+    out = pair_candidates.outcome("trajectories")
     out.made = made
     return out
 
@@ -122,12 +122,12 @@ def _one(
     out = {key: row[key] for key in ("seq", "step", "trajectory_id", "task_id", "turn", "actor")}
     out |= {"reasoning": row["reasoning"], "model": row["model"]}
     for kind in rng.permutation(np.array(kinds)).tolist():
-        found = damage(kind, row["text"], call, offered, rng)
-        if found is None:
+        result = damage(kind, row["text"], call, offered, rng)
+        if result is None:
             continue
-        out |= {"corruption": kind, "text": found.text}
-        if found.call is not None:
-            new = found.call
+        out |= {"corruption": kind, "text": result.text}
+        if result.call is not None:
+            new = result.call
             out |= {"name": new.name, "arguments": new.arguments}
             out |= {"span_start": new.start, "span_end": new.end}
         break
@@ -165,20 +165,20 @@ def _taken(pool: Pool) -> set[str]:
 
 
 def _pair(
-    found: PairCandidates, row: dict[str, Any], made: list[Trajectory], taken: set[str]
+    pair_candidates: PairCandidates, row: dict[str, Any], made: list[Trajectory], taken: set[str]
 ) -> None:
     """Make the branch and the pair of one step."""
     seq, step, name = row["seq"], row["step"], row["trajectory_id"]
     if row["corruption"] is None:
-        found.event(seq, step, NOT_PAIRED, SOUND, {})
+        pair_candidates.event(seq, step, NOT_PAIRED, SOUND, {})
         return
     base, number = f"{name}/damaged-{step}", 1
     while ids.numbered(base, number) in taken:
         number += 1
     branch = _branch(row, ids.numbered(base, number))
     made.append(branch)
-    found.counts[row["corruption"]] += 1
-    pair = found.pair(
+    pair_candidates.counts[row["corruption"]] += 1
+    pair = pair_candidates.pair(
         "step",
         PairContext(name, step),
         PairSide(name, step, step + 1),
@@ -187,7 +187,7 @@ def _pair(
         scores={"corruption": row["corruption"]},
     )
     evidence = {"pair_id": pair, "corruption": row["corruption"], "made": branch.trajectory_id}
-    found.event(seq, step, PAIRED, "its call was damaged for the rejected side", evidence)
+    pair_candidates.event(seq, step, PAIRED, "its call was damaged for the rejected side", evidence)
 
 
 def _branch(row: dict[str, Any], name: str) -> Trajectory:

@@ -175,9 +175,9 @@ def frame(rows: list[dict[str, Any]]) -> pl.DataFrame:
 
     rows = sorted(rows, key=lambda row: str(row["pair_id"]))
     table = pa.Table.from_pylist(rows, schema=TABLES["pairs"].schema)
-    found = pl.from_arrow(table)
-    assert isinstance(found, pl.DataFrame)
-    return found
+    result = pl.from_arrow(table)
+    assert isinstance(result, pl.DataFrame)
+    return result
 
 
 def _ranked(counts: Counter[str]) -> list[tuple[str, int]]:

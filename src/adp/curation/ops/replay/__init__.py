@@ -147,7 +147,7 @@ def run(pool: Pool, options: Replay) -> OpResult:
 
 def _source(pool: Pool, name: str) -> Input | None:
     """The input that is the buffer; None when there is none yet."""
-    source = next((each for each in pool.inputs if each.name == name), None)
+    source = next((item for item in pool.inputs if item.name == name), None)
     if source is not None and not source.reserve:
         raise RecipeError(
             f"the input {name} would be in as a whole, not replayed; give it reserve: true"
@@ -178,9 +178,9 @@ def _identities(pool: Pool, rows: pl.DataFrame) -> pl.Series:
     """
     import polars as pl
 
-    old = {new: name for each in pool.inputs for name, new in each.renamed.items()}
+    old = {new: name for item in pool.inputs for name, new in item.renamed.items()}
     names = rows["trajectory_id"]
-    found = rows.select("seq", (names.replace(old) if old else names).alias("name"))
+    frame = rows.select("seq", (names.replace(old) if old else names).alias("name"))
     more = ["started_at", "ended_at", "stop_reason", "success", "reward", "final_answer"]
     columns = [pl.col(name) for name in more]
     frames = [
@@ -191,8 +191,8 @@ def _identities(pool: Pool, rows: pl.DataFrame) -> pl.Series:
         for source in pool.inputs
     ]
     made = pl.concat(frames).with_columns(pl.col("made").struct.json_encode())
-    found = found.join(made, on="seq", how="left", maintain_order="left")
-    return found.select(pl.concat_str("name", pl.col("made").fill_null("")))["name"]
+    frame = frame.join(made, on="seq", how="left", maintain_order="left")
+    return frame.select(pl.concat_str("name", pl.col("made").fill_null("")))["name"]
 
 
 def _seen(source: Input | None, held: int) -> int:
@@ -269,8 +269,8 @@ def _noted(source: Input, score: str) -> pl.DataFrame:
     if not names:
         return none
     noted = pl.coalesce(pl.col(name).cast(pl.Float64, strict=False) for name in names)
-    found = rows.select("trajectory_id", noted.alias("noted")).collect()
-    return found.unique("trajectory_id", keep="first", maintain_order=True)
+    frame = rows.select("trajectory_id", noted.alias("noted")).collect()
+    return frame.unique("trajectory_id", keep="first", maintain_order=True)
 
 
 def _drawn(pool: Pool, options: Replay, begun: _Round, kept: list[int]) -> list[int]:
@@ -322,10 +322,10 @@ def _needs(options: Replay) -> Iterable[str]:
 
 
 def _columns(options: Any) -> Mapping[str, str]:
-    found = {"replayed": "True when it comes from the replay buffer, false when it is new."}
+    columns = {"replayed": "True when it comes from the replay buffer, false when it is new."}
     if options.score is not None:
-        found["replay_score"] = "Score by which the buffer keeps it."
-    return found
+        columns["replay_score"] = "Score by which the buffer keeps it."
+    return columns
 
 
 OP = Op(

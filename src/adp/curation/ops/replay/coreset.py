@@ -30,8 +30,8 @@ def texts_of(pool: Pool, rows: pl.DataFrame, *, tokens: bool) -> pl.DataFrame:
     folder = pool.scratch / "texts"
     folder.mkdir(exist_ok=True)
     own = Pool(pool.inputs, rows.sort("seq"), folder, workers=pool.workers)
-    found = own.map(features, tokens)
-    return rows.select("seq").join(found, on="seq", how="left", maintain_order="left")
+    result = own.map(features, tokens)
+    return rows.select("seq").join(result, on="seq", how="left", maintain_order="left")
 
 
 def hybrid(texts: pl.DataFrame, scores: Sequence[float], count: int) -> list[int]:

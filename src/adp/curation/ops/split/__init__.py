@@ -192,12 +192,12 @@ def _leaks(near: NearDuplicates, units: pl.DataFrame, options: Split) -> pl.Data
     import polars as pl
 
     rank = {name: (-share, place) for place, (name, share) in enumerate(options.shares.items())}
-    found = crossing(near, units["split"].to_list())
+    result = crossing(near, units["split"].to_list())
     goes = [
         (rank.get(own, (0.0, 0)), own) < (rank.get(other, (0.0, 0)), other)
-        for own, other in found.select("split", "other_split").iter_rows()
+        for own, other in result.select("split", "other_split").iter_rows()
     ]
-    return found.with_columns(pl.Series("goes", goes, dtype=pl.Boolean))
+    return result.with_columns(pl.Series("goes", goes, dtype=pl.Boolean))
 
 
 @dataclass
@@ -245,18 +245,18 @@ class _Told:
         keys = self.rows.select("seq", "task", "group", pl.col(before).alias("split"))
         unit = self.units.select("unit", "task", "group", "split")
         keys = keys.join(unit, on=["task", "group", "split"], how="inner", maintain_order="left")
-        found = keys.join(first.drop("split"), on="unit", how="inner", maintain_order="left")
+        text = keys.join(first.drop("split"), on="unit", how="inner", maintain_order="left")
         evidence = [
             json.dumps(
                 {"near": name, "jaccard": round(value, 4), "split": own, "other_split": other},
                 ensure_ascii=False,
                 sort_keys=True,
             )
-            for name, value, own, other in found.select(
+            for name, value, own, other in text.select(
                 "leak_of", "jaccard", "split", "other_split"
             ).iter_rows()
         ]
-        return found.select(
+        return text.select(
             "seq",
             "leak_of",
             pl.col("jaccard").alias("leak_jaccard"),
@@ -347,13 +347,13 @@ def _needs(options: Split) -> list[str]:
 
 
 def _columns(options: Split) -> Mapping[str, str]:
-    found = {"split_hash": "Where the task lies between 0 and 1; the shares cut that range."}
+    columns = {"split_hash": "Where the task lies between 0 and 1; the shares cut that range."}
     if options.leakage != "off":
-        found["leak_of"] = (
+        columns["leak_of"] = (
             "First trajectory of the nearest task that lay in another split; null for no leak."
         )
-        found["leak_jaccard"] = "Jaccard similarity of the shingles of the two tasks."
-    return found
+        columns["leak_jaccard"] = "Jaccard similarity of the shingles of the two tasks."
+    return columns
 
 
 OP = Op(

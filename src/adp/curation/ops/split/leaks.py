@@ -61,9 +61,9 @@ def shingle(partition: Partition, options: Texts) -> pl.DataFrame:
     pairs = pairs[np.lexsort((pairs[:, 1], pairs[:, 0]))]
     new = np.ones(len(pairs), np.bool_)
     new[1:] = (pairs[1:] != pairs[:-1]).any(axis=1)
-    found = pl.DataFrame({"unit": pairs[new, 0].astype(np.int64), "hash": pairs[new, 1]})
-    found.write_parquet(options.made.format(partition.index))
-    return pl.DataFrame({"partition": [partition.index], "shingles": [found.height]})
+    frame = pl.DataFrame({"unit": pairs[new, 0].astype(np.int64), "hash": pairs[new, 1]})
+    frame.write_parquet(options.made.format(partition.index))
+    return pl.DataFrame({"partition": [partition.index], "shingles": [frame.height]})
 
 
 def _shingles(words: kernel.WordHashes, size: int) -> Iterator[tuple[U64, I64]]:
@@ -139,13 +139,13 @@ def crossing(near: NearDuplicates, splits: Sequence[str]) -> pl.DataFrame:
         }
     )
     others = nodes.rename({"first": "near", "split": "other_split"})
-    found = (
+    unique = (
         relation.join(others, on="near", how="inner")
         .sort("first", "other_split", -pl.col("jaccard"), "other")
         .unique(["first", "other_split"], keep="first", maintain_order=True)
     )
     return (
-        units.join(found, on="first", how="inner")
+        units.join(unique, on="first", how="inner")
         .filter(pl.col("split") != pl.col("other_split"))
         .select("unit", "other", "split", "other_split", "jaccard")
         .sort("unit", -pl.col("jaccard"), "other")
@@ -171,8 +171,8 @@ def components(near: NearDuplicates, groups: I64, number: int) -> I64:
     units = np.arange(len(groups))
     left = groups[np.concatenate([near.left, units])]
     right = groups[np.concatenate([near.right, near.first])]
-    for one, other in zip(left.tolist(), right.tolist(), strict=True):
-        first, second = sorted((root(one), root(other)))
+    for result, other in zip(left.tolist(), right.tolist(), strict=True):
+        first, second = sorted((root(result), root(other)))
         parent[second] = first
     return np.array([root(group) for group in range(number)], np.int64)
 

@@ -124,11 +124,11 @@ class Question:
 
     def pairs(self) -> list[list[tuple[str, str]]]:
         """Compositions of each path: neighbouring (outer, inner) keys."""
-        found = []
+        pairs = []
         for path in self.paths:
             keys = path.keys if self.attribute is None else (*path.keys, self.attribute)
-            found.append([(keys[i + 1], keys[i]) for i in range(len(keys) - 1)])
-        return found
+            pairs.append([(keys[i + 1], keys[i]) for i in range(len(keys) - 1)])
+        return pairs
 
     def as_json(self) -> dict[str, Any]:
         """The question as JSON."""
@@ -217,8 +217,8 @@ def _draw(kind: str, split: Split, max_hops: int, endings: Endings, random: Rand
 
 
 def _two(split: Split, longest: int, last: Sequence[str], random: Random) -> tuple[Path, Path]:
-    one, two = (_path(split, random.randint(1, longest), last, random) for _ in range(2))
-    return one, two
+    result, two = (_path(split, random.randint(1, longest), last, random) for _ in range(2))
+    return result, two
 
 
 def _path(split: Split, length: int, last: Sequence[str], random: Random) -> Path:

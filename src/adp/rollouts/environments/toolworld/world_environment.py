@@ -145,8 +145,8 @@ class Toolworld(ToolEnvironment):
         try:
             value = ROLES[action.role].run(self._world, **action.arguments)
         except ToolError as error:
-            found = failed(error.kind, str(error))
-            return replace(checked, text=found.text, error=found.error, structured=None), label
+            result = failed(error.kind, str(error))
+            return replace(checked, text=result.text, error=result.error, structured=None), label
         return replace(checked, text=told(value), structured=value), label
 
     def _busy(self, key: str) -> bool:
@@ -211,5 +211,5 @@ class Toolworld(ToolEnvironment):
 
 
 def _config(task: Task) -> Any:
-    found, valid = object_of(task.environment_config or "{}")
-    return found if valid else {}
+    result, valid = object_of(task.environment_config or "{}")
+    return result if valid else {}
