@@ -206,11 +206,11 @@ def _say(screen: Console, line: str) -> None:
 
 
 def _say_sum(
-    screen: Console, what: str, whole: int, used: str, number: int, rest: Mapping[str, int]
+    screen: Console, what: str, full: int, used: str, number: int, rest: Mapping[str, int]
 ) -> None:
     """Say that everything is somewhere: ``rows 10 = judged 8 + rejected 2``."""
     parts = "".join(f" + {count:,} ({reason})" for reason, count in rest.items())
-    _say(screen, f"{what} {whole:,} = {used} {number:,}{parts}")
+    _say(screen, f"{what} {full:,} = {used} {number:,}{parts}")
 
 
 def _say_rejected(screen: Console, rejected: Sequence[Rejected]) -> None:

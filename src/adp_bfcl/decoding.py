@@ -140,12 +140,12 @@ def _nested(value: Any) -> str:
     """A value as source text; a dictionary of dictionaries is a call, as the decoder makes them."""
     if not isinstance(value, dict):
         return repr(value)
-    if all(isinstance(inner, dict) for inner in value.values()):
+    if all(isinstance(child, dict) for child in value.values()):
         name = next(iter(value), None)
         if name is None:
             raise DecodeError("an empty dictionary is no value")
         return f"{name}({_arguments(value[name])})"
-    return "{" + ", ".join(f"'{key}': {_nested(inner)}" for key, inner in value.items()) + "}"
+    return "{" + ", ".join(f"'{key}': {_nested(child)}" for key, child in value.items()) + "}"
 
 
 def attempts_call(answer: Any, names: Sequence[str]) -> bool:

@@ -143,8 +143,8 @@ class Bfcl:
                 results=results, truncated=True, stop_reason="force_terminated", info=self._info()
             )
         if self._settings.mode == "prompt":
-            told = told_in_prompt(calls, texts)
-            return Outcome(results=results, messages=(told,), info=self._info())
+            message = told_in_prompt(calls, texts)
+            return Outcome(results=results, messages=(message,), info=self._info())
         return Outcome(results=results, info=self._info())
 
     def score(self, trajectory: Trajectory) -> Verdict:
@@ -219,9 +219,10 @@ class Bfcl:
         self, turn: Turn, calls: Sequence[str], texts: Sequence[str]
     ) -> tuple[Result, ...]:
         if self._settings.mode == "prompt":
-            told = "Error: no tools are offered; write calls as text"
+            message = "Error: no tools are offered; write calls as text"
             return tuple(
-                Result(told, call.call_id, call.name, ErrorType.UNKNOWN_TOOL) for call in turn.calls
+                Result(message, call.call_id, call.name, ErrorType.UNKNOWN_TOOL)
+                for call in turn.calls
             )
         results = []
         for call, source, text in zip(turn.calls, calls, texts, strict=False):
@@ -236,9 +237,9 @@ class Bfcl:
 
     def _next_turn(self, entry: BfclEntry, turn: Turn, reason: str | None) -> Outcome:
         """The model calls nothing that can be read: the turn of the user is over."""
-        told = f"Error: the calls cannot be read: {reason}"
+        text = f"Error: the calls cannot be read: {reason}"
         results = tuple(
-            Result(told, call.call_id, call.name, ErrorType.PARSING) for call in turn.calls
+            Result(text, call.call_id, call.name, ErrorType.PARSING) for call in turn.calls
         )
         number = len(self._result)
         if number >= len(entry.question):

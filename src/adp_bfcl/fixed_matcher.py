@@ -199,10 +199,10 @@ def _items_fit(value: Any, documented: Mapping[str, Any], language: Language) ->
     if not isinstance(value, list) or not isinstance(items, Mapping):
         return True
     for item in value:
-        inner, wanted = _read(item, items, language)
-        if wanted is not None and not _is_a(inner, wanted):
+        child, wanted = _read(item, items, language)
+        if wanted is not None and not _is_a(child, wanted):
             return False
-        if not _items_fit(inner, items, language):
+        if not _items_fit(child, items, language):
             return False
     return True
 

@@ -80,8 +80,8 @@ def _array(text: str, items: str | None) -> Any:
     match = _FLAT.match(text)
     if match is None:
         return text
-    inner = (match[1] if match[1] is not None else match[2]).strip()
-    parts = [part.strip() for part in inner.split(",")] if inner else []
+    child = (match[1] if match[1] is not None else match[2]).strip()
+    parts = [part.strip() for part in child.split(",")] if child else []
     return [
         javascript_value(part, items, _hint(part)) if items else _untyped(part) for part in parts
     ]

@@ -76,8 +76,8 @@ def questions_folder(data: Path | str | None = None) -> Path:
         folder = Path(data)
         if not folder.is_dir():
             raise InputError(f"{folder} is no folder; name one with files like BFCL_v4_*.json")
-        inner = folder / "bfcl_eval" / "data"
-        return inner if inner.is_dir() else folder
+        child = folder / "bfcl_eval" / "data"
+        return child if child.is_dir() else folder
     result = installed_folder()
     if result is None:
         raise BfclMissingError(

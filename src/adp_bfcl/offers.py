@@ -65,10 +65,10 @@ def _as_source(parameter: dict[str, Any], language: Language) -> None:
         items = (parameter.pop("items", None) or {}).get("type", "any")
         text += f" The list elements are of type {items}; they are not in string representation."
     if declared == "dict" and "properties" in parameter:
-        inner = json.dumps(parameter.pop("properties"))
+        child = json.dumps(parameter.pop("properties"))
         text += (
             " The dictionary entries have the following schema; they are not in string "
-            f"representation. {inner}"
+            f"representation. {child}"
         )
     parameter["description"], parameter["type"] = text, "string"
 
@@ -81,20 +81,20 @@ def tool_of(function: Mapping[str, Any], language: Language = Language.PYTHON) -
         language: the language of its category.
     """
     hints = hinted(function, language)
-    inner = {key: value for key, value in hints.items() if key not in _NOT_SENT}
-    inner["name"] = offered_name(str(hints["name"]))
+    values = {key: value for key, value in hints.items() if key not in _NOT_SENT}
+    values["name"] = offered_name(str(hints["name"]))
     parameters = {key: value for key, value in hints["parameters"].items() if key != "optional"}
     properties = parameters.get("properties") or {}
     parameters["type"] = "object"
     parameters["properties"] = {name: _schema(value) for name, value in properties.items()}
-    inner["parameters"] = parameters
-    return {"type": "function", "function": inner}
+    values["parameters"] = parameters
+    return {"type": "function", "function": values}
 
 
 def _schema(value: Any) -> dict[str, Any]:
     if not isinstance(value, Mapping):
         return {"type": "string"}
-    schema = {key: inner for key, inner in value.items() if key != "optional"}
+    schema = {key: child for key, child in value.items() if key != "optional"}
     declared = str(schema.get("type") or "string")
     schema["type"] = JSON_TYPES.get(declared, "string")
     if declared == "float":

@@ -236,9 +236,9 @@ def whole(value: Any) -> Any:
         return value
     if "\\u" in value:
         try:
-            inner = json.loads(value)
-            mended = whole(inner)
-            if mended != inner:
+            child = json.loads(value)
+            mended = whole(child)
+            if mended != child:
                 return json.dumps(mended)
         except (ValueError, RecursionError):
             pass
@@ -283,8 +283,8 @@ def read_results(folder: Path, rejected: list[Rejected] | None = None) -> Iterat
                 reason = f"another row has the id {entry_id}"
             if reason is not None or not isinstance(entry_id, str) or "result" not in row:
                 if rejected is not None:
-                    told = reason or "it has no id or no result"
-                    rejected.append(Rejected(str(file), number, told, _text(entry_id)))
+                    reason_text = reason or "it has no id or no result"
+                    rejected.append(Rejected(str(file), number, reason_text, _text(entry_id)))
                 continue
             seen.add((model, since_v4(entry_id)))
             category = canonical(name["category"]) if name else of_id(entry_id)

@@ -71,9 +71,9 @@ class BfclScorer:
         if entry is None:
             return self._unscored(reason, {})
         evidence = {"id": entry.entry_id, "category": entry.category}
-        told = broken(trajectory)
-        if told is not None:
-            return self._unscored(told, evidence, infrastructure=True)
+        failure = broken(trajectory)
+        if failure is not None:
+            return self._unscored(failure, evidence, infrastructure=True)
         if not entry.scorable:
             return self._unscored("the possible answers are not known", evidence)
         answer, mode, malformed = given(trajectory, multi_turn=entry.multi_turn)

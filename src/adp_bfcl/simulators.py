@@ -169,10 +169,10 @@ class Services:
             attr = node.attr if owner and self._marks.get(node.attr) == owner else None
         if attr in self._methods:
             return self._methods[str(attr)]
-        inner = node
-        while isinstance(inner, ast.Attribute):
-            inner = inner.value
-        name = inner.id if isinstance(inner, ast.Name) else ast.unparse(node)
+        child = node
+        while isinstance(child, ast.Attribute):
+            child = child.value
+        name = child.id if isinstance(child, ast.Name) else ast.unparse(node)
         raise NameError(f"name '{name}' is not defined")
 
 

@@ -167,8 +167,8 @@ def _create_table_view(
             # Shards of an older version lack columns. Looking for that first would cost time.
             create(look=True)
     except duckdb.Error as error:
-        if said := hub_error(error):
-            raise said from None
+        if message := hub_error(error):
+            raise message from None
         files = [path for store in stores for path in store.tables.get(table.name, ())]
         if damaged := verification.explain(files):
             raise damaged from None

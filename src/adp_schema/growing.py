@@ -182,7 +182,7 @@ class GrowingStore:
         self._seal_left_over()
         return waiting.added
 
-    def _serve(self, own: Waiting) -> None:
+    def _serve(self, waiting: Waiting) -> None:
         batch: list[Waiting] = []
         while self._queue:
             batch.append(self._queue.popleft())
@@ -194,7 +194,7 @@ class GrowingStore:
         except Exception as error:
             fail(batch, error)
         except BaseException:  # Ctrl-C stops this thread only; the others write their own
-            self._queue.extend(item for item in batch if item is not own and not item.done)
+            self._queue.extend(item for item in batch if item is not waiting and not item.done)
             raise
 
     @contextmanager

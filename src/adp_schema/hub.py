@@ -267,19 +267,21 @@ NO_TOKEN = (
 
 
 def _status_sentence(error: BaseException, status: int, repo: str, *, writing: bool) -> str:
-    said = _said(error)
+    message = _said(error)
     if status == 401:
-        return f"the Hub does not accept your token{said}; log in again: hf auth login"
-    if status == 402 or (status == 403 and _QUOTA.search(said)):
-        return f"your account on the Hub has no room for {repo}{said}; make room or publish public"
+        return f"the Hub does not accept your token{message}; log in again: hf auth login"
+    if status == 402 or (status == 403 and _QUOTA.search(message)):
+        return (
+            f"your account on the Hub has no room for {repo}{message}; make room or publish public"
+        )
     if status == 403:
         word = "write to" if writing else "read"
         return (
-            f"your token may not {word} {repo}{said}; use a token that may, or another owner "
+            f"your token may not {word} {repo}{message}; use a token that may, or another owner "
             "before the slash"
         )
     if status == 413:
-        return f"the Hub says that something in {repo} is too large{said}"
+        return f"the Hub says that something in {repo} is too large{message}"
     if status == 429:
         return (
             "the Hub takes no more calls from you for now (429); what is done is kept: call again "
@@ -287,7 +289,7 @@ def _status_sentence(error: BaseException, status: int, repo: str, *, writing: b
         )
     if status >= 500:
         return f"the Hub fails (status {status}); what is done is kept: call again later"
-    return f"the Hub refuses this for {repo} (status {status}){said}"
+    return f"the Hub refuses this for {repo} (status {status}){message}"
 
 
 def _said(error: BaseException) -> str:
@@ -321,7 +323,7 @@ def quiet(note: Callable[[str], None]) -> Iterator[None]:
 
     logger = logging.getLogger("huggingface_hub")
     level, silent = logger.level, are_progress_bars_disabled()
-    with warnings.catch_warnings(record=True) as told:
+    with warnings.catch_warnings(record=True) as catch_warnings:
         warnings.simplefilter("ignore")
         warnings.filterwarnings("always", "Warnings while validating metadata")
         if not silent:
@@ -333,7 +335,7 @@ def quiet(note: Callable[[str], None]) -> Iterator[None]:
             logger.setLevel(level)
             if not silent:
                 enable_progress_bars()
-    for message in dict.fromkeys(" ".join(str(item.message).split()) for item in told):
+    for message in dict.fromkeys(" ".join(str(item.message).split()) for item in catch_warnings):
         note(message)
 
 

@@ -147,8 +147,8 @@ def encode(trajectory: Trajectory) -> Encoded:
     ).encode("utf-8")
     hashed = digest(text)
     source_id, dataset = columns.get("source_id"), columns.get("dataset")
-    own = source_id if source_id is not None else columns.get("source_hash") or hashed
-    base = own if dataset is None else f"{dataset}/{own}"
+    identity = source_id if source_id is not None else columns.get("source_hash") or hashed
+    base = identity if dataset is None else f"{dataset}/{identity}"
     given = trajectory.trajectory_id
     media = tuple(media_key(row) for row in rows.get("media", ()))
     entry = JournalEntry(base if given is None else given, hashed, len(text), dataset, media)

@@ -238,8 +238,8 @@ def _stored(entries: list[JournalEntry], files: dict[str, str]) -> Iterator[Item
     blobs = {}
     for group in range(len(reader.ranges("media"))):
         for row in reader.group("media", group).to_pylist():
-            own = {n: v for n, v in row.items() if v is not None and n in _BLOB}
-            blobs[media_key(row)] = own
+            vs = {n: v for n, v in row.items() if v is not None and n in _BLOB}
+            blobs[media_key(row)] = vs
     for entry, trajectory in zip(entries, reader.trajectories(), strict=True):
         trajectory.media = {}
         columns, rows = rows_of(trajectory)

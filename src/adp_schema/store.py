@@ -220,8 +220,10 @@ class Store:
             )
         else:
             # The frame may outlive the store, and with it the files of the journal.
-            own = pl.read_parquet(files[-1], glob=False).lazy()
-            frame = pl.concat([pl.scan_parquet(files[:-1], glob=False), own]) if files[:-1] else own
+            lazy = pl.read_parquet(files[-1], glob=False).lazy()
+            frame = (
+                pl.concat([pl.scan_parquet(files[:-1], glob=False), lazy]) if files[:-1] else lazy
+            )
         frame = frame.rename(dict(self.renamed.get(table, {})), strict=False)
         if self.renamed:
             present = set(frame.collect_schema().names())
@@ -344,10 +346,10 @@ class Store:
         if self._parents is None:
             self._parents = Parents(self.files("trajectories"))
         above = [self.get(name) for name in self._parents.above(trajectory)]
-        whole = above.pop()
+        full = above.pop()
         for branch in (*reversed(above), trajectory):
-            whole = after(whole, branch)
-        return whole
+            full = after(full, branch)
+        return full
 
     def _index(self) -> dict[str, tuple[int, int]]:
         """trajectory_id -> shard and seq; read once, ids only."""

@@ -87,8 +87,8 @@ def media_key(row: Columns) -> str:
 
 @functools.cache
 def _names(table: str) -> tuple[str, ...]:
-    own = TABLES[table].row.model_fields.items()
-    kept = (name for name, info in own if not info.exclude)
+    items = TABLES[table].row.model_fields.items()
+    kept = (name for name, info in items if not info.exclude)
     return tuple(name for name in kept if name not in ("seq", "trajectory_id"))
 
 

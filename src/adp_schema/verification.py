@@ -100,7 +100,7 @@ def damage(root: str, manifest: Manifest, *, every_byte: bool | None = None) -> 
     """
     shards = [shard for table in sorted(manifest.tables) for shard in manifest.tables[table]]
     if every_byte is None:
-        limit = SMALL if (said := _limit.get()) is None else said
+        limit = SMALL if (limit_set := _limit.get()) is None else limit_set
         far = location.is_url(root) and not math.isinf(limit)
         every_byte = not far and sum(shard.size for shard in shards) <= limit
     if location.is_url(root):

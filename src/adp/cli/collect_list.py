@@ -79,9 +79,9 @@ def _arguments(parameters: Any) -> Iterable[str]:
     schema = parameters if isinstance(parameters, Mapping) else {}
     properties = schema.get("properties")
     needed = schema.get("required")
-    for name, inner in properties.items() if isinstance(properties, Mapping) else ():
+    for name, child in properties.items() if isinstance(properties, Mapping) else ():
         mark = "" if isinstance(needed, list) and name in needed else "?"
-        yield f"{name}{mark}: {_type(inner)}"
+        yield f"{name}{mark}: {_type(child)}"
 
 
 def _type(schema: Any) -> str:

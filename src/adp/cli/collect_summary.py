@@ -98,8 +98,8 @@ def summary(
     if report.stopped:
         say(f"stopped: {_option(report.stopped)} is used up")
     if report.hanging:
-        said = counted(report.hanging, "call")
-        say(f"hanging: {said} of tools did not return; what they do ends with this command")
+        calls = counted(report.hanging, "call")
+        say(f"hanging: {calls} of tools did not return; what they do ends with this command")
     for line in _next(report, out, n, since):
         say(line)
 
@@ -134,28 +134,36 @@ def _option(name: str | None) -> str:
     return f"--{name or ''}".replace("_", "-")
 
 
-def _lines(whole: EpisodeCounts) -> list[str]:
+def _lines(episode_counts: EpisodeCounts) -> list[str]:
     lines = []
-    unscored = whole.episodes - whole.broken - whole.scored
-    if whole.scored:
-        rate = whole.succeeded / whole.scored
-        text = f"success: {rate:.3f} ({whole.succeeded:,} of {whole.scored:,} scored)"
-        text += f"; {whole.by_reward:,} by the reward alone" if whole.by_reward else ""
+    unscored = episode_counts.episodes - episode_counts.broken - episode_counts.scored
+    if episode_counts.scored:
+        rate = episode_counts.succeeded / episode_counts.scored
+        text = f"success: {rate:.3f} ({episode_counts.succeeded:,} of {episode_counts.scored:,} scored)"
+        text += (
+            f"; {episode_counts.by_reward:,} by the reward alone"
+            if episode_counts.by_reward
+            else ""
+        )
         lines.append(text + (f"; {unscored:,} not scored" if unscored else ""))
     elif unscored:
         lines.append(f"success: none of the {unscored:,} episodes was scored")
-    if whole.reasons:
+    if episode_counts.reasons:
         lines.append(
-            f"ended: {whole.terminated:,} by themselves, {whole.truncated:,} cut "
-            f"({_list(whole.reasons)})"
+            f"ended: {episode_counts.terminated:,} by themselves, {episode_counts.truncated:,} cut "
+            f"({_list(episode_counts.reasons)})"
         )
-    if whole.errors:
-        lines.append(f"broken: {_list(whole.errors)}")
-        said = whole.commonest()
-        lines += [f"  {reason}: {said[reason]}" for reason in list(said)[:8]]
-    if whole.tokens_in or whole.tokens_out:
-        cost = f", {whole.cost_usd:.4f} USD" if whole.cost_usd else ""
-        lines.append(f"tokens: {whole.tokens_in:,} read, {whole.tokens_out:,} written{cost}")
+    if episode_counts.errors:
+        lines.append(f"broken: {_list(episode_counts.errors)}")
+        commonest_messages = episode_counts.commonest()
+        lines += [
+            f"  {reason}: {commonest_messages[reason]}" for reason in list(commonest_messages)[:8]
+        ]
+    if episode_counts.tokens_in or episode_counts.tokens_out:
+        cost = f", {episode_counts.cost_usd:.4f} USD" if episode_counts.cost_usd else ""
+        lines.append(
+            f"tokens: {episode_counts.tokens_in:,} read, {episode_counts.tokens_out:,} written{cost}"
+        )
     return lines
 
 

@@ -185,8 +185,8 @@ def kept_line(kept: KeptAsText, out: str) -> str:
         if kept.outputs
         else "",
     ]
-    told = " and ".join(filter(None, what))
-    return f"{where}{told}; kept as text, see: adp validate {out}"
+    text = " and ".join(filter(None, what))
+    return f"{where}{text}; kept as text, see: adp validate {out}"
 
 
 def equation(manifest: Manifest) -> Text:

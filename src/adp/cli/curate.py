@@ -175,9 +175,9 @@ def _report(done: Curated, out: str | None, *, link: bool) -> None:
         )
     screen.print(table)
     for stage in done.report["stages"]:
-        told = " ".join(stage["lines"])
-        said = [f"{n:,} {reason}" for reason, n in stage["reasons"].items() if reason not in told]
-        for line in [*stage["lines"], *said]:
+        text = " ".join(stage["lines"])
+        items = [f"{n:,} {reason}" for reason, n in stage["reasons"].items() if reason not in text]
+        for line in [*stage["lines"], *items]:
             screen.print(Text(f"{stage['stage']} {stage['name']}: {visible(line)}"), soft_wrap=True)
     _outputs(done.report["outputs"])
     if out is None:

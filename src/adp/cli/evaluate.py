@@ -182,12 +182,12 @@ def show(result: Evaluated, out: str, *, as_json: bool) -> None:
     report = result.collected
     for reason in result.refused[:5]:
         screen.print(Text(visible(f"refused: {reason}")), soft_wrap=True)
-    said = (
+    text = (
         f"{result.suite}: {counted(result.tasks, 'task')}, {counted(report.asked, 'episode')} = "
         f"{report.done_before:,} done before + {report.done_now:,} done now + "
         f"{report.failed:,} broken + {report.left:,} left"
     )
-    screen.print(Text(visible(said)), soft_wrap=True)
+    screen.print(Text(visible(text)), soft_wrap=True)
     for note in report.notes:
         screen.print(Text(visible(f"note: {note}")), soft_wrap=True)
     screen.print()
@@ -209,10 +209,10 @@ def check(value: Evaluated, out: str) -> None:
     """
     wrong = [gate for gate in value.gates if not gate.holds]
     if wrong:
-        said = ", ".join(
+        text = ", ".join(
             f"{gate.figure} is undefined ({gate.reason})"
             if gate.value is None
             else f"{gate.figure} is {gate.value:.4g}, not {gate.bound} {gate.limit:g}"
             for gate in wrong
         )
-        raise FindingsError(f"{said}; see what failed with: adp report eval {out}")
+        raise FindingsError(f"{text}; see what failed with: adp report eval {out}")

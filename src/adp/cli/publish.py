@@ -155,9 +155,9 @@ def publish(
     if not as_json:
         show_licenses(path, options)
     with ConsoleProgress("publishing", "") as progress:
-        told = Silent() if as_json else progress
+        reporter = Silent() if as_json else progress
         done = run(
-            path, name, out=out, options=options, upload=upload, progress=told,
+            path, name, out=out, options=options, upload=upload, progress=reporter,
             traces=form if traces else None, checked=True,
         )  # fmt: skip
     if as_json:

@@ -64,17 +64,17 @@ def render_options(
         if not sign:
             raise UsageError(f"--set takes NAME=VALUE, such as reasoning=strip, not '{setting}'")
         # As in the configuration of a training.
-        name, _, inner = name.removeprefix("render.").partition(".")
+        name, _, child = name.removeprefix("render.").partition(".")
         if name not in RenderOptions.model_fields:
             raise UsageError(unknown_name("option of rendering", name, RenderOptions.model_fields))
         try:
             value = yaml.safe_load(text)
         except yaml.YAMLError as error:
             raise UsageError(f"the value of --set {setting} is no YAML") from error
-        if inner and name != "template_options":
+        if child and name != "template_options":
             raise UsageError(f"{name} holds no further options; write --set {name}=VALUE")
-        if inner:
-            values.setdefault(name, {})[inner] = value
+        if child:
+            values.setdefault(name, {})[child] = value
         else:
             values[name] = value
     try:

@@ -150,8 +150,8 @@ def show(report: ScoreReport, screen: Console) -> None:
         screen.print(f"{again} made again: left out")
     for helped in report.assisted:
         many = counted(helped.trajectories, "trajectory", "trajectories")
-        said = f"{many} with an expert: {helped.words}; the figures are not the policy's own"
-        screen.print(Text(visible(said)), soft_wrap=True)
+        text = f"{many} with an expert: {helped.words}; the figures are not the policy's own"
+        screen.print(Text(visible(text)), soft_wrap=True)
     new = sum(item.new for item in report.scorers)
     where = f"in {visible(report.file)}" if report.file else "nothing was written"
     looked = counted(report.trajectories, "trajectory", "trajectories")

@@ -114,9 +114,9 @@ def counted(number: int, text: str, many: str = "") -> str:
     return f"{number:,} {text if number == 1 else many or text + 's'}"
 
 
-def share(part: float, whole: float) -> str:
+def share(part: float, full: float) -> str:
     """A share in percent; a dash when there is no whole."""
-    return f"{100 * part / whole:.1f} %" if whole else "-"
+    return f"{100 * part / full:.1f} %" if full else "-"
 
 
 def bars(rows: Sequence[tuple[str, int]], width: int) -> list[Text]:

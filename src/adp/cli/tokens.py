@@ -67,10 +67,10 @@ def _show(
     report: RenderReport, lengths: RowLengths, max_length: int | None, *, as_json: bool
 ) -> None:
     if as_json:
-        told = asdict(lengths)
+        fields = asdict(lengths)
         if max_length is not None:
-            del told["windows"]  # the rows are cut already
-        print_json({**vars(report), "lengths": told})
+            del fields["windows"]  # the rows are cut already
+        print_json({**vars(report), "lengths": fields})
         return
     screen = console()
     screen.print(pairs(_facts(report, lengths)))

@@ -19,8 +19,8 @@ def written_ids(run: Trajectory) -> Ids:
     ids = _made(run) if any(call.call_id is None for call in calls) else {}
     if all(call.native_id is None for call in calls):
         return ids
-    own = {(c.step, c.call): c.native_id for c in calls if c.native_id is not None}
-    return {**ids, **own} if _finds(run, {**ids, **own}) else ids
+    native_ids = {(c.step, c.call): c.native_id for c in calls if c.native_id is not None}
+    return {**ids, **native_ids} if _finds(run, {**ids, **native_ids}) else ids
 
 
 def answered_id(row: Observation, ids: Ids) -> str | None:

@@ -116,8 +116,8 @@ class _Trial:
         """
         after, losses = self._written(store)
         paths = hub_paths(changed, place)
-        said = any(covers(path, paths) for path in (*self._losses, *losses))
-        if self._before == after and not said:
+        reported = any(covers(path, paths) for path in (*self._losses, *losses))
+        if self._before == after and not reported:
             table, index, column = place
             raise SilentLossError(
                 f"{table}.{column} = {changed[table][index][column]!r} of row {index} is not in "
@@ -125,7 +125,7 @@ class _Trial:
                 f"{' or '.join(paths)}"
             )
         written = self._before != after
-        return {word for word, holds in ((WRITTEN, written), (REPORTED, said)) if holds}
+        return {word for word, holds in ((WRITTEN, written), (REPORTED, reported)) if holds}
 
     def _written(self, store: StoredRows) -> tuple[list[bytes], list[str]]:
         """The records of the small store in a format, and the paths of what was lost."""
@@ -153,8 +153,8 @@ def _base_tables() -> dict[str, pa.Table]:
 
 def column_tables(changed: Rows, table: str) -> dict[str, pa.Table]:
     """The tables of the small store, with the rows of one table changed."""
-    own = {name: make_table(name, changed[name], None) for name in {table, "trajectories"}}
-    return {**_base_tables(), **own}
+    tables = {name: make_table(name, changed[name], None) for name in {table, "trajectories"}}
+    return {**_base_tables(), **tables}
 
 
 def _beside(column: str, row: dict[str, Any]) -> dict[str, Any]:
@@ -165,8 +165,8 @@ def _beside(column: str, row: dict[str, Any]) -> dict[str, Any]:
 
 
 def _changed(base: Rows, table: str, index: int, columns: dict[str, Any]) -> Rows:
-    own = {name: [dict(row) for row in base[name]] for name in {table, "trajectories"}}
-    rows = {**base, **own}
+    changed_rows = {name: [dict(row) for row in base[name]] for name in {table, "trajectories"}}
+    rows = {**base, **changed_rows}
     rows[table][index] |= columns
     if table == "tasks" and "task_id" in columns:
         rows["trajectories"][0]["task_id"] = columns["task_id"]
@@ -183,8 +183,8 @@ def _values(table: str, column: str, row: dict[str, Any]) -> Iterator[Any]:
         return
     if column == "content":
         if text is not None:
-            whole = [_span(0, 2), _span(2, len(text))] if now is None else [_span(0, len(text))]
-            yield jsontext.text_of(whole)
+            full = [_span(0, 2), _span(2, len(text))] if now is None else [_span(0, len(text))]
+            yield jsontext.text_of(full)
         return
     field = TABLES[table].schema.field(column)
     words = ENUMS.get((table, column))

@@ -106,12 +106,12 @@ def export(
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise OutputExistsError(f"{folder} is there and not empty; choose another -o")
     report, losses = ExportReport(), Losses()
-    told = progress or Silent()
+    reporter = progress or Silent()
     sources = _sources(store)
     files = TrajectoryFiles(
         store, _file_of(single, converter, sources), branches=branches is not False
     )
-    told.total(store.manifest.counts.trajectories - files.left_out)
+    reporter.total(store.manifest.counts.trajectories - files.left_out)
     pairs = RecordPairs(store.scan("pairs").collect().to_arrow() if store.files("pairs") else None)
     writer = RecordWriter(converter, losses, flavour=flavour, pairs=pairs, rows=branches is True)
     targets = _targets(files.names, converter, sources, single)
@@ -121,7 +121,7 @@ def export(
             target = folder / targets[name]
             target.parent.mkdir(parents=True, exist_ok=True)
             same = source is not None and source["source_format"] == converter.name
-            scribe = _Scribe(converter, writer, losses, strict, told, folder if same else None)
+            scribe = _Scribe(converter, writer, losses, strict, reporter, folder if same else None)
             records = scribe.records(trajectories)
             with written_whole(target) as staged:
                 report.records += _write(staged, target, records, source, converter)
@@ -157,8 +157,8 @@ def _file_of(
         same = name in sources and sources[name]["source_format"] == converter.name
         if converter.container != "session" or same:
             return name
-        own = session_name(trajectory_id, dataset)
-        return f"{without_compression(Path(name)).with_suffix('')}/{own}.jsonl"
+        session = session_name(trajectory_id, dataset)
+        return f"{without_compression(Path(name)).with_suffix('')}/{session}.jsonl"
 
     return file_of if single is None else lambda *_: single
 

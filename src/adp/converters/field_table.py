@@ -333,12 +333,12 @@ class _Trial:
         return [jsontext.encode(record) for record in written if record is not None]
 
 
-def covers(said: str, expected: list[str]) -> bool:
+def covers(text: str, expected: list[str]) -> bool:
     """Whether a report names one of the expected places, what holds it, or what is in it."""
     return any(
-        place == said
-        or place.startswith((f"{said}.", f"{said}["))
-        or said.startswith((f"{place}.", f"{place}["))
+        place == text
+        or place.startswith((f"{text}.", f"{text}["))
+        or text.startswith((f"{place}.", f"{place}["))
         for place in expected
     )
 
@@ -349,10 +349,10 @@ def _encode(record: Any) -> bytes:
 
 def _with(record: Any, keys: tuple[str | int, ...], value: Any) -> Any:
     """A copy of a record with another value in one place."""
-    changed = inner = copy.deepcopy(record)
+    changed = child = copy.deepcopy(record)
     for key in keys[:-1]:
-        inner = inner[key]
-    inner[keys[-1]] = value
+        child = child[key]
+    child[keys[-1]] = value
     return changed
 
 

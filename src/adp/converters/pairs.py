@@ -60,8 +60,8 @@ def is_rejected(trajectory: Trajectory) -> bool:
     for pair in trajectory.pairs:
         if pair.chosen_id == name:
             return False
-        own = [step.step for step in trajectory.steps if step.source == "agent"]
-        rejected = rejected or all(is_rejected_step(pair, name, step) for step in own)
+        steps = [step.step for step in trajectory.steps if step.source == "agent"]
+        rejected = rejected or all(is_rejected_step(pair, name, step) for step in steps)
     return rejected
 
 

@@ -77,11 +77,15 @@ def _find(
     if number is not None:
         item = inputs.files[number]
         return None if item.fault else (item.place, "")
-    path, own = PurePosixPath(name), owner.path
+    path, owner_path = PurePosixPath(name), owner.path
     outside = path.is_absolute() or ".." in path.parts
-    if owner.place.member is not None or outside or not own.endswith(f"/{owner.source_file}"):
+    if (
+        owner.place.member is not None
+        or outside
+        or not owner_path.endswith(f"/{owner.source_file}")
+    ):
         return None
-    file = Path(own.removesuffix(owner.source_file)) / path
+    file = Path(owner_path.removesuffix(owner.source_file)) / path
     if not file.is_symlink() and not file.is_file():
         return None
     place = place_of(inputs.roots.locate(file))

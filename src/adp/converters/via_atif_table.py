@@ -109,8 +109,8 @@ def _try(
     follows = any(covers(path, of_row) for path in losses if path not in usual.losses)
     for other in _differences(changed, back):
         name = f"{other[0]}.{other[2]}"
-        own = _paths(changed, other)
-        if any(covers(path, own) for path in losses) or (
+        paths = _paths(changed, other)
+        if any(covers(path, paths) for path in losses) or (
             follows and _of_step(changed, other, place)
         ):
             word = REPORTED

@@ -110,5 +110,5 @@ class ConsoleProgress:
         elif time.monotonic() - self._last >= self._PAUSE:
             self._last = time.monotonic()
             share = self._done / self._total if self._total else 0.0
-            whole = f" of {self._total:,} {self._unit}" if self._unit else ""
-            print(f"{self._what}: {share:.0%}{whole}", file=sys.stderr)
+            text = f" of {self._total:,} {self._unit}" if self._unit else ""
+            print(f"{self._what}: {share:.0%}{text}", file=sys.stderr)

@@ -65,17 +65,17 @@ def allocate(
     if not places or (short == "stop" and missing):
         return result
     scale = math.lcm(*(weights[place].denominator for place in places))
-    own = [int(weights[place] * scale) for place in places]
+    native = [int(weights[place] * scale) for place in places]
     high = [most[place] for place in places]
     low = [min(least[place], most[place]) if least else 0 for place in places]
     if sum(low) > total:
         raise ValueError(f"the least parts add up to {sum(low)}, which is more than {total}")
     reachable = sum(high)
     if short == "stop":
-        factor = min(Fraction(bound, weight) for bound, weight in zip(high, own, strict=True))
-        reachable = math.floor(sum(_cut(factor, own, low, high), Fraction()))
-    factor = _factor(min(total, reachable), own, low, high)
-    parts = largest_remainder(_cut(factor, own, low, high))
+        factor = min(Fraction(bound, weight) for bound, weight in zip(high, native, strict=True))
+        reachable = math.floor(sum(_cut(factor, native, low, high), Fraction()))
+    factor = _factor(min(total, reachable), native, low, high)
+    parts = largest_remainder(_cut(factor, native, low, high))
     for place, part in zip(places, parts, strict=True):
         result[place] = part
     return result

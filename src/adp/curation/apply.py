@@ -51,8 +51,8 @@ def apply(
     try:
         checked = chosen.options.model_validate(options)
     except ValidationError as error:
-        said = sentence(error, names(chosen.options))
-        raise RecipeError(f"the op {op} does not take this: {said}") from None
+        message = sentence(error, names(chosen.options))
+        raise RecipeError(f"the op {op} does not take this: {message}") from None
     if not isinstance(stores, Mapping):
         several = [stores] if isinstance(stores, str | os.PathLike | Store) else list(stores)
         stores = {

@@ -37,11 +37,11 @@ def whole_ledger(state: State, chosen: list[OutputSelection]) -> pl.DataFrame:
     """
     import polars as pl
 
-    whole = pl.concat([*state.ledger, _ends(state, chosen)]).with_row_index("place")
+    text = pl.concat([*state.ledger, _ends(state, chosen)]).with_row_index("place")
     keys = ("seq", "input", "trajectory_id")
     names = pl.concat([state.rows.select(keys), state.branches.select(keys)])
-    whole = whole.join(names, on="seq", how="left", maintain_order="left")
-    return whole.sort("seq", "stage", "place").select(*LEDGER)
+    text = text.join(names, on="seq", how="left", maintain_order="left")
+    return text.sort("seq", "stage", "place").select(*LEDGER)
 
 
 def _ends(state: State, chosen: list[OutputSelection]) -> pl.DataFrame:

@@ -87,13 +87,13 @@ def load(inputs: Sequence[Input]) -> LoadedPool:
 def _rows(source: Input) -> pl.DataFrame:
     import polars as pl
 
-    own = [
+    columns = [
         *("seq", "trajectory_id", "source_id", "dataset", "split", "task_id", "attempt"),
         *("agent_model", "success", "reward", "parent_id", "parent_step", "branch_kind"),
     ]
     rows = (
         source.store.scan("trajectories")
-        .select(own)
+        .select(columns)
         .with_columns(pl.col("seq") + source.shift, pl.lit(source.name).alias("input"))
         .collect()
         .sort("seq")
@@ -109,14 +109,14 @@ def _rows(source: Input) -> pl.DataFrame:
 def _renamed(names: Sequence[str], taken: set[str]) -> dict[str, str]:
     """New ids for those that an earlier input has."""
     results: dict[str, str] = {}
-    own = set(names) if taken else set()
+    given_columns = set(names) if taken else set()
     for name in names:
         if name in taken:
             number = 2
-            while (new := ids.numbered(name, number)) in taken or new in own:
+            while (new := ids.numbered(name, number)) in taken or new in given_columns:
                 number += 1
             results[name] = new
-            own.add(new)
+            given_columns.add(new)
     return results
 
 
@@ -124,21 +124,21 @@ def _branches(rows: pl.DataFrame, inputs: Sequence[Input]) -> pl.DataFrame:
     """The branches, with the ``seq`` of the trajectory that each starts from."""
     import polars as pl
 
-    own = rows.filter(pl.col("parent_id").is_not_null())
+    frame = rows.filter(pl.col("parent_id").is_not_null())
     parents = [
         {"input": source.name, "parent_id": old, "renamed": new}
         for source in inputs
         for old, new in source.renamed.items()
     ]
     schema = {"input": pl.String, "parent_id": pl.String, "renamed": pl.String}
-    own = own.join(
+    frame = frame.join(
         pl.DataFrame(parents, schema=schema),
         on=["input", "parent_id"],
         how="left",
         maintain_order="left",
     ).with_columns(pl.coalesce("renamed", "parent_id").alias("parent_id"))
     known = rows.select("input", pl.col("trajectory_id").alias("parent_id"), parent_seq="seq")
-    return own.join(known, on=["input", "parent_id"], how="left", maintain_order="left").select(
+    return frame.join(known, on=["input", "parent_id"], how="left", maintain_order="left").select(
         BRANCH_COLUMNS
     )
 
@@ -153,11 +153,11 @@ def _pairs(inputs: Sequence[Input], names: pl.Series) -> pl.DataFrame | None:
         if not source.store.manifest.rows("pairs"):
             continue
         rows = source.store.scan("pairs").collect()
-        own = rows["pair_id"].drop_nulls().unique().sort().to_list()
+        pair_ids = rows["pair_id"].drop_nulls().unique().sort().to_list()
         # The same id stands for another pair: its trajectories got new ids too.
-        renamed = _renamed(own, taken)
+        renamed = _renamed(pair_ids, taken)
         rows = rows.with_columns(pl.col("pair_id").replace(renamed)) if renamed else rows
-        taken.update(renamed.get(name, name) for name in own)
+        taken.update(renamed.get(name, name) for name in pair_ids)
         for side in REFERENCES["pairs"]:
             if source.renamed:
                 rows = rows.with_columns(pl.col(side).replace(source.renamed))

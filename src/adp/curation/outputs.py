@@ -76,8 +76,8 @@ def _no_pairs(state: State) -> str:
     looked = [stage for stage in state.report if stage["op"] == "pairs"]
     if not looked:
         return "no pairs were made; add the op pairs"
-    said = [line for stage in looked for line in stage["lines"][1:]]
-    return "; ".join(["no pairs were made", *said])
+    lines = [line for stage in looked for line in stage["lines"][1:]]
+    return "; ".join(["no pairs were made", *lines])
 
 
 def _takes_pairs(recipe: Recipe, name: str) -> bool:
@@ -165,8 +165,8 @@ def _with_parents(state: State, seqs: pl.DataFrame) -> pl.DataFrame:
         known = pl.concat([known, more])
     # A copy would double the pair's context, so pairs are taken once.
     main = _once(_main(state, known))
-    own = state.branches.join(known, on="seq", how="semi", maintain_order="left")
-    branches = own.select(
+    text = state.branches.join(known, on="seq", how="semi", maintain_order="left")
+    branches = text.select(
         "seq",
         "trajectory_id",
         pl.lit(None, dtype=pl.String).alias("split"),
@@ -213,8 +213,8 @@ def _children(state: State, level: pl.DataFrame) -> pl.DataFrame:
     import polars as pl
 
     above = level.select(pl.col("seq").alias("parent_seq"), "split", "stage")
-    own = state.branches.join(above, on="parent_seq", how="inner", maintain_order="left")
-    return own.select(
+    text = state.branches.join(above, on="parent_seq", how="inner", maintain_order="left")
+    return text.select(
         "seq",
         "trajectory_id",
         "split",

@@ -203,11 +203,11 @@ def _stage(given: Any, number: int) -> Any:
     except UsageError as error:
         raise RecipeError(f"ops[{number}]: {error}") from None
     try:
-        own = given[named[0]]
-        options = model.model_validate({} if own is None else own)
+        options_here = given[named[0]]
+        options = model.model_validate({} if options_here is None else options_here)
     except ValidationError as error:
-        said = sentence(error, names(model))
-        raise RecipeError(f"ops[{number}].{named[0]}: {said}") from None
+        message = sentence(error, names(model))
+        raise RecipeError(f"ops[{number}].{named[0]}: {message}") from None
     return {"op": named[0], "options": options, **rest}
 
 

@@ -52,9 +52,9 @@ def reading(record: Path) -> Iterator[None]:
     try:
         yield
     except kinds as error:
-        said = str(error).strip().splitlines() or [type(error).__name__]
+        lines = str(error).strip().splitlines() or [type(error).__name__]
         raise StoreError(
-            f"the record {record} is damaged or not whole; make it anew from its recipe ({said[0]})"
+            f"the record {record} is damaged or not whole; make it anew from its recipe ({lines[0]})"
         ) from None
 
 
@@ -105,14 +105,16 @@ def write_selection(
             write_frame(frame, folder / f"{name}.parquet")
     parents = []
     for source in state.inputs:
-        own = source.name if source.name in {e["name"] for e in curated.report["inputs"]} else None
-        if own is None:  # trajectories that a stage made up exist nowhere else
+        input_name = (
+            source.name if source.name in {e["name"] for e in curated.report["inputs"]} else None
+        )
+        if input_name is None:  # trajectories that a stage made up exist nowhere else
             shutil.copytree(source.store.root, folder / source.name.replace(":", "-"))
         parents.append(
             {
                 "name": source.name,
                 "hash": source.hash,
-                "made": own is None,
+                "made": input_name is None,
                 "renamed": source.renamed,
             }
         )

@@ -26,7 +26,7 @@ def draws(seed: int, names: Iterable[str], salt: str = "") -> np.ndarray[Any, np
     head = hashlib.blake2b(f"{seed}\0{salt}\0".encode(), digest_size=8)
     result = bytearray()
     for name in names:
-        own = head.copy()
-        own.update(name.encode("utf-8", "surrogatepass"))
-        result += own.digest()
+        hasher = head.copy()
+        hasher.update(name.encode("utf-8", "surrogatepass"))
+        result += hasher.digest()
     return np.frombuffer(bytes(result), dtype=">u8").astype(np.uint64)

@@ -171,10 +171,10 @@ class State:
 
         if outcome.weights is None:
             return
-        own = outcome.weights.select(
+        frame = outcome.weights.select(
             "seq", pl.col("step").cast(pl.Int32), pl.col("loss_weight").cast(pl.Float64)
         )
-        both = own if self.weights is None else pl.concat([self.weights, own])
+        both = frame if self.weights is None else pl.concat([self.weights, frame])
         self.weights = (
             both.group_by("seq", "step").agg(pl.col("loss_weight").min()).sort("seq", "step")
         )
@@ -182,10 +182,10 @@ class State:
     def _edit(self, stage: Stage, edits: pl.DataFrame) -> None:
         import polars as pl
 
-        own = edits.select(
+        frame = edits.select(
             "seq", pl.col("step").cast(pl.Int32), "text", pl.lit(stage.op).alias("made_by")
         )
-        both = own if self.edits is None else pl.concat([self.edits, own])
+        both = frame if self.edits is None else pl.concat([self.edits, frame])
         self.edits = both.unique(["seq", "step"], keep="last", maintain_order=True).sort(
             "seq", "step"
         )
@@ -285,9 +285,9 @@ def _stacked(old: pl.DataFrame | None, new: pl.DataFrame) -> pl.DataFrame:
 
     empty = pl.from_arrow(TABLES["pairs"].schema.empty_table())
     assert isinstance(empty, pl.DataFrame)
-    own = pl.concat([empty, new.select(new.columns)], how="diagonal_relaxed")
-    own = own.select(pl.col(name).cast(kind) for name, kind in empty.schema.items())
-    both = own if old is None else pl.concat([old, own])
+    frame = pl.concat([empty, new.select(new.columns)], how="diagonal_relaxed")
+    frame = frame.select(pl.col(name).cast(kind) for name, kind in empty.schema.items())
+    both = frame if old is None else pl.concat([old, frame])
     return both.unique("pair_id", keep="first", maintain_order=True)
 
 

@@ -100,11 +100,11 @@ def _named(
     if (folder / MANIFEST).exists():
         shutil.rmtree(folder / ".run", ignore_errors=True)
         return Store.open(str(folder), check=False).manifest
-    own = StagedRun(str(folder), {"output": chosen.name, **run.key}, run.workers)
-    if own.finished is not None:
-        return own.finished
-    manifest = _manifest(making, chosen, own, lookups, progress)
-    own.finish(manifest)
+    staged_run = StagedRun(str(folder), {"output": chosen.name, **run.key}, run.workers)
+    if staged_run.finished is not None:
+        return staged_run.finished
+    manifest = _manifest(making, chosen, staged_run, lookups, progress)
+    staged_run.finish(manifest)
     return manifest
 
 
@@ -205,11 +205,11 @@ def _manifest(
     manifest.datasets = dict(sorted(counted["datasets"].items()))
     manifest.losses = dict(sorted(counted["losses"].items()))
     once = chosen.entries.filter(chosen.entries["main"] & (chosen.entries["copy"] == 0))
-    whole = making.trajectories
+    trajectories = making.trajectories
     manifest.counts = Counts(
-        records=whole,
+        records=trajectories,
         used=once.height,
-        skipped=whole - once.height,
+        skipped=trajectories - once.height,
         trajectories=chosen.entries.height,
     )
     manifest.reasons = {LEFT_OUT: manifest.counts.skipped} if manifest.counts.skipped else {}

@@ -132,12 +132,12 @@ class _Shard:
         start = size = rows = 0
         sizes = self._entries["size"].to_pylist()
         counts = self._entries["rows"].to_pylist()
-        for index, (own, count) in enumerate(zip(sizes, counts, strict=True)):
-            full = size + own > ROW_GROUP_BYTES or rows + count > ROW_GROUP_ROWS
+        for index, (size_here, count) in enumerate(zip(sizes, counts, strict=True)):
+            full = size + size_here > ROW_GROUP_BYTES or rows + count > ROW_GROUP_ROWS
             if index > start and full:
                 yield start, index
                 start, size, rows = index, 0, 0
-            size, rows = size + own, rows + count
+            size, rows = size + size_here, rows + count
         if start < len(sizes):
             yield start, len(sizes)
 
@@ -147,20 +147,20 @@ class _Shard:
         inputs = chunk["seq"].to_numpy() >> SEQ_SHIFT
         for number in np.unique(inputs):
             source = self._job.sources[int(number)]
-            own = chunk.filter(pa.array(inputs == number))
-            seqs = pc.subtract(own["seq"], source.shift).combine_chunks()
+            frame = chunk.filter(pa.array(inputs == number))
+            seqs = pc.subtract(frame["seq"], source.shift).combine_chunks()
             for rows in store_rows(source.root).rows(table, seqs):
-                results.append(self._changed(table, rows, source, own, seqs))
+                results.append(self._changed(table, rows, source, frame, seqs))
         return pa.concat_tables(results)
 
     def _changed(
-        self, table: str, rows: pa.Table, source: InputStore, own: pa.Table, seqs: pa.Array
+        self, table: str, rows: pa.Table, source: InputStore, sources: pa.Table, seqs: pa.Array
     ) -> pa.Table:
         """What changes in the rows of one input."""
         places = pc.index_in(rows["seq"], value_set=seqs)
 
         def of(name: str) -> pa.ChunkedArray:
-            return pc.take(own[name], places)
+            return pc.take(sources[name], places)
 
         old = pc.add(rows["seq"], source.shift)
         if table == "steps" and not self._job.buffer:
@@ -237,11 +237,11 @@ class _Shard:
         for number in np.unique(inputs):
             source = self._job.sources[int(number)]
             here = np.flatnonzero(inputs == number)
-            own = seqs[here] - source.shift
-            known = _tasks_of(source.tasks, own)
+            input_seqs = seqs[here] - source.shift
+            known = _tasks_of(source.tasks, input_seqs)
             needed += [
                 Needed(place, *known[seq])
-                for place, seq in zip(here.tolist(), own.tolist(), strict=True)
+                for place, seq in zip(here.tolist(), input_seqs.tolist(), strict=True)
                 if seq in known
             ]
         hung = list(places_of(sorted(needed)))
@@ -252,8 +252,8 @@ class _Shard:
             for name, column in (("seq", "position"), ("trajectory_id", "trajectory_id")):
                 table = shards.put(table, name, pc.take(self._entries[column], pa.array(places)))
             results.append(table)
-        whole = pa.concat_tables(results).combine_chunks()
-        return whole.take(pc.sort_indices(whole, [("seq", "ascending"), ("task_id", "ascending")]))
+        full = pa.concat_tables(results).combine_chunks()
+        return full.take(pc.sort_indices(full, [("seq", "ascending"), ("task_id", "ascending")]))
 
     def _shared_media(self) -> pa.Table:
         """Blobs, once a shard, hung from the first trajectory that needs them."""
@@ -272,8 +272,8 @@ class _Shard:
             rows = shards.put(rows, "seq", pa.array(seqs, pa.int64()))
             ids = pa.array([names[seq] for seq in seqs], pa.string())
             results.append(shards.put(rows, "trajectory_id", ids))
-        whole = pa.concat_tables(results).combine_chunks()
-        return whole.take(pc.sort_indices(whole, [("seq", "ascending"), ("media_id", "ascending")]))
+        full = pa.concat_tables(results).combine_chunks()
+        return full.take(pc.sort_indices(full, [("seq", "ascending"), ("media_id", "ascending")]))
 
 
 def _renamed(path: str) -> dict[str, pa.Array]:
@@ -313,15 +313,15 @@ def _by_step(
     if not len(wanted):
         return pa.chunked_array([], rows.schema.field(column).type)
     start, end = np.searchsorted(known, [wanted.min(), wanted.max() + 1])
-    own = rows.slice(int(start), int(end - start))
-    numbers = own["step"].to_numpy()
+    part = rows.slice(int(start), int(end - start))
+    numbers = part["step"].to_numpy()
     places = {
         key: place
         for place, key in enumerate(zip(known[start:end].tolist(), numbers.tolist(), strict=True))
     }
     keys = zip(wanted.tolist(), steps.to_pylist(), strict=True)
     indices = pa.array([places.get(key) for key in keys], pa.int64())
-    return pc.take(own[column], indices)
+    return pc.take(part[column], indices)
 
 
 def _as_table(rows: pa.Table, table: str) -> pa.Table:

@@ -133,9 +133,9 @@ def evaluate(
         "environment": kind_facts(environment.name, settings),
         "policy": kind_facts(policy_kind.name, policy_settings),
     }
-    own = {"seed": suite.seed, "n": suite.n, "limits": limits_in(first, suite.limits)}
+    settings_here = {"seed": suite.seed, "n": suite.n, "limits": limits_in(first, suite.limits)}
     collecting = CollectSettings.model_validate(
-        own
+        settings_here
         | dict(options.collect)
         | {"environment": environment.name, "policy": actor.name, "facts": {"made_with": facts}}
     )

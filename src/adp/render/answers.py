@@ -109,24 +109,24 @@ class AnswerReader:
             return self._in_harmony(text)
         if self._form is None and self._parser is not None:
             return self._parsed(text, self._parser(text, prompt, list(tools) or None))
-        reasoning, said = split_thought(text, opened=prompt.rstrip().endswith(_OPEN))
-        calls = self._form.read(said) if self._form is not None else []
-        if calls is None and _is_bare(self._form) and '"name"' not in said.lstrip()[:_SEEN]:
+        reasoning, answer = split_thought(text, opened=prompt.rstrip().endswith(_OPEN))
+        calls = self._form.read(answer) if self._form is not None else []
+        if calls is None and _is_bare(self._form) and '"name"' not in answer.lstrip()[:_SEEN]:
             calls = []  # JSON that the user asked for
         if calls is None:
             return Answer(text=text, malformed=_expected(self._form))
         for call in reversed(calls):
-            said = said[: call.start] + said[call.end :]
-        said = self._special.sub("", said)
-        return Answer(said.strip(_BETWEEN if calls else None), reasoning, tuple(calls))
+            answer = answer[: call.start] + answer[call.end :]
+        answer = self._special.sub("", answer)
+        return Answer(answer.strip(_BETWEEN if calls else None), reasoning, tuple(calls))
 
     def _in_harmony(self, text: str) -> Answer:
         harmony = read_harmony(text)
         if harmony.broken:
             return Answer(text=text, malformed=_expected(None))
-        said = self._special.sub("", "\n\n".join(part.strip() for part in harmony.texts))
+        answer = self._special.sub("", "\n\n".join(part.strip() for part in harmony.texts))
         thought = "\n\n".join(part.strip() for part in harmony.thoughts)
-        return Answer(said.strip(), thought or None, tuple(harmony.calls))
+        return Answer(answer.strip(), thought or None, tuple(harmony.calls))
 
     def _parsed(self, text: str, value: Mapping[str, Any] | None) -> Answer:
         """What the parser of transformers found; it takes a broken call for text."""
@@ -134,13 +134,15 @@ class AnswerReader:
             calls = None if value is None else calls_of(value)
         except (TypeError, KeyError, AttributeError, ValueError):
             calls = None
-        said = "" if value is None else str(value.get("content") or "")
-        if calls is None or any(mark in said for mark in _MARKS):
+        answer = "" if value is None else str(value.get("content") or "")
+        if calls is None or any(mark in answer for mark in _MARKS):
             return Answer(text=text, malformed=_expected(None))
         assert value is not None
         reasoning = value.get("reasoning_content") or value.get("thinking")
         return Answer(
-            self._special.sub("", said).strip(), str(reasoning) if reasoning else None, tuple(calls)
+            self._special.sub("", answer).strip(),
+            str(reasoning) if reasoning else None,
+            tuple(calls),
         )
 
 
@@ -205,10 +207,10 @@ def calls_of(message: Mapping[str, Any]) -> list[WrittenCall]:
     """
     calls = []
     for call in message.get("tool_calls") or []:
-        inner = call.get("function", call)
-        arguments = dict(inner.get("arguments") or {})
+        child = call.get("function", call)
+        arguments = dict(child.get("arguments") or {})
         text = json.dumps(arguments, ensure_ascii=False)
-        calls.append(WrittenCall(str(inner["name"]), arguments, text))
+        calls.append(WrittenCall(str(child["name"]), arguments, text))
     return calls
 
 
@@ -224,14 +226,14 @@ def _is_bare(form: _Form | None) -> bool:
 
 
 def _expected(form: _Form | None) -> str:
-    told = "a call in this turn cannot be read"
+    text = "a call in this turn cannot be read"
     if isinstance(form, PythonicForm):
-        return f"{told}; write calls as [name(key=value)]"
+        return f"{text}; write calls as [name(key=value)]"
     if not isinstance(form, CallForm):
-        return told
+        return text
     if form.middle is not None:
         example = f"{form.opening}NAME{form.middle}{{...}}{form.closing}"
     else:
-        inner = f'{{"{form.name_key}": "...", "{form.arguments_key}": {{...}}}}'
-        example = f"{form.opening}{inner}{form.closing}"
-    return f"{told}; write each one as {' '.join(example.split())}"
+        child = f'{{"{form.name_key}": "...", "{form.arguments_key}": {{...}}}}'
+        example = f"{form.opening}{child}{form.closing}"
+    return f"{text}; write each one as {' '.join(example.split())}"

@@ -49,8 +49,8 @@ def _whole(value: Any) -> Any:
     if isinstance(value, str):
         return whole_text(value)
     if isinstance(value, dict):
-        return {_whole(key): _whole(inner) for key, inner in value.items()}
-    return [_whole(inner) for inner in value] if isinstance(value, list) else value
+        return {_whole(key): _whole(child) for key, child in value.items()}
+    return [_whole(child) for child in value] if isinstance(value, list) else value
 
 
 def tools_of(text: str | None, notes: Counter[str]) -> tuple[dict[str, Any], ...]:
@@ -61,18 +61,18 @@ def tools_of(text: str | None, notes: Counter[str]) -> tuple[dict[str, Any], ...
         notes: counts what is no tool.
     """
     try:
-        whole = json.loads(text or "[]")
+        full = json.loads(text or "[]")
     except (ValueError, RecursionError):
-        whole = None
+        full = None
     if text and _ESCAPED.search(text):
-        whole = _whole(whole)
-    if not isinstance(whole, list):
+        full = _whole(full)
+    if not isinstance(full, list):
         notes["lists of tools that cannot be read"] += 1
         return ()
     tools = []
-    for tool in whole:
-        inner = tool.get("function", tool) if isinstance(tool, dict) else None
-        if not isinstance(inner, dict) or not isinstance(inner.get("name"), str):
+    for tool in full:
+        child = tool.get("function", tool) if isinstance(tool, dict) else None
+        if not isinstance(child, dict) or not isinstance(child.get("name"), str):
             notes["tools without a name"] += 1
         elif "function" in tool:
             tools.append({"type": "function", **tool})

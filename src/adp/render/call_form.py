@@ -119,8 +119,8 @@ class CallForm:
                 return None
             if not isinstance(name.value, str) or not isinstance(arguments.value, dict):
                 return None
-            own = text[arguments.start : arguments.end]
-            calls.append(WrittenCall(name.value, arguments.value, own, position, end))
+            written = text[arguments.start : arguments.end]
+            calls.append(WrittenCall(name.value, arguments.value, written, position, end))
             position = end
 
     def _named(self, text: str, position: int) -> list[WrittenCall] | None:
@@ -269,8 +269,8 @@ def _place(text: str, name: str, value: dict[str, Any]) -> _Place | None:
 def _keys(result: Any, name: str, value: dict[str, Any]) -> tuple[str, str] | None:
     if not isinstance(result, dict):
         return None
-    names = [key for key, inner in result.items() if inner == name]
-    values = [key for key, inner in result.items() if inner == value]
+    names = [key for key, child in result.items() if child == name]
+    values = [key for key, child in result.items() if child == value]
     return (names[0], values[0]) if names and values else None
 
 

@@ -261,8 +261,8 @@ class _Reader:
             self._context = kept
         if step.edit_summary:
             # M3 lets the golden answer stand for what the agent did; elsewhere it is told.
-            own = step.source == "agent" or self._trajectory.source_format == "m3"
-            role: Role = "assistant" if own else "user"
+            by_agent = step.source == "agent" or self._trajectory.source_format == "m3"
+            role: Role = "assistant" if by_agent else "user"
             self._context.append(Message(role, self._plain(step.edit_summary), index))
 
     def _call(self, call: ToolCall, index: int) -> ChatCall:
@@ -276,8 +276,8 @@ class _Reader:
             return ChatCall(name, value if valid else text, text, call_id, valid)
         raw = self._plain(call.arguments_raw)
         if call.arguments_kind == "text":
-            inner = {"code" if call.kind == "code" else "input": raw}
-            return ChatCall(name, inner, json.dumps(inner, ensure_ascii=False), call_id)
+            child = {"code" if call.kind == "code" else "input": raw}
+            return ChatCall(name, child, json.dumps(child, ensure_ascii=False), call_id)
         value, valid = object_of(raw)
         return ChatCall(name, value if valid else raw, raw, call_id, valid)
 

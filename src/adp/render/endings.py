@@ -67,28 +67,28 @@ def ending(tried: Tried, special: re.Pattern[str], eos: Collection[str]) -> Endi
         eos: the end-of-sequence tokens of the model.
     """
     alone, followed = tried.alone, tried.followed
-    inner = _inner(tried, special)
+    child = _inner(tried, special)
     count = _shared(alone, followed, special)
-    shared = [match for match in special.finditer(alone, 0, count) if match[0] not in inner]
+    shared = [match for match in special.finditer(alone, 0, count) if match[0] not in child]
     known = [item for item in shared if item[0] in eos]
     begin = _begins(tried, special)
     ends = [item for item in shared if item[0] not in begin]
     first = next(iter([*known[:1], *ends[-1:], *shared[:1]]), None)
-    first = first or _at_once(alone, count, special, inner)
+    first = first or _at_once(alone, count, special, child)
     if first is not None:
         return Ending(first[0], "", alone[first.end() :].lstrip())
     if not followed.startswith(alone):
         return Ending()
-    first = _at_once(followed, len(alone), special, inner)
+    first = _at_once(followed, len(alone), special, child)
     return Ending() if first is None else Ending(first[0], followed[len(alone) : first.end()])
 
 
 def _at_once(
-    text: str, begin: int, special: re.Pattern[str], inner: Collection[str]
+    text: str, begin: int, special: re.Pattern[str], child: Collection[str]
 ) -> re.Match[str] | None:
     """The special token that a text goes on with at a place, after white space or none."""
     match = special.search(text, begin)
-    if match is None or match[0] in inner or text[begin : match.start()].strip():
+    if match is None or match[0] in child or text[begin : match.start()].strip():
         return None
     return match
 

@@ -69,10 +69,12 @@ def lengths_of(files: list[Path]) -> RowLengths:
         file = pq.ParquetFile(path)
         for group in range(file.num_row_groups):
             rows = file.read_row_group(group, columns=["length", "trained", "step_index"])
-            own = rows["length"].to_numpy().astype(np.int64)
-            lengths.append(own)
+            lengths_here = rows["length"].to_numpy().astype(np.int64)
+            lengths.append(lengths_here)
             trained.append(rows["trained"].to_numpy().astype(np.int64))
-            steps.append(_steps(rows["step_index"].combine_chunks().flatten().to_numpy(), own))
+            steps.append(
+                _steps(rows["step_index"].combine_chunks().flatten().to_numpy(), lengths_here)
+            )
     length, weight = np.concatenate(lengths), np.concatenate(trained)
     parts = np.concatenate(steps)
     windows = []
@@ -104,7 +106,7 @@ def _steps(step: Any, lengths: Any) -> Any:
 
 
 def _cost(window: int, length: Any, weight: Any, steps: Any) -> WindowCost:
-    whole = max(int(weight.sum()), 1)
+    full = max(int(weight.sum()), 1)
     fits = length <= window
     alone = (steps[:, 0] > window) & (steps[:, 2] + steps[:, 3] > window)
     late = (steps[:, 0] > window) & (steps[:, 1] > window)
@@ -112,9 +114,9 @@ def _cost(window: int, length: Any, weight: Any, steps: Any) -> WindowCost:
         tokens=window,
         fits=int(fits.sum()),
         rows=len(length),
-        drop=float(weight[~fits].sum() / whole),
-        keep_start=float(steps[late, 2].sum() / whole),
-        sliding=float(steps[alone, 2].sum() / whole),
+        drop=float(weight[~fits].sum() / full),
+        keep_start=float(steps[late, 2].sum() / full),
+        sliding=float(steps[alone, 2].sum() / full),
     )
 
 

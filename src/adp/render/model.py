@@ -68,8 +68,8 @@ def stop_ids(model: str) -> tuple[int, ...]:
             _raise_exceptions_for_connection_errors=False,
         )
     try:
-        told = json.loads(Path(path or "").read_text(encoding="utf-8")).get("eos_token_id")
+        eos_token_id = json.loads(Path(path or "").read_text(encoding="utf-8")).get("eos_token_id")
     except (OSError, ValueError, AttributeError):
         return ()
-    numbers = told if isinstance(told, list) else [told]
+    numbers = eos_token_id if isinstance(eos_token_id, list) else [eos_token_id]
     return tuple(sorted({number for number in numbers if type(number) is int}))

@@ -93,11 +93,11 @@ class _Finder:
         gap = self._text[bound:at]
         asked = self._asked(index) if pure else None
         if asked is None:
-            told = self._speller.told
-            count = len(told)
-            while count and told[:count] not in gap:
+            given_prefix = self._speller.told
+            count = len(given_prefix)
+            while count and given_prefix[:count] not in gap:
                 count -= 1
-            return bound + gap.rfind(told[:count]) + count if count else at
+            return bound + gap.rfind(given_prefix[:count]) + count if count else at
         return bound + self._speller.cut(gap, common(asked, gap))
 
     def _asked(self, index: int) -> str | None:
@@ -111,16 +111,20 @@ class _Finder:
         """After the token that ends the turn of a message by itself, or where that would stand."""
         key = self._around.prompt_key(index)
         if key not in self._memory.turns:
-            own = self._speller.own(index)
-            begin = self._speller.special_before(own.text, own.start, own.end)
-            self._memory.turns[key] = own.text[begin : own.end]
+            message_render = self._speller.own(index)
+            begin = self._speller.special_before(
+                message_render.text, message_render.start, message_render.end
+            )
+            self._memory.turns[key] = message_render.text[begin : message_render.end]
         token = self._memory.turns[key]
         place = self._text.find(token, words_end, limit) if token else -1
         if place >= 0:
             return place + len(token)
-        own = self._speller.own(index)
+        message_render = self._speller.own(index)
         words = self._text[at:limit]
-        begin = own.text.find(words[:NEAR], own.start, own.end)
+        begin = message_render.text.find(words[:NEAR], message_render.start, message_render.end)
         if begin < 0:
             return words_end
-        return at + self._speller.cut(words, common(own.text[begin : own.end], words))
+        return at + self._speller.cut(
+            words, common(message_render.text[begin : message_render.end], words)
+        )

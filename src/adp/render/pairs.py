@@ -102,8 +102,8 @@ def _side(
     if chat is None or not mask:
         return chat
     bad = _bad_steps(trajectory)
-    own = [i for i in chat.trained() if (chat.messages[i].step in bad) == worse]
-    return chat.weigh(own)
+    positions = [i for i in chat.trained() if (chat.messages[i].step in bad) == worse]
+    return chat.weigh(positions)
 
 
 def _bad_steps(trajectory: Trajectory) -> set[int]:

@@ -122,8 +122,8 @@ def _check(chat: Chat, forms: Forms, notes: Counter[str]) -> None:
             "the chat template takes one call a message; use parallel_calls: split"
         )
     if forms.system and not forms.later_system:
-        told = [message.role == "system" for message in chat.messages]
-        notes[SYSTEM_DROPPED] += sum(told) - (sum(told) > 0 and told[0])
+        messages = [message.role == "system" for message in chat.messages]
+        notes[SYSTEM_DROPPED] += sum(messages) - (sum(messages) > 0 and messages[0])
     if chat.tools and not forms.tools:
         notes[TOOLS_DROPPED] += 1
 
@@ -179,8 +179,8 @@ def _split(chat: Chat, notes: Counter[str]) -> Chat:
                 )
             )
             messages += [item for item in results if item.call_id == call.call_id]
-        own = {call.call_id for call in message.calls}
-        messages += [item for item in results if item.call_id not in own]
+        call_ids = {call.call_id for call in message.calls}
+        messages += [item for item in results if item.call_id not in call_ids]
     return replace(chat, messages=tuple(messages))
 
 
@@ -212,8 +212,8 @@ def as_text(chat: Chat, notes: Counter[str]) -> Chat:
             messages.append(message)
     if chat.tools:
         notes["chats whose tools stand as text"] += 1
-        told = "\n".join(json.dumps(tool, ensure_ascii=False) for tool in chat.tools)
-        text = TOOLS_TEXT.format(tools=told)
+        tool_text = "\n".join(json.dumps(tool, ensure_ascii=False) for tool in chat.tools)
+        text = TOOLS_TEXT.format(tools=tool_text)
         if messages and messages[0].role == "system":
             messages[0] = replace(
                 messages[0], text=JOINT.join(filter(None, (messages[0].text, text)))
@@ -275,8 +275,8 @@ def _short_ids(chat: Chat, notes: Counter[str]) -> Chat:
     for name, call in known.items():
         number = 0
         while name not in names:
-            told = json.dumps([name, *call, number]).encode("utf-8", "surrogatepass")
-            short = _letters(int(digest(told), 16))
+            key = json.dumps([name, *call, number]).encode("utf-8", "surrogatepass")
+            short = _letters(int(digest(key), 16))
             number += 1
             if short not in taken:
                 taken.add(short)
@@ -284,9 +284,9 @@ def _short_ids(chat: Chat, notes: Counter[str]) -> Chat:
                 notes[SHORT_IDS] += 1
 
     def change(message: Message) -> Message:
-        own = tuple(replace(call, call_id=names[call.call_id]) for call in message.calls)
+        calls = tuple(replace(call, call_id=names[call.call_id]) for call in message.calls)
         answered = None if message.call_id is None else names[message.call_id]
-        return replace(message, calls=own, call_id=answered)
+        return replace(message, calls=calls, call_id=answered)
 
     return _changed(chat, change)
 
@@ -313,16 +313,16 @@ def choose(chats: Sequence[Chat], train: str, untrained: Counter[str]) -> Iterat
         return
     last = next((chat.segment for chat in reversed(chats) if chat.trained()), None)
     for chat in chats:
-        own: list[int] = []
+        indexes: list[int] = []
         before = chat.trained()
         if chat.segment == last:
             border = last_user(chat.messages)
-            own = before[-1:] if train == "last_step" else [i for i in before if i > border]
+            indexes = before[-1:] if train == "last_step" else [i for i in before if i > border]
         reason = "not the last step" if train == "last_step" else "not in the last turn"
-        if len(before) > len(own):
-            untrained[reason] += len(before) - len(own)
-        if own:
-            yield chat.weigh(own)
+        if len(before) > len(indexes):
+            untrained[reason] += len(before) - len(indexes)
+        if indexes:
+            yield chat.weigh(indexes)
 
 
 def said_in(text: str, words: str) -> bool:

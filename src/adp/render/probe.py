@@ -117,10 +117,10 @@ def probe(render: Render, special: re.Pattern[str], eos: Collection[str]) -> For
     results = [_result(name, number) for number, name in enumerate(ids)]
     with_text = trial.write(_USER, {**result, "content": "probe words"}, results[0], tools=True)
     parallel = trial.write(_USER, both, *results, tools=True)
-    told = {"role": "system", "content": "probe system"}
+    system = {"role": "system", "content": "probe system"}
     later = {"role": "system", "content": "probe later"}
-    systems = trial.either(told, _USER, _ANSWER, later, _USER)
-    systems = systems or trial.either(told, _USER, later, _USER)
+    systems = trial.either(system, _USER, _ANSWER, later, _USER)
+    systems = systems or trial.either(system, _USER, later, _USER)
     answer = ending(_tried(trial, "probe answer", _USER, _ANSWER, _NEXT), special, eos)
     calls = answer
     if arguments is not None:
@@ -134,7 +134,7 @@ def probe(render: Render, special: re.Pattern[str], eos: Collection[str]) -> For
         words_before=_words_before(trial, result, results),
         results="probe result 0" in trial.write(_USER, result, results[0], tools=True),
         tools="probe_tool" in trial.write(_USER, tools=True),
-        system="probe system" in trial.either(told, _USER),
+        system="probe system" in trial.either(system, _USER),
         later_system="probe system" in systems and "probe later" in systems,
         parallel="probe value 0" in parallel and "probe value 1" in parallel,
         alternates=not trial.either(_USER, _USER, _ANSWER) and bool(trial.either(_USER, _ANSWER)),
@@ -188,14 +188,16 @@ def _tried(trial: _Trial, words: str, *messages: Plain, two: Plain | None = None
             return trial.write(*some, tools=True, prompt=prompt)
         return trial.either(*some, prompt=prompt)
 
-    whole, prompt = write(asked, turn), write(asked, prompt=True)
-    own, _, alone = whole.rpartition(words)
+    full, prompt = write(asked, turn), write(asked, prompt=True)
+    before_here, _, alone = full.rpartition(words)
     last = str(following["content"])
     followed = write(asked, turn, following).rpartition(last)[0].rpartition(words)[2]
     parts = "" if two is None else write(asked, two)
     between = parts.rpartition("probe value 1")[0].rpartition(words)[2]
     before, _, after = trial.either(asked).rpartition(str(asked["content"]))
-    return Tried(alone, followed, own[common(own, prompt) :], between, before, after)
+    return Tried(
+        alone, followed, before_here[common(before_here, prompt) :], between, before, after
+    )
 
 
 def common(text: str, other: str) -> int:

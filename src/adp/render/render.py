@@ -164,12 +164,12 @@ class Renderer:
         """
         first = trajectory.parent_step or 0 if trajectory.parent_id is not None else 0
         chats = chats_of(trajectory, first_step=first)
-        whole = Rendered(steps=chats.steps, lost=Counter(chats.untrained), notes=chats.notes)
-        for chat in choose(chats.chats, self.options.train, whole.lost):
+        full = Rendered(steps=chats.steps, lost=Counter(chats.untrained), notes=chats.notes)
+        for chat in choose(chats.chats, self.options.train, full.lost):
             part = self.chat(chat)
             part.steps = 0
-            whole.add(part)
-        return whole
+            full.add(part)
+        return full
 
     def chat(self, chat: Chat) -> Rendered:
         """Render a chat. One without a trained message gives no row."""
@@ -204,8 +204,8 @@ class Renderer:
             if limit is None or len(tokens.ids) <= limit:
                 self._add(value, chat, render, tokens)
                 continue
-            own = [span.index for span in render.spans]
-            ended = replace(chat, messages=chat.messages[: render.last + 1]).weigh(own)
+            indexes = [span.index for span in render.spans]
+            ended = replace(chat, messages=chat.messages[: render.last + 1]).weigh(indexes)
             for fitted in fit(ended, self.options, self._measure, len(tokens.ids)):
                 cut.update(fitted.lost)
                 if fitted.chat is not None:
@@ -295,9 +295,9 @@ def dropped(message: Message, text: str) -> Counter[str]:
         text: its own part of the conversation; or all of it, where parts are not told apart.
     """
     names = (call.name for call in message.calls)
-    whole = all(said_in(text, words) for words in (message.text, *names))
+    full = all(said_in(text, words) for words in (message.text, *names))
     thought = said_in(text, message.reasoning or "")
-    return Counter({REASONING_DROPPED: not thought, WORDS_DROPPED: not whole})
+    return Counter({REASONING_DROPPED: not thought, WORDS_DROPPED: not full})
 
 
 def _characters(chat: Chat, spans: tuple[Span, ...]) -> Iterator[tuple[int, int, int]]:

@@ -130,10 +130,10 @@ def render_store(
             _make_room(folder)
         # What is appended while it is read must not be seen by some of the workers only.
         run = StagedRun(str(folder), {"render": name}, 1 if store.journal else workers)
-        told = _tell(run, renderer)
+        run_key = _tell(run, renderer)
         _stores[store.root] = store
         try:
-            jobs = list(_jobs(store, members, (*told, str(folder))))
+            jobs = list(_jobs(store, members, (*run_key, str(folder))))
             for shard in run.shards(jobs, work, Done.parse, progress or Silent()):
                 report.take(dict(shard.facts))
         finally:
@@ -166,9 +166,9 @@ def _tell(run: StagedRun, renderer: Renderer) -> tuple[str, str]:
     """Write the tokenizer for the workers; its file, and the options as JSON."""
     tokenizer = run.scratch / "tokenizer.json"
     save_lean(renderer.tokenizer, tokenizer, renderer.stops)
-    told = (str(tokenizer), renderer.options.model_dump_json())
-    _loaded[told] = renderer
-    return told
+    renderer_key = (str(tokenizer), renderer.options.model_dump_json())
+    _loaded[renderer_key] = renderer
+    return renderer_key
 
 
 @contextmanager
@@ -194,9 +194,11 @@ def _content(store: Store) -> str:
     """A hash of what a store holds; of a growing one, of what it holds now."""
     if store.journal is None:
         return manifest_hash(store)
-    told = [store.manifest.text(), *sorted(store.journal.files)]
-    told += [digest(Path(path).read_bytes()) for _, path in sorted(store.journal.files.items())]
-    return digest(json.dumps(told).encode("utf-8", "surrogatepass"))
+    key_parts = [store.manifest.text(), *sorted(store.journal.files)]
+    key_parts += [
+        digest(Path(path).read_bytes()) for _, path in sorted(store.journal.files.items())
+    ]
+    return digest(json.dumps(key_parts).encode("utf-8", "surrogatepass"))
 
 
 def _make_room(folder: Path) -> None:
@@ -223,9 +225,9 @@ def _nothing(report: RenderReport) -> str:
 
 def cache_folder() -> Path:
     """Where rows go that have no folder of their own: ``$ADP_CACHE``, else the user's cache."""
-    own = os.environ.get("ADP_CACHE")
-    if own:
-        return Path(own) / "render"
+    cache = os.environ.get("ADP_CACHE")
+    if cache:
+        return Path(cache) / "render"
     base = os.environ.get("XDG_CACHE_HOME")
     return (Path(base) if base else Path.home() / ".cache") / "adp" / "render"
 
@@ -256,7 +258,7 @@ def _members(
 
 
 def _jobs(
-    store: Store, members: Sequence[tuple[int, int]], told: tuple[str, str, str]
+    store: Store, members: Sequence[tuple[int, int]], renderer_key: tuple[str, str, str]
 ) -> Iterator[RenderJob]:
     seqs: list[int] = []
     size = index = 0
@@ -265,7 +267,7 @@ def _jobs(
         size += rows
         if size >= JOB_ROWS or position + 1 == len(members):
             # Progress counts bytes; a row of a store has about two kilobytes.
-            yield RenderJob(index, size * 2048, store.root, tuple(seqs), *told)
+            yield RenderJob(index, size * 2048, store.root, tuple(seqs), *renderer_key)
             seqs, size, index = [], 0, index + 1
 
 
@@ -279,9 +281,9 @@ _loaded: dict[tuple[str, str], Renderer] = {}
 def _renderer(tokenizer: str, options: str) -> Renderer:
     if (tokenizer, options) not in _loaded:
         _loaded.clear()
-        told = RenderOptions.model_validate_json(options)
+        model_validate_json = RenderOptions.model_validate_json(options)
         lean = load_lean(Path(tokenizer))
-        _loaded[tokenizer, options] = Renderer(lean, told, lean.stops)
+        _loaded[tokenizer, options] = Renderer(lean, model_validate_json, lean.stops)
     return _loaded[tokenizer, options]
 
 

@@ -99,8 +99,8 @@ class Sampler:
         self._memory = memory
         self._forms = [form_of(message) for message in chat.messages]
         self._around = Surroundings(self._forms)
-        said = [form[0] == "assistant" for form in self._forms]
-        self._numbers = [0, *accumulate(said)]
+        forms = [form[0] == "assistant" for form in self._forms]
+        self._numbers = [0, *accumulate(forms)]
         self._sure = chat.holds_marks()
         self._looked = False
 
@@ -179,10 +179,14 @@ class Sampler:
             self._memory.fits[self._around.key(index, last)] = None
             return False
         start, end = fields[index]
-        text, own = self._chat.whole(last), self._chat.whole(index)
+        text, message_render = self._chat.whole(last), self._chat.whole(index)
         marked = self._chat.marked(index)
-        ended = end <= marked[-1][1] if marked is not None else self._chat.end(own, start) == end
-        if ended and own[:end] == text[:end]:
+        ended = (
+            end <= marked[-1][1]
+            if marked is not None
+            else self._chat.end(message_render, start) == end
+        )
+        if ended and message_render[:end] == text[:end]:
             return True
         self._memory.fits[self._around.key(index, last)] = None
         return False
@@ -221,9 +225,9 @@ class Sampler:
         these end.
         """
         bound, pure = anchors.before(index)
-        whole = pure and at - bound <= FAR
-        forms = (*self._forms[index - 1 : index + 1], whole)
-        return forms, self._chat.whole(last)[bound:at] if whole else None
+        full = pure and at - bound <= FAR
+        forms = (*self._forms[index - 1 : index + 1], full)
+        return forms, self._chat.whole(last)[bound:at] if full else None
 
     def _end(self, index: int, last: int) -> int | None:
         anchors = self._chat.anchors(last)

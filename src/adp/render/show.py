@@ -36,16 +36,16 @@ def row_lines(row: TokenRow, encoder: Encoder, *, full: bool, colour: bool) -> I
     title += f" ({100 * trained / max(count, 1):.1f} %), steps {steps}"
     title += ", messages left out to fit the window" if row.context_cut else ""
     yield Text(title, "bold")
-    whole = Text()
+    entire = Text()
     for text, weight in _pieces(row, encoder):
         if weight == 0:
-            whole.append(text if full else _short(text), CONTEXT)
+            entire.append(text if full else _short(text), CONTEXT)
             continue
         words = text if colour else f"{OPEN}{text}{CLOSE}"
         if weight not in (0.0, 1.0):
             words += f"(x{weight:g})"
-        whole.append(words, TRAINED if weight >= 1 else LESS)
-    yield from whole.split("\n", allow_blank=True)
+        entire.append(words, TRAINED if weight >= 1 else LESS)
+    yield from entire.split("\n", allow_blank=True)
 
 
 def _pieces(row: TokenRow, encoder: Encoder) -> Iterator[tuple[str, float]]:

@@ -116,14 +116,16 @@ def _render(
         start, end, fits = sampler.span(last)
         other = sum(sampler.other(index) for index in places)
     if not fits:
-        own = speller.own(last)
-        if own.moved:
-            text, start, end = own.text, own.start, own.end
+        message_render = speller.own(last)
+        if message_render.moved:
+            text, start, end = message_render.text, message_render.start, message_render.end
             places = _sure(speller, others, text, None)
             other = sum(speller.other(index) for index in places)
-        other += own.other
-        notes["steps put after their prompt, which the template rewrites later"] += own.moved
-        lost = own.start == own.end == len(own.text)
+        other += message_render.other
+        notes["steps put after their prompt, which the template rewrites later"] += (
+            message_render.moved
+        )
+        lost = message_render.start == message_render.end == len(message_render.text)
         notes["steps that cannot be found in what the template writes"] += lost
     notes["steps whose prompt at inference is another one"] += other
     spans = [Span(index, *place) for index, place in places.items()]

@@ -55,8 +55,8 @@ class ChatTemplate:
             raise MissingExtraError("transformers", "train") from error
         import jinja2
 
-        own = options.chat_template
-        self.texts = (own, own) if own else _own_templates(tokenizer)
+        chat_template = options.chat_template
+        self.texts = (chat_template, chat_template) if chat_template else _own_templates(tokenizer)
         # The sandbox of transformers: templates come with models, so they are data.
         try:
             self._compiled = [_compile_jinja_template(text) for text in self.texts]
@@ -68,14 +68,14 @@ class ChatTemplate:
             **options.template_options,
             "strftime_now": day.strftime,
         }
-        told = (
+        arguments = (
             self.texts,
             sorted(tokenizer.special_tokens_map.items()),
             sorted(options.template_options.items()),
             options.date,
             sorted(stops),
         )
-        self.digest = digest(repr(told).encode("utf-8", "surrogatepass"))
+        self.digest = digest(repr(arguments).encode("utf-8", "surrogatepass"))
         self.marks = any("endgeneration" in text for text in self.texts)
         self.special = special_pattern(tokenizer)
         self.tags = _any_of({tag for text in self.texts for tag in _TAG.findall(text)})

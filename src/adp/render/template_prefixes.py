@@ -110,11 +110,11 @@ class Speller:
         marks = self._free()
         marked = self._template.render([_with_first(self._messages[0], marks)], self._tools)
         place = -1 if marks.within(self.whole(0)) else marked.find(marks.first)
-        head, told = marked[: max(place, 0)], self._template.forms.prompt
-        count = len(told)
-        while count and told[:count] not in head:
+        head, form = marked[: max(place, 0)], self._template.forms.prompt
+        count = len(form)
+        while count and form[:count] not in head:
             count -= 1
-        return head[: head.rfind(told[:count]) + count] + told[count:] if count else head
+        return head[: head.rfind(form[:count]) + count] + form[count:] if count else head
 
     def whole(self, index: int) -> str:
         """The chat up to a message, with it and what ends its turn."""
@@ -144,13 +144,13 @@ class Speller:
             return None
         text = self.whole(index)
         value = [(start, self._closed(text, start, end)) for start, end in value]
-        said = [number for number in range(index + 1) if self._assistant(number)]
-        if len(value) > len(said):
+        numbers = [number for number in range(index + 1) if self._assistant(number)]
+        if len(value) > len(numbers):
             value = _joined(value)
-        if len(value) != len(said):
+        if len(value) != len(numbers):
             return None
         anchors = self.anchors(index)
-        return value if anchors is not None and anchors.hold(value, said) else None
+        return value if anchors is not None and anchors.hold(value, numbers) else None
 
     def _assistant(self, index: int) -> bool:
         return bool(self._messages[index]["role"] == "assistant")
@@ -189,8 +189,12 @@ class Speller:
 
     def span(self, index: int) -> tuple[int, int, bool]:
         """Start and end of a message in the render that it ends, and whether its prompt fits."""
-        own = self.own(index)
-        return own.start, own.end, own.fits and not own.other and not own.moved
+        message_render = self.own(index)
+        return (
+            message_render.start,
+            message_render.end,
+            message_render.fits and not message_render.other and not message_render.moved,
+        )
 
     def other(self, index: int) -> bool:
         """Whether the prompt of a message at inference is another one than in its render."""
@@ -201,18 +205,26 @@ class Speller:
 
         It fits when all that comes before the message is the same, and the message too.
         """
-        text, own = self.whole(last), self.own(index)
+        text, message_render = self.whole(last), self.own(index)
         marked = self.marked(last)
         if marked is None or self.marked(index) is None:
             return self.place_in(index, text)
         start, end = marked[self.turn(index)]
-        fits = start == own.start and end <= own.end and text[:end] == own.text[:end]
+        fits = (
+            start == message_render.start
+            and end <= message_render.end
+            and text[:end] == message_render.text[:end]
+        )
         return (start, end) if fits else None
 
     def place_in(self, index: int, text: str) -> tuple[int, int] | None:
         """Where a message stands in a text that begins like the render that it ends."""
-        own = self.own(index)
-        return (own.start, own.end) if text[: own.end] == own.text[: own.end] else None
+        message_render = self.own(index)
+        return (
+            (message_render.start, message_render.end)
+            if text[: message_render.end] == message_render.text[: message_render.end]
+            else None
+        )
 
     def anchors(self, index: int) -> Anchors | None:
         """Where the words of messages begin in `whole`; None when marks would change it."""
@@ -256,8 +268,8 @@ class Speller:
             The first character, -1 when it cannot be told; and whether all of the prompt's end
             stands before it.
         """
-        marks, whole = self._free(), self.whole(index)
-        if marks.within(whole):
+        marks, full = self._free(), self.whole(index)
+        if marks.within(full):
             return -1, False
         marked = [*self._messages[:index], _with_first(self._messages[index], marks)]
         if not index:
@@ -273,7 +285,7 @@ class Speller:
         count = self.cut(tail, common(asked[there + 1 :], tail))
         if not count and not self._open(marked[:index], marks):
             return -1, False
-        if whole[: here + count] != text[:here] + text[here + 1 : here + 1 + count]:
+        if full[: here + count] != text[:here] + text[here + 1 : here + 1 + count]:
             return -1, False
         return here + count, prompt == asked[:there] + asked[there + 1 :] and (
             len(asked) == there + 1 + count

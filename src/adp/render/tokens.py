@@ -123,9 +123,9 @@ class Encoder:
         starts, ends = np.repeat(places[:-1], sizes), np.repeat(places[1:], sizes)
         borders = np.cumsum(sizes)
         for number, piece in placed:
-            own = slice(int(borders[number] - sizes[number]), int(borders[number]))
-            starts[own] = piece.starts + bounds[number]
-            ends[own] = piece.ends + bounds[number]
+            span = slice(int(borders[number] - sizes[number]), int(borders[number]))
+            starts[span] = piece.starts + bounds[number]
+            ends[span] = piece.ends + bounds[number]
         return Tokens(np.concatenate(parts), starts, ends)
 
     def text(self, number: int) -> str:
@@ -204,8 +204,8 @@ class _Pieces:
         if self._words is not None and piece.isascii():
             ids = self._words.ids(piece[head:])
             if ids is not None:
-                own = [self._backend.token_to_id(piece[:head])] if head else []
-                return np.concatenate([np.array(own, np.int32), ids])
+                head_ids = [self._backend.token_to_id(piece[:head])] if head else []
+                return np.concatenate([np.array(head_ids, np.int32), ids])
         encoded = self._backend.encode_batch_fast([piece], add_special_tokens=False)
         return np.array(encoded[0].ids, np.int32)
 
@@ -216,8 +216,8 @@ class _Pieces:
             result = self._words.placed(piece[head:])
         if result is None:
             return _tokens(self._backend.encode(piece, add_special_tokens=False))
-        own = [self._backend.token_to_id(piece[:head])] if head else []
-        ids = np.concatenate([np.array(own, np.int32), result[0]])
+        head_ids = [self._backend.token_to_id(piece[:head])] if head else []
+        ids = np.concatenate([np.array(head_ids, np.int32), result[0]])
         sizes = np.concatenate([np.array([head] if head else [], np.int32), result[1]])
         ends = np.cumsum(sizes, dtype=np.int32)
         return Tokens(ids, ends - sizes, ends)

@@ -188,17 +188,17 @@ def _sliding(
     starts = _starts(chat)
     first = True
     while groups:
-        own = groups[0][0]
-        begin = own
+        start = groups[0][0]
+        begin = start
         if not first:
             begin = _earlier(chat, starts, begin, int(limit * overlap), measure, sizes)
         begin = head_of(chat) if first else begin
         window, count = _window(chat, begin, groups, limit, measure, sizes)
-        if not count and begin != own:
-            window, count = _window(chat, own, groups, limit, measure, sizes)
+        if not count and begin != start:
+            window, count = _window(chat, start, groups, limit, measure, sizes)
         first = False
         if window is None:
-            yield Fitted(None, _steps(chat, [own]))
+            yield Fitted(None, _steps(chat, [start]))
         else:
             yield Fitted(window)
         groups = groups[max(count, 1) :]

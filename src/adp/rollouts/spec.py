@@ -67,8 +67,12 @@ def read_spec(text: str) -> tuple[str, dict[str, Any]]:
     # The last value may be a file, too: configured:file=tools.yaml
     if text.endswith((".yaml", ".yml")) and not _NAMED.match(text):
         return _from_file(Path(text))
-    own = _OWN.match(text)
-    name, rest = (own[1], own["rest"] or "") if own else text.partition(":")[::2]
+    code_reference = _OWN.match(text)
+    name, rest = (
+        (code_reference[1], code_reference["rest"] or "")
+        if code_reference
+        else text.partition(":")[::2]
+    )
     settings: dict[str, Any] = {}
     for part in _split(rest):
         key, equals, value = part.partition("=")
@@ -117,8 +121,8 @@ def checked(kind: Kind, name: str, given: Mapping[str, Any]) -> Any:
     try:
         return kind.settings.model_validate(dict(given))
     except ValidationError as error:
-        said = wrong_setting(error, kind.settings)
-        raise UsageError(f"{name}: {said}") from error
+        message = wrong_setting(error, kind.settings)
+        raise UsageError(f"{name}: {message}") from error
 
 
 def wrong_setting(error: ValidationError, settings: type[BaseModel]) -> str:
@@ -132,10 +136,10 @@ def wrong_setting(error: ValidationError, settings: type[BaseModel]) -> str:
     place = ".".join(map(str, first["loc"]))
     known = list(settings.model_fields)
     if first["type"] != "extra_forbidden":
-        said = first["msg"].removeprefix("Value error, ")
-        said = "it must be given" if first["type"] == "missing" else said
-        said = f"{place}: {said}" if place else said  # a fault of several settings has no place
-        return f"{said}; its settings: {', '.join(known) or 'none'}"
+        text = first["msg"].removeprefix("Value error, ")
+        text = "it must be given" if first["type"] == "missing" else text
+        text = f"{place}: {text}" if place else text  # a fault of several settings has no place
+        return f"{text}; its settings: {', '.join(known) or 'none'}"
     if len(first["loc"]) > 1:
         return f"{place}: there is no such setting"
     if f"{place}_env" in known:

@@ -101,10 +101,10 @@ def as_policy(value: Any) -> Policy:
             f"{type(value).__name__}"
         )
     act = getattr(value, "act", None)
-    whole = inspect.iscoroutinefunction(act) and inspect.iscoroutinefunction(
+    full = inspect.iscoroutinefunction(act) and inspect.iscoroutinefunction(
         getattr(value, "close", None)
     )
-    if whole and isinstance(getattr(value, "name", None), str):
+    if full and isinstance(getattr(value, "name", None), str):
         policy: Policy = value
         return policy
     return _Own(value, act or value)
@@ -153,9 +153,9 @@ def _made_with(
         if parameter.kind not in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL)
     ]
     if len(taken) == 1 and inspect.isclass(taken[0].annotation):
-        own = taken[0].annotation
-        if issubclass(own, Settings):
-            return _settings(name, file, {}, own), value
+        annotation = taken[0].annotation
+        if issubclass(annotation, Settings):
+            return _settings(name, file, {}, annotation), value
     fields: dict[str, Any] = {}
     for item in taken:
         kind = Any if item.annotation is item.empty else item.annotation

@@ -130,8 +130,8 @@ class _Shard:
         for rows in self._narrow("trajectories", "source_file", "source_records"):
             left = rows.filter(pc.invert(self._gone(rows)))
             files, numbers = left["source_file"].to_pylist(), left["source_records"].to_pylist()
-            for file, own in zip(files, numbers, strict=True):
-                shared.update((file or "", number) for number in own or ())
+            for file, file_numbers in zip(files, numbers, strict=True):
+                shared.update((file or "", number) for number in file_numbers or ())
         return shared & self._records
 
     # ---- the rows that stay ----------------------------------------------------------------
@@ -197,8 +197,8 @@ class _Shard:
         start = 0
         for rows in shards.groups(self.reader, table) if places else ():
             first, last = np.searchsorted(numbers, [start, start + len(rows)])
-            own = np.array(numbers[first:last], np.int64) - start
-            results.append(rows.take(pa.array(own)))
+            offsets = np.array(numbers[first:last], np.int64) - start
+            results.append(rows.take(pa.array(offsets)))
             start += len(rows)
         moved = pa.concat_tables(results)
         seqs = [seq for _, seq in places]
@@ -253,8 +253,8 @@ class _Shard:
         wanted = pa.array(sorted(seqs), pa.int64())
         names: dict[int, str] = {}
         for rows in self._narrow("trajectories", "trajectory_id") if seqs else ():
-            own = rows.filter(pc.is_in(rows["seq"], value_set=wanted))
-            pairs = zip(own["seq"].to_pylist(), own["trajectory_id"].to_pylist(), strict=True)
+            frame = rows.filter(pc.is_in(rows["seq"], value_set=wanted))
+            pairs = zip(frame["seq"].to_pylist(), frame["trajectory_id"].to_pylist(), strict=True)
             names.update(pairs)
         return names
 

@@ -157,8 +157,8 @@ def find_source(dataset: str | None, url: str | None) -> tuple[DataSource | None
             return source, True
     texts = [text[:400] for text in (dataset, url) if text]
     ends = [plain(end) for text in texts for end in (text, text.rstrip("/").rsplit("/", 1)[-1])]
-    for source, whole, _ in _COMPILED:
-        if any(whole.fullmatch(name) for name in ends):
+    for source, full, _ in _COMPILED:
+        if any(full.fullmatch(name) for name in ends):
             return source, True
     for source, _, part in _COMPILED:
         if any(part.fullmatch(plain(text)) for text in texts):

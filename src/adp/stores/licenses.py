@@ -152,8 +152,8 @@ def find_license(text: str | None) -> License | None:
             if None in find_licenses
             else min((find_license_ for find_license_ in find_licenses if find_license_), key=_asks)
         )
-    if (whole := _find(text)) is not None:
-        return whole
+    if (find := _find(text)) is not None:
+        return find
     parts = re.split(r"(?i)\s+and\s+|\s*[,;&+]\s+", text.strip())
     several = [_find(part) for part in parts]
     if not several or None in several:
@@ -273,16 +273,16 @@ def assess(store: Store, default: str | None = None) -> Assessment:
         default: license of the trajectories that state none and whose data set is not known.
     """
     counted: dict[Key, int] = {}
-    said: dict[Key, LicenseRow] = {}
+    licenses: dict[Key, LicenseRow] = {}
     for batch in store.gate().batches(_SQL):
         for row in batch.to_pylist():
             judged = judge(default=default, **row)
             key = (row["dataset"], row["license"], row["may_publish"], "; ".join(judged.reasons))
             counted[key] = counted.get(key, 0) + judged.trajectories
-            said.setdefault(key, judged)
+            licenses.setdefault(key, judged)
     rows = [
         LicenseRow(**{**result.__dict__, "trajectories": counted[key]})
-        for key, result in said.items()
+        for key, result in licenses.items()
     ]
     return Assessment(tuple(sorted(rows, key=_order)))
 
@@ -318,10 +318,12 @@ def judge(
     silent = license is None or plain(license) in _NOTHING
     # A name that is only alike may forbid, but not allow.
     taken = silent and table is not None and (certain or _asks(table) > _asks(_MOST_OPEN))
-    result, told = (table, source.license if source else None) if taken else (stated, license)
+    result, given_license = (
+        (table, source.license if source else None) if taken else (stated, license)
+    )
     if silent and not taken and (source is None or not certain):
-        result, told = find_license(default), default
-    reasons = [*_about_license(result, told, source if taken else None)]
+        result, given_license = find_license(default), default
+    reasons = [*_about_license(result, given_license, source if taken else None)]
     refused = result is None or result.kind not in (PERMISSIVE, SHARE_ALIKE)
     if may_publish is False:
         reasons.append("marked as not to be published")
@@ -343,12 +345,12 @@ def judge(
 
 
 def _about_license(
-    value: License | None, told: str | None, source: DataSource | None
+    value: License | None, text: str | None, source: DataSource | None
 ) -> Iterable[str]:
     """What is to be said about a license."""
     where = f" (as {source.name} is known to be)" if source is not None else ""
     if value is None:
-        yield "no license is stated" if told is None else "the license is not known"
+        yield "no license is stated" if text is None else "the license is not known"
     elif value.kind == NON_COMMERCIAL:
         yield f"{value.id} forbids commercial use{where}"
     elif value.kind == NO_DERIVATIVES:

@@ -246,19 +246,19 @@ def _joined(prefix: str, file: str) -> str:
 
 def _plan_pairs(parent: Parent, taken: set[str]) -> None:
     """Number the ids of pairs that a store before has too."""
-    own: set[str] = set()
+    task_ids: set[str] = set()
     for shard, _ in shards.shard_files(parent.store):
         reader = ShardReader(shard, parent.store.renamed)
         for rows in shards.narrow(reader, parent.store.renamed, "pairs", ["pair_id"]):
-            own.update(rows["pair_id"].drop_null().to_pylist())
+            task_ids.update(rows["pair_id"].drop_null().to_pylist())
         reader.close()
-    for name in sorted(own & taken):
+    for name in sorted(task_ids & taken):
         number = 2
-        while ids.numbered(name, number) in taken or ids.numbered(name, number) in own:
+        while ids.numbered(name, number) in taken or ids.numbered(name, number) in task_ids:
             number += 1
         parent.pairs[name] = ids.numbered(name, number)
-        own.add(parent.pairs[name])
-    taken |= own
+        task_ids.add(parent.pairs[name])
+    taken |= task_ids
 
 
 def _jobs(parents: list[Parent], run: StagedRun) -> list[MergeJob]:
@@ -323,8 +323,10 @@ class _Changes:
             old, new = (self._ids[name].chunk(0) for name in ("old", "new"))
             if "trajectory_id" in names:
                 # By seq: an id that was not unique in its store names more than one trajectory.
-                own = shards.exchange_keys(rows["seq"], self._ids["seq"].chunk(0), new)
-                rows = shards.put(rows, "trajectory_id", pc.coalesce(own, rows["trajectory_id"]))
+                exchange_keys = shards.exchange_keys(rows["seq"], self._ids["seq"].chunk(0), new)
+                rows = shards.put(
+                    rows, "trajectory_id", pc.coalesce(exchange_keys, rows["trajectory_id"])
+                )
             for name in REFERENCES.get(table, ()):
                 rows = shards.put(rows, name, shards.exchange(rows[name], old, new))
         if table == "pairs" and self._pairs is not None:

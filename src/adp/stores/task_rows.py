@@ -196,15 +196,15 @@ def _keyed(rows: pl.DataFrame, owners: pl.DataFrame) -> pl.DataFrame:
     """
     import polars as pl
 
-    whole = rows.join(owners.drop("task_id"), on="seq", how="left", maintain_order="left")
-    whole = whole.with_columns(
+    frame = rows.join(owners.drop("task_id"), on="seq", how="left", maintain_order="left")
+    frame = frame.with_columns(
         pl.col("dataset").replace("", None).alias("set"),
         pl.coalesce(pl.col("environment").replace("", None), "home_env").alias("environment"),
     )
     # The data set of a rollout is named after the run; it is the last resort.
     of_run = pl.col("rollout").fill_null(value=False) & pl.col("environment").is_not_null()
     home = pl.when(~of_run).then("home_set")
-    whole = whole.with_columns(pl.coalesce(pl.col("set"), home).alias("place"))
+    frame = frame.with_columns(pl.coalesce(pl.col("set"), home).alias("place"))
     asked = pl.col("place").is_null()
     text = [pl.col(name).replace("", None) for name in ("instruction", "turns")]
     bare = pl.all_horizontal(item.is_null() for item in text)
@@ -216,9 +216,9 @@ def _keyed(rows: pl.DataFrame, owners: pl.DataFrame) -> pl.DataFrame:
         *(pl.when(asked).then(item).alias(f"asked_{item.meta.output_name()}") for item in text),
         pl.when(asked & bare).then(pl.col("environment_config").replace("", None)).alias("config"),
     )
-    first = whole.select(pl.col("row"), *key)
+    first = frame.select(pl.col("row"), *key)
     first = first.with_columns(pl.col("row").min().over(first.columns[1:]).alias("first"))
-    return whole.with_columns(first["first"]).select(
+    return frame.with_columns(first["first"]).select(
         "row", "seq", "task_id", "set", "home_set", "home_env", "rollout", "first"
     )
 

@@ -228,8 +228,8 @@ class _Home:
         """Data set and environment of the task, with what a row says of them."""
         environment = environment or self.environment
         # The data set of a rollout is named after the run; it is the last resort.
-        own = None if self.rollout and environment else self.dataset
-        return dataset or own, environment
+        task_dataset = None if self.rollout and environment else self.dataset
+        return dataset or task_dataset, environment
 
 
 _NOWHERE = _Home(-1, "", None, None, None, rollout=False)

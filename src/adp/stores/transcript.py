@@ -128,8 +128,8 @@ def _tool_names(tools: str | None) -> list[str]:
         return []
     names = []
     for tool in value if isinstance(value, list) else []:
-        inner = tool.get("function", tool) if isinstance(tool, dict) else tool
-        name = inner.get("name") if isinstance(inner, dict) else inner
+        child = tool.get("function", tool) if isinstance(tool, dict) else tool
+        name = child.get("name") if isinstance(child, dict) else child
         names.append(str(name or "?"))
     return names
 
@@ -249,8 +249,8 @@ class _Writer:
         if not isinstance(value, dict):
             yield from self._block(_words(value), margin, "", self.view.limit // 2)
             return
-        for name, inner in value.items():
-            words = _words(inner)
+        for name, child in value.items():
+            words = _words(child)
             if "\n" in words or len(words) > 100:
                 yield _line(f"{margin}{name}:", "blue")
                 yield from self._block(words, margin + _MARGIN, "", self.view.limit // 2)

@@ -355,10 +355,10 @@ def json_schema() -> dict[str, Any]:
     """The JSON Schema of the configuration, for editors."""
     model_json_schema = copy.deepcopy(TrainConfig.model_json_schema())
     for name in ("model", "data"):
-        inner = model_json_schema["properties"][name]
-        text = inner.pop("description", "")
+        child = model_json_schema["properties"][name]
+        text = child.pop("description", "")
         model_json_schema["properties"][name] = {
             "description": text,
-            "anyOf": [{"type": "string"}, inner],
+            "anyOf": [{"type": "string"}, child],
         }
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **model_json_schema}

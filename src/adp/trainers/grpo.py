@@ -122,11 +122,11 @@ def grpo_settings(section: GrpoSection) -> dict[str, Any]:
     Args:
         section: the section ``grpo``.
     """
-    own = {name: getattr(section, name) for name in _AS_THEY_ARE}
-    if own["reward_weights"] is not None:
-        own["reward_weights"] = list(own["reward_weights"])
+    settings = {name: getattr(section, name) for name in _AS_THEY_ARE}
+    if settings["reward_weights"] is not None:
+        settings["reward_weights"] = list(settings["reward_weights"])
     # Rewards need the other columns.
-    return {**own, "remove_unused_columns": False}
+    return {**settings, "remove_unused_columns": False}
 
 
 def _beside(config: TrainConfig) -> Path:

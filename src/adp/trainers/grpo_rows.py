@@ -90,8 +90,8 @@ def _first(
             best[key] = (score, part, prompt)
     for _, part, prompt in best.values():
         yield part, prompt
-    for own, task in tasks.tasks().items():
-        if own.name not in best and task.instruction:
+    for task_id, task in tasks.tasks().items():
+        if task_id.name not in best and task.instruction:
             alone = maker.of_task(task)
             if alone is not None:
                 yield "train", alone
@@ -109,20 +109,20 @@ class _Maker:
         """The first messages of a trajectory, before the agent's."""
         chat = chats_of(trajectory).chats[0]
         place = next((i for i, m in enumerate(chat.messages) if m.role == "assistant"), None)
-        said = None if place is None else chat.messages[place]
+        message = None if place is None else chat.messages[place]
         asked = chat.messages if place is None else chat.messages[:place]
-        calls = None if said is None or trajectory.success is False else _calls(said)
+        calls = None if message is None or trajectory.success is False else _calls(message)
         return self._prompt(chat, asked, task, calls, _answers(task))
 
     def steps(self, trajectory: Trajectory, task: Task | None) -> Iterator[GrpoPrompt]:
         """What the model saw before each trained step."""
         for chat in chats_of(trajectory).chats:
             for index in chat.trained():
-                said = chat.messages[index]
+                message = chat.messages[index]
                 # Only a step that answers is compared with the reference answers.
-                answers = None if said.calls else _answers(task)
+                answers = None if message.calls else _answers(task)
                 asked = chat.messages[:index]
-                prompt = self._prompt(chat, asked, task, _calls(said), answers)
+                prompt = self._prompt(chat, asked, task, _calls(message), answers)
                 if prompt is not None:
                     yield prompt
 
@@ -174,9 +174,9 @@ def _answers(task: Task | None) -> str | None:
     return None if task is None else task.answers
 
 
-def _calls(said: Message) -> str | None:
+def _calls(message: Message) -> str | None:
     """The calls of a message as they are expected again; None for one that is not learnt from."""
-    if not said.weight or not all(call.valid for call in said.calls):
+    if not message.weight or not all(call.valid for call in message.calls):
         return None
-    calls = [{"name": call.name, "arguments": call.arguments} for call in said.calls]
+    calls = [{"name": call.name, "arguments": call.arguments} for call in message.calls]
     return json.dumps(calls, ensure_ascii=False)

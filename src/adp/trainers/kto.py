@@ -68,11 +68,11 @@ class Kto:
         from adp.trainers.trl_preference import ExactKTOTrainer, KtoCollator
 
         check_other(config, KTOConfig)
-        own = {name: getattr(config.kto, name) for name in _AS_THEY_ARE}
-        whole = {**args, **own, "max_length": None, "remove_unused_columns": False}
+        settings_here = {name: getattr(config.kto, name) for name in _AS_THEY_ARE}
+        full = {**args, **settings_here, "max_length": None, "remove_unused_columns": False}
         if config.kto.loss_type == "kto":
-            whole["train_sampling_strategy"] = "sequential"
-        settings = KTOConfig(**whole)
+            full["train_sampling_strategy"] = "sequential"
+        settings = KTOConfig(**full)
         tokenizer: Any = load_tokenizer(config, folder)
         plus = config.lora is not None and config.lora.loraplus_lr_ratio is not None
         policy, reference, base = policy_and_reference(config, config.kto, folder)

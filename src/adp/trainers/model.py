@@ -164,8 +164,8 @@ def _place(config: TrainConfig, folder: Path | None) -> str:
 
 
 def _unloadable(what: str, name: str, error: Exception) -> str:
-    said = next((line.strip() for line in str(error).splitlines() if line.strip()), repr(error))
+    message = next((line.strip() for line in str(error).splitlines() if line.strip()), repr(error))
     return (
-        f"the {what} {name} cannot be loaded: {said.rstrip('.')}; name a folder with a model, a "
+        f"the {what} {name} cannot be loaded: {message.rstrip('.')}; name a folder with a model, a "
         "name on the Hub, or tiny"
     )

@@ -159,8 +159,8 @@ def _nothing(tally: PairCounts, all_held: bool) -> str:
 
 
 def _write_raw(path: Path, schema: pa.Schema, examples: Iterable[TrainingRow]) -> int:
-    whole = pa.schema([*schema, *(pa.field(name, kind) for name, kind in _COUNTS.items())])
-    return write_arrow(path, whole, _batches(whole, examples))
+    full = pa.schema([*schema, *(pa.field(name, kind) for name, kind in _COUNTS.items())])
+    return write_arrow(path, full, _batches(full, examples))
 
 
 def _batches(schema: pa.Schema, examples: Iterable[TrainingRow]) -> Iterator[pa.RecordBatch]:
@@ -201,7 +201,7 @@ def _write_part(
     """Write some rows, with the columns that they take from others."""
     others = order.others(indices) if order.others is not None else None
     extra = [] if others is None else [schema.field(name) for name in order.columns]
-    whole = pa.schema([*schema, *(field.with_name(order.prefix + field.name) for field in extra)])
+    full = pa.schema([*schema, *(field.with_name(order.prefix + field.name) for field in extra)])
 
     def batches() -> Iterator[pa.RecordBatch]:
         for start in range(0, len(indices), _BATCH):
@@ -210,9 +210,9 @@ def _write_part(
             if others is not None:
                 beside = table.select(list(order.columns)).take(others[start : start + _BATCH])
                 columns += [beside[name].combine_chunks() for name in order.columns]
-            yield pa.record_batch(columns, schema=whole)
+            yield pa.record_batch(columns, schema=full)
 
-    write_arrow(path, whole, batches())
+    write_arrow(path, full, batches())
 
 
 def _write_eval(

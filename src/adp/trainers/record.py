@@ -91,9 +91,14 @@ def _stores(config: TrainConfig) -> list[dict[str, Any]]:
             continue
         store = Store.open(place)
         lineage = [item.model_dump(mode="json") for item in store.manifest.lineage]
-        own = None if store.journal is not None else manifest_hash(store)
+        store_hash = None if store.journal is not None else manifest_hash(store)
         stores.append(
-            {"use": use, "name": PurePath(place).name, "manifest": own, "lineage": _bare(lineage)}
+            {
+                "use": use,
+                "name": PurePath(place).name,
+                "manifest": store_hash,
+                "lineage": _bare(lineage),
+            }
         )
     return stores
 

@@ -102,16 +102,16 @@ def wanted_calls(expected: str | None) -> list[WrittenCall] | None:
     value = json.loads(expected)
     results = []
     for item in value if isinstance(value, list) else [value]:
-        inner = item.get("function", item) if isinstance(item, dict) else None
-        if not isinstance(inner, dict) or not isinstance(inner.get("name"), str):
+        child = item.get("function", item) if isinstance(item, dict) else None
+        if not isinstance(child, dict) or not isinstance(child.get("name"), str):
             return None
-        arguments = inner.get("arguments", inner.get("parameters"))
+        arguments = child.get("arguments", child.get("parameters"))
         if isinstance(arguments, str):
             try:
                 arguments = json.loads(arguments)
             except ValueError:
                 return None
-        results.append(WrittenCall(inner["name"], arguments if isinstance(arguments, dict) else {}))
+        results.append(WrittenCall(child["name"], arguments if isinstance(arguments, dict) else {}))
     return results
 
 
@@ -148,13 +148,13 @@ def calls_score(calls: Sequence[WrittenCall], wanted: Sequence[WrittenCall]) -> 
 def _pair_score(call: WrittenCall, wanted: WrittenCall) -> float:
     if call.name != wanted.name:
         return 0.0
-    own, other = set(call.arguments), set(wanted.arguments)
-    if not own and not other:
+    called, other = set(call.arguments), set(wanted.arguments)
+    if not called and not other:
         return 1.0
-    common = own & other
-    names = 2 * len(common) / (len(own) + len(other))
+    common = called & other
+    names = 2 * len(common) / (len(called) + len(other))
     equal = sum(_same(call.arguments[key], wanted.arguments[key]) for key in common)
-    values = equal / len(own | other)
+    values = equal / len(called | other)
     return 1.0 if names == values == 1 else (1 + names + values) / 3
 
 

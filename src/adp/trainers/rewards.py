@@ -38,10 +38,10 @@ def check_python(section: GrpoSection, allowed: bool) -> None:
     Raises:
         UsageError: they are not.
     """
-    own = [name for name in section.rewards if ":" in name]
-    if own and not allowed:
+    names = [name for name in section.rewards if ":" in name]
+    if names and not allowed:
         raise UsageError(
-            f"the reward {own[0]} is Python code; add --allow-python when you trust it"
+            f"the reward {names[0]} is Python code; add --allow-python when you trust it"
         )
 
 

@@ -93,7 +93,7 @@ class Sft:
         from adp.trainers.model import load_model, load_tokenizer
 
         check_other(config, SFTConfig)
-        own = SFTConfig(
+        sftconfig = SFTConfig(
             **args,
             max_length=None,
             packing=False,
@@ -118,7 +118,7 @@ class Sft:
             optimizer = loraplus_optimizer(model, config)
         return kind(
             model=model,
-            args=own,
+            args=sftconfig,
             data_collator=collator,
             train_dataset=train,
             eval_dataset=read_arrow(folder / "eval.arrow"),

@@ -39,8 +39,8 @@ class StoreParts:
         """The parts of the store that a run trains on."""
         data = config.data
         held = held_out(store, data.eval_share) if data.eval_share else frozenset()
-        own = data.eval_splits if data.eval_store is None else None
-        return cls(_splits(store), data.splits, own, held)
+        eval_splits = data.eval_splits if data.eval_store is None else None
+        return cls(_splits(store), data.splits, eval_splits, held)
 
     @classmethod
     def to_measure(cls, store: Store, splits: Sequence[str] | None) -> StoreParts:
@@ -61,10 +61,10 @@ class StoreParts:
         Args:
             trajectories: their ids. If one of them is measured, none of them is trained on.
         """
-        ones = [self._one(name) for name in trajectories]
-        if None in ones:
+        items = [self._one(name) for name in trajectories]
+        if None in items:
             return None
-        return "eval" if "eval" in ones else "train"
+        return "eval" if "eval" in items else "train"
 
     def _one(self, name: str) -> Part | None:
         split = self._splits.get(name)

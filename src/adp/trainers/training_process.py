@@ -164,8 +164,8 @@ def _said() -> Iterator[None]:
             f"({str(error).splitlines()[0]})"
         ) from error
     except (ValueError, RuntimeError, OSError) as error:
-        said = " ".join(str(error).split())
-        raise TrainingError(f"the training stopped: {said or repr(error)}") from error
+        text = " ".join(str(error).split())
+        raise TrainingError(f"the training stopped: {text or repr(error)}") from error
 
 
 def main(arguments: list[str]) -> int:

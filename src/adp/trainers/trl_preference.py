@@ -49,7 +49,7 @@ def _sequences(
         multiple: pad to a multiple of it.
         limit: cut what is longer.
     """
-    ids = [[*prompt, *own][:limit] for prompt, own, _ in sides]
+    ids = [[*prompt, *answer_ids][:limit] for prompt, answer_ids, _ in sides]
     masks = [[*[0] * len(prompt), *map(int, mask)][:limit] for prompt, _, mask in sides]
     return {
         "input_ids": _padded(ids, pad, multiple),
@@ -101,8 +101,10 @@ class KtoCollator:
 
     def __call__(self, rows: Sequence[Row]) -> Batch:
         """Put rows together."""
-        own = [(row["prompt_ids"], row["completion_ids"], row["completion_mask"]) for row in rows]
-        batch = _sequences(own, self.pad_token_id, self.pad_to_multiple_of)
+        answers = [
+            (row["prompt_ids"], row["completion_ids"], row["completion_mask"]) for row in rows
+        ]
+        batch = _sequences(answers, self.pad_token_id, self.pad_to_multiple_of)
         if "KL_completion_ids" in rows[0]:
             others = [
                 (row["prompt_ids"], row["KL_completion_ids"], row["KL_completion_mask"])

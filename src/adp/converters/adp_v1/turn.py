@@ -79,8 +79,8 @@ class AdpV1Turn:
     def _speak(self) -> None:
         """Add a message of the words that wait."""
         values, extra = self._take()
-        said = values["description"]
-        values |= {"content": "" if said is None else said, "description": None}
+        description = values["description"]
+        values |= {"content": "" if description is None else description, "description": None}
         self._pen.put("message_action", values, extra)
 
     def _image(self, part: Part) -> None:

@@ -81,24 +81,24 @@ def parts_of(
 
 def _part(part: Any, place: str, losses: Losses, strict: bool) -> tuple[Item | None, Any]:
     """A part, and what it cannot say."""
-    whole = members(part)
-    if whole is None:
+    full = members(part)
+    if full is None:
         text = isinstance(part, str) or (
             isinstance(part, Raw) and jsontext.first_byte(part) == QUOTE
         )
         return ({"type": "text", "text": part}, None) if text else (None, part)
-    kind = _text(whole.get("type")) or ""
+    kind = _text(full.get("type")) or ""
     known = _KEYS.get(kind)
     if known is None or (kind == "audio" and not strict):
         return None, part
     out: Item = {"type": kind}
-    rest = {key: value for key, value in whole.items() if key not in known}
+    rest = {key: value for key, value in full.items() if key not in known}
     if kind == "text":
-        if _text(whole.get("text")) is None:
+        if _text(full.get("text")) is None:
             return None, part
-        out["text"] = whole["text"]
+        out["text"] = full["text"]
     else:
-        source, further = _source(whole.get("source"), kind, place, losses, strict)
+        source, further = _source(full.get("source"), kind, place, losses, strict)
         if source is None:
             return None, part
         out["source"] = source

@@ -99,8 +99,8 @@ class AtifReader:
             top.values[key] = Raw(jsontext.encode(result.files))
             form["own"] = [*form.get("own", ()), key]
             form["trial"] = {"key": key, "layouts": result.layouts}
-            own = {name: value for name, value in columns.items() if value is not None}
-            columns = {**result.columns, **own}
+            values = {name: value for name, value in columns.items() if value is not None}
+            columns = {**result.columns, **values}
         self._turns = result.turns(sum(map(_is_turn, steps)))
         columns["extra"] = extra_column.pack(top.values, shape=form)
         self._builder.trajectory(columns)
@@ -253,13 +253,13 @@ class _Step:
     def _results(self, step: AtifObject) -> list[Raw]:
         if step.first("observation") in (0, NULL):
             return []
-        inner = step.inner("observation", self._losses)
-        if inner is None:
+        child = step.inner("observation", self._losses)
+        if child is None:
             raise RecordError("expected an object", f"{step.path}.observation")
-        results = inner.items("results", "results")
+        results = child.items("results", "results")
         if results == []:
-            inner.form["empty"] = True
-        step.close("observation", inner, k.OBSERVATION)
+            child.form["empty"] = True
+        step.close("observation", child, k.OBSERVATION)
         return results or []
 
     def _context(self, step: AtifObject, columns: Columns, results: list[Raw]) -> None:
@@ -335,9 +335,9 @@ class _Step:
         """The call of this step that a further result with its id answers."""
         if answers is None:
             return None
-        own = [call for call in self._calls if call["native"] == answers]
+        calls = [call for call in self._calls if call["native"] == answers]
         count = self._answered[answers] = self._answered.get(answers, 0) + 1
-        return own[-1] if own and count > len(own) else None
+        return calls[-1] if calls and count > len(calls) else None
 
     def _subagent(self, raw: Raw, at: int, result: Columns) -> None:
         """Note that a result refers to the trajectory of a subagent."""

@@ -146,8 +146,8 @@ def _parse(text: str) -> Any:
 
 def _object(value: Any, key: str) -> dict[str, Any]:
     """An object inside an object; empty when it is none."""
-    inner = value.get(key) if isinstance(value, dict) else None
-    return inner if isinstance(inner, dict) else {}
+    child = value.get(key) if isinstance(value, dict) else None
+    return child if isinstance(child, dict) else {}
 
 
 def _fill(trial: Trial) -> None:

@@ -58,8 +58,8 @@ class AtifParts:
         if extra.shape.get("whole"):
             return fields.pop("extra", None), fields
         names = extra.shape.get("own", ())
-        own = {name: fields.pop(name) for name in names if name in fields}
-        return fields or None, own
+        adp_extra = {name: fields.pop(name) for name in names if name in fields}
+        return fields or None, adp_extra
 
     def text(self, row: Row, column: str, extra: Extra) -> Any:
         """A text column with its base64, as the encoder takes it; None when it is null."""

@@ -216,11 +216,11 @@ def _id(raw: Raw | None) -> str | None:
 def _task_turns(values: Mapping[str, Raw]) -> list[dict[str, Any]]:
     """Query and answers of each turn: as they are told, else from the run."""
     if jsontext.first_byte(values.get("turns", b"")) == BRACKET:
-        told = [
+        taken_fields = [
             jsontext.decode_object(raw) if jsontext.first_byte(raw) == BRACE else {}
             for raw in jsontext.decode_array(values["turns"])
         ]
-        return [_turn(turn, "query", "answer") for turn in told]
+        return [_turn(turn, "query", "answer") for turn in taken_fields]
     if "merged_query" in values:
         return [_turn(values, "merged_query", "answer")]
     out = []

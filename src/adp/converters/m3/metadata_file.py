@@ -121,16 +121,16 @@ def _edited(run: Trajectory, kept: Raw) -> tuple[dict[str, Any], set[str]]:
         return {}, set()
     values: dict[str, Any] = dict(jsontext.decode_exact(kept))
     before = _outcome(kept)
-    told: set[str] = set()
+    reported: set[str] = set()
     for key, column in {"sample_id": "task_id", **_FLAGS}.items():
         value = getattr(run, column)
         if value is None and column not in before:
             continue
-        told.add(column)
+        reported.add(column)
         if value != before.get(column):
             number = key == "sample_id" and not is_null(values.get(key)) and _is_number(value)
             values[key] = jsontext.raw(value) if number else value
-    return values, told
+    return values, reported
 
 
 def _is_number(text: Any) -> bool:

@@ -74,11 +74,15 @@ def with_thought(text: str, thought: str) -> str:
     return _THOUGHT.sub(lambda _: f"<think>{thought}</think>", text, count=1)
 
 
-def arguments_of(said: ModelTextParts) -> str | None:
+def arguments_of(model_text_parts: ModelTextParts) -> str | None:
     """What the metadata say of the calls of a text, as JSON; None when it has none."""
-    if not said.objects:
+    if not model_text_parts.objects:
         return None
-    return said.objects[0] if len(said.objects) == 1 else f"[{', '.join(said.objects)}]"
+    return (
+        model_text_parts.objects[0]
+        if len(model_text_parts.objects) == 1
+        else f"[{', '.join(model_text_parts.objects)}]"
+    )
 
 
 def plain_text(text: str) -> str:

@@ -131,8 +131,8 @@ class _Run:
         if alternates is None:
             turn.form["alternates"] = "none"
         index = len(context.messages)
-        said = turn.role is not None and turn.said is not None
-        role = _shown_as(turn, index + said, following)
+        spoke = turn.role is not None and turn.said is not None
+        role = _shown_as(turn, index + spoke, following)
         if role is None:
             turn.form["observation"] = "next"
         at = emit(turn, k.INTERACTION, self._builder, role)
@@ -148,8 +148,8 @@ class _Run:
         turn = read_turn(raw, path, self._losses)
         turn.columns["turn"] = executed.turn
         columns: Columns = {"parent_id": parent, "parent_step": step, "branch_kind": "alternate"}
-        if (own := self._columns.get("source_id")) is not None:
-            columns["source_id"] = f"{own}/alternate-{step}"
+        if (source_id := self._columns.get("source_id")) is not None:
+            columns["source_id"] = f"{source_id}/alternate-{step}"
         if "task_id" in self._columns:
             columns["task_id"] = self._columns["task_id"]
         if turn.answer is not None:

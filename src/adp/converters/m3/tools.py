@@ -53,17 +53,17 @@ def bare(text: str) -> Raw | None:
         tool = jsontext.decode_object(item)
         if list(tool) != ["type", "function"]:
             return None
-        inner: dict[str, Any] = dict(jsontext.decode_object(tool["function"]))
-        if "parameters" in inner:
-            schema = jsontext.decode_object(inner["parameters"])
+        child: dict[str, Any] = dict(jsontext.decode_object(tool["function"]))
+        if "parameters" in child:
+            schema = jsontext.decode_object(child["parameters"])
             if not _is_whole(schema):
                 if list(schema) != ["type", "properties", "required"]:
                     return None
                 required = jsontext.decode_value(schema["required"])
                 if required != list(jsontext.decode_object(schema["properties"])):
                     return None
-                inner["parameters"] = schema["properties"]
-        results.append(inner)
+                child["parameters"] = schema["properties"]
+        results.append(child)
     return jsontext.raw(jsontext.encode(results).decode("utf-8"))
 
 

@@ -99,24 +99,24 @@ def _read_said(out: M3Turn, meta: AtifObject | None, thought: str | None) -> Non
             _structured(out, meta)
         _note_role(out)
         return
-    said = take_apart(out.said, thought, calling=out.role == "function" or is_object)
-    columns["text"], columns["prose"] = out.said, said.prose
+    pieces = take_apart(out.said, thought, calling=out.role == "function" or is_object)
+    columns["text"], columns["prose"] = out.said, pieces.prose
     columns["reasoning"] = thought
-    if thought is None and said.thought is not None:
-        columns["reasoning"], form["thought"] = said.thought, "text"
-    elif thought is not None and said.thought != thought:
+    if thought is None and pieces.thought is not None:
+        columns["reasoning"], form["thought"] = pieces.thought, "text"
+    elif thought is not None and pieces.thought != thought:
         form["thought"] = "apart"
-    arguments = arguments_of(said)
-    if said.answer is not None:
-        arguments = jsontext.encode(jsontext.string(said.answer)).decode("utf-8")
-        out.answer = said.answer
+    arguments = arguments_of(pieces)
+    if pieces.answer is not None:
+        arguments = jsontext.encode(jsontext.string(pieces.answer)).decode("utf-8")
+        out.answer = pieces.answer
     fits = arguments is not None and _agrees(arguments, given, meta, form)
-    if said.group is not None and fits:
-        out.calls = [_text_call(call) for call in said.group.calls]
+    if pieces.group is not None and fits:
+        out.calls = [_text_call(call) for call in pieces.group.calls]
     elif meta is not None and is_object:
         columns["prose"] = None
         _structured(out, meta)
-    elif said.group is not None:
+    elif pieces.group is not None:
         columns["prose"] = None
     _note_role(out)
 
@@ -166,14 +166,14 @@ def _text_call(call: TextCall) -> Columns:
 def _structured(out: M3Turn, meta: AtifObject) -> None:
     """A call that only the metadata hold."""
     given = meta.values["action_arguments"]
-    inner = jsontext.decode_object(given)
-    if list(inner) not in (["name", "arguments"], ["name"]) or jsontext.lost_keys(given, inner):
+    child = jsontext.decode_object(given)
+    if list(child) not in (["name", "arguments"], ["name"]) or jsontext.lost_keys(given, child):
         return
-    if jsontext.first_byte(inner["name"]) != QUOTE:
+    if jsontext.first_byte(child["name"]) != QUOTE:
         return
-    columns: Columns = {"kind": "function", "name": jsontext.decode_value(inner["name"])}
-    if "arguments" in inner:
-        value = inner["arguments"]
+    columns: Columns = {"kind": "function", "name": jsontext.decode_value(child["name"])}
+    if "arguments" in child:
+        value = child["arguments"]
         if jsontext.first_byte(value) == NULL:
             return
         if jsontext.first_byte(value) == QUOTE:

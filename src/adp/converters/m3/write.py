@@ -117,11 +117,11 @@ class M3Writer:
         extra, path = self._pen.extra(step), f"$.steps[{index}]"
         role = extra.shape.get("message")
         rows = [(f"{path}.observations[{n}]", row) for n, row in enumerate(step.observations)]
-        own = step.kind == "context_edit" and self._native
-        if step.source == "agent" and role is None and not own:
+        is_context_edit = step.kind == "context_edit" and self._native
+        if step.source == "agent" and role is None and not is_context_edit:
             self._turn(step, index, extra, rows)
             return
-        if own:
+        if is_context_edit:
             self._edit(step, path, extra)
         elif step.source == "system" and role is None and index == 0:
             self._system = self._system_text(step, path, extra)

@@ -75,10 +75,10 @@ def native_turn(
         report_columns(call, _CALL, f"{path}.calls[{n}]", pen.losses)
     if inside or (step.prose is not None and text is not None):
         text = _with_calls(step, text or "", inside)
-    said = None if text is None else take_apart(text, thought, calling=bool(inside))
+    pieces = None if text is None else take_apart(text, thought, calling=bool(inside))
     meta: Item = {
         "thought": _string(thought) if form.get("thought") != "text" else None,
-        "action_arguments": _arguments(step, said, extra, pen),
+        "action_arguments": _arguments(step, pieces, extra, pen),
     }
     seen, shown = pen.seen(rows, step.labels)
     if form.get("observation") == "next" and not rows:
@@ -97,7 +97,7 @@ def native_turn(
         item=pen.turn(known, meta, out, extra, order),
         message=None if role is None or text is None else out,
         seen=None if seen is None else {"role": _string(shown), "content": _string(seen)},
-        answer=None if said is None else said.answer,
+        answer=None if pieces is None else pieces.answer,
         labels=step.labels,
     )
 
@@ -118,7 +118,7 @@ def _wanted(call: ToolCall) -> CallEdit:
     return CallEdit(values, call.arguments_kind, (call.span_start, call.span_end))
 
 
-def _arguments(step: Step, said: Any, extra: Extra, pen: M3Parts) -> Any:
+def _arguments(step: Step, written_here: Any, extra: Extra, pen: M3Parts) -> Any:
     """The arguments in the metadata: those of the calls, or the answer."""
     form = extra.shape.get("arguments")
     if form == "none":
@@ -129,11 +129,11 @@ def _arguments(step: Step, said: Any, extra: Extra, pen: M3Parts) -> Any:
         return written[0] if len(written) == 1 else written
     if "action_arguments" in (members(extra.fields.get("metadata")) or {}):
         return None
-    if said is None:
+    if written_here is None:
         return None
-    if said.answer is not None:
-        return _string(said.answer)
-    text = arguments_of(said)
+    if written_here.answer is not None:
+        return _string(written_here.answer)
+    text = arguments_of(written_here)
     if text is None:
         return None
     return jsontext.raw(plain_text(text) if form == "plain" else text)

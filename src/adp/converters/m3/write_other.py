@@ -34,7 +34,7 @@ def foreign_turns(pen: M3Parts, step: Step, path: str, rows: Rows) -> list[Writt
         for n, call in enumerate(step.calls)
     ]
     kept = dict(extra.fields)
-    inner = {name: members(kept.pop(name, None)) or {} for name in ("metadata", "output")}
+    child = {name: members(kept.pop(name, None)) or {} for name in ("metadata", "output")}
     out: list[WrittenTurn] = []
     for number in range(max(len(calls), 1)):
         last = number == max(len(calls), 1) - 1
@@ -60,9 +60,9 @@ def foreign_turns(pen: M3Parts, step: Step, path: str, rows: Rows) -> list[Writt
         role = "function" if calls else "assistant"
         message: Item = {"role": role, "content": jsontext.string(text)}
         item: Item = {
-            "metadata": {**meta, **inner["metadata"]},
+            "metadata": {**meta, **child["metadata"]},
             "actor": "agent" if actor is None else jsontext.string(actor),
-            "output": {**message, **inner["output"]},
+            "output": {**message, **child["output"]},
             "reward": judged,
             **kept,
         }
@@ -72,27 +72,27 @@ def foreign_turns(pen: M3Parts, step: Step, path: str, rows: Rows) -> list[Writt
         answer = None if calls else words
         out.append(WrittenTurn(item, message, back, answer, step.labels))
         thought = words = ""
-        kept, inner = {}, {name: {} for name in inner}
+        kept, child = {}, {name: {} for name in child}
     return out
 
 
 def _belongs(row: Any, step: Step, number: int, last: bool, calls: int) -> bool:
     """Whether an observation goes to the interaction of a call."""
-    own = row.call_step == step.step and row.call is not None and row.call < calls
-    return bool(row.call == number) if own else last
+    answers_call = row.call_step == step.step and row.call is not None and row.call < calls
+    return bool(row.call == number) if answers_call else last
 
 
 def _report_unclear(
     pen: M3Parts, text: str, thought: str, words: str, call: str | None, path: str
 ) -> None:
     """Report words that a reader would not tell from the call beside them."""
-    said = take_apart(text, thought, calling=call is not None)
-    if (said.prose, arguments_of(said)) == (words, call):
+    pieces = take_apart(text, thought, calling=call is not None)
+    if (pieces.prose, arguments_of(pieces)) == (words, call):
         return
-    if words and not (call is None and said.answer == words):
+    if words and not (call is None and pieces.answer == words):
         pen.losses.add(f"{path}.text", "it cannot be told from the call that it stands with")
         pen.losses.add(f"{path}.prose", "it cannot be told from the call that it stands with")
-    if thought and said.thought != thought:
+    if thought and pieces.thought != thought:
         pen.losses.add(f"{path}.reasoning", "it cannot be told from the text after it")
 
 

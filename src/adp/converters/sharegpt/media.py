@@ -130,5 +130,5 @@ def role_key(turn: dict[str, Raw]) -> str | None:
 def value_key(turn: dict[str, Raw]) -> str | None:
     """The key of what is said: the first one that is not null, or else one that is."""
     names = [name for name in k.VALUE_KEYS if name in turn]
-    said = [name for name in names if bytes(turn[name]) != b"null"]
-    return next(iter(said or names), None)
+    filled = [name for name in names if bytes(turn[name]) != b"null"]
+    return next(iter(filled or names), None)

@@ -75,8 +75,8 @@ class TurnReader:
         role: str = jsontext.decode_value(turn.pop(key))
         if not role.isascii() and jsontext.has_mark(role):
             self._losses.add(f"{path}.{key}", "lone surrogates were replaced")
-        said = value_key(turn)
-        value = None if said is None else turn.pop(said)
+        key_here = value_key(turn)
+        value = None if key_here is None else turn.pop(key_here)
         null = tuple(name for name, other in turn.items() if is_null(other))
         for name in null:
             del turn[name]

@@ -87,8 +87,8 @@ def _at(run: Trajectory, step: Step, *, has_pair: bool) -> str | None:
     """The column of the record that the first or the last step is."""
     if has_pair and step is run.steps[-1]:
         return "chosen"
-    said = (step.extra, step.content, step.actor, step.loss_weight, step.reasoning)
-    plain = said == (None,) * len(said) and not step.calls and not step.observations
+    columns = (step.extra, step.content, step.actor, step.loss_weight, step.reasoning)
+    plain = columns == (None,) * len(columns) and not step.calls and not step.observations
     return "system" if step.source == "system" and plain and step.text else None
 
 

@@ -121,8 +121,8 @@ def find_bare(text: str) -> list[CallGroup]:
     if OPEN in text:
         start = _skip(text, 0)
         json_objects = _json_objects(text, start) if text[start : start + 1] in ("{", "[") else None
-        whole = json_objects is not None and _skip(text, json_objects[2]) == len(text)
-        if not whole and (groups := find_tagged(text)):
+        full = json_objects is not None and _skip(text, json_objects[2]) == len(text)
+        if not full and (groups := find_tagged(text)):
             return groups
     for start in _starts(text):
         json_objects = _json_objects(text, start)

@@ -75,8 +75,8 @@ def _from_expressions(pool: Pool, expressions: Mapping[str, str]) -> pl.DataFram
         try:
             check_condition(sql)
         except QueryError as error:
-            said = str(error).partition(";")[0].replace("condition", "expression")
-            raise RecipeError(f"annotate, column {name}: {said}") from None
+            text = str(error).partition(";")[0].replace("condition", "expression")
+            raise RecipeError(f"annotate, column {name}: {text}") from None
         items.append(f"({sql}\n) AS {quote_name(name)}")
     return pool.query(f"SELECT seq, {', '.join(items)} FROM pool ORDER BY seq", of_user=True)
 

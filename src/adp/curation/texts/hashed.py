@@ -276,9 +276,9 @@ def _project(partition: Partition, job: HashJob) -> pl.DataFrame:
         first, last = np.searchsorted(
             keys, np.array([start, start + rows], np.uint64) << np.uint64(BITS)
         )
-        own = keys[first:last]
-        bucket = (own & np.uint64((1 << BITS) - 1)).astype(np.int64)
-        row = (own >> np.uint64(BITS)).astype(np.int64) - start
+        key = keys[first:last]
+        bucket = (key & np.uint64((1 << BITS) - 1)).astype(np.int64)
+        row = (key >> np.uint64(BITS)).astype(np.int64) - start
         value = (1 + np.log(counts[first:last])) * weights[bucket]
         block = projected(row, bucket, value, rows, table)
         vectors += [line.tobytes() for line in block.astype("<f4")]

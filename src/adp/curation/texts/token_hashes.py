@@ -169,8 +169,8 @@ def _hash_words(codes: np.ndarray[Any, Any], values: U64, start: I64, end: I64) 
         piece = values.take(codes[base : end[upto - 1]])
         sums = np.zeros(len(piece) + 1, np.uint64)
         np.cumsum(piece * powers[: len(piece)], out=sums[1:])
-        own = start[done:upto] - base
-        result[done:upto] = (sums[end[done:upto] - base] - sums[own]) * inverse[own]
+        starts = start[done:upto] - base
+        result[done:upto] = (sums[end[done:upto] - base] - sums[starts]) * inverse[starts]
         done = upto
     return mixed(result)
 

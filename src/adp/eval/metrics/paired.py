@@ -127,7 +127,7 @@ def _by_task(values: Sequence[float], tasks: Sequence[Cluster]) -> dict[Cluster,
     results: dict[Cluster, list[float]] = {}
     for value, task in zip(values, tasks, strict=True):
         results.setdefault(task, []).append(value)
-    return {task: math.fsum(inner) / len(inner) for task, inner in results.items()}
+    return {task: math.fsum(child) / len(child) for task, child in results.items()}
 
 
 def sign_test(better: int, worse: int) -> float:

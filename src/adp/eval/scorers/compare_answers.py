@@ -46,11 +46,11 @@ def holds(prediction: str, reference: str, manner: str = "squad") -> bool:
 
 def token_f1(prediction: str, reference: str, manner: str = "squad") -> float:
     """F1 of the bags of words; without words on a side, 1 when both have none, else 0."""
-    said, wanted = normalize(prediction, manner).split(), normalize(reference, manner).split()
-    if not said or not wanted:
-        return float(said == wanted)
-    common = (Counter(said) & Counter(wanted)).total()
-    return 2 * common / (len(said) + len(wanted))
+    predicted, wanted = normalize(prediction, manner).split(), normalize(reference, manner).split()
+    if not predicted or not wanted:
+        return float(predicted == wanted)
+    common = (Counter(predicted) & Counter(wanted)).total()
+    return 2 * common / (len(predicted) + len(wanted))
 
 
 def extract(text: str) -> str:
@@ -59,7 +59,7 @@ def extract(text: str) -> str:
     What stands last between ``<answer>`` tags (M3's ``<FINAL>`` tags are read, too), and in it in
     the last ``\boxed{}``; without tags the last ``\boxed{}`` of the text; else the whole text.
     """
-    tagged = [inner for tag in _TAGS if (inner := _inside(text, tag)) is not None]
+    tagged = [child for tag in _TAGS if (child := _inside(text, tag)) is not None]
     inside = max(tagged, key=lambda item: item[0])[1] if tagged else text
     box = boxed(inside)
     return (inside if box is None else _TEXT.sub(r"\1", box)).strip()

@@ -172,10 +172,10 @@ def unused(trajectory: Trajectory) -> ResultUsage:
     waiting: list[_Waiting] = []
     used = 0
     for number, step in enumerate(trajectory.steps):
-        own = step.source == "agent" or number in by_step
+        by_agent = step.source == "agent" or number in by_step
         words = _words((step.reasoning, step.text), _OTHER)
         words |= _words([call.text for call in by_step.get(number, ())], _OTHER)
-        if own:
+        if by_agent:
             left = _left(waiting + fresh, words)
             used += len(waiting) + len(fresh) - len(left)
             waiting, fresh = left, []

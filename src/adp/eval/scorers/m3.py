@@ -169,11 +169,11 @@ def _actions(actions: Sequence[M3Action]) -> list[Score]:
 
 
 def _help(run: Trajectory, actions: Sequence[M3Action]) -> list[Score]:
-    tracker, told = tracker_of(run, actions)
+    tracker, recovered = tracker_of(run, actions)
     if tracker is None:
-        return unscored(HELP, told)
+        return unscored(HELP, recovered)
     stretches = unaided(tracker)
-    evidence = {"tracker": tracker, "from": told}
+    evidence = {"tracker": tracker, "from": recovered}
     first = Score("first_help", None, "the expert did not help", evidence)
     if 1 in tracker:
         first = scored("first_help", tracker.index(1), evidence)
@@ -236,8 +236,8 @@ def _profile(rows: Sequence[Scored]) -> list[Figure]:
     for sort in ("prefix", "type"):
         counts: Counter[str] = Counter()
         for row in mine:
-            told = row.score.evidence.get(sort)
-            counts.update(told if isinstance(told, dict) else {})
+            evidence = row.score.evidence.get(sort)
+            counts.update(evidence if isinstance(evidence, dict) else {})
         profile += [
             Figure(f"errors:{sort}:{name}", float(count), count=len(mine), tasks=tasks, amount=True)
             for name, count in sorted(counts.items())

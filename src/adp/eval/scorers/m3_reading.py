@@ -84,9 +84,9 @@ def actions_of(
 
 def _kind(step: Step, retrievers: Collection[str]) -> str:
     extra = fields(step.extra)
-    told = extra.get("metadata")
-    if isinstance(told, Mapping) and "action" in told:
-        return str(told["action"]) if told["action"] in KINDS else "OTHER"
+    metadata = extra.get("metadata")
+    if isinstance(metadata, Mapping) and "action" in metadata:
+        return str(metadata["action"]) if metadata["action"] in KINDS else "OTHER"
     if step.calls:
         return "RETRIEVE" if all(call.name in retrievers for call in step.calls) else "API"
     return "OTHER" if "malformed" in extra else "FINAL"
@@ -153,9 +153,9 @@ def unaided(tracker: Sequence[int]) -> list[int]:
 
 def scenario_of(run: Trajectory) -> str | None:
     """The scenario of a run: as the rollout says it, else as the folder of an M3 run is named."""
-    told = fields(run.extra).get("scenario")
-    if isinstance(told, str):
-        return _name(told)
+    scenario = fields(run.extra).get("scenario")
+    if isinstance(scenario, str):
+        return _name(scenario)
     parts = [run.dataset or ""]
     for path in (run.source_id, run.source_file):
         parts += (path or "").split("/")[:-1]

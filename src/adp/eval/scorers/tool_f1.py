@@ -98,8 +98,8 @@ class ToolF1Scorer(PerTrajectory):
         """Means over trajectories, and precision and recall of all calls together."""
         figures = list(super().figures(rows))
         for prefix in ("tool_name_", "tool_"):
-            for kind, whole in (("precision", "made"), ("recall", "expected")):
-                parts = ("matched", whole)
+            for kind, full in (("precision", "made"), ("recall", "expected")):
+                parts = ("matched", full)
                 name = f"{prefix}{kind}:calls"
                 figures.append(evidence_figure(rows, f"{prefix}f1", parts, name, self.intervals))
         return figures

@@ -93,8 +93,8 @@ class ToolSchema:
                 wrong = []
         if extras and self.listed is not None:
             unknown = [name for name in arguments if name not in self.listed]
-            told = {kind for kind, _ in wrong}
-            if unknown and _EXTRA not in told:
+            kinds = {kind for kind, _ in wrong}
+            if unknown and _EXTRA not in kinds:
                 wrong.append((_EXTRA, cut(f"{unknown[0]!r} is not listed")))
         return wrong
 
@@ -144,36 +144,36 @@ def _plain(schema: Any) -> Any:
     """A schema with the names of JSON Schema, and only what is understood."""
     if not isinstance(schema, dict):
         return schema if isinstance(schema, bool) else {}
-    own = _own(schema)
-    own |= {key: _plain(schema[key]) for key in _NESTED if key in schema}
+    constraints = _own(schema)
+    constraints |= {key: _plain(schema[key]) for key in _NESTED if key in schema}
     for key in _LISTED:
         if isinstance(schema.get(key), list) and schema[key]:
-            own[key] = [_plain(inner) for inner in schema[key]]
+            constraints[key] = [_plain(child) for child in schema[key]]
     for key in _NAMED:
         if isinstance(schema.get(key), dict):
-            own[key] = {name: _plain(inner) for name, inner in schema[key].items()}
-    return own
+            constraints[key] = {name: _plain(child) for name, child in schema[key].items()}
+    return constraints
 
 
 def _own(schema: Mapping[str, Any]) -> dict[str, Any]:
     """What a schema says without the schemas in it."""
-    own = {key: schema[key] for key in _NUMBERS if number_or_none(schema.get(key)) is not None}
-    own = {key: value for key, value in own.items() if not isinstance(value, bool)}
+    values = {key: schema[key] for key in _NUMBERS if number_or_none(schema.get(key)) is not None}
+    values = {key: value for key, value in values.items() if not isinstance(value, bool)}
     if "const" in schema:
-        own["const"] = schema["const"]
+        values["const"] = schema["const"]
     if isinstance(schema.get("enum"), list) and schema["enum"]:
-        own["enum"] = schema["enum"]
+        values["enum"] = schema["enum"]
     if isinstance(schema.get("required"), list):
-        own["required"] = [name for name in schema["required"] if isinstance(name, str)]
+        values["required"] = [name for name in schema["required"] if isinstance(name, str)]
     if isinstance(schema.get("uniqueItems"), bool):
-        own["uniqueItems"] = schema["uniqueItems"]
+        values["uniqueItems"] = schema["uniqueItems"]
     kinds = _types(schema.get("type"))
     if kinds:
-        own["type"] = [*kinds, "null"] if schema.get("nullable") is True else kinds
+        values["type"] = [*kinds, "null"] if schema.get("nullable") is True else kinds
     reference = schema.get("$ref")
     if isinstance(reference, str) and reference.startswith("#"):
-        own["$ref"] = reference
-    return own
+        values["$ref"] = reference
+    return values
 
 
 def _types(kind: Any) -> list[str]:

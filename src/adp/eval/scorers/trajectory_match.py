@@ -101,16 +101,19 @@ def _names(messages: Sequence[Message]) -> list[str]:
 
 def messages_of(trajectory: Trajectory) -> list[Message]:
     """The messages of a run in the OpenAI shape: roles, and calls with their arguments."""
-    said = {step.step: step.calls for step in agent_steps(trajectory)}
+    calls_by_step = {step.step: step.calls for step in agent_steps(trajectory)}
     messages: list[Message] = []
     for number, step in enumerate(trajectory.steps):
         if step.kind in ("context_edit", "event") or step.is_copied_context:
             continue
         calls = [
-            Expected(call.name, _given(call.arguments, call.text)) for call in said.get(number, ())
+            Expected(call.name, _given(call.arguments, call.text))
+            for call in calls_by_step.get(number, ())
         ]
         role = "assistant" if is_agent(step) else _ROLES.get(step.source or "", "user")
-        is_result = step.source == "environment" and number > 0 and bool(said.get(number - 1))
+        is_result = (
+            step.source == "environment" and number > 0 and bool(calls_by_step.get(number - 1))
+        )
         messages.append(("tool" if is_result else role, calls))
         messages += [("tool", []) for _ in step.observations]
     return messages
@@ -147,15 +150,17 @@ def matches(mine: Sequence[Message], wanted: Sequence[Message], settings: MatchS
         down = _covers(second, first, fit)
         return {"unordered": up and down, "superset": up, "subset": down}[settings.mode]
     pairs = len(bipartite(first, second, fit))
-    whole = {"subset": [first], "superset": [second], "unordered": [first, second]}
-    return all(pairs == len(calls) for calls in whole[settings.mode])
+    full = {"subset": [first], "superset": [second], "unordered": [first, second]}
+    return all(pairs == len(calls) for calls in full[settings.mode])
 
 
 def _covers(
-    outer: Sequence[Expected], inner: Sequence[Expected], fit: Callable[[Expected, Expected], bool]
+    outer: Sequence[Expected],
+    expecteds: Sequence[Expected],
+    fit: Callable[[Expected, Expected], bool],
 ) -> bool:
     """Whether each of the inner calls finds one of the outer, greedily."""
-    return len(greedy(inner, outer, lambda item, other: fit(other, item))) == len(inner)
+    return len(greedy(expecteds, outer, lambda item, other: fit(other, item))) == len(expecteds)
 
 
 def _strict(

@@ -118,11 +118,11 @@ def label(name: str, settings: str) -> str:
         more = {key: value for key, value in given.items() if usual.get(key, _NONE) != value}
     except Exception:  # it is not there any more, or has settings without a default
         return f"{name} {settings}" if settings != "{}" else name
-    said = ", ".join(
+    text = ", ".join(
         f"{key.removeprefix('$')}={value if isinstance(value, str) else json.dumps(value)}"
         for key, value in more.items()
     )
-    return f"{name}: {said}" if said else name
+    return f"{name}: {text}" if text else name
 
 
 _NONE = object()

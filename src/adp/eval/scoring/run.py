@@ -221,11 +221,11 @@ class _Run:
                 yield trajectory
             elif self.options.branches:
                 try:
-                    whole = self.store.resolve(trajectory)
+                    full = self.store.resolve(trajectory)
                 except StoreError as error:
                     self._alone(trajectory, error)
                     continue
-                yield whole
+                yield full
 
     def _take(self, item: Item, scored: Sequence[Given]) -> None:
         self.seen += 1

@@ -53,14 +53,14 @@ class Assisted:
 
 def assisted(trajectory: Trajectory) -> Assisted | None:
     """How much an expert did in a trajectory; None when the policy was alone."""
-    own = [
+    steps = [
         step for step in trajectory.steps if step.source == "agent" and not step.is_copied_context
     ]
-    experts = sum(step.actor == EXPERT for step in own)
+    experts = sum(step.actor == EXPERT for step in steps)
     mode = _mode(trajectory.extra)
     if (mode is None or mode == ALONE) and not experts:
         return None
-    return Assisted(mode if mode and mode != ALONE else EXPERT, 1, len(own), experts)
+    return Assisted(mode if mode and mode != ALONE else EXPERT, 1, len(steps), experts)
 
 
 def _mode(extra: str | None) -> str | None:

@@ -215,8 +215,8 @@ class _Run:
         report.stopped = report.stopped if report.left else None
         report.most_asked = most_asked(self._root)
         fewer = report.beyond or report.most_asked > self._settings.n
-        whole = not report.left and not report.failed and not fewer
-        if self._settings.seal or (self._settings.seal is None and whole):
+        full = not report.left and not report.failed and not fewer
+        if self._settings.seal or (self._settings.seal is None and full):
             await asyncio.to_thread(seal, self._root)
             report.sealed = True
         return report

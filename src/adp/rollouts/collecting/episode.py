@@ -167,10 +167,10 @@ class _Episode:
             return
         if now - began > limit / 2 or (not self._past and kind == ENVIRONMENT):
             whom = "the environment" if kind == ENVIRONMENT else "an answer of the policy"
-            said = (
+            text = (
                 f"the {limit:g} s of the episode (max_seconds) ran out while it waited for {whom}"
             )
-            self._late = _Broken(kind if kind == ENVIRONMENT else INFRASTRUCTURE, said, TIMEOUT)
+            self._late = _Broken(kind if kind == ENVIRONMENT else INFRASTRUCTURE, text, TIMEOUT)
 
     async def _asked(self, kind: str, method: Callable[..., Any], *args: Any, **given: Any) -> Any:
         """Call foreign code whose time counts."""

@@ -99,10 +99,10 @@ class EpisodePlan:
         Args:
             there: all tries that the store holds.
         """
-        own = {episode.trajectory_id: episode for episode in there}
-        tries = self._earlier.episodes | own
-        beyond = set(own)
-        for episode in own.values():
+        episodes = {episode.trajectory_id: episode for episode in there}
+        tries = self._earlier.episodes | episodes
+        beyond = set(episodes)
+        for episode in episodes.values():
             self.spent.add(episode)
         again = self._settings.retry_failed
         done: set[str] = set()

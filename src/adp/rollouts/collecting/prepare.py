@@ -71,9 +71,9 @@ def look_up(root: Path, plan: EpisodePlan, settings: CollectSettings) -> Collect
     check_same(root, before, plan.settings())
     report = look(plan, episodes_of(root, plan.dataset))
     if report.left or (settings.retry_failed and report.failed):
-        said = f"with {report.left:,} episodes left and {report.failed:,} broken"
+        text = f"with {report.left:,} episodes left and {report.failed:,} broken"
         raise OutputExistsError(
-            f"{root} is sealed, {said}, and takes no more; {beside(root, settings.since)}"
+            f"{root} is sealed, {text}, and takes no more; {beside(root, settings.since)}"
         )
     report.sealed, report.most_asked = True, most_asked(root)
     return report

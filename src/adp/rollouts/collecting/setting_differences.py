@@ -69,12 +69,12 @@ def beside(root: Path, since: Sequence[str] = ()) -> str:
         since: stores that it leaves out what they hold of.
     """
     places = [shlex.quote(place) for place in (*since, str(root))]
-    more, whole = (shlex.quote(f"{root}-{word}") for word in ("more", "whole"))
+    more, full = (shlex.quote(f"{root}-{word}") for word in ("more", "whole"))
     first = "" if (root / MANIFEST).exists() else f"adp seal {places[-1]}; "
     return (
         f"collect what is left beside it: {first}the same call with "
         f"{' '.join(f'--since {place}' for place in places)} -o {more}; then "
-        f"adp merge {' '.join(places)} {more} -o {whole}"
+        f"adp merge {' '.join(places)} {more} -o {full}"
     )
 
 

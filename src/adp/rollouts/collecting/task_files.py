@@ -110,9 +110,9 @@ def read_task_file(path: Path, split: str | None = None) -> TaskSet:
         first = seen.setdefault(task.task_id or "", number)
         if first != number:
             same = not _first(dict(record), IDS)
-            told = f"it is the same as record {first}; give each an id to run both"
+            text = f"it is the same as record {first}; give each an id to run both"
             taken = f"record {first} has the id '{task.task_id}' already"
-            task_set.refuse(f"{place}: {told if same else taken}")
+            task_set.refuse(f"{place}: {text if same else taken}")
             continue
         others.update(_kept_apart(record) if task.answers is None else ())
         task_set.tasks.append(task)
@@ -275,8 +275,8 @@ def _of_lines(data: bytes) -> Iterator[tuple[int, Any]]:
 
 def _of_document(path: Path, value: Any) -> Iterator[tuple[int, Any]]:
     if isinstance(value, Mapping):
-        inner = next((value[name] for name in _LISTS if isinstance(value.get(name), list)), None)
-        value = [value] if inner is None else inner
+        child = next((value[name] for name in _LISTS if isinstance(value.get(name), list)), None)
+        value = [value] if child is None else child
     if not isinstance(value, list):
         raise InputError(f"{path} holds neither a list of tasks nor a task")
     return iter(list(enumerate(value, 1)))

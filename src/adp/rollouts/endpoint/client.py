@@ -158,8 +158,8 @@ class Endpoint:
                 before = failure
             except BadRequestError as error:
                 if self._answered:
-                    said = self._clean(str(error)).replace(self._place, "the endpoint")
-                    raise EndpointError("bad_request", said) from None
+                    text = self._clean(str(error)).replace(self._place, "the endpoint")
+                    raise EndpointError("bad_request", text) from None
                 raise UsageError(self._clean(str(error))) from None
             except KeyRefusedError as error:
                 raise UsageError(self._clean(f"{error}; {self._key_advice()}")) from None
@@ -325,8 +325,8 @@ def checked_body(body: bytes, place: str = "") -> dict[str, Any]:
         value = json.loads(body)
     except (ValueError, RecursionError) as error:
         start = body[:_REFUSED_WORDS].decode("utf-8", "replace")
-        said = f"an answer that is no JSON ({error}): {start!r}"
-        raise FailedTry("bad_answer", said) from None
+        text = f"an answer that is no JSON ({error}): {start!r}"
+        raise FailedTry("bad_answer", text) from None
     fault = error_in(value)
     if fault is not None:
         check_status(fault[0] or 500, {}, body, place)

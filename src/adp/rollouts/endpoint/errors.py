@@ -102,26 +102,26 @@ def check_status(status: int, headers: Mapping[str, str], body: bytes, place: st
     if 200 <= status < 300:
         return
     reason = reason_of(body)
-    told = f"{place} answers HTTP {status}" + (f": {reason}" if reason else "")
+    message = f"{place} answers HTTP {status}" + (f": {reason}" if reason else "")
     if status in (400, 413, 422) and _CONTEXT.search(reason):
-        raise ContextError(told)
+        raise ContextError(message)
     if status == 429 and _QUOTA.search(reason):
-        raise UsageError(f"{told}; the quota of this account is used up")
+        raise UsageError(f"{message}; the quota of this account is used up")
     if status in _TRANSIENT or status >= 500:
         kind = "rate_limit" if status == 429 else f"http_{status}"
         raise FailedTry(kind, f"HTTP {status}" + (f": {reason}" if reason else ""), asked(headers))
     if status in (401, 403):
-        raise KeyRefusedError(told)
+        raise KeyRefusedError(message)
     if status == 404 and _MODEL.search(reason):
-        raise UsageError(f"{told}; set model to one that this server has: GET base_url/models")
+        raise UsageError(f"{message}; set model to one that this server has: GET base_url/models")
     if status in (404, 405):
-        raise UsageError(f"{told}; check base_url: it mostly ends in /v1, and model")
+        raise UsageError(f"{message}; check base_url: it mostly ends in /v1, and model")
     if 300 <= status < 400:
         raise UsageError(
-            f"{told}, a redirect to {headers.get('location', '?')}; set base_url to it"
+            f"{message}, a redirect to {headers.get('location', '?')}; set base_url to it"
         )
     way_out = next((f": {do}" for words, do in _WAYS_OUT.items() if words in reason), "")
-    raise BadRequestError(f"{told}; the server does not take this request{way_out}")
+    raise BadRequestError(f"{message}; the server does not take this request{way_out}")
 
 
 class KeyRefusedError(UsageError):

@@ -53,8 +53,8 @@ class SecretMask:
         if isinstance(value, str):
             return self.text(value)
         if isinstance(value, dict):
-            return {self.text(key): self.value(inner) for key, inner in value.items()}
-        return [self.value(inner) for inner in value] if isinstance(value, list) else value
+            return {self.text(key): self.value(child) for key, child in value.items()}
+        return [self.value(child) for child in value] if isinstance(value, list) else value
 
 
 def secret_headers(headers: Mapping[str, str]) -> list[str]:

@@ -182,9 +182,9 @@ def _flat(entry: Any) -> Any:
     """An entry with its type; a tool in the OpenAI shape becomes one of type function."""
     if not isinstance(entry, dict):
         return entry
-    inner = entry.get("function")
-    if isinstance(inner, dict):
-        known = {key: inner[key] for key in ("name", "description", "parameters") if key in inner}
+    child = entry.get("function")
+    if isinstance(child, dict):
+        known = {key: child[key] for key in ("name", "description", "parameters") if key in child}
         return {**known, "type": "function"}
     return {"type": "function", **entry}
 

@@ -105,8 +105,8 @@ class GymnasiumEnvironment(ToolEnvironment):
         if chosen is not None:
             chosen = int(chosen) % _MOST_SEED
         observation, info = self._world.reset(seed=chosen, options=config.get("options"))
-        said = (task.instruction if task else None) or instruction(self._settings)
-        text = f"{said}\n\n{self._shown(observation)}"
+        instruction_text = (task.instruction if task else None) or instruction(self._settings)
+        text = f"{instruction_text}\n\n{self._shown(observation)}"
         return Start(({"role": "user", "content": text},), {"reset": observed(info)})
 
     def step(self, turn: Turn) -> Outcome:

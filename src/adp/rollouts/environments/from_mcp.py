@@ -343,8 +343,8 @@ def _part(block: Any) -> str:
     if block.type == "resource_link":
         return f"[resource {block.uri}]"
     if block.type == "resource":
-        inner = block.resource
-        return str(getattr(inner, "text", None) or f"[resource {inner.uri}]")
+        resource = block.resource
+        return str(getattr(resource, "text", None) or f"[resource {resource.uri}]")
     return f"[{block.type} {getattr(block, 'mime_type', '')}]"
 
 

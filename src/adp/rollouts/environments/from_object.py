@@ -155,9 +155,9 @@ class ObjectEnvironment(ToolEnvironment):
         Raises:
             CannotForkError: it holds what cannot be copied.
         """
-        own = getattr(self.subject, "fork", None)
+        fork_method = getattr(self.subject, "fork", None)
         try:
-            subject = own() if callable(own) else copy.deepcopy(self.subject)
+            subject = fork_method() if callable(fork_method) else copy.deepcopy(self.subject)
         except Exception as error:
             name = type(self.subject).__name__
             raise CannotForkError(f"{name} cannot be copied: {error}") from error
@@ -167,9 +167,9 @@ class ObjectEnvironment(ToolEnvironment):
 
     def close(self) -> None:
         """Let the object free what it holds."""
-        own = getattr(self.subject, "close", None)
-        if callable(own) and "close" in self._reserved:
-            own()
+        close_method = getattr(self.subject, "close", None)
+        if callable(close_method) and "close" in self._reserved:
+            close_method()
 
 
 class AsyncObjectEnvironment:
@@ -225,9 +225,9 @@ class AsyncObjectEnvironment:
 
     async def close(self) -> None:
         """Let the object free what it holds."""
-        own = getattr(self.subject, "close", None)
-        if callable(own) and "close" in self._inner._reserved:
-            await _waited(own())
+        close_method = getattr(self.subject, "close", None)
+        if callable(close_method) and "close" in self._inner._reserved:
+            await _waited(close_method())
 
 
 def from_object(
@@ -257,13 +257,17 @@ def from_object(
     if not callable(factory):
         kind = type(factory).__name__
         raise UsageError(f"give the class, or a function that makes the object, not a {kind}")
-    inner = ObjectEnvironment(factory(), solved_at, reserved)
-    inner.blocking = blocking or getattr(inner.subject, "blocking", False) is True
-    waits = [getattr(inner.subject, name, None) for name in ("reset", "get_reward", "close")]
-    values = signatures_of(inner.subject, reserved).values()
+    object_environment = ObjectEnvironment(factory(), solved_at, reserved)
+    object_environment.blocking = (
+        blocking or getattr(object_environment.subject, "blocking", False) is True
+    )
+    waits = [
+        getattr(object_environment.subject, name, None) for name in ("reset", "get_reward", "close")
+    ]
+    values = signatures_of(object_environment.subject, reserved).values()
     if any(value.is_async for value in values) or any(map(inspect.iscoroutinefunction, waits)):
-        return AsyncObjectEnvironment(inner)
-    return inner
+        return AsyncObjectEnvironment(object_environment)
+    return object_environment
 
 
 def object_kind(

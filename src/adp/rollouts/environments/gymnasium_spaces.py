@@ -39,17 +39,17 @@ def schema_of(space: Any) -> dict[str, Any]:
             "maxLength": int(space.max_length),
         }
     if kind == "Dict":
-        properties = {str(key): schema_of(inner) for key, inner in space.spaces.items()}
+        properties = {str(key): schema_of(child) for key, child in space.spaces.items()}
         return _object(properties)
     if kind == "Tuple":
-        return _tuple([schema_of(inner) for inner in space.spaces])
+        return _tuple([schema_of(child) for child in space.spaces])
     if kind == "Sequence" and not space.stack:
         return {"type": "array", "items": schema_of(space.feature_space)}
     if kind == "OneOf":
         return {
             "anyOf": [
-                _object({"choice": {"const": number}, "value": schema_of(inner)})
-                for number, inner in enumerate(space.spaces)
+                _object({"choice": {"const": number}, "value": schema_of(child)})
+                for number, child in enumerate(space.spaces)
             ]
         }
     raise UsageError(f"actions of the space {kind} cannot be written as JSON")
@@ -89,9 +89,9 @@ def observed(value: Any) -> Any:
     if isinstance(value, np.generic):
         return observed(value.item())
     if isinstance(value, Mapping):
-        return {str(key): observed(inner) for key, inner in value.items()}
+        return {str(key): observed(child) for key, child in value.items()}
     if isinstance(value, Sequence | set | frozenset) and not isinstance(value, str | bytes):
-        return [observed(inner) for inner in value]
+        return [observed(child) for child in value]
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
     return value if value is None or isinstance(value, str | bool | int | float) else str(value)
@@ -107,10 +107,10 @@ def _member(space: Any, value: Any) -> Any:
         with np.errstate(over="raise"):  # or a number that is too large would become infinite
             return np.array(value, dtype=space.dtype)
     if kind == "Dict":
-        return {key: _member(inner, value[str(key)]) for key, inner in space.spaces.items()}
+        return {key: _member(child, value[str(key)]) for key, child in space.spaces.items()}
     if kind == "Tuple":
         pairs = zip(space.spaces, value, strict=True)
-        return tuple(_member(inner, result) for inner, result in pairs)
+        return tuple(_member(child, result) for child, result in pairs)
     if kind == "Sequence":
         return tuple(_member(space.feature_space, item) for item in value)
     if kind == "OneOf":

@@ -104,9 +104,9 @@ class M3Environment:
             self._known = self._replayed()
         usage = self._usage()
         policy, self._fallback = scenario.answer_policy(seed, self._config.cutoff)
-        own = [str(m["content"]) for m in start.messages if m.get("role") == "system"]
+        system_texts = [str(m["content"]) for m in start.messages if m.get("role") == "system"]
         asked = [m for m in start.messages if m.get("role") != "system"]
-        system = "\n\n".join([*own, scenario.system_text(usage, policy)])
+        system = "\n\n".join([*system_texts, scenario.system_text(usage, policy)])
         policies = {
             "policy_tool_availability": self._availability,
             "policy_tool_usage": usage,
@@ -117,9 +117,11 @@ class M3Environment:
         return Start(messages, {**start.info, "scenario": name}, policies)
 
     def _chosen_availability(self) -> scenario.Availability:
-        told = self.settings.availability or self._config.availability
+        availability = self.settings.availability or self._config.availability
         known = ("only_rag", "only_api", "both_api_rag", "neither_api_rag")
-        return cast(scenario.Availability, told) if told in known else "both_api_rag"
+        return (
+            cast(scenario.Availability, availability) if availability in known else "both_api_rag"
+        )
 
     def _first_question(self, start: Start) -> str:
         query = self._gold[0].query if self._gold else None
@@ -343,10 +345,10 @@ class M3Environment:
         other._verdicts = list(self._verdicts)
         other._answers = list(self._answers)
         if self._inner is not None:
-            inner = self._inner.fork()
-            if inner is self._inner:
+            fork = self._inner.fork()
+            if fork is self._inner:
                 raise CannotForkError("the environment inside gave itself as its copy")
-            other._inner = inner
+            other._inner = fork
         return other
 
     def close(self) -> None:

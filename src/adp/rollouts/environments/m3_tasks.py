@@ -102,8 +102,8 @@ def _with_config(task: Task, run: Mapping[str, Any]) -> Task:
         if run.get(column) is not None:
             config.setdefault(key, run[column])
     turns = extra.get("turns")
-    told = [extra, *(turns if isinstance(turns, list) else [])]
-    cutoffs = [item.get("resp_cutoff_inst") for item in told if isinstance(item, Mapping)]
+    objects = [extra, *(turns if isinstance(turns, list) else [])]
+    cutoffs = [item.get("resp_cutoff_inst") for item in objects if isinstance(item, Mapping)]
     cutoff = next((text for text in cutoffs if isinstance(text, str) and text), None)
     if cutoff is not None:
         config.setdefault("resp_cutoff_inst", cutoff)
@@ -118,9 +118,13 @@ def _mended(tool: Tool) -> Tool:
     """
     function = tool["function"]
     parameters = function.get("parameters")
-    inner = parameters.get("properties") if isinstance(parameters, Mapping) else None
-    if isinstance(inner, Mapping) and inner.get("type") == "object" and "properties" in inner:
-        return {**tool, "function": {**function, "parameters": inner}}
+    properties = parameters.get("properties") if isinstance(parameters, Mapping) else None
+    if (
+        isinstance(properties, Mapping)
+        and properties.get("type") == "object"
+        and "properties" in properties
+    ):
+        return {**tool, "function": {**function, "parameters": properties}}
     return tool
 
 

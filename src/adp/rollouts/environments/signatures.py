@@ -149,8 +149,8 @@ def sections(docstring: str) -> tuple[str, Mapping[str, str]]:
                 described[current] = [match[3]]
             elif current:
                 described[current].append(line.strip())
-    whole = "\n".join(text).strip()
-    return whole, {name: " ".join(lines).strip() for name, lines in described.items()}
+    full = "\n".join(text).strip()
+    return full, {name: " ".join(lines).strip() for name, lines in described.items()}
 
 
 def _parameters(function: Callable[..., Any], called: str) -> list[tuple[inspect.Parameter, Any]]:

@@ -92,8 +92,8 @@ class SqlWorkers:
         if answer is None:
             late = worker.seconds >= question.seconds
             text = _LATE if late else _BROKEN
-            said = text.format(seconds=question.seconds, memory=self._memory)
-            raise ToolError(said, ErrorType.TIMEOUT if late else ErrorType.EXECUTION)
+            message = text.format(seconds=question.seconds, memory=self._memory)
+            raise ToolError(message, ErrorType.TIMEOUT if late else ErrorType.EXECUTION)
         if "fault" in answer:
             raise ToolError(
                 answer["fault"], ErrorType.TIMEOUT if answer["late"] else ErrorType.EXECUTION
@@ -155,14 +155,14 @@ class _Worker:
         self.seconds = time.monotonic() - started
         return exchange
 
-    def _exchange(self, said: dict[str, Any], seconds: float) -> dict[str, Any] | None:
+    def _exchange(self, fields: dict[str, Any], seconds: float) -> dict[str, Any] | None:
         stdin, stdout = self._process.stdin, self._process.stdout
         assert stdin is not None
         assert stdout is not None
         deadline = time.monotonic() + seconds
         data = bytearray()
         try:
-            stdin.write(json.dumps(said).encode("ascii") + b"\n")
+            stdin.write(json.dumps(fields).encode("ascii") + b"\n")
             stdin.flush()
         except BrokenPipeError:
             return None

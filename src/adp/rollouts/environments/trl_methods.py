@@ -79,8 +79,8 @@ def type_of(schema: Any, root: Mapping[str, Any], depth: int = 0) -> Any:
     if isinstance(kind, list):
         return _union([type_of({**schema, "type": item}, root, depth + 1) for item in kind])
     if kind == "array":
-        inner = type_of(schema.get("items"), root, depth + 1)
-        return list if inner is Any else GenericAlias(list, (inner,))
+        child = type_of(schema.get("items"), root, depth + 1)
+        return list if child is Any else GenericAlias(list, (child,))
     return _TYPES.get(str(kind), Any)
 
 
@@ -107,8 +107,8 @@ def _docstring(name: str, about: Any, properties: Mapping[str, Any]) -> str:
     if properties:
         lines += ["", "Args:"]
     for key, schema in properties.items():
-        said = _quiet(schema.get("description") if isinstance(schema, Mapping) else None)
-        lines.append(f"    {key}: {said or key}")
+        description = _quiet(schema.get("description") if isinstance(schema, Mapping) else None)
+        lines.append(f"    {key}: {description or key}")
     return "\n".join(lines)
 
 

@@ -117,8 +117,8 @@ class LinearExpert:
             history=seen,
             seed=request.seed,
         )
-        told = await self.asked.observed(question)
-        return was_seen(question) if told is None else told
+        observed_turn = await self.asked.observed(question)
+        return was_seen(question) if observed_turn is None else observed_turn
 
 
 def was_seen(question: Observed) -> bool:
@@ -177,9 +177,9 @@ def expert_for(
     if source in ("auto", "environment") and expert_turn_of(environment) is not None:
         return EnvironmentExpert()
     if source in ("auto", "gold"):
-        inner = inner_of(environment)
-        own = getattr(inner, "gold_turns", None)
-        gold = tuple(own()) if callable(own) else gold_of(task)
+        child = inner_of(environment)
+        reference_turns = getattr(child, "gold_turns", None)
+        gold = tuple(reference_turns()) if callable(reference_turns) else gold_of(task)
         if gold:
             return LinearExpert(gold, asked, literal, errors)
     return None

@@ -128,15 +128,15 @@ class Asked:
         return text or None
 
     def _noted(self, who: str, answer: bool | None) -> bool:
-        told = "unreadable" if answer is None else "yes" if answer else "no"
-        self.counts[f"{who}.{told}"] += 1
+        verdict_here = "unreadable" if answer is None else "yes" if answer else "no"
+        self.counts[f"{who}.{verdict_here}"] += 1
         return answer is True
 
 
-async def _answer(told: _Told | Awaitable[_Told]) -> _Told:
-    if inspect.isawaitable(told):
-        return await told
-    return told
+async def _answer(answer: _Told | Awaitable[_Told]) -> _Told:
+    if inspect.isawaitable(answer):
+        return await answer
+    return answer
 
 
 # ---- judges made of a policy -----------------------------------------------------------------

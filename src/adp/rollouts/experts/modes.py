@@ -296,7 +296,7 @@ class AssistedActor:
     def summary(self) -> Mapping[str, Any]:
         """Mode, limits and tracker where runs of M3 have them."""
         settings = self.settings
-        told = {
+        record = {
             "mode": settings.mode,
             "init_limit": settings.init_limit,
             "recent_limit": settings.recent,
@@ -305,4 +305,4 @@ class AssistedActor:
             "tracker": list(self.tracker),
             "counts": dict(sorted((self._counts + self._asked.counts).items())),
         }
-        return {"run_metadata": {"expert_assistance": told}}
+        return {"run_metadata": {"expert_assistance": record}}

@@ -78,10 +78,10 @@ def _recorded(task: Task) -> tuple[GoldTurn, ...]:
         return _from_messages(flat, task)
     nested = bool(listed) and all(isinstance(item, list) for item in listed)
     turns = [_items(turn) for turn in (listed if nested else [listed])]
-    told = [turn if isinstance(turn, Mapping) else {} for turn in _list(task.turns)]
+    turns_here = [turn if isinstance(turn, Mapping) else {} for turn in _list(task.turns)]
     results = []
     for number, items in enumerate(turns):
-        facts = told[number] if number < len(told) else {}
+        facts = turns_here[number] if number < len(turns_here) else {}
         turn = _turn(items, facts)
         if turn.steps:
             results.append(turn)
@@ -98,11 +98,11 @@ def _from_messages(messages: Sequence[Mapping[str, Any]], task: Task) -> tuple[G
         if message.get("role") == "user" and spoken:
             parts.append([])
         parts[-1].append(message)
-    told = _list(task.turns)
+    turns = _list(task.turns)
     answers = [_text(item) for item in _list(task.answers) if item is not None]
     results = []
     for number, part in enumerate(parts):
-        facts = told[number] if number < len(told) and isinstance(told[number], Mapping) else {}
+        facts = turns[number] if number < len(turns) and isinstance(turns[number], Mapping) else {}
         turn = _message_turn(part, facts, answers[0] if answers and len(parts) == 1 else None)
         if turn.steps:
             results.append(turn)
@@ -116,7 +116,7 @@ def _message_turn(
 ) -> GoldTurn:
     """One turn of messages. Texts of the assistant before a call are its thoughts."""
     steps: list[GoldStep] = []
-    query, said = _text(facts.get("query")), None
+    query, answer_here = _text(facts.get("query")), None
     results: list[str] = []
     for message in messages:
         text = _content(message.get("content"))
@@ -130,19 +130,19 @@ def _message_turn(
             steps[-1] = GoldStep(last.turn, last.question, response)
         elif message.get("role") == "assistant":
             calls = message.get("tool_calls")
-            inner = [item.get("function", item) for item in _items(calls)]
-            made = [call_of(item) for item in inner if isinstance(item, Mapping)]
+            items = [item.get("function", item) for item in _items(calls)]
+            made = [call_of(item) for item in items if isinstance(item, Mapping)]
             turn = Turn(calls=tuple(call for call in made if call is not None))
-            thought = _text(message.get("reasoning_content")) or text or said
-            said, results = text, []
+            thought = _text(message.get("reasoning_content")) or text or answer_here
+            answer_here, results = text, []
             if turn.calls:
                 steps.append(GoldStep(replace(turn, reasoning=thought or None)))
-                said = None
+                answer_here = None
     answer = _text(facts.get("gold_answer"))
-    answer = said or known if answer is None else answer
+    answer = answer_here or known if answer is None else answer
     if answer is not None and steps:
         steps.append(GoldStep(Turn(text=answer)))
-    elif answer is not None and said is not None:
+    elif answer is not None and answer_here is not None:
         steps = [GoldStep(Turn(text=answer))]
     raw = _text(facts.get("raw_answer"))
     return GoldTurn(query, tuple(steps), answer, raw, facts.get("was_truncated") is True)
@@ -191,8 +191,8 @@ def _expected(task: Task) -> tuple[GoldTurn, ...]:
     them are the first one's.
     """
     items = _items(_list(task.expected_calls))
-    told = _items(_list(task.turns)) if any("turn" in item for item in items) else []
-    turns: list[list[GoldStep]] = [[] for _ in range(max(len(told), 1))]
+    turns_here = _items(_list(task.turns)) if any("turn" in item for item in items) else []
+    turns: list[list[GoldStep]] = [[] for _ in range(max(len(turns_here), 1))]
     for item in items:
         number, call = item.get("turn", 0), call_of(item)
         known = type(number) is int and 0 <= number < len(turns)
@@ -203,7 +203,7 @@ def _expected(task: Task) -> tuple[GoldTurn, ...]:
     answer = next((_text(entry) for entry in _list(task.answers) if entry is not None), None)
     if answer is not None:
         turns[-1].append(GoldStep(Turn(text=answer)))
-    queries = [_text(facts.get("query")) for facts in told] or [task.instruction]
+    queries = [_text(facts.get("query")) for facts in turns_here] or [task.instruction]
     return tuple(
         GoldTurn(query, tuple(steps), answer if number == len(turns) - 1 else None)
         for number, (query, steps) in enumerate(zip(queries, turns, strict=True))

@@ -40,8 +40,8 @@ class GenerationJob:
 
 def ends_of(model: Any) -> frozenset[int]:
     """Ids of the tokens at which the generation config of a model says to stop."""
-    own = getattr(model.generation_config, "eos_token_id", None)
-    more = own if isinstance(own, list) else [own]
+    end_ids = getattr(model.generation_config, "eos_token_id", None)
+    more = end_ids if isinstance(end_ids, list) else [end_ids]
     return frozenset(end for end in more if end is not None)
 
 
@@ -217,12 +217,12 @@ class _Batch:
         for number, pair in enumerate(first.layers):
             both = []
             for side, part in enumerate(pair):
-                whole = part.new_zeros(len(self._rows), part.shape[0], width, part.shape[2])
+                new_zeros = part.new_zeros(len(self._rows), part.shape[0], width, part.shape[2])
                 for place, row in enumerate(self._rows):
                     count, known = row.known
                     if known is not None:
-                        whole[place, :, width - count :] = known.layers[number][side][:, :count]
-                both.append(whole)
+                        new_zeros[place, :, width - count :] = known.layers[number][side][:, :count]
+                both.append(new_zeros)
             self._cache.update(both[0], both[1], number)
         return width
 

@@ -111,14 +111,14 @@ def read_turn(
 def _from_text(
     text: str, known: str | None
 ) -> tuple[str, str | None, tuple[Call, ...], str | None]:
-    thought, said = split_thought(text)
-    read = TAGS.read(said)
+    thought, answer = split_thought(text)
+    read = TAGS.read(answer)
     if read is None:
         return text, known, (), "a call in this turn cannot be read; write JSON between the tags"
     for call in reversed(read):
-        said = said[: call.start] + said[call.end :]
+        answer = answer[: call.start] + answer[call.end :]
     calls = tuple(Call(call.name, call.text) for call in read)
-    return said.strip(), known or thought, calls, None
+    return answer.strip(), known or thought, calls, None
 
 
 def _thought(text: str) -> tuple[str | None, str]:
@@ -127,8 +127,8 @@ def _thought(text: str) -> tuple[str | None, str]:
     Servers without a parser for it hand on what the model wrote, some without the mark at its
     beginning, since that is part of the prompt.
     """
-    thought, said = split_thought(text)
-    return (None, text) if said == text else (thought, said.lstrip())
+    thought, answer = split_thought(text)
+    return (None, text) if answer == text else (thought, answer.lstrip())
 
 
 def _text(content: Any) -> str:
@@ -189,8 +189,8 @@ def _usage(given: Any) -> Usage:
 
 
 def _count(value: Any) -> int | None:
-    whole = isinstance(value, int) and not isinstance(value, bool)
-    return value if whole and 0 <= value <= _LARGEST else None
+    full = isinstance(value, int) and not isinstance(value, bool)
+    return value if full and 0 <= value <= _LARGEST else None
 
 
 def _cost(value: Any) -> float | None:

@@ -162,10 +162,10 @@ class Prompter:
     def turn(self, request: Request, prompt: ModelPrompt, written: Generated) -> Turn:
         """What a model wrote, as a turn."""
         settings = self._settings
-        said = list(written.ids)
-        if written.ended and said and said[-1] in self.ends:
-            said.pop()
-        text = str(self.renderer.tokenizer.decode(said, skip_special_tokens=False))
+        written_ids = list(written.ids)
+        if written.ended and written_ids and written_ids[-1] in self.ends:
+            written_ids.pop()
+        text = str(self.renderer.tokenizer.decode(written_ids, skip_special_tokens=False))
         answer = self.reader.read(text, prompt.text[-_SEEN:], request.tools)
         stop = "tool_calls" if answer.calls else "stop"
         return Turn(

@@ -86,9 +86,9 @@ class ReplayPolicy:
         """The trajectory of an attempt at a task."""
         task_id = (task.task_id if task else None) or ""
         known = list(self._tasks.get(task_id, ()))
-        own = None if task is None else key_of(task)
-        if len({key.name for key in known}) > 1 and own is not None:
-            same = same_tasks(known, [own]).get(own.name)
+        task_key = None if task is None else key_of(task)
+        if len({key.name for key in known}) > 1 and task_key is not None:
+            same = same_tasks(known, [task_key]).get(task_key.name)
             if same is None:
                 raise InfrastructureError(
                     "not_recorded",

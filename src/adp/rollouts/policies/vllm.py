@@ -74,8 +74,8 @@ class VllmPolicy:
             given = _engine_arguments(settings, base, adapter is not None)
             self._engine: Any = AsyncLLM.from_engine_args(AsyncEngineArgs(**given))
         except (TypeError, ValueError, OSError, RuntimeError) as error:
-            said = " ".join(str(error).split())[:300]
-            raise UsageError(f"vLLM cannot load {base}: {said}") from error
+            message = " ".join(str(error).split())[:300]
+            raise UsageError(f"vLLM cannot load {base}: {message}") from error
         self._prompter.context = self._engine.model_config.max_model_len
         self._adapter = LoRARequest("adapter", 1, adapter) if adapter is not None else None
         self._numbers = itertools.count()

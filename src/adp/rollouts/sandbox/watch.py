@@ -59,15 +59,15 @@ def _held(process: int) -> int:
 def _files(inside: Iterable[int]) -> int:
     """Files in memory that are the sandbox's own, by the first process that shows them."""
     for process in inside:
-        result, own = 0, False
+        result, is_ours = 0, False
         for name in _IN_MEMORY:
             # The process may be gone, or not yet inside; then another one shows them, or the next
             # look.
             with suppress(OSError):
                 used, device = _used(_PROC / str(process) / "root" / name)
                 if device != Path("/", name).stat().st_dev:
-                    result, own = result + used, True
-        if own:
+                    result, is_ours = result + used, True
+        if is_ours:
             return result
     return 0
 

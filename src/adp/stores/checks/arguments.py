@@ -71,8 +71,8 @@ def _quoted_strings(calls: Sequence[CheckedCall], tools: ArgumentSchemas | None)
 def _is_quoted(text: str) -> bool:
     if len(text) < 2 or text[0] not in "\"'" or text[-1] != text[0]:
         return False
-    inner = text[1:-1]
-    return text[0] not in inner.replace("\\\\", "").replace("\\" + text[0], "")
+    child = text[1:-1]
+    return text[0] not in child.replace("\\\\", "").replace("\\" + text[0], "")
 
 
 def _unknown_tool(calls: Sequence[CheckedCall], tools: ArgumentSchemas | None) -> Found:

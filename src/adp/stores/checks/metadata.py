@@ -62,8 +62,8 @@ def _values(extra: dict[str, Any]) -> Iterator[tuple[str, str, Any]]:
             continue
         yield f"$.extra.{key}", key, value
         if isinstance(value, dict):
-            for inner, deeper in value.items():
-                yield f"$.extra.{key}.{inner}", inner, deeper
+            for child, deeper in value.items():
+                yield f"$.extra.{key}.{child}", child, deeper
 
 
 CHECKS = (

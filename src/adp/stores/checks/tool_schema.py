@@ -84,8 +84,8 @@ def read_tools(text: str) -> ArgumentSchemas | None:
     repeated = []
     for entry in entries:
         # Gemini lists several functions in one entry.
-        inner = entry.get("functionDeclarations") if isinstance(entry, dict) else None
-        for item in inner if isinstance(inner, list) else [entry]:
+        child = entry.get("functionDeclarations") if isinstance(entry, dict) else None
+        for item in child if isinstance(child, list) else [entry]:
             tool = _tool(item)
             if tool is None:
                 nameless += 1
@@ -101,8 +101,8 @@ def _tool(entry: Any) -> ArgumentSchema | None:
         return ArgumentSchema(entry) if entry else None
     if not isinstance(entry, dict):
         return None
-    inner = entry.get("function")
-    body = inner if isinstance(inner, dict) else entry
+    child = entry.get("function")
+    body = child if isinstance(child, dict) else entry
     name = body.get("name")
     if not isinstance(name, str) or not name:
         # A built-in tool of a server is named by its type alone.

@@ -130,15 +130,15 @@ def distribution(name: str, values: dict[int, int], of: int | None = None) -> Di
     """
     n = sum(values.values())
     total = sum(value * times for value, times in values.items())
-    whole = n if of is None else of
+    full = n if of is None else of
     if not n:
-        return Distribution(name, 0, whole, 0)
+        return Distribution(name, 0, full, 0)
     ordered = sorted(values)
     upto = list(itertools.accumulate(values[value] for value in ordered))
     return Distribution(
         name,
         n,
-        whole,
+        full,
         total,
         total / n,
         min=ordered[0],

@@ -66,13 +66,13 @@ class Cell:
                 here = "$.early" if (step or 0) < 0 else here
                 here += f".observations[{self.value('order')}]"
             return f"{here}.{self.column}"
-        inner = {
+        child = {
             "trajectories": "$", "tasks": "$.task", "links": "$.links", "raw": "$.raw",
             "media": f"$.media[{self.blob}]", "pairs": "pairs", "sources": "sources",
         }  # fmt: skip
         if table == "rejects":
             return f"rejects[{self.value('seq')}].{self.column}"
-        return f"{inner[table]}.{self.column}"
+        return f"{child[table]}.{self.column}"
 
 
 class Cleaner:
@@ -200,9 +200,9 @@ class Cleaner:
         known = [row for row, data in enumerate(values) if data]
         changed = False
         for is_json in (True, False):
-            own = [row for row in known if jsontext.is_valid(values[row]) == is_json]
-            texts = [values[row].decode("utf-8", "surrogateescape") for row in own]
-            for row, cleaned in zip(own, self.finder.texts(texts, is_json=is_json), strict=True):
+            chosen = [row for row in known if jsontext.is_valid(values[row]) == is_json]
+            texts = [values[row].decode("utf-8", "surrogateescape") for row in chosen]
+            for row, cleaned in zip(chosen, self.finder.texts(texts, is_json=is_json), strict=True):
                 if cleaned is not None:
                     self.note(Cell(table, name, rows, row), cleaned.found)
                     values[row] = cleaned.text.encode("utf-8", "surrogateescape")

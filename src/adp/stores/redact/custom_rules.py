@@ -95,10 +95,10 @@ def _try(pattern: str, where: str) -> None:
         raise UsageError(f"{where} has a regex that matches anything; make it say more")
 
 
-def _reason(said: str) -> str:
+def _reason(text: str) -> str:
     """Why the engine refuses a pattern, without what Polars says around it."""
-    match = re.search(r"^error: (.+)$", said, re.MULTILINE)
-    reason = match[1] if match else said.split("\n", 1)[0].removeprefix("regex error: ")
+    match = re.search(r"^error: (.+)$", text, re.MULTILINE)
+    reason = match[1] if match else text.split("\n", 1)[0].removeprefix("regex error: ")
     if "look-around" in reason or "backreferences" in reason:
         return "look-around and back references are not supported"
     return reason.rstrip(".")

@@ -134,18 +134,18 @@ class ValueFinder:
             is_json: they are JSON, and stay so.
         """
         out: list[Cleaned | None] = [None] * len(texts)
-        todo = {row: own for row, own in enumerate(rules) if own is not None}
+        todo = {row: rule for row, rule in enumerate(rules) if rule is not None}
         for _ in range(ROUNDS):
             hits = self._hits(texts, todo, is_json=is_json)
             if not hits:
                 break
-            for row, own in hits.items():
+            for row, matches in hits.items():
                 cleaned = out[row] or Cleaned(texts[row])
-                _replace(cleaned, own, is_json=is_json)
+                _replace(cleaned, matches, is_json=is_json)
                 out[row], texts[row] = cleaned, cleaned.text
             rows = list(hits)
             again = self.screen.rows([texts[row] for row in rows])
-            todo = {rows[number]: own for number, own in again.items()}
+            todo = {rows[number]: matches_here for number, matches_here in again.items()}
         return out
 
     def _hits(
@@ -167,8 +167,8 @@ class ValueFinder:
             if not views:
                 break
             views, todo = self._behind(views, escaped, {})
-        apart = {row: _apart(own, texts[row]) for row, own in results.items() if own}
-        return {row: own for row, own in apart.items() if own}
+        apart = {row: _apart(matches, texts[row]) for row, matches in results.items() if matches}
+        return {row: matches for row, matches in apart.items() if matches}
 
     def _add_folded(
         self,
@@ -207,7 +207,7 @@ class ValueFinder:
         rows = [row for row in views if escaped[row]]
         seen = self.screen.rows([views[row].text for row in rows])
         kept = {row: rules for row, rules in todo.items() if not escaped[row]}
-        return views, kept | {rows[number]: own for number, own in seen.items()}
+        return views, kept | {rows[number]: matches for number, matches in seen.items()}
 
 
 def _hits_of(

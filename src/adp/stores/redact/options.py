@@ -59,8 +59,8 @@ class RedactOptions:
         Raises:
             UsageError: there is no kind of a name, or nothing is left.
         """
-        own = own_rules(self.own if self.own is not None else surroundings())
-        every = (*RULES, *own, *self.given)
+        user_rules = own_rules(self.own if self.own is not None else surroundings())
+        every = (*RULES, *user_rules, *self.given)
         wanted = chosen_kinds(self.kinds, [rule.kind for rule in self.given])
         return tuple(rule for rule in every if rule.kind in wanted)
 

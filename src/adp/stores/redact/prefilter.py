@@ -118,9 +118,9 @@ class Prefilter:
         words = some.str.extract_many(self._words, overlapping=True).list.unique(
             maintain_order=True
         )
-        for row, own in zip(rows, words.to_list(), strict=True):
+        for row, row_words in zip(rows, words.to_list(), strict=True):
             rules = out.setdefault(row, [])
-            for word in own:
+            for word in row_words:
                 rules += [rule for rule in self._by_word[word] if rule not in rules]
 
 

@@ -56,11 +56,11 @@ def clean_words(
     borders = [_borders(text, spans) for text, spans in texts]
     pieces = [
         text[start:end]
-        for (text, _), own in zip(texts, borders, strict=True)
-        for start, end in pairwise(own)
+        for (text, _), spans in zip(texts, borders, strict=True)
+        for start, end in pairwise(spans)
     ]
     cleaned = iter(zip(pieces, finder.texts(pieces), strict=True))
-    return [_joined(own, [next(cleaned) for _ in own[1:]]) for own in borders]
+    return [_joined(spans, [next(cleaned) for _ in spans[1:]]) for spans in borders]
 
 
 def _borders(text: str, spans: Sequence[Span] | None) -> list[int]:

@@ -201,8 +201,8 @@ class Exporter(Protocol):
 
 def form_of(exporter: Exporter, options: ExporterOptions) -> Form:
     """What an exporter writes under some options."""
-    own = getattr(exporter, "form", None)
-    if own is not None:
-        form: Form = own(options)
+    form_here = getattr(exporter, "form", None)
+    if form_here is not None:
+        form: Form = form_here(options)
         return form
     return Form(exporter.takes, exporter.mask, exporter.file)

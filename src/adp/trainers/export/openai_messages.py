@@ -75,13 +75,13 @@ class OpenAIMessages:
     def _tools(self) -> list[dict[str, Any]]:
         tools = []
         for tool in self._chat.tools:
-            inner = {key: value for key, value in tool["function"].items() if value is not None}
-            inner["name"] = self._names[inner["name"]]
-            if len(str(inner.get("description", ""))) > LONGEST_DESCRIPTION:
+            values = {key: value for key, value in tool["function"].items() if value is not None}
+            values["name"] = self._names[values["name"]]
+            if len(str(values.get("description", ""))) > LONGEST_DESCRIPTION:
                 self._changed[
                     f"descriptions of tools of more than {LONGEST_DESCRIPTION} characters, kept"
                 ] += 1
-            tools.append({"type": "function", "function": plain(inner)})
+            tools.append({"type": "function", "function": plain(values)})
         return tools
 
     def messages(self, end: int | None = None) -> list[dict[str, Any]]:

@@ -93,26 +93,37 @@ def export_rows(
         MissingExtraError: tokens are asked for, and transformers is not installed.
     """
     exporter = exporters.get(to)
-    told = read_settings(exporter, settings)
-    if strict and not told.form.model:
+    chosen_settings = read_settings(exporter, settings)
+    if strict and not chosen_settings.form.model:
         raise UsageError(
             f"{exporter.name} writes no tokens here, so what a template drops is not known; leave "
             "out --strict, and look at the counts of what is changed"
         )
-    job = _Export(store, exporter, told, _renderer(exporter, told, model), progress or Silent())
+    job = _Export(
+        store,
+        exporter,
+        chosen_settings,
+        _renderer(exporter, chosen_settings, model),
+        progress or Silent(),
+    )
     with staged(out) as folder:
-        job.write(folder, StoreItems(store, told.form, branches, job.tally, told.options.train))
+        job.write(
+            folder,
+            StoreItems(
+                store, chosen_settings.form, branches, job.tally, chosen_settings.options.train
+            ),
+        )
         if not job.report.rows:
             raise EmptyResultError(_nothing(store, job.report))
-        call = _command(store, exporter, told, model, branches)
+        call = _command(store, exporter, chosen_settings, model, branches)
         if strict:
             check_drops(job.report.left_out, job.report.changed)
         job.describe(folder, call)
     return job.report
 
 
-def _renderer(exporter: Exporter, told: ExportSettings, model: str | None) -> Any:
-    if not told.form.model:
+def _renderer(exporter: Exporter, export_settings: ExportSettings, model: str | None) -> Any:
+    if not export_settings.form.model:
         if model is not None:
             raise UsageError(f"{exporter.name} writes no tokens here; leave out --model")
         return None
@@ -122,7 +133,7 @@ def _renderer(exporter: Exporter, told: ExportSettings, model: str | None) -> An
         )
     from adp.render.render import Renderer
 
-    return Renderer.load(model, told.render)
+    return Renderer.load(model, export_settings.render)
 
 
 def _nothing(store: Store, report: RowsReport) -> str:
@@ -139,7 +150,7 @@ def _word(unit: str) -> str:
 def _command(
     store: Store,
     exporter: Exporter,
-    told: ExportSettings,
+    export_settings: ExportSettings,
     model: str | None,
     branches: Sequence[str],
 ) -> str:
@@ -147,7 +158,7 @@ def _command(
     words = ["adp", "export", store.name, "--to", exporter.name]
     if model is not None:
         words += ["--model", model.rstrip("/").rsplit("/", 1)[-1] if _local(model) else model]
-    for name, value in _given(told).items():
+    for name, value in _given(export_settings).items():
         text = yaml.safe_dump(value, default_flow_style=True, width=10**9).splitlines()[0]
         words += ["--set", f"{name}={text}"]
     for kind in branches:
@@ -159,11 +170,11 @@ def _local(model: str) -> bool:
     return Path(model).exists()
 
 
-def _given(told: ExportSettings) -> dict[str, Any]:
+def _given(export_settings: ExportSettings) -> dict[str, Any]:
     """The options that differ from their defaults."""
-    fields = told.options.model_dump(exclude_defaults=True, mode="json")
-    if told.render is not None:
-        render = told.render.model_dump(exclude_defaults=True, mode="json")
+    fields = export_settings.options.model_dump(exclude_defaults=True, mode="json")
+    if export_settings.render is not None:
+        render = export_settings.render.model_dump(exclude_defaults=True, mode="json")
         fields |= {name: value for name, value in render.items() if name not in fields}
     return fields
 
@@ -236,20 +247,22 @@ class _Export:
     def _rows(self, item: ExportItem, file: RowFile) -> None:
         """Write the rows of an item, and count what is in it."""
         asked = _steps(item.chat) if self._told.form.takes == "chats" else 1
-        own = ExportCounts()
-        rows = list(self._exporter.rows(item, self._told.options, own))
+        export_counts = ExportCounts()
+        rows = list(self._exporter.rows(item, self._told.options, export_counts))
         try:
             fresh = file.add(rows)
         except UnwritableError as error:
-            own = ExportCounts(left_out=Counter({str(error): asked}), changed=own.changed)
+            export_counts = ExportCounts(
+                left_out=Counter({str(error): asked}), changed=export_counts.changed
+            )
         else:
             if not fresh:
-                own.left_out["a repeat of an earlier row"] += asked
-        lost = sum(own.left_out.values())
+                export_counts.left_out["a repeat of an earlier row"] += asked
+        lost = sum(export_counts.left_out.values())
         if lost > asked or (lost < asked and not rows):
             raise AssertionError(f"{self._exporter.name} lost count of what it left out")
-        self.tally.left_out += own.left_out
-        self.tally.changed += own.changed
+        self.tally.left_out += export_counts.left_out
+        self.tally.changed += export_counts.changed
         self.tally.trained += asked - lost
 
     def describe(self, folder: Path, command: str) -> None:

@@ -45,9 +45,11 @@ def read_settings(exporter: Exporter, given: Sequence[str] | Mapping[str, Any]) 
         UsageError: a name is unknown, or a value does not fit.
     """
     values = dict(given) if isinstance(given, Mapping) else dict(map(_pair, given))
-    own = {name: value for name, value in values.items() if name in exporter.options.model_fields}
-    more = {name: value for name, value in values.items() if name not in own}
-    options = _check(exporter.options, own, exporter.name)
+    known_here = {
+        name: value for name, value in values.items() if name in exporter.options.model_fields
+    }
+    more = {name: value for name, value in values.items() if name not in known_here}
+    options = _check(exporter.options, known_here, exporter.name)
     form = form_of(exporter, options)
     for name in more:
         if name not in RenderOptions.model_fields:
@@ -78,8 +80,8 @@ def _pair(setting: str) -> tuple[str, Any]:
     try:
         return name.strip(), yaml.safe_load(text)
     except (yaml.YAMLError, ValueError, RecursionError) as error:
-        said = " ".join(str(error).split())
-        raise UsageError(f"the value of --set {name} cannot be read: {said}") from None
+        message = " ".join(str(error).split())
+        raise UsageError(f"the value of --set {name} cannot be read: {message}") from None
 
 
 def _check(kind: type[Any], values: dict[str, Any], name: str) -> Any:

@@ -78,13 +78,13 @@ class StoreItems:
             self._leave(trajectory, first, f"in a branch ({kind}); --branches {kind} takes it")
             return
         try:
-            whole = self._store.resolve(trajectory)
+            full = self._store.resolve(trajectory)
         except StoreError:
             self._leave(
                 trajectory, first, "in a branch whose parent is not in the store, or is its branch"
             )
             return
-        chats = chats_of(whole, first_step=first)
+        chats = chats_of(full, first_step=first)
         self.count += chats.steps
         self._tally.left_out += chats.untrained
         self._tally.changed += chats.notes
@@ -128,11 +128,11 @@ class StoreItems:
 
 def _before_agent(chat: Chat, trajectory: Trajectory) -> Chat:
     """The messages before the first step that the agent took itself."""
-    own = next((n for n, step in enumerate(trajectory.steps) if _acts(step)), None)
-    if own is None:
+    first_action = next((n for n, step in enumerate(trajectory.steps) if _acts(step)), None)
+    if first_action is None:
         return chat
-    first = trajectory.steps[own].step
-    border = own if first is None else first
+    first = trajectory.steps[first_action].step
+    border = first_action if first is None else first
     count = next(
         (n for n, message in enumerate(chat.messages) if message.step >= border),
         len(chat.messages),

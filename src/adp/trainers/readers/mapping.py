@@ -190,7 +190,7 @@ def flat(given: Mapping[str, Any], deep: tuple[str, ...] = ()) -> dict[str, Any]
     results: dict[str, Any] = {}
     for name, value in given.items():
         if isinstance(value, dict) and value and name not in deep:
-            results.update({f"{name}.{inner}": result for inner, result in value.items()})
+            results.update({f"{name}.{child}": result for child, result in value.items()})
         else:
             results[name] = value
     return results

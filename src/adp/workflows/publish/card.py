@@ -252,9 +252,9 @@ def _number(value: float | None) -> str:
     return f"{value:,.0f}" if float(value).is_integer() else f"{value:,.2f}"
 
 
-def _percent(part: float, whole: float | None = None) -> str:
-    whole = 1 if whole is None else whole
-    return f"{100 * part / whole:.1f} %" if whole else "-"
+def _percent(part: float, full: float | None = None) -> str:
+    full = 1 if full is None else full
+    return f"{100 * part / full:.1f} %" if full else "-"
 
 
 def _rate(rate: Rate) -> str:

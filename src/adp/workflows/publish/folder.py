@@ -256,8 +256,8 @@ class _Folder:
             self.progress.note("looking for secrets and personal data")
             store_findings = findings.scan(Store.open(str(kept)), self._search(), self.progress)
             write_atomic(noted, json.dumps(asdict(store_findings)))
-        said = json.loads(noted.read_text(encoding="utf-8"))
-        store_findings = StoreFindings(said["kinds"], tuple(said["places"]))
+        noted_state = json.loads(noted.read_text(encoding="utf-8"))
+        store_findings = StoreFindings(noted_state["kinds"], tuple(noted_state["places"]))
         if store_findings.total and not (self.options.redact or self.options.allow_findings):
             raise findings.stop(store_findings)
         wanted = self._redacts(store_findings)

@@ -188,9 +188,9 @@ def _jobs(store: Store, splits: Splits, out: str) -> list[MessagesJob]:
     held: list[dict[str, str]] = []
     size = 0
     shard_files = shards.shard_files(store)
-    for number, (files, own) in enumerate(shard_files):
+    for number, (files, members) in enumerate(shard_files):
         held.append(files)
-        size += own
+        size += members
         if size >= PART_BYTES or number == len(shard_files) - 1:
             jobs.append(MessagesJob(len(jobs), size, store.root, tuple(held), splits, out))
             held, size = [], 0
@@ -257,39 +257,41 @@ def message_row(trajectory: Trajectory, store: Store, losses: Losses) -> dict[st
         store: where the steps that a branch shares with its parent are.
         losses: takes the reports.
     """
-    own = trajectory
-    if own.parent_id and own.parent_step is not None:
+    main_line = trajectory
+    if main_line.parent_id and main_line.parent_step is not None:
         try:
-            trajectory = store.resolve(own)
+            trajectory = store.resolve(main_line)
         except StoreError:
             losses.add("$.parent_id", _NO_PARENT)
     record = CONVERTER.write(trajectory, losses)
-    extra = extra_column.unpack(own.extra)
-    native = own.source_format == CONVERTER.name
+    extra = extra_column.unpack(main_line.extra)
+    native = main_line.source_format == CONVERTER.name
     tools = record.get(extra.shape.get("tools_key", "tools") if native else "tools")
     losses.items = [item for item in losses.items if item["path"] not in _CARRIED]
     for name in extra.fields if native else ():
         losses.add(f"$.extra.{name}", _NO_COLUMN)
     messages = json_text(record["messages"])
     return {
-        "id": own.trajectory_id,
-        "dataset": own.dataset,
-        "split": own.split,
-        "task_id": own.task_id,
+        "id": main_line.trajectory_id,
+        "dataset": main_line.dataset,
+        "split": main_line.split,
+        "task_id": main_line.task_id,
         "messages": messages,
-        "tools": None if own.tools is None else json_text(tools),
-        "success": own.success,
-        "reward": own.reward,
-        "license": own.license,
-        "source_format": own.source_format,
-        "agent": own.agent_name,
-        "model": own.agent_model,
+        "tools": None if main_line.tools is None else json_text(tools),
+        "success": main_line.success,
+        "reward": main_line.reward,
+        "license": main_line.license,
+        "source_format": main_line.source_format,
+        "agent": main_line.agent_name,
+        "model": main_line.agent_model,
         "num_messages": _messages(trajectory),
-        "num_steps": len(own.steps),
-        "num_calls": sum(len(step.calls) for step in own.steps),
-        "parent_id": own.parent_id,
-        "branch_kind": own.branch_kind,
-        "shared_messages": _messages(trajectory) - _messages(own) if own.parent_id else None,
+        "num_steps": len(main_line.steps),
+        "num_calls": sum(len(step.calls) for step in main_line.steps),
+        "parent_id": main_line.parent_id,
+        "branch_kind": main_line.branch_kind,
+        "shared_messages": _messages(trajectory) - _messages(main_line)
+        if main_line.parent_id
+        else None,
     }
 
 
@@ -303,8 +305,8 @@ def json_text(value: Any) -> str:
     """JSON text of a part of a record; one that its source kept as a string is not quoted twice."""
     data = jsontext.encode(value)
     if data[:1] == b'"':
-        inner: str = json.loads(data)
-        return jsontext.replace_surrogates(inner)
+        text: str = json.loads(data)
+        return jsontext.replace_surrogates(text)
     return data.decode("utf-8")
 
 

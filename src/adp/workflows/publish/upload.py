@@ -207,22 +207,22 @@ class _Upload:
         else's commit comes before, is followed by another one.
         """
         failures = 0
-        own: str | None = None
+        text: str | None = None
         while True:
             before = self._done.commits
             try:
                 # After a commit of our own, that one: a branch may be told late.
-                now = self._place.with_revision(own) if own else hub.resolve(self._place)
+                now = self._place.with_revision(text) if text else hub.resolve(self._place)
                 work = self._plan(hub.files(now))
                 self._count_unsure(work)
                 if not work:
                     return str(now.revision)
-                if own:
+                if text:
                     raise HubError(_not_kept(self._place.repo_id, work.paths))
-                own = self._perform(work, str(now.revision))
+                text = self._perform(work, str(now.revision))
                 failures = 0
             except Exception as error:
-                own = None
+                text = None
                 failures = 1 if self._done.commits > before else failures + 1
                 behind = status_of(error) == 412
                 if behind:

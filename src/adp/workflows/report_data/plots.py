@@ -144,8 +144,8 @@ def _parts(distributions: Sequence[Distribution]) -> Plot | None:
         axes.minorticks_off()
         short_axis(axes.xaxis)
 
-    said = "; ".join(f"{item.name} median {item.p50:,}, longest {item.max:,}" for item in shown)
-    return draw_plot(f"Characters of steps, calls and results: {said}", paint, 70 + 24 * len(shown))
+    text = "; ".join(f"{item.name} median {item.p50:,}, longest {item.max:,}" for item in shown)
+    return draw_plot(f"Characters of steps, calls and results: {text}", paint, 70 + 24 * len(shown))
 
 
 def _rates(what: str, rates: Sequence[Rate], *, ordered: bool = False) -> Plot | None:
@@ -167,7 +167,7 @@ def _rates(what: str, rates: Sequence[Rate], *, ordered: bool = False) -> Plot |
         words = f"success by {what}, with 95 % interval"
         axes.set_xlabel(words, color=MUTED, **font(10))
 
-    said = "; ".join(
+    text = "; ".join(
         f"{short_label(item.name)} {percent(item.rate)} of {item.known:,}" for item in shown[:5]
     )
-    return draw_plot(f"Success by {what}: {said}", paint, height=58 + 20 * len(shown))
+    return draw_plot(f"Success by {what}: {text}", paint, height=58 + 20 * len(shown))

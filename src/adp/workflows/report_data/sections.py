@@ -249,17 +249,17 @@ def _errors(composition: Composition) -> Section:
     errors = composition.errors
     if not composition.main_lines:
         return Section("errors", "Errors")
-    said = of_all(errors.known, errors.results)
+    share_of_results = of_all(errors.known, errors.results)
     lines = [
-        f"Results: {percent(errors.wrong, errors.known)} are errors; {said} say whether they are."
+        f"Results: {percent(errors.wrong, errors.known)} are errors; {share_of_results} say whether they are."
         if errors.known
         else "No result says whether it is an error."
     ]
     for value, what in ((errors.truncated, "cut by a limit"), (errors.terminated, "ended")):
         if value.recorded:
             part = of_all(int(value.total or 0), value.recorded)
-            own = " at an end of their own" if what == "ended" else ""
-            lines.append(f"Runs {what}{own}: {part} that record it.")
+            text = " at an end of their own" if what == "ended" else ""
+            lines.append(f"Runs {what}{text}: {part} that record it.")
     tables = [
         *ranking("Types of errors of results", "type", errors.types, "results"),
         *ranking("Exit codes", "code", errors.exit_codes, "results"),
@@ -273,10 +273,10 @@ def _agents(composition: Composition) -> Section:
     if not composition.main_lines:
         return Section("agents", "Agents and models")
     part = percent(composition.reasoning.count, composition.reasoning.of)
-    said = of_all(composition.reasoning.count, composition.reasoning.of)
+    share_of_steps = of_all(composition.reasoning.count, composition.reasoning.of)
     texts = composition.first_texts
     lines = [
-        f"Steps of the agent with reasoning apart from the text: {part} ({said}).",
+        f"Steps of the agent with reasoning apart from the text: {part} ({share_of_steps}).",
         f"First texts of the user: {of_all(texts.distinct, texts.recorded)} are different; "
         f"{number(texts.repeated)} trajectories begin with words that an earlier one has too.",
     ]
@@ -324,11 +324,11 @@ def _origin(composition: Composition) -> Section:
     acts = []
     for act in composition.lineage:
         facts = [*act["options"].items(), *act["versions"].items()]
-        said = ", ".join(f"{key} {value}" for key, value in facts)
+        text = ", ".join(f"{key} {value}" for key, value in facts)
         acts.append(
             (
                 name(act["act"]),
-                name(said, 600),
+                name(text, 600),
                 name(", ".join(act["parents"]) or words.MISSING, 200),
             )
         )

@@ -125,16 +125,16 @@ def read_episodes(store: Store) -> list[Episodes]:
     again: Counter[tuple[str | None, str | None]] = Counter()
     for row in _episodes(store):
         key = (row["agent"], _mode(row))
-        own = results.setdefault(key, [])
+        rows_here = results.setdefault(key, [])
         if row["trajectory_id"] in left_out:
             again[key] += 1
         else:
-            own.append(row)
-    whole = len(results) == 1 and not again
+            rows_here.append(row)
+    full = len(results) == 1 and not again
     return [
-        Episodes(store, agent, mode, own, again[agent, mode], whole)
-        for (agent, mode), own in results.items()
-        if own
+        Episodes(store, agent, mode, native, again[agent, mode], full)
+        for (agent, mode), native in results.items()
+        if native
     ]
 
 
@@ -142,10 +142,10 @@ def _episodes(store: Store) -> Iterator[Row]:
     """The rows of all episodes, with what the tasks of these say."""
     tasks = find_tasks(store)
     columns = store.scan("tasks").select("difficulty", "environment", "extra").collect()
-    said = columns.rows(named=True)
+    records = columns.rows(named=True)
     for row in rows(store, _EPISODES):
         task = tasks.get(row["trajectory_id"], NONE)
-        known = {} if task.row is None else said[task.row]
+        known = {} if task.row is None else records[task.row]
         row["task"] = task.key
         if task.key is not None:
             row["dataset"] = task.key.dataset  # That of a rollout is named after the run.

@@ -73,9 +73,9 @@ def group_rows(parts: Sequence[tuple[EvaluatedRun, TaskGroup]]) -> list[Row]:
             for what in ("count", "tasks", "unscored")
         )
         names = together([name(group.name) for _, group in same])
-        said = (percent(first.success.value), percent_ends(first.success))
+        cells = (percent(first.success.value), percent_ends(first.success))
         note = _note(first.success) if len(same) == 1 else name(_why(first.success), 300)
-        rows.append((names, run_cell(run), *said, *counts, note))
+        rows.append((names, run_cell(run), *cells, *counts, note))
     return rows
 
 

@@ -103,15 +103,15 @@ def _given(stores: Sequence[Store], options: EvaluationOptions) -> Iterator[_Giv
         sets = read_scores(store, options.scores[index] if options.scores else None)
         for episodes in ask.read_episodes(store):
             mine = {row["trajectory_id"] for row in episodes.rows}
-            own = [_part(item, mine) for item in sets]
-            yield _Given(_name(episodes), episodes, [item for item in own if item.rows])
+            parts = [_part(item, mine) for item in sets]
+            yield _Given(_name(episodes), episodes, [item for item in parts if item.rows])
 
 
 def _name(episodes: Episodes) -> str:
     name = episodes.agent or episodes.store.name
     # The policy `expert` is nothing else, and its name says so.
-    own = episodes.mode is None or episodes.agent == EXPERT
-    return name if own else f"{name} with expert, {episodes.mode}"
+    by_policy = episodes.mode is None or episodes.agent == EXPERT
+    return name if by_policy else f"{name} with expert, {episodes.mode}"
 
 
 def _part(scores: ScoreSet, mine: set[str]) -> ScoreSet:
@@ -202,17 +202,17 @@ def _versions(store: Store) -> dict[str, str]:
 
 def _outcomes(rows: Sequence[Row], again: int) -> Outcomes:
     broken = [row for row in rows if row["error_type"] in BROKEN]
-    whole = [row for row in rows if row["error_type"] not in BROKEN]
+    full = [row for row in rows if row["error_type"] not in BROKEN]
     return Outcomes(
-        solved=sum(row["success"] is True for row in whole),
-        failed=sum(row["success"] is False for row in whole),
-        unscored=sum(row["success"] is None for row in whole),
-        by_reward=sum(row["success"] is not None and row["by_reward"] for row in whole),
+        solved=sum(row["success"] is True for row in full),
+        failed=sum(row["success"] is False for row in full),
+        unscored=sum(row["success"] is None for row in full),
+        by_reward=sum(row["success"] is not None and row["by_reward"] for row in full),
         broken=len(broken),
-        truncated=sum(bool(row["truncated"]) for row in whole),
+        truncated=sum(bool(row["truncated"]) for row in full),
         superseded=again,
         kinds=ask.ranked(_kind(row) for row in broken),
-        stops=ask.ranked(row["stop_reason"] for row in whole),
+        stops=ask.ranked(row["stop_reason"] for row in full),
     )
 
 
@@ -275,15 +275,15 @@ def _why(row: Row) -> str:
 def _compare(first: _Given, second: _Given) -> Iterator[Comparison]:
     """Every metric that both runs have, by columns and by scorers of the same settings."""
     helped = tuple(item.name for item in (first, second) if item.episodes.mode is not None)
-    told: list[list[Scored]] = []
+    scoredses: list[list[Scored]] = []
     for metric in ("success", "reward"):
-        own = [item.episodes.scored(metric) for item in (first, second)]
-        if _values(own) != _values(told) and all(
-            any(row.score.value is not None for row in rows) for rows in own
+        scoreds = [item.episodes.scored(metric) for item in (first, second)]
+        if _values(scoreds) != _values(scoredses) and all(
+            any(row.score.value is not None for row in rows) for rows in scoreds
         ):
-            difference = paired_difference(own[0], own[1], metric)
+            difference = paired_difference(scoreds[0], scoreds[1], metric)
             yield Comparison(metric, None, first.name, second.name, difference, helped)
-            told = own
+            scoredses = scoreds
     others = {(item.scorer, item.settings_hash): item for item in second.scores}
     for score in first.scores:
         other = others.get((score.scorer, score.settings_hash))

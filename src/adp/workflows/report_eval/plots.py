@@ -84,8 +84,8 @@ def _success(runs: Sequence[EvaluatedRun]) -> Plot | None:
         for place, run in enumerate(runs)
         if run.success.value is not None
     ]
-    said = "; ".join(f"{dot.line} {percent(dot.value)}" for dot in dots[:5])
-    return _dot_plot(f"Success: {said}", dots, "success, with 95 % interval", [])
+    text = "; ".join(f"{dot.line} {percent(dot.value)}" for dot in dots[:5])
+    return _dot_plot(f"Success: {text}", dots, "success, with 95 % interval", [])
 
 
 def _score_dots(runs: Sequence[EvaluatedRun]) -> list[_Dot]:
@@ -104,8 +104,8 @@ def _score_dots(runs: Sequence[EvaluatedRun]) -> list[_Dot]:
         for scorer in run.scorers:
             for figure in scorer.figures:
                 if figure.value is not None and _unit(figure):
-                    whole = f"{scorer.label}: {figure.name}"
-                    line = whole if often[figure.name] > 1 else figure.name
+                    text = f"{scorer.label}: {figure.name}"
+                    line = text if often[figure.name] > 1 else figure.name
                     dots.append(_Dot(_label(line), place, figure.value, figure.low, figure.high))
     return dots
 
@@ -216,9 +216,9 @@ def _differences(evaluation: Evaluation) -> Plot | None:
         axes.set_xlabel("difference to the baseline, with 95 % interval", color=MUTED, **font(10))
         _legend(axes, [(evaluation.runs[item].name, item) for item in used])
 
-    said = "; ".join(f"{dot.line} {dot.value:+.3f}" for dot in dots[:5])
+    text = "; ".join(f"{dot.line} {dot.value:+.3f}" for dot in dots[:5])
     height = 62 + (8 + 11 * len(used)) * len(lines) + 17 * len(used)
-    return draw_plot(f"Differences to the baseline: {said}", paint, height)
+    return draw_plot(f"Differences to the baseline: {text}", paint, height)
 
 
 def _passes(runs: Sequence[EvaluatedRun]) -> Plot | None:
@@ -254,12 +254,12 @@ def _passes(runs: Sequence[EvaluatedRun]) -> Plot | None:
         if len(runs) > 1:
             _legend(axes, [(runs[item].name, item) for item in dict.fromkeys(c[0] for c in curves)])
 
-    said = "; ".join(
+    text = "; ".join(
         f"{_label(runs[place].name)} {start}{points[-1][0]} {points[-1][1]:.1f} %"
         for place, start, points in curves[:6]
     )
     more = 17 * len(runs) if len(runs) > 1 else 0
-    return draw_plot(f"Several attempts: {said}", paint, height=230 + more)
+    return draw_plot(f"Several attempts: {text}", paint, height=230 + more)
 
 
 def _errors(runs: Sequence[EvaluatedRun]) -> Plot | None:
@@ -330,9 +330,9 @@ def _grouped(
         axes.set_xlabel(unit, color=MUTED, **font(10))
         _legend(axes, [(run.name, index) for index, run in enumerate(runs)])
 
-    said = "; ".join(
+    text = "; ".join(
         f"{_label(kind)} " + ", ".join(f"{row[place]:.2f}" for row in values)
         for place, kind in enumerate(shown[:5])
     )
     height = 62 + (8 + 12 * len(runs)) * len(shown) + 17 * len(runs)
-    return draw_plot(f"{title}: {said}", paint, height)
+    return draw_plot(f"{title}: {text}", paint, height)

@@ -356,7 +356,7 @@ def _tools(evaluation: Evaluation) -> Section:
 def _costs(evaluation: Evaluation) -> Section:
     heads = ["run", "#turns", "#calls", "#seconds", "#tokens in", "#of these cached",
              "#tokens out", "#US dollars", "recorded by"]  # fmt: skip
-    result, whole = [], []
+    result, full = [], []
     for run in evaluation.runs:
         costs = run.costs
         sums = [costs.turns, costs.calls, costs.seconds, costs.tokens_in, costs.tokens_cached,
@@ -364,7 +364,7 @@ def _costs(evaluation: Evaluation) -> Section:
         recorded = f"tokens {of_all(costs.tokens_out.recorded, costs.tokens_out.of)}"
         result.append((run_cell(run), *map(mean_of, sums), recorded))
         solved = run.outcomes.solved
-        whole.append(
+        full.append(
             (run_cell(run), *(total_of(item) for item in sums[3:]), per(costs.tokens_out, solved),
              per(costs.cost, solved))
         )  # fmt: skip
@@ -376,7 +376,7 @@ def _costs(evaluation: Evaluation) -> Section:
         "Means are over the episodes that record a number; nothing is estimated. Costs of a "
         "success are those of all episodes over the number that succeeded."
     )
-    tables = (table("An episode", heads, result), table("In all", heads_whole, whole))
+    tables = (table("An episode", heads, result), table("In all", heads_whole, full))
     return Section("costs", "Costs", (line,), (), tables)
 
 

@@ -189,7 +189,7 @@ def _stratified(
     groups = [np.flatnonzero(stratum == value) for value in np.unique(stratum)]
     sizes = [len(rows) for rows in groups]
     equal = options.allocation == "equal"
-    shares = allocate(size, [Fraction(1 if equal else own) for own in sizes], sizes)
+    shares = allocate(size, [Fraction(1 if equal else native) for native in sizes], sizes)
     names = result["stratum"].gather([int(rows[0]) for rows in groups]).to_list()
     summary["strata"] = [
         {"stratum": name, "of": len(rows), "kept": share}
@@ -199,11 +199,13 @@ def _stratified(
     rows, gains = [], []
     for group, share in zip(groups, shares, strict=True):
         if scores is None:
-            own = GreedySelection(np.argsort(random[group])[:share], np.full(share, np.nan))
+            greedy_selection = GreedySelection(
+                np.argsort(random[group])[:share], np.full(share, np.nan)
+            )
         else:
-            own = _top(scores[group], share, options.descending)
-        rows.append(group[own.rows])
-        gains.append(own.gains)
+            greedy_selection = _top(scores[group], share, options.descending)
+        rows.append(group[greedy_selection.rows])
+        gains.append(greedy_selection.gains)
     return GreedySelection(np.concatenate(rows), np.concatenate(gains))
 
 
@@ -245,14 +247,14 @@ def _measure(pool: Pool, chosen: GreedySelection, vectors: Vectors, outcome: OpR
         "random": random.permutation(count)[:size],
         "longest": np.argsort(-length, kind="stable")[:size],
     }
-    own = coverage(vectors.matrix, chosen.rows, rows)
-    figures = {"coreset": own.figures()}
+    coverage_here = coverage(vectors.matrix, chosen.rows, rows)
+    figures = {"coreset": coverage_here.figures()}
     for name, other in others.items():
         figures[name] = coverage(vectors.matrix, other, rows).figures()
     outcome.summary["coverage"] = figures
     outcome.lines += _compared(figures)
     if rows is None:
-        outcome.dropped = _evidence(pool, chosen, own, outcome.dropped)
+        outcome.dropped = _evidence(pool, chosen, coverage_here, outcome.dropped)
 
 
 def _compared(figures: dict[str, dict[str, float]]) -> list[str]:
@@ -262,23 +264,23 @@ def _compared(figures: dict[str, dict[str, float]]) -> list[str]:
         ("mean_distance", "mean distance"),
         ("facility_location", "facility location"),
     ):
-        own, chance, longest = (figures[item][key] for item in ("coreset", "random", "longest"))
-        texts.append(f"{name} {own:,.4g} (random {chance:,.4g}, longest {longest:,.4g})")
+        covered, chance, longest = (figures[item][key] for item in ("coreset", "random", "longest"))
+        texts.append(f"{name} {covered:,.4g} (random {chance:,.4g}, longest {longest:,.4g})")
     return ["coverage: " + "; ".join(texts)]
 
 
 def _evidence(
-    pool: Pool, chosen: GreedySelection, own: Coverage, dropped: pl.DataFrame | None
+    pool: Pool, chosen: GreedySelection, covered: Coverage, dropped: pl.DataFrame | None
 ) -> pl.DataFrame | None:
     """The nearest trajectory that was kept, for each that was not."""
     import polars as pl
 
     assert dropped is not None
     places = np.searchsorted(pool.members["seq"].to_numpy(), dropped["seq"].to_numpy())
-    names = pool.members["trajectory_id"].gather(chosen.rows[own.nearest[places]]).to_list()
+    names = pool.members["trajectory_id"].gather(chosen.rows[covered.nearest[places]]).to_list()
     texts = [
         json.dumps({"distance": round(distance, 4), "nearest": name}, ensure_ascii=False)
-        for name, distance in zip(names, own.distance[places].tolist(), strict=True)
+        for name, distance in zip(names, covered.distance[places].tolist(), strict=True)
     ]
     return dropped.with_columns(pl.Series("evidence", texts, dtype=pl.String))
 

@@ -70,10 +70,10 @@ def _nearest(
     nearest = np.zeros(len(places), np.int64)
     gaps = np.full(len(places), np.inf)
     cosines = np.zeros(len(places))
-    own = matrix[places].astype(np.float64)
+    vectors = matrix[places].astype(np.float64)
     for first in range(0, len(selected), _CENTERS):
         part = selected[first : first + _CENTERS]
-        gap = own @ matrix[part].astype(np.float64).T
+        gap = vectors @ matrix[part].astype(np.float64).T
         np.maximum(cosines, gap.max(axis=1), out=cosines)
         gap *= -2
         gap += length[part]

@@ -125,9 +125,9 @@ class _Dense:
             second = rest.max(axis=0)
             self._shift(lost, second, self.best[lost], 1)
             self.best[lost] = second
-            own = self._gain(row)
+            gain = self._gain(row)
             new = int(self.gains.argmax())
-            if not self.gains[new] > own:
+            if not self.gains[new] > gain:
                 new = row
             self.rows[place] = new
             held[place] = self.table[new]
@@ -210,8 +210,8 @@ def _limits(products: Array, most: int) -> Array:
 
     The maxima of spans of columns stand for all columns: as many spans as neighbours reach it.
     """
-    whole = products.shape[1] // _SPAN * _SPAN
-    tops = products[:, :whole].reshape(len(products), -1, _SPAN).max(axis=2)
+    full = products.shape[1] // _SPAN * _SPAN
+    tops = products[:, :full].reshape(len(products), -1, _SPAN).max(axis=2)
     if tops.shape[1] < most:
         tops = products
     place = max(tops.shape[1] - most, 0)
@@ -231,14 +231,14 @@ def _lazy(near: NearRows, size: int) -> GreedySelection:
     while len(rows) < size:
         value, row = heap[0]
         at = slice(near.starts[row], near.starts[row + 1])
-        own = near.owners[at]
+        owners = near.owners[at]
         if fresh[row] == len(rows):
             heapq.heappop(heap)
-            best[own] = np.maximum(best[own], near.values[at])
+            best[owners] = np.maximum(best[owners], near.values[at])
             rows.append(row)
             gains.append(-value)
         else:
             fresh[row] = len(rows)
-            gain = float(np.maximum(near.values[at] - best[own], 0).sum())
+            gain = float(np.maximum(near.values[at] - best[owners], 0).sum())
             heapq.heapreplace(heap, (-gain, row))
     return GreedySelection(np.array(rows, np.int64), np.array(gains) / _COARSE**2)

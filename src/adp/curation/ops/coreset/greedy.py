@@ -185,7 +185,7 @@ class _Search:
         scores: list[float] = []
         while len(rows) < size:
             places, bound, rival = self._highest()
-            own = self.matrix[places].astype(np.float64)
+            vectors = self.matrix[places].astype(np.float64)
             self._update(places)
             near, offsets = self.near[places], self.offset[places]
             bonus, live = self.bonus[places], np.isfinite(self.score[places])
@@ -197,7 +197,7 @@ class _Search:
                 rows.append(int(places[best]))
                 scores.append(float(score[best]))
                 self._take(rows[-1])
-                product = own @ own[best]
+                product = vectors @ vectors[best]
                 np.minimum(near, offsets[best] - self.factor * product + offsets, out=near)
                 live[best] = False
                 score = np.where(live, bonus + self.weight * near, -np.inf)
@@ -246,18 +246,18 @@ class _Search:
         float32 says which of them may be the nearest, with room for its error; only the distances
         to those are computed exactly.
         """
-        own, centers = self.matrix[places], self.centers[first:last]
+        vectors, centers = self.matrix[places], self.centers[first:last]
         offsets = self.center_offsets[first:last]
-        gap = own @ centers.T
+        gap = vectors @ centers.T
         gap *= -self.factor
         gap += offsets.astype(np.float32)
         limit = np.minimum(gap.min(axis=1), self.near[places] - self.offset[places]) + self.slack
         row, center = np.nonzero(gap <= limit[:, None])
         if len(row) > _MOST * len(places):
-            exact = own.astype(np.float64) @ centers.astype(np.float64).T
+            exact = vectors.astype(np.float64) @ centers.astype(np.float64).T
             nearest = (offsets - self.factor * exact).min(axis=1)
         else:
-            pairs = np.einsum("ij,ij->i", own[row].astype(np.float64), centers[center])
+            pairs = np.einsum("ij,ij->i", vectors[row].astype(np.float64), centers[center])
             starts = np.flatnonzero(np.diff(row, prepend=-1))
             nearest = np.full(len(places), np.inf)
             if len(starts):

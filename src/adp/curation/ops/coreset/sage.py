@@ -135,8 +135,8 @@ def whole_texts(partition: Partition) -> list[tuple[int, str]]:
     rows = rows.filter(pl.col("text").str.len_bytes() > 0)
     rows = rows.sort("seq", "step", "rank", "place", maintain_order=True)
     joined = rows.group_by("seq", maintain_order=True).agg(pl.col("text").str.join("\n"))
-    whole = partition.seqs().join(joined, on="seq", how="left", maintain_order="left")
-    return list(whole.with_columns(pl.col("text").fill_null("")).iter_rows())
+    full = partition.seqs().join(joined, on="seq", how="left", maintain_order="left")
+    return list(full.with_columns(pl.col("text").fill_null("")).iter_rows())
 
 
 def default_loss(text: str) -> float:
@@ -195,10 +195,10 @@ def diversity(shares: TokenShares, rows: Array, size: int) -> GreedySelection:
     weights = np.zeros(shares.vocabulary)
     while len(result) < min(size, len(rows)):
         inside[best] = False
-        own = slice(shares.starts[best], shares.starts[best + 1])
-        weights[shares.token[own]] = shares.share[own]
+        span = slice(shares.starts[best], shares.starts[best + 1])
+        weights[shares.token[span]] = shares.share[span]
         products = shares.share * weights[shares.token]
-        weights[shares.token[own]] = 0
+        weights[shares.token[span]] = 0
         np.maximum(closest, np.bincount(shares.owner, products, len(closest)), out=closest)
         distance = np.where(inside, 1.0 - closest, -np.inf)
         best = int(distance.argmax())

@@ -67,18 +67,18 @@ def locate(partition: Partition, wanted: EvidenceQuery) -> pl.DataFrame:
     index = Index.load(Path(wanted.index))
     only = replace(partition, members=wanted.pairs)
     grouped = _by_seq(texts(only, wanted.views))
-    said = _by_seq(texts(only, _SAID)) if wanted.answers else {}
+    by_seq = _by_seq(texts(only, _SAID)) if wanted.answers else {}
     results = []
     for seq, item in pairs.select("seq", "item").iter_rows():
-        own = grouped.get(seq, [])
+        grouped_rows = grouped.get(seq, [])
         first, last = np.searchsorted(index.item, (item, item + 1))
         parts = kernel.distinct(index.part[first:last])
-        pieces = _pieces(own, index, parts)
+        pieces = _pieces(grouped_rows, index, parts)
         pieces.sort(key=lambda piece: (piece["start"] - piece["end"], piece["place"]))
         shown = [{k: v for k, v in piece.items() if k != "place"} for piece in pieces[:SPANS]]
         step = pieces[0]["step"] if pieces else None
         answers = wanted.answers.get(item, ())
-        answered = _answered(said.get(seq, []), answers) if answers else None
+        answered = _answered(by_seq.get(seq, []), answers) if answers else None
         spans = json.dumps(shown, ensure_ascii=False, sort_keys=True)
         results.append((seq, step, spans, len(pieces), answered))
     return pl.DataFrame(results, schema=schema, orient="row")

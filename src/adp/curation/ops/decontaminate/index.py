@@ -154,15 +154,15 @@ def text_index(texts: Sequence[Sequence[str]], n: int, min_words: int) -> Index:
         lengths = np.bincount(words.text, minlength=len(flat))
         item_of = np.array(owner, np.int64)[words.text]
         place = _places(item_of, before)
-        whole = lengths[words.text]
+        full = lengths[words.text]
         present = np.flatnonzero(np.bincount(lengths))
         for size in sorted(
             {min(item, n) for item in present.tolist() if item >= max(min_words, 1)}
         ):
             hashes, start = grams(words, size)
-            length = whole[start]
-            own = (length == size) if size < n else (length >= max(n, min_words))
-            hashes, start = hashes[own], start[own]
+            length = full[start]
+            fits = (length == size) if size < n else (length >= max(n, min_words))
+            hashes, start = hashes[fits], start[fits]
             if len(hashes):
                 sizes.add(size)
                 covered = np.full(len(hashes), size)

@@ -118,8 +118,8 @@ def _by_dataset(partition: Partition, names: Names) -> Iterator[Row]:
     if not names.unspecific:
         return
     runs = partition.read("trajectories", ["dataset", "task_id"])
-    told = tasks_of(partition, ["dataset"]).rename({"dataset": "of"})
-    runs = runs.join(told, on="seq", how="left", maintain_order="left")
+    task_rows = tasks_of(partition, ["dataset"]).rename({"dataset": "of"})
+    runs = runs.join(task_rows, on="seq", how="left", maintain_order="left")
     for seq, dataset, task, of in runs.iter_rows():
         for name in dict.fromkeys((dataset, of)):
             items = names.unspecific.get((slug(name or ""), (task or "").lower()), ())
@@ -151,19 +151,19 @@ def _by_text(partition: Partition, names: Names) -> Iterator[Row]:
         original = part.filter(hit)["text"].to_list()
         small = small.filter(hit)
         lists = small["text"].str.extract_many(patterns, overlapping=True).to_list()
-        for (seq, step, kind, text), result, whole in zip(
+        for (seq, step, kind, text), result, full in zip(
             small.iter_rows(), lists, original, strict=True
         ):
-            yield from _verified(names, (seq, kind, step), text, result, whole)
+            yield from _verified(names, (seq, kind, step), text, result, full)
 
 
 def _verified(
-    names: Names, at: tuple[int, str, int | None], text: str, value: Sequence[str], whole: str
+    names: Names, at: tuple[int, str, int | None], text: str, value: Sequence[str], full: str
 ) -> Iterator[Row]:
     """The names of ``value`` that stand in the text by themselves; instances first."""
     seq, kind, step = at
     # Some capital letters have no small letter of one character, so the places may differ.
-    shown = whole if len(whole) == len(text) else text
+    shown = full if len(full) == len(text) else text
     for pattern in sorted(set(value), key=lambda item: (names.patterns[item][0], -len(item), item)):
         level, items = names.patterns[pattern]
         match = _alone(pattern, level).search(text)

@@ -214,8 +214,8 @@ def _store_rows(root: str) -> Iterator[dict[str, Any]]:
     )  # fmt: skip
     result = task_rows(store)
     words = store.scan("tasks").select("instruction").collect()["instruction"].gather(result["row"])
-    told = result.select("seq", words).filter(pl.col("instruction").is_not_null())
-    told = told.with_columns(pl.concat_list("instruction"))
+    frame = result.select("seq", words).filter(pl.col("instruction").is_not_null())
+    frame = frame.with_columns(pl.concat_list("instruction"))
     steps = store.scan("steps").select("seq", "step", "source", "text").collect()
     first = steps.filter(pl.col("source") == "agent").group_by("seq").agg(pl.col("step").min())
     asked = (
@@ -224,7 +224,7 @@ def _store_rows(root: str) -> Iterator[dict[str, Any]]:
         .filter(pl.col("first").is_null() | (pl.col("step") < pl.col("first")))
         .sort("seq", "step").group_by("seq", maintain_order=True).agg(pl.col("text"))
     )  # fmt: skip
-    rows = runs.join(told, on="seq", how="left").join(asked, on="seq", how="left").sort("seq")
+    rows = runs.join(frame, on="seq", how="left").join(asked, on="seq", how="left").sort("seq")
     rows = rows.with_columns(pl.coalesce("instruction", "text").alias("text"))
     known: set[tuple[Any, ...]] = set()
     for name, texts in rows.select("id", "text").iter_rows():

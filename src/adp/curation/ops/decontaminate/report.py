@@ -76,7 +76,7 @@ def _of_benchmark(
     indexes: Mapping[str, Index],
     value: Mapping[str, ScanMatches],
 ) -> dict[str, Any]:
-    own = np.array(numbers)
+    array = np.array(numbers)
     part: dict[str, Any] = {
         "name": benchmark.name,
         "items": len(benchmark.items),
@@ -85,17 +85,17 @@ def _of_benchmark(
         "with_specific_id": sum(_named(item) for item in benchmark.items),
     }
     for level, index in indexes.items():
-        comparable = comparable_words(index)[own] > 0
-        lost = np.zeros(len(own), np.bool_)
+        comparable = comparable_words(index)[array] > 0
+        lost = np.zeros(len(array), np.bool_)
         if level in value:
-            lost = np.isin(own, value[level].lost)
+            lost = np.isin(array, value[level].lost)
         part[level] = {
             "comparable": int((comparable & ~lost).sum()),
             "too_short": int((~comparable).sum()),
             "too_frequent": int(lost.sum()),
             "too_short_examples": _labels(benchmark.items, np.flatnonzero(~comparable)),
             "too_frequent_examples": _labels(benchmark.items, np.flatnonzero(lost)),
-            "found": int((value[level].over[own] > 0).sum()) if level in value else 0,
+            "found": int((value[level].over[array] > 0).sum()) if level in value else 0,
         }
     return part
 

@@ -61,17 +61,17 @@ def texts(partition: Partition, kinds: Sequence[str]) -> pl.DataFrame:
     """
     import polars as pl
 
-    said = views(partition, kinds).select("seq", pl.col("step").cast(pl.Int32), "kind", "text")
+    frame = views(partition, kinds).select("seq", pl.col("step").cast(pl.Int32), "kind", "text")
     if "task" not in kinds:
-        return said
-    told = tasks_of(partition, ["instruction"]).filter(pl.col("instruction").is_not_null())
+        return frame
+    instructions = tasks_of(partition, ["instruction"]).filter(pl.col("instruction").is_not_null())
     nowhere = pl.lit(None, pl.Int32).alias("step")
-    if not told.height:
-        return said
-    own = told.select(
+    if not instructions.height:
+        return frame
+    instruction_texts = instructions.select(
         "seq", nowhere, pl.lit("task").alias("kind"), pl.col("instruction").alias("text")
     )
-    return pl.concat([said, own]).sort("seq", maintain_order=True)
+    return pl.concat([frame, instruction_texts]).sort("seq", maintain_order=True)
 
 
 def keys(partition: Partition, rows: pl.DataFrame) -> pl.DataFrame:
@@ -87,12 +87,12 @@ def keys(partition: Partition, rows: pl.DataFrame) -> pl.DataFrame:
         if seq not in hashers:
             hashers[seq] = hashlib.blake2b(digest_size=8)
         hashers[seq].update(text.encode("utf-8") + b"\x00")
-    own: dict[int, bytes] = {}
+    bits: dict[int, bytes] = {}
     for seq in partition.seqs()["seq"].to_list():
         hasher = hashers.get(seq) or hashlib.blake2b(f"{seq}".encode(), digest_size=8, salt=b"seq")
-        own[seq] = hasher.digest()
-    numbers = np.array([int.from_bytes(key, "big") for key in own.values()], np.uint64)
-    return pl.DataFrame({"seq": pl.Series(list(own), dtype=pl.Int64), "key": numbers})
+        bits[seq] = hasher.digest()
+    numbers = np.array([int.from_bytes(key, "big") for key in bits.values()], np.uint64)
+    return pl.DataFrame({"seq": pl.Series(list(bits), dtype=pl.Int64), "key": numbers})
 
 
 def scan(partition: Partition, options: Scan) -> pl.DataFrame:

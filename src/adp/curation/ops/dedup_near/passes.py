@@ -190,8 +190,8 @@ def _save_common(
         "partition", (pl.col("same").is_first_distinct() & (pl.col("shingles") > 0)).alias("first")
     )
     for index in indexes:
-        own = counted.filter(pl.col("partition") == index)["first"]
-        files.save("counted", index, own.to_numpy())
+        firsts = counted.filter(pl.col("partition") == index)["first"]
+        files.save("counted", index, firsts.to_numpy())
     limit = max(options.common * int(counted["first"].sum()), options.common_least)
     common = common_shingles(files, indexes, limit)
     files.save("common", 0, common)

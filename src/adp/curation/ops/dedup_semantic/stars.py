@@ -164,8 +164,8 @@ class VectorSearch:
         """Similar pairs with one of each, the first one before the other, and their cosines."""
         near = self.left[left] @ self.right[right].T >= 0
         if np.count_nonzero(near) > _DENSE * near.size:
-            own, others = self.rows.matrix[left], self.rows.matrix[right]
-            products = own.astype(np.float64) @ others.astype(np.float64).T
+            vectors, others = self.rows.matrix[left], self.rows.matrix[right]
+            products = vectors.astype(np.float64) @ others.astype(np.float64).T
             near &= products >= self.rows.threshold - _MARGIN
         row, column = np.divmod(np.flatnonzero(near), max(len(right), 1))
         result, other = left[row], right[column]

@@ -68,11 +68,11 @@ def work(partition: Partition, options: tuple[str, bool]) -> pl.DataFrame:
     invalid = tags.invalid_v1 if preset == "et_agent_v1" else tags.invalid_v2
     rows = []
     for seq, pieces in _pieces(PartitionRows(partition)).items():
-        whole = tags.TextPieces([piece.text for piece in pieces])
-        wrong = invalid(whole.text)
+        text_pieces = tags.TextPieces([piece.text for piece in pieces])
+        wrong = invalid(text_pieces.text)
         edits: dict[int, str] = {}
-        if wrong and wanted and tags.repair(whole) and invalid(whole.text) is None:
-            edits = _edits(pieces, whole.split())
+        if wrong and wanted and tags.repair(text_pieces) and invalid(text_pieces.text) is None:
+            edits = _edits(pieces, text_pieces.split())
         rows.append((seq, wrong, list(edits), list(edits.values())))
     schema: dict[str, Any] = {
         "seq": pl.Int64, "wrong": pl.String, "steps": pl.List(pl.Int32),
@@ -108,21 +108,25 @@ def _pieces(rows: PartitionRows) -> dict[int, list[TextPiece]]:
     last = {seq: step for seq, step, *_ in agent.iter_rows()}
     tagged = {seq for seq, _, text, _ in agent.iter_rows() if text and tags.TAGS.search(text)}
     for seq, step, text, reasoning in agent.iter_rows():
-        own = pieces[seq]
+        text_pieces = pieces[seq]
         text = text or ""
         if reasoning and "<think>" not in text:
-            own.append(TextPiece(f"<think>{reasoning}</think>"))
+            text_pieces.append(TextPiece(f"<think>{reasoning}</think>"))
         if seq in tagged:
-            own.append(TextPiece(text, step))
+            text_pieces.append(TextPiece(text, step))
         elif text.strip():
             ends = step == last[seq] and not calls[seq, step]
-            own.append(TextPiece(f"<answer>{text}</answer>" if ends else text))
-        own += [TextPiece(call) for call in calls[seq, step] + results[seq, step]]
-    for seq, own in pieces.items():
+            text_pieces.append(TextPiece(f"<answer>{text}</answer>" if ends else text))
+        text_pieces += [TextPiece(call) for call in calls[seq, step] + results[seq, step]]
+    for seq, text_pieces in pieces.items():
         answer = answers.get(seq)
-        if answer and seq not in tagged and not any("<answer>" in piece.text for piece in own):
-            own.append(TextPiece(f"<answer>{answer}</answer>"))
-        pieces[seq] = _apart(own)
+        if (
+            answer
+            and seq not in tagged
+            and not any("<answer>" in piece.text for piece in text_pieces)
+        ):
+            text_pieces.append(TextPiece(f"<answer>{answer}</answer>"))
+        pieces[seq] = _apart(text_pieces)
     return pieces
 
 

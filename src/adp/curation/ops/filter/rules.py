@@ -82,12 +82,17 @@ def actor(pool: Pool, options: Filter, verdicts: Verdicts) -> None:
         GROUP BY m.seq ORDER BY m.seq""",
         {"actor": options.actor},
     )
-    for seq, steps, own in rows.iter_rows():
+    for seq, steps, agent_steps in rows.iter_rows():
         wanted = options.min_steps if options.min_steps is not None else max(steps, 1)
-        if own < wanted:
-            reason = "too few steps of the actor" if own else "no step of the actor"
+        if agent_steps < wanted:
+            reason = "too few steps of the actor" if agent_steps else "no step of the actor"
             verdicts.drop(
-                seq, reason, actor=options.actor, actor_steps=own, agent_steps=steps, wanted=wanted
+                seq,
+                reason,
+                actor=options.actor,
+                actor_steps=agent_steps,
+                agent_steps=steps,
+                wanted=wanted,
             )
 
 

@@ -102,11 +102,11 @@ class TextPieces:
         """Insert a tag. Between two pieces an end tag goes to the first, another to the second."""
         to_left = tag.startswith("</")
         self.text = self.text[:at] + tag + self.text[at:]
-        inner = [
+        cuts = [
             cut + len(tag) if cut > at or (cut == at and to_left and cut > 0) else cut
             for cut in self._cuts[:-1]
         ]
-        self._cuts = [*inner, len(self.text)]
+        self._cuts = [*cuts, len(self.text)]
 
     def delete(self, start: int, end: int) -> None:
         """Delete a span."""
@@ -174,9 +174,9 @@ def _thoughts(text: str) -> list[tuple[int, int]] | None:
 def _mend_thought(pieces: TextPieces, start: int, end: int) -> None:
     """Put a thought between its tags, if it is one and lacks one of them."""
     thought = pieces.text[start:end]
-    inner = thought.strip(_BLANK)
-    opened, closed = inner.count("<think>"), inner.count("</think>")
-    if not inner:
+    text = thought.strip(_BLANK)
+    opened, closed = text.count("<think>"), text.count("</think>")
+    if not text:
         return
     if not closed:
         pieces.insert(start + len(thought.rstrip(_BLANK)), "</think>")

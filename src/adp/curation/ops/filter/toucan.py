@@ -62,7 +62,7 @@ def work(partition: Partition, later_turns: bool) -> pl.DataFrame:
     )
     steps = steps.with_columns(pl.coalesce("prose", "text").fill_null("").alias("said"))
     calls = partition.read("tool_calls", ("step", "requestor"))
-    own = calls.filter((pl.col("requestor") != "user").fill_null(value=True))
+    frame = calls.filter((pl.col("requestor") != "user").fill_null(value=True))
     seen = partition.read("observations", ("step", "order", "source", "name", "text"))
     seqs = partition.seqs()
     flags = {
@@ -72,7 +72,7 @@ def work(partition: Partition, later_turns: bool) -> pl.DataFrame:
                 seen.filter((pl.col("step") < 0) & (pl.col("name") == "system")).select("seq"),
             ]
         ),
-        "calls": own.select("seq"),
+        "calls": frame.select("seq"),
         "bad_text": _texts(steps, r"(?i)\[error"),
         "bad_run": _texts(steps, "!!!!!!!!!!!!"),
         "bad_end": _empty_end(steps, seen),

@@ -147,10 +147,10 @@ def work(partition: Partition, options: Mask) -> pl.DataFrame:
     wanted = MeasurePlan(frozenset(), None, guess, options.loop_by, options.loop_rounds)
     measures = Measures(partition, wanted)
     rows = measures.rows
-    own = partition.read("steps", ("step", "actor", "labels"))
+    read = partition.read("steps", ("step", "actor", "labels"))
     steps = (
         rows.steps.filter(pl.col("agent"))
-        .join(own, on=["seq", "step"], how="left", maintain_order="left")
+        .join(read, on=["seq", "step"], how="left", maintain_order="left")
         .join(_written(rows), on=["seq", "step"], how="left", maintain_order="left")
         .join(errors.error_steps(rows), on=["seq", "step"], how="left", maintain_order="left")
     )

@@ -187,8 +187,8 @@ class CheatSigns:
             if sign is not TESTS:
                 for match in _PATTERNS[sign.column].finditer(text):
                     yield sign.column, match.group()
-        if self._install is not None and (own := self._install.search(text)):
-            yield SOLUTION.column, own.group()
+        if self._install is not None and (install := self._install.search(text)):
+            yield SOLUTION.column, install.group()
         yield from self._tests(name or "", text, fields)
 
     def _tests(self, name: str, text: str, fields: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

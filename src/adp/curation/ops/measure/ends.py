@@ -43,8 +43,10 @@ def measure(rows: PartitionRows) -> pl.DataFrame:
     # The expression is slow, and few texts hold one of its words.
     words = pl.col("text").str.contains_any(_CUT_WORDS, ascii_case_insensitive=True)
     frame = results.filter(words).filter(is_cut(pl.col("text")))
-    said = results.filter(pl.col("truncated").fill_null(value=False))
-    places = pl.concat([item.select("seq", "step", "order") for item in (frame, said)]).unique()
+    truncated = results.filter(pl.col("truncated").fill_null(value=False))
+    places = pl.concat(
+        [item.select("seq", "step", "order") for item in (frame, truncated)]
+    ).unique()
     cut = places.group_by("seq").agg(pl.len().cast(pl.Int64).alias("cut_results"))
     runs = rows.trajectories.select(
         "seq",

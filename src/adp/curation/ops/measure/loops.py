@@ -96,8 +96,8 @@ def numbered(rows: PartitionRows, loop_by: str) -> Array:
     """The number of each call's action."""
     keys: Sequence[Any] = list(zip(rows.calls["name"], rows.actions, strict=True))
     if loop_by == "result":
-        said = rows.results.filter(rows.results["call_step"].is_not_null())
-        first = said.unique(["seq", "call_step", "call"], keep="first", maintain_order=True)
+        frame = rows.results.filter(rows.results["call_step"].is_not_null())
+        first = frame.unique(["seq", "call_step", "call"], keep="first", maintain_order=True)
         texts = rows.calls.select("seq", "step", "call").join(
             first.select("seq", "call_step", "call", "text"),
             left_on=["seq", "step", "call"],

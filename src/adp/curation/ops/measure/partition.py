@@ -111,5 +111,5 @@ def _nested(rows: pl.DataFrame, name: str) -> pl.DataFrame:
     """The rows of each trajectory as one list."""
     import polars as pl
 
-    inner = [column for column in rows.columns if column != "seq"]
-    return rows.group_by("seq", maintain_order=True).agg(pl.struct(inner).alias(name))
+    columns = [column for column in rows.columns if column != "seq"]
+    return rows.group_by("seq", maintain_order=True).agg(pl.struct(columns).alias(name))

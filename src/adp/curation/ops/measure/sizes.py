@@ -75,8 +75,8 @@ def _texts(rows: PartitionRows) -> pl.DataFrame:
     import polars as pl
 
     weight = pl.col("loss_weight").fill_null(1.0) > 0
-    own = pl.col("agent") & weight & ~pl.col("is_copied_context").fill_null(value=False)
-    steps = rows.steps.with_columns(trained=own)
+    generated = pl.col("agent") & weight & ~pl.col("is_copied_context").fill_null(value=False)
+    steps = rows.steps.with_columns(trained=generated)
     calls = rows.calls.filter(pl.col("span_start").is_null()).join(
         steps.select("seq", "step", "trained"), on=["seq", "step"], how="left"
     )

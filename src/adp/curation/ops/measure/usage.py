@@ -71,13 +71,13 @@ def _ends(words: pl.DataFrame) -> tuple[pl.Series, pl.Series]:
     ordered = key[order]
     starts = np.concatenate(([0], np.flatnonzero(ordered[1:] != ordered[:-1]) + 1))
     place = words["place"].to_numpy()
-    said = np.where(words["agent"].to_numpy(), place, -_SHIFT)
+    where = np.where(words["agent"].to_numpy(), place, -_SHIFT)
     lengths = np.diff(np.concatenate((starts, [size])))
     ends = []
-    for reduce, values in ((np.minimum, place), (np.maximum, said)):
-        whole = np.empty(size, np.int64)
-        whole[order] = np.repeat(reduce.reduceat(values[order], starts), lengths)
-        ends.append(pl.Series(whole))
+    for reduce, values in ((np.minimum, place), (np.maximum, where)):
+        full = np.empty(size, np.int64)
+        full[order] = np.repeat(reduce.reduceat(values[order], starts), lengths)
+        ends.append(pl.Series(full))
     return ends[0], ends[1]
 
 
@@ -90,12 +90,12 @@ def _words(rows: PartitionRows) -> pl.DataFrame:
     # A step that stands for a result is read as that.
     results = rows.spoken.select("seq", step="place")
     steps = rows.steps.join(results, on=["seq", "step"], how="anti", maintain_order="left")
-    own = pl.col("agent").alias("agent")
+    alias = pl.col("agent").alias("agent")
     none = pl.lit(value=False).alias("agent")
     parts = (
-        steps.select("seq", step.alias("place"), own, _head(pl.col("text"), OTHER)),
+        steps.select("seq", step.alias("place"), alias, _head(pl.col("text"), OTHER)),
         steps.select(
-            "seq", step.alias("place"), own, _head(pl.col("reasoning"), OTHER).alias("text")
+            "seq", step.alias("place"), alias, _head(pl.col("reasoning"), OTHER).alias("text")
         ),
         rows.calls.select(
             "seq",

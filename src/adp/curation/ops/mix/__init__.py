@@ -144,11 +144,11 @@ def _mixed(options: Mix, rows: pl.DataFrame) -> tuple[list[Numbers], list[MixRep
         if in_tokens:
             fill(shelves, budgets, given)
         for name, (start, end) in spans.items():
-            counts[start:end] = own = given[name]
+            counts[start:end] = count = given[name]
             table.append(
                 MixReportRow(
                     number, name, end - start, part.share(name), budgets[name],
-                    int(own.sum()), int((own * tokens[start:end]).sum()), int((own > 0).sum()),
+                    int(count.sum()), int((count * tokens[start:end]).sum()), int((count > 0).sum()),
                 )
             )  # fmt: skip
         taken.append(counts)
@@ -195,13 +195,13 @@ def _sage(
     for number, wanted in enumerate(stages):
         counts = np.zeros(len(rows), dtype=np.int64)
         draw = draws(pool.seed, rows["trajectory_id"], f"mix {number}")
-        whole = max(sum(wanted.values()), 1)
+        full = max(sum(wanted.values()), 1)
         for name, (start, end) in spans.items():
             first = start + np.argsort(draw[start:end], kind="stable")[: wanted[name]]
             counts[first] = 1
             table.append(
                 MixReportRow(
-                    number, name, end - start, wanted[name] / whole, wanted[name],
+                    number, name, end - start, wanted[name] / full, wanted[name],
                     wanted[name], int(tokens[first].sum()), wanted[name],
                 )
             )  # fmt: skip

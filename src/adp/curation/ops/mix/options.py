@@ -127,12 +127,12 @@ class Mix(OpOptions):
 
     def _fault(self) -> str | None:
         """What is wrong with the options together."""
-        own = {
+        known_keys = {
             "weights": ("weighted", bool(self.weights)),
             "stages": ("curriculum", bool(self.stages)),
             "agent": ("agenttuning", bool(self.agent)),
         }
-        for name, (method, given) in own.items():
+        for name, (method, given) in known_keys.items():
             if given and self.method != method:
                 return f"{name} belongs to method: {method}, not to {self.method}"
             if not given and self.method == method and self.compat is None:

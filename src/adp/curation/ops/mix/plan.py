@@ -104,8 +104,8 @@ def parts(options: Mix, supply: Mapping[str, int], most: Mapping[str, int]) -> l
             )
     budgets = [stage.total or 0 for stage in options.stages]
     if not any(budgets):
-        whole = options.total or options.tokens or _whole(weighings, shares, most)
-        budgets = allocate(whole, shares, [whole] * len(shares))
+        full = options.total or options.tokens or _whole(weighings, shares, most)
+        budgets = allocate(full, shares, [full] * len(shares))
     return [
         PlannedStage(weights, sum(weights.values(), Fraction()), budget)
         for weights, budget in zip(weighings, budgets, strict=True)

@@ -40,8 +40,8 @@ def sage_counts(options: Mix, sizes: Mapping[str, int]) -> list[dict[str, int]]:
 def _weighted(
     total: int, weights: Mapping[str, float], sizes: Mapping[str, int], unknown: float
 ) -> dict[str, int]:
-    whole = sum(weights.values())
-    shares = {group: weight / whole for group, weight in weights.items()}
+    full = sum(weights.values())
+    shares = {group: weight / full for group, weight in weights.items()}
     counts = {}
     for group, size in sizes.items():
         share = shares.get(group, unknown)

@@ -236,8 +236,8 @@ def _lists(hashes: pl.DataFrame, place: int | None) -> _Hashes:
     """The hashes of one attempt; it has none when it has no steps."""
     if place is None:
         return (), (), ()
-    acts, seen, own = hashes.row(place)[1:]
-    return acts, seen, own
+    acts, seen, next_hash = hashes.row(place)[1:]
+    return acts, seen, next_hash
 
 
 def _hashes(pool: Pool, wanted: pl.Series, compare: str) -> pl.DataFrame:
@@ -266,11 +266,11 @@ def _hash_steps(partition: Partition, options: tuple[str, str]) -> pl.DataFrame:
     steps = steps.with_columns(agent_steps().fill_null(value=False).alias("own"))
     for other in (done, seen):
         steps = steps.join(other, on=["seq", "step"], how="left")
-    whole = _words("text", "reasoning")
+    words = _words("text", "reasoning")
     if compare == "actions":
-        whole = pl.when(pl.col("done").is_null()).then(_words("text"))
+        words = pl.when(pl.col("done").is_null()).then(_words("text"))
     steps = steps.with_columns(
-        pl.concat_str(_words("source", "done"), whole.fill_null("")).alias("done"),
+        pl.concat_str(_words("source", "done"), words.fill_null("")).alias("done"),
         pl.col("seen").fill_null(""),
     ).sort("seq", "step")
     hashed = steps.select(

@@ -142,9 +142,9 @@ def _SCHEMA() -> dict[str, Any]:
     import polars as pl
 
     texts = ("trajectory_id", "task_id", "actor", "reasoning", "model", "corruption", "text")
-    whole = {"seq": pl.Int64, "step": pl.Int32, "turn": pl.Int32}
+    full = {"seq": pl.Int64, "step": pl.Int32, "turn": pl.Int32}
     spans = {"span_start": pl.Int32, "span_end": pl.Int32}
-    return {**whole, **dict.fromkeys((*texts, "name", "arguments"), pl.String), **spans}
+    return {**full, **dict.fromkeys((*texts, "name", "arguments"), pl.String), **spans}
 
 
 def offered_names(tools: str | None) -> frozenset[str]:
@@ -153,8 +153,8 @@ def offered_names(tools: str | None) -> frozenset[str]:
         return frozenset()
     listed = jsontext.decode_value(tools)
     items = [item for item in listed if isinstance(item, dict)] if isinstance(listed, list) else []
-    inner = [item.get("function", item) for item in items]
-    names = [item.get("name") for item in inner if isinstance(item, dict)]
+    child = [item.get("function", item) for item in items]
+    names = [item.get("name") for item in child if isinstance(item, dict)]
     return frozenset(name for name in names if isinstance(name, str))
 
 

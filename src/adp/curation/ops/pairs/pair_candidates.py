@@ -42,8 +42,8 @@ class PairContext(NamedTuple):
 
 def pair_id(rule: str, context: PairContext, chosen: PairSide, rejected: PairSide) -> str:
     """A stable id: blake2b-128 of the rule and the references."""
-    told = [rule, *context, *chosen[:3], *rejected[:3]]
-    return ids.digest(json.dumps(told, ensure_ascii=False).encode("utf-8", "surrogatepass"))
+    key_parts = [rule, *context, *chosen[:3], *rejected[:3]]
+    return ids.digest(json.dumps(key_parts, ensure_ascii=False).encode("utf-8", "surrogatepass"))
 
 
 def value_of(reward: float | None, success: bool | None) -> float | None:

@@ -66,8 +66,8 @@ def agent_steps() -> pl.Expr:
     """Whether a step is a turn of the agent."""
     import polars as pl
 
-    own = pl.col("source") == "agent"
-    return own & ~pl.col("kind").fill_null("").is_in(["context_edit", "event"])
+    by_agent = pl.col("source") == "agent"
+    return by_agent & ~pl.col("kind").fill_null("").is_in(["context_edit", "event"])
 
 
 def _rounds(partition: Partition, path: str) -> pl.DataFrame:
@@ -84,9 +84,11 @@ def _rounds(partition: Partition, path: str) -> pl.DataFrame:
         .agg(pl.col("step").alias("steps"), pl.col("step").first().alias("first"))
     )
     before = steps.join(turns, on="seq", how="inner").filter(pl.col("step") < pl.col("first"))
-    said = pl.concat_str("source", pl.lit("\x1f"), pl.col("text").fill_null(""))
+    concat_str = pl.concat_str("source", pl.lit("\x1f"), pl.col("text").fill_null(""))
     prompts = (
-        before.sort("seq", "step").group_by("seq", maintain_order=True).agg(said.alias("said"))
+        before.sort("seq", "step")
+        .group_by("seq", maintain_order=True)
+        .agg(concat_str.alias("said"))
     )
     hashes = [ids.digest("\x1e".join(texts).encode("utf-8")) for texts in prompts["said"].to_list()]
     named = prompts.select("seq").with_columns(pl.Series("prompt", hashes, dtype=pl.String))

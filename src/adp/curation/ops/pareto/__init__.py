@@ -151,8 +151,8 @@ def _solved(pool: Pool, options: Pareto, correctness: Floats) -> Floats:
     judged = np.where(np.isnan(correctness), math.nan, correctness >= options.threshold)
     if options.correctness is not None:
         return judged
-    told = pool.members["success"].cast(pl.Float64).fill_null(math.nan).to_numpy()
-    return np.where(np.isnan(told), judged, told)
+    to_numpy = pool.members["success"].cast(pl.Float64).fill_null(math.nan).to_numpy()
+    return np.where(np.isnan(to_numpy), judged, to_numpy)
 
 
 def _statistics(
@@ -207,8 +207,8 @@ def _columns_frame(pool: Pool, groups: _Groups) -> pl.DataFrame:
     """The values of its group for each member."""
     import polars as pl
 
-    own = {name: pl.Series(values[groups.codes]) for name, values in groups.table.items()}
-    return pl.DataFrame({"seq": pool.members["seq"], **own}).with_columns(
+    columns = {name: pl.Series(values[groups.codes]) for name, values in groups.table.items()}
+    return pl.DataFrame({"seq": pool.members["seq"], **columns}).with_columns(
         pl.col(pl.Float64).fill_nan(None)
     )
 
@@ -220,11 +220,11 @@ def _dropped(pool: Pool, options: Pareto, groups: _Groups) -> pl.DataFrame:
     out = np.flatnonzero(~groups.kept)
     evidence = np.full(len(groups.first), None, dtype=object)
     names = groups.names.gather(groups.first[out]).to_list()
-    told = [objective.column_name for objective in options.objectives]
-    columns = [groups.table[name][out].tolist() for name in (*told, "pareto_front")]
+    column_names = [objective.column_name for objective in options.objectives]
+    columns = [groups.table[name][out].tolist() for name in (*column_names, "pareto_front")]
     distances = groups.table["pareto_distance"][out].tolist()
     for place, name, distance, *values in zip(out, names, distances, *columns, strict=True):
-        facts = dict(zip((*told, "front"), values, strict=True)) | {"group": name}
+        facts = dict(zip((*column_names, "front"), values, strict=True)) | {"group": name}
         if not math.isnan(distance):
             facts["distance"] = distance if math.isfinite(distance) else "infinite"
         evidence[place] = json.dumps(facts, ensure_ascii=False, sort_keys=True)
@@ -285,12 +285,12 @@ def _lines(options: Pareto, groups: _Groups) -> list[str]:
 
 
 def _needs(options: Pareto) -> Iterable[str]:
-    own = [
+    columns = [
         objective.column
         for objective in options.objectives
         if objective.column not in (CALLS, CORRECTNESS)
     ]
-    wanted = [options.tool_calls, options.correctness, *own]
+    wanted = [options.tool_calls, options.correctness, *columns]
     return [name for name in wanted if name is not None and name not in COLUMNS]
 
 

@@ -118,11 +118,11 @@ def choose(values: Floats, count: int) -> tuple[Places, Places, Floats]:
     """
     numbers = fronts(values)
     sums = np.cumsum(np.bincount(numbers)) if len(values) else np.zeros(0, dtype=np.int64)
-    whole = int(np.searchsorted(sums, count, side="right"))
+    number = int(np.searchsorted(sums, count, side="right"))
     distances = np.full(len(values), np.nan)
-    chosen = np.flatnonzero(numbers < whole)
-    if whole < len(sums) and count > len(chosen):
-        cut = np.flatnonzero(numbers == whole)
+    chosen = np.flatnonzero(numbers < number)
+    if number < len(sums) and count > len(chosen):
+        cut = np.flatnonzero(numbers == number)
         order, distances[cut] = crowding(values[cut])
         chosen = np.concatenate([chosen, cut[order[: count - len(chosen)]]])
     return np.sort(chosen), numbers, distances

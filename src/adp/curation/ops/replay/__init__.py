@@ -84,9 +84,9 @@ class Replay(OpOptions):
     def _possible(self) -> Replay:
         if self.policy == "coreset" and self.score is None and self.compat is None:
             raise ValueError("policy: coreset needs score: a column such as a loss")
-        own = {"score", "select", "compat"} & self.given()
-        if self.policy == "reservoir" and own:
-            raise ValueError(f"{min(own)} belongs to policy: coreset")
+        coreset_keys = {"score", "select", "compat"} & self.given()
+        if self.policy == "reservoir" and coreset_keys:
+            raise ValueError(f"{min(coreset_keys)} belongs to policy: coreset")
         return self
 
 
@@ -235,14 +235,14 @@ def _scores(begun: _Round, options: Replay, source: Input | None) -> pl.DataFram
 
     if options.score is None:
         return None
-    own = pl.col(options.score)
+    score = pl.col(options.score)
     try:
-        new = begun.new.select("seq", own.cast(pl.Float64).alias("replay_score"))
+        new = begun.new.select("seq", score.cast(pl.Float64).alias("replay_score"))
     except pl.exceptions.PolarsError:
         raise RecipeError(f"replay needs numbers in {options.score}, and it has others") from None
     held = begun.held.select("seq", "trajectory_id")
-    told = begun.held.select("seq", own.cast(pl.Float64).alias("told"))
-    held = held.join(told, on="seq", how="left", maintain_order="left")
+    frame = begun.held.select("seq", score.cast(pl.Float64).alias("told"))
+    held = held.join(frame, on="seq", how="left", maintain_order="left")
     if source is not None:
         names = {new: name for name, new in source.renamed.items()}
         held = held.with_columns(pl.col("trajectory_id").replace(names))

@@ -29,8 +29,8 @@ def texts_of(pool: Pool, rows: pl.DataFrame, *, tokens: bool) -> pl.DataFrame:
     """
     folder = pool.scratch / "texts"
     folder.mkdir(exist_ok=True)
-    own = Pool(pool.inputs, rows.sort("seq"), folder, workers=pool.workers)
-    result = own.map(features, tokens)
+    buffer_pool = Pool(pool.inputs, rows.sort("seq"), folder, workers=pool.workers)
+    result = buffer_pool.map(features, tokens)
     return rows.select("seq").join(result, on="seq", how="left", maintain_order="left")
 
 

@@ -49,9 +49,9 @@ def shingle(partition: Partition, options: Texts) -> pl.DataFrame:
         pl.col("seq").is_between(partition.first, partition.last)
     )
     rows = views(partition, ("task",)).select("seq", "text")
-    told = tasks_of(partition, ["instruction"]).rename({"instruction": "text"})
-    told = told.filter(pl.col("text").is_not_null()).join(rows, on="seq", how="anti")
-    rows = pl.concat([rows, told]).join(wanted, on="seq", how="inner", maintain_order="left")
+    text = tasks_of(partition, ["instruction"]).rename({"instruction": "text"})
+    text = text.filter(pl.col("text").is_not_null()).join(rows, on="seq", how="anti")
+    rows = pl.concat([rows, text]).join(wanted, on="seq", how="inner", maintain_order="left")
     units = rows["unit"].to_numpy()
     parts = [np.empty((0, 2), np.uint64)]
     for words in kernel.read_words(rows["text"].to_list()):
@@ -75,8 +75,8 @@ def _shingles(words: kernel.WordHashes, size: int) -> Iterator[tuple[U64, I64]]:
         short = lengths == length
         if short.any():
             hashes, start = kernel.runs(words, length)
-            own = np.isin(start, first[short])
-            yield hashes[own], words.text[start[own]]
+            isin = np.isin(start, first[short])
+            yield hashes[isin], words.text[start[isin]]
 
 
 def near_units(
@@ -130,12 +130,12 @@ def crossing(near: NearDuplicates, splits: Sequence[str]) -> pl.DataFrame:
         }
     ).filter(pl.Series(near.compared))
     nodes = units.group_by("first", "split").agg(pl.col("unit").min().alias("other"))
-    own = np.unique(near.first)
+    firsts = np.unique(near.first)
     relation = pl.DataFrame(
         {
-            "first": np.concatenate([near.left, near.right, own]),
-            "near": np.concatenate([near.right, near.left, own]),
-            "jaccard": np.concatenate([near.jaccard, near.jaccard, np.ones(len(own))]),
+            "first": np.concatenate([near.left, near.right, firsts]),
+            "near": np.concatenate([near.right, near.left, firsts]),
+            "jaccard": np.concatenate([near.jaccard, near.jaccard, np.ones(len(firsts))]),
         }
     )
     others = nodes.rename({"first": "near", "split": "other_split"})

@@ -85,8 +85,8 @@ def _frequent(chunks: Chunks, counts: I64, limit: float) -> U64:
     values, times = np.empty(0, np.uint64), np.empty(0, np.int64)
     if full.any():
         for _, hashes in chunks():
-            values = np.concatenate([values, own := hashes[full[_bucket(hashes, counts)]]])
-            times = np.concatenate([times, np.ones(len(own), np.int64)])
+            values = np.concatenate([values, digest := hashes[full[_bucket(hashes, counts)]]])
+            times = np.concatenate([times, np.ones(len(digest), np.int64)])
             values, where = np.unique(values, return_inverse=True)
             times = np.bincount(where, times, len(values)).astype(np.int64)
     return values[times > limit]
@@ -137,8 +137,8 @@ def _prefixes(
     lengths = sizes - np.ceil(threshold * sizes - _SLACK).astype(np.int64) + 1
     numbers, result = [np.empty(0, np.int64)], [np.empty(0, np.uint64)]
     for number, hashes in rare:
-        own = first[number] == number
-        number, hashes = number[own], hashes[own]
+        same_number = first[number] == number
+        number, hashes = number[same_number], hashes[same_number]
         order = np.lexsort((hashes, counts[_bucket(hashes, counts)], number))
         number, hashes = number[order], hashes[order]
         start = np.searchsorted(number, number)
@@ -181,9 +181,9 @@ def _verified(
     wanted[left] = wanted[right] = True
     numbers, result = [np.empty(0, np.int64)], [np.empty(0, np.uint64)]
     for number, hashes in rare:
-        own = wanted[number]
-        numbers.append(number[own])
-        result.append(hashes[own])
+        hashes_here = wanted[number]
+        numbers.append(number[hashes_here])
+        result.append(hashes[hashes_here])
     number = np.concatenate(numbers)
     names, rank = np.unique(np.concatenate(result), return_inverse=True)
     keys = np.sort(number * max(len(names), 1) + rank)

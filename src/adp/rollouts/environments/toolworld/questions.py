@@ -172,9 +172,9 @@ def _walk(path: Path, world: World, plan: list[PlannedAction]) -> str | int:
 
 
 @lru_cache(maxsize=1024)
-def split_of_pair(outer: str, inner: str) -> Split:
+def split_of_pair(outer: str, text: str) -> Split:
     """The split of a composition: one pair of keys in five is for ``test``."""
-    return "test" if number_of("pair", outer, inner) % 5 == 0 else "train"
+    return "test" if number_of("pair", outer, text) % 5 == 0 else "train"
 
 
 def fits(question: Question, split: Split) -> bool:
