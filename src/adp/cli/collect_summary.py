@@ -20,7 +20,8 @@ def say_tasks(task_set: TaskSet, tasks: str) -> None:
         print(visible(f"{tasks}: {note}"), file=sys.stderr)
     if not task_set.refused:
         return
-    total = f"{task_set.records:,} records = {len(task_set.tasks):,} tasks + {task_set.refused:,} refused"
+    count = len(task_set.tasks)
+    total = f"{task_set.records:,} records = {count:,} tasks + {task_set.refused:,} refused"
     print(visible(f"{tasks}: {total}"), file=sys.stderr)
     for reason in task_set.reasons[:5]:
         print(visible(f"  {reason}"), file=sys.stderr)
@@ -134,36 +135,30 @@ def _option(name: str | None) -> str:
     return f"--{name or ''}".replace("_", "-")
 
 
-def _lines(episode_counts: EpisodeCounts) -> list[str]:
+def _lines(episodes: EpisodeCounts) -> list[str]:
     lines = []
-    unscored = episode_counts.episodes - episode_counts.broken - episode_counts.scored
-    if episode_counts.scored:
-        rate = episode_counts.succeeded / episode_counts.scored
-        text = f"success: {rate:.3f} ({episode_counts.succeeded:,} of {episode_counts.scored:,} scored)"
-        text += (
-            f"; {episode_counts.by_reward:,} by the reward alone"
-            if episode_counts.by_reward
-            else ""
-        )
+    unscored = episodes.episodes - episodes.broken - episodes.scored
+    if episodes.scored:
+        rate = episodes.succeeded / episodes.scored
+        text = f"success: {rate:.3f} ({episodes.succeeded:,} of {episodes.scored:,} scored)"
+        text += f"; {episodes.by_reward:,} by the reward alone" if episodes.by_reward else ""
         lines.append(text + (f"; {unscored:,} not scored" if unscored else ""))
     elif unscored:
         lines.append(f"success: none of the {unscored:,} episodes was scored")
-    if episode_counts.reasons:
+    if episodes.reasons:
         lines.append(
-            f"ended: {episode_counts.terminated:,} by themselves, {episode_counts.truncated:,} cut "
-            f"({_list(episode_counts.reasons)})"
+            f"ended: {episodes.terminated:,} by themselves, {episodes.truncated:,} cut "
+            f"({_list(episodes.reasons)})"
         )
-    if episode_counts.errors:
-        lines.append(f"broken: {_list(episode_counts.errors)}")
-        commonest_messages = episode_counts.commonest()
+    if episodes.errors:
+        lines.append(f"broken: {_list(episodes.errors)}")
+        commonest_messages = episodes.commonest()
         lines += [
             f"  {reason}: {commonest_messages[reason]}" for reason in list(commonest_messages)[:8]
         ]
-    if episode_counts.tokens_in or episode_counts.tokens_out:
-        cost = f", {episode_counts.cost_usd:.4f} USD" if episode_counts.cost_usd else ""
-        lines.append(
-            f"tokens: {episode_counts.tokens_in:,} read, {episode_counts.tokens_out:,} written{cost}"
-        )
+    if episodes.tokens_in or episodes.tokens_out:
+        cost = f", {episodes.cost_usd:.4f} USD" if episodes.cost_usd else ""
+        lines.append(f"tokens: {episodes.tokens_in:,} read, {episodes.tokens_out:,} written{cost}")
     return lines
 
 

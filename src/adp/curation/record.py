@@ -54,7 +54,8 @@ def reading(record: Path) -> Iterator[None]:
     except kinds as error:
         lines = str(error).strip().splitlines() or [type(error).__name__]
         raise StoreError(
-            f"the record {record} is damaged or not whole; make it anew from its recipe ({lines[0]})"
+            f"the record {record} is damaged or not whole; make it anew from its recipe "
+            f"({lines[0]})"
         ) from None
 
 

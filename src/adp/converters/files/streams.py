@@ -1,7 +1,8 @@
 """The bytes of an input as a stream: a plain file, a compressed one, or a member of an archive.
 
 A stream that is damaged, cut short or over a limit ends there like any file, and
-`InputStream.fault` says why. So all records before that point are read, and the rest is counted as one reject.
+`InputStream.fault` says why. So all records before that point are read,
+and the rest is counted as one reject.
 """
 
 from __future__ import annotations

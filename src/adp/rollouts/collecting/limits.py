@@ -55,5 +55,6 @@ def limits_in(environment: Any, given: Limits) -> Limits:
         )
     except ValidationError as error:
         raise UsageError(
-            f"max_turns of {type(environment).__name__} is {environment_limit!r}; it must be a number from 1"
+            f"max_turns of {type(environment).__name__} is {environment_limit!r}; "
+            "it must be a number from 1"
         ) from error

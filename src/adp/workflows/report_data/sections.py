@@ -88,8 +88,8 @@ def _datasets(composition: Composition) -> Section:
     rows = [tuple(write(dataset) for write in cells.values()) for dataset in composition.datasets]
     note = (
         f"Tokens are those that the source recorded: "
-        f"{of_all(composition.tokens_out.recorded, composition.tokens_out.of)} trajectories record what the "
-        "model wrote. They are never estimated."
+        f"{of_all(composition.tokens_out.recorded, composition.tokens_out.of)} trajectories record "
+        "what the model wrote. They are never estimated."
         if recorded
         else "No trajectory records its tokens; they are not estimated."
     )
@@ -124,8 +124,8 @@ def _licenses(composition: Composition) -> Section:
     lines = [
         f"{of_all(unknown, composition.trajectories)} trajectories record no license; "
         f"{number(barred)} are marked as not to be published. "
-        f"{of_all(stopped, composition.trajectories)} may not be free to publish: their license is not "
-        "known or forbids something, they are given out on terms only, or they test models."
+        f"{of_all(stopped, composition.trajectories)} may not be free to publish: their license is "
+        "not known or forbids something, they are given out on terms only, or they test models."
     ]
     heads = ["data set", "license", "counts as", "may be published", "what to know"]
     heads.append("#trajectories")
@@ -251,7 +251,8 @@ def _errors(composition: Composition) -> Section:
         return Section("errors", "Errors")
     share_of_results = of_all(errors.known, errors.results)
     lines = [
-        f"Results: {percent(errors.wrong, errors.known)} are errors; {share_of_results} say whether they are."
+        f"Results: {percent(errors.wrong, errors.known)} are errors; {share_of_results} say "
+        "whether they are."
         if errors.known
         else "No result says whether it is an error."
     ]

@@ -148,7 +148,8 @@ def _mixed(options: Mix, rows: pl.DataFrame) -> tuple[list[Numbers], list[MixRep
             table.append(
                 MixReportRow(
                     number, name, end - start, part.share(name), budgets[name],
-                    int(count.sum()), int((count * tokens[start:end]).sum()), int((count > 0).sum()),
+                    int(count.sum()), int((count * tokens[start:end]).sum()),
+                    int((count > 0).sum()),
                 )
             )  # fmt: skip
         taken.append(counts)
