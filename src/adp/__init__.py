@@ -210,10 +210,10 @@ def export(
     """
     import os
 
-    from adp.trainers.export.registry import exporters
+    from adp.trainers.export.registry import is_exporter
 
     given = dict(options)
-    for_trainer = to in exporters
+    for_trainer = is_exporter(to)
     words = ["settings", "model"]
     if for_trainer or not isinstance(given.get("branches"), bool):
         words.append("branches")  # kinds of branches; of a format it says whether

@@ -7,7 +7,7 @@ from importlib.metadata import EntryPoint
 
 import pytest
 
-from adp.core.code_files import load_own
+from adp.core.code_files import load_code
 from adp.core.registry import Registry
 from adp_schema.errors import InputError, UsageError
 
@@ -28,11 +28,11 @@ def here(tmp_path, monkeypatch):
 
 
 def test_a_file_and_a_module(here):
-    found, file = load_own("mine.py:Shop")
+    found, file = load_code("mine.py:Shop")
     assert (found.__name__, file) == ("Shop", (here / "mine.py").resolve())
-    assert load_own(f"{here}/mine.py:Shop")[0] is found
-    assert load_own("mine.py:ANSWER")[0] == 42
-    assert load_own("own_package_of_test.inner:WORD") == ("inner", None)
+    assert load_code(f"{here}/mine.py:Shop")[0] is found
+    assert load_code("mine.py:ANSWER")[0] == 42
+    assert load_code("own_package_of_test.inner:WORD") == ("inner", None)
 
 
 @pytest.mark.parametrize(
@@ -48,7 +48,7 @@ def test_a_file_and_a_module(here):
 )
 def test_what_is_wrong_is_one_sentence(here, text, error, said):
     with pytest.raises(error, match=said):
-        load_own(text)
+        load_code(text)
 
 
 @pytest.mark.parametrize(

@@ -68,12 +68,12 @@ def export(
     on it. Where a trainer cannot mark single steps, the export is refused, or each step gets a
     row of its own: --set expand=true.
     """
-    from adp.trainers.export.registry import exporters
+    from adp.trainers.export.registry import exporters, is_exporter
 
     store = Store.open(path)
     if no_branches and branches:
         raise UsageError("--branches and --no-branches exclude each other")
-    if to in exporters:
+    if is_exporter(to):
         if flavour is not None or single is not None:
             raise UsageError(f"{to} is for a trainer; leave out --flavour and --single")
         asked = (store, to, out, settings or [], model, branches or [])
@@ -81,7 +81,7 @@ def export(
         return
     from adp.converters.registry import formats
 
-    if to not in formats:
+    if ":" not in to and to not in formats:
         raise UsageError(unknown_name("format or exporter", to, [*formats, *exporters]))
     if model is not None or settings:
         raise UsageError(f"{to} is for no trainer; leave out --model and --set")

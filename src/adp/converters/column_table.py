@@ -17,7 +17,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from adp.converters.field_table import SilentLossError, covers
+from adp.converters.field_table import SilentLossError
+from adp.converters.leaves import covers
 from adp.converters.pairs import RecordPairs
 from adp.converters.records import RecordWriter
 from adp.converters.row_differences import Place, Rows, hub_paths

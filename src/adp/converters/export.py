@@ -28,6 +28,7 @@ from adp.converters.pairs import RecordPairs
 from adp.converters.records import RecordWriter
 from adp.converters.registry import formats
 from adp.converters.trajectories_by_file import FileOf, TrajectoryFiles
+from adp.converters.user_format import check_written
 from adp.core.progress import Progress, Silent
 from adp.stores.locks import alone
 from adp_schema.errors import (
@@ -100,6 +101,7 @@ def export(
         ConversionLossError: with ``strict``, the format cannot hold something.
     """
     converter = formats.get(to)
+    check_written(converter)
     _check_flavour(converter, flavour)
     _check_single(converter, single)
     folder = Path(out)

@@ -105,7 +105,7 @@ def convert(
     options.limits.check()
     plan = _plan(sources, store, options, report)
     free = {"workers": None, "since": None}
-    key = plan.key({**asdict(options), **free, "versions": versions()})
+    key = plan.key({**asdict(options), **free, "versions": versions(options.format)})
     run = StagedRun(out, key, options.workers)
     if run.finished is not None:
         return run.finished
@@ -212,7 +212,7 @@ def _manifest(
     if not manifest.counts.balanced():
         raise InputError(f"the counts do not add up: {manifest.counts}; please report this")
     lineage = {"inputs": len(plan.files), "inputs_hash": inputs, **options.kept()}
-    act = Lineage(act="convert", options=lineage, versions=versions())
+    act = Lineage(act="convert", options=lineage, versions=versions(options.format))
     if plan.source:
         act.options["source"] = plan.source
     if plan.parent:
@@ -249,7 +249,7 @@ def _source_row(
     return {
         "source_file": file.source_file,
         "dataset": file.dataset,
-        "source_format": file.format,
+        "source_format": formats.get(file.format).name if file.format else None,
         "framing": file.framing,
         "size": file.size,
         "fingerprint": print_,
@@ -258,6 +258,11 @@ def _source_row(
     }
 
 
-def versions() -> dict[str, str]:
-    """Versions that the bytes of a store depend on."""
-    return staged_versions("msgspec") | {f"format:{c.name}": c.version for c in formats.all()}
+def versions(wanted: str | None) -> dict[str, str]:
+    """Versions that the bytes of a store depend on.
+
+    Args:
+        wanted: the format that the user named; it may be code of the user's own.
+    """
+    used = formats.all() if wanted is None or ":" not in wanted else [formats.get(wanted)]
+    return staged_versions("msgspec") | {f"format:{c.name}": c.version for c in used}

@@ -14,7 +14,8 @@ from typing import Any
 
 from adp.converters.column_table import NO_CONTENT, column_changes, column_tables, small_store
 from adp.converters.column_table import StoredRows as Stored
-from adp.converters.field_table import SilentLossError, covers
+from adp.converters.field_table import SilentLossError
+from adp.converters.leaves import covers
 from adp.converters.records import RecordWriter
 from adp.converters.row_differences import Place, Rows, hub_paths
 from adp.converters.unwritten_columns import BOOKKEEPING, DEFAULTS

@@ -198,6 +198,9 @@ def _stage(given: Any, number: int) -> Any:
     if len(named) != 1:
         written = " and ".join(named) or "no name"
         raise RecipeError(f"ops[{number}]: an op is written as NAME: {{options}}, not {written}")
+    if ":" in named[0]:  # code of the user's own goes by the op that needs --allow-python
+        given = {"python": {"function": named[0], "options": given[named[0]] or {}}, **rest}
+        named = ["python"]
     try:
         model = OPS.get(named[0]).options
     except UsageError as error:

@@ -52,7 +52,8 @@ class Suite(Settings):
 SUITES: Registry[Suite] = Registry(
     "suite",
     "adp.suites",
-    {
+    has=("environment", "tasks", "scorers"),
+    builtin={
         "calculator": "adp.eval.suites:CALCULATOR",
         "toolworld": "adp.eval.suites:TOOLWORLD",
         "weather": "adp.eval.suites:WEATHER",

@@ -22,14 +22,14 @@ from typing import Any, Protocol, TypeVar
 import yaml
 from pydantic import BaseModel, ValidationError
 
-from adp.core.code_files import OWN
+from adp.core.code_files import CODE_NAME
 from adp.core.input_files import read_text
 from adp.core.registry import Registry
 from adp.rollouts.environment import ENVIRONMENTS, Settings
 from adp_schema.errors import InputError, UsageError, unknown_name
 
 _NAMED = re.compile(r"[\w-]{2,}:[^/\\=]*=")
-_OWN = re.compile(rf"({OWN.pattern})(?:,(?P<rest>.*))?$", re.DOTALL)
+_CODE = re.compile(rf"({CODE_NAME.pattern})(?:,(?P<rest>.*))?$", re.DOTALL)
 _OPENING, _CLOSING, _QUOTES, _BEFORE_QUOTES = "([{", ")]}", "\"'", "=,([{:"
 
 
@@ -67,7 +67,7 @@ def read_spec(text: str) -> tuple[str, dict[str, Any]]:
     # The last value may be a file, too: configured:file=tools.yaml
     if text.endswith((".yaml", ".yml")) and not _NAMED.match(text):
         return _from_file(Path(text))
-    code_reference = _OWN.match(text)
+    code_reference = _CODE.match(text)
     name, rest = (
         (code_reference[1], code_reference["rest"] or "")
         if code_reference

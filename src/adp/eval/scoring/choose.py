@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from adp.core.code_files import data_names_no_code
 from adp.eval.scorer import SCORERS, Scorer
 from adp.rollouts.spec import load
 from adp_schema.errors import UsageError
@@ -103,8 +104,9 @@ def rebuild(name: str, settings: str) -> Scorer | None:
     """Make the scorer of a row of a score table again; None when it is not there any more."""
     try:
         given = {key: value for key, value in json.loads(settings).items() if key != REFERENCE}
-        kind, made = load(SCORERS, name, **given)
-        return kind.make(made)
+        with data_names_no_code():  # the table may be anybody's
+            kind, made = load(SCORERS, name, **given)
+            return kind.make(made)
     except Exception:  # another version of it, or a package that is gone
         return None
 
@@ -113,7 +115,8 @@ def label(name: str, settings: str) -> str:
     """A scorer with those of its settings that are not the default ones, for people."""
     try:
         given = json.loads(settings)
-        kind = SCORERS.get(name)
+        with data_names_no_code():
+            kind = SCORERS.get(name)
         usual = json.loads(as_text(kind.settings().model_dump(mode="json")))
         more = {key: value for key, value in given.items() if usual.get(key, _NONE) != value}
     except Exception:  # it is not there any more, or has settings without a default
