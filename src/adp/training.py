@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from os import PathLike
 
-    from adp.render.report import RenderReport
+    from adp.rendering.report import RenderReport
     from adp_schema.store import Store
 
     PathText = str | PathLike[str]
@@ -25,7 +25,7 @@ def render(
 ) -> RenderReport:
     """Render a store with a model's chat template: tokens, labels and weights, in Parquet.
 
-    One trajectory alone is ``adp.render.render.Renderer.load(model).trajectory(t)``.
+    One trajectory alone is ``adp.rendering.render.Renderer.load(model).trajectory(t)``.
 
     Args:
         store: the store, or its path or URL.
@@ -33,7 +33,7 @@ def render(
         out: folder for the rows; None takes one in the cache.
         splits: only trajectories of these splits.
         workers: number of processes; None takes one a core. The rows do not depend on it.
-        **options: fields of `adp.render.options.RenderOptions`, such as ``max_length=8192,
+        **options: fields of `adp.rendering.options.RenderOptions`, such as ``max_length=8192,
             window="sliding"``.
 
     Returns:
@@ -48,8 +48,8 @@ def render(
 
     from pydantic import ValidationError
 
-    from adp.render.options import RenderOptions
-    from adp.render.run import render_store
+    from adp.rendering.options import RenderOptions
+    from adp.rendering.run import render_store
     from adp_schema.errors import UsageError
     from adp_schema.store import Store
     from adp_schema.verification import verified

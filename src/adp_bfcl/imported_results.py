@@ -10,7 +10,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from adp.render.arguments import object_of, whole_text
+from adp.rendering.arguments import object_of, whole_text
 from adp.stores.locks import alone
 from adp_bfcl.answers import flat
 from adp_bfcl.decoding import Mode

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from adp.render.arguments import whole_text
+from adp.rendering.arguments import whole_text
 from adp.stores.locks import alone
 from adp_bfcl.answers import given
 from adp_bfcl.categories import AGENTIC, canonical, group_of, of_id, order_of

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from adp.render.arguments import whole_text
+from adp.rendering.arguments import whole_text
 from adp_bfcl.categories import Language, canonical, language_of, wants_no_call
 from adp_bfcl.entries import BadRowError, BfclEntry, entry_of
 from adp_bfcl.offers import offered_name

@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 
 from adp.core.progress import Silent
-from adp.render.pairs import BadPair, pairs_of
-from adp.render.report import NO_END
+from adp.rendering.pairs import BadPair, pairs_of
+from adp.rendering.report import NO_END
 from adp.trainers import dpo, kto, sft
 from adp.trainers.export.run import export_rows
 from adp.trainers.preference_rows import PairCounts, PairRenderer
 from adp_schema.errors import UsageError
 from adp_schema.store import Store
-from tests.render.test_endings import NO_TOKEN, OPEN, made
+from tests.rendering.test_endings import NO_TOKEN, OPEN, made
 from tests.trainers.pair_stores import call, run, say, sides, write_pairs
 from tests.trainers.small_runs import config_of, write_runs
 

@@ -11,9 +11,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from adp.core.progress import Silent
-from adp.render.options import RenderOptions
-from adp.render.pairs import BadPair, PairChats, pairs_of
-from adp.render.render import Renderer
+from adp.rendering.options import RenderOptions
+from adp.rendering.pairs import BadPair, PairChats, pairs_of
+from adp.rendering.render import Renderer
 from adp.trainers import dpo, kto
 from adp.trainers.config import TrainConfig
 from adp.trainers.kto_rows import rotate

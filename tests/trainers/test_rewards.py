@@ -12,11 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adp.core.progress import Silent
-from adp.render.call_form import WrittenCall, call_form
-from adp.render.chat import Chat, ChatCall, Message
-from adp.render.options import RenderOptions
-from adp.render.render import Renderer
-from adp.render.tiny import tiny_tokenizer
+from adp.rendering.call_form import WrittenCall, call_form
+from adp.rendering.chat import Chat, ChatCall, Message
+from adp.rendering.options import RenderOptions
+from adp.rendering.render import Renderer
+from adp.rendering.tiny import tiny_tokenizer
 from adp.trainers import grpo
 from adp.trainers.config import TrainConfig
 from adp.trainers.config_methods import GrpoSection

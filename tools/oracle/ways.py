@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from adp.core.progress import Silent
-from adp.render.chat import Chat
-from adp.render.options import RenderOptions
-from adp.render.render import Renderer
+from adp.rendering.chat import Chat
+from adp.rendering.options import RenderOptions
+from adp.rendering.render import Renderer
 from adp.trainers.export.exporter import ExportCounts, ExportItem
 from adp.trainers.export.fit import Fitter, UnfitError
 from adp.trainers.export.registry import exporters

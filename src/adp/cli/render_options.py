@@ -10,7 +10,7 @@ import yaml
 from pydantic import ValidationError
 
 from adp.core.input_files import read_text
-from adp.render.options import RenderOptions
+from adp.rendering.options import RenderOptions
 from adp_schema.errors import UsageError, unknown_name
 
 Model = Annotated[

@@ -10,8 +10,8 @@ from adp.cli.convert import top
 from adp.cli.render_options import MaxLength, Settings, Template, Window, render_options
 from adp.cli.text import Console as Screen
 from adp.cli.text import console, counted, epilog, print_json
-from adp.render.render import Renderer
-from adp.render.show import row_lines
+from adp.rendering.render import Renderer
+from adp.rendering.show import row_lines
 from adp.stores.lookup import find_id
 from adp.stores.transcript import KINDS, TranscriptView, as_json, transcript
 from adp_schema.errors import UsageError, unknown_name

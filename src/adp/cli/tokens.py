@@ -11,11 +11,11 @@ from adp.cli.convert import top
 from adp.cli.render_options import MaxLength, Model, Settings, Template, Window, render_options
 from adp.cli.text import console, counted, epilog, light_table, pairs, print_json, share
 from adp.core.progress import ConsoleProgress, Silent
-from adp.render.drops import check_drops
-from adp.render.lengths import RowLengths, lengths_of
-from adp.render.report import RenderReport
-from adp.render.run import render_store
-from adp.render.spans import MORE_ROWS
+from adp.rendering.drops import check_drops
+from adp.rendering.lengths import RowLengths, lengths_of
+from adp.rendering.report import RenderReport
+from adp.rendering.run import render_store
+from adp.rendering.spans import MORE_ROWS
 from adp_schema.store import Store
 
 ONE_ROW = (

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from adp.cli.text import console, counted, epilog, print_json, visible
 from adp.core.progress import ConsoleProgress, Silent
-from adp.render.spans import MORE_ROWS
+from adp.rendering.spans import MORE_ROWS
 from adp_schema.errors import UsageError
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from jsonschema.exceptions import best_match
 from referencing import Registry
 from referencing.exceptions import Unresolvable
 
-from adp.render.arguments import object_of
+from adp.rendering.arguments import object_of
 from adp.rollouts.plugin_errors import said, stops
 from adp.rollouts.policy import InfrastructureError
 from adp.rollouts.turns import Call, ErrorType, Result, Tool

@@ -20,7 +20,7 @@ from typing import Any, Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from adp.render.options import RenderOptions
+from adp.rendering.options import RenderOptions
 from adp.trainers.config_methods import ConfigSection, DpoSection, GrpoSection, KtoSection, made
 from adp_schema.ids import digest
 

@@ -9,8 +9,8 @@ from typing import Any
 import pyarrow as pa
 
 from adp.core.progress import Progress
-from adp.render.pairs import BadPair, pairs_of
-from adp.render.render import Renderer
+from adp.rendering.pairs import BadPair, pairs_of
+from adp.rendering.render import Renderer
 from adp.trainers.config import TrainConfig
 from adp.trainers.config_methods import DpoSection
 from adp.trainers.losses import terms

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from adp.core.progress import Progress
-from adp.render.render import Renderer
+from adp.rendering.render import Renderer
 from adp.trainers.config import TrainConfig
 from adp.trainers.config_methods import GrpoSection
 from adp.trainers.grpo_rows import prompts

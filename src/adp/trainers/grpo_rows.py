@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from adp.render.chat import Chat, Message, chats_of
-from adp.render.prepare import plain_tools, prepare
-from adp.render.probe import TemplateRefusalError
-from adp.render.render import Renderer
+from adp.rendering.chat import Chat, Message, chats_of
+from adp.rendering.prepare import plain_tools, prepare
+from adp.rendering.probe import TemplateRefusalError
+from adp.rendering.render import Renderer
 from adp.stores.tasks import TaskIndex, TaskKey
 from adp.trainers.config_methods import GrpoSection
 from adp.trainers.preference_rows import PairCounts

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from adp.core.progress import Progress
-from adp.render.render import Renderer
+from adp.rendering.render import Renderer
 from adp.trainers.config import TrainConfig
 from adp.trainers.config_methods import KtoSection
 from adp.trainers.kto_rows import kto_rows, rotate

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from adp.render.pairs import BadPair, pairs_of
-from adp.render.render import Renderer, TokenRow
+from adp.rendering.pairs import BadPair, pairs_of
+from adp.rendering.render import Renderer, TokenRow
 from adp.trainers.config_methods import KtoSection
 from adp.trainers.preference_rows import Ints, PairCounts, PairRenderer, SideTokens
 from adp.trainers.store_parts import Part, StoreParts

@@ -35,7 +35,7 @@ def build_tiny(folder: Path, section: TinySection) -> None:
         folder: where to.
         section: the shape.
     """
-    from adp.render.tiny import tiny_model, tiny_tokenizer
+    from adp.rendering.tiny import tiny_model, tiny_tokenizer
 
     tiny_model(section.model_dump()).save_pretrained(folder)
     tiny_tokenizer().save_pretrained(folder)

@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from adp.render.chat import Chat
-from adp.render.options import RenderOptions
-from adp.render.pairs import PairChats
-from adp.render.render import Renderer, TokenRow
+from adp.rendering.chat import Chat
+from adp.rendering.options import RenderOptions
+from adp.rendering.pairs import PairChats
+from adp.rendering.render import Renderer, TokenRow
 from adp_schema.errors import UsageError
 
 Ints = np.ndarray[Any, np.dtype[np.int32]]

@@ -15,9 +15,9 @@ import numpy as np
 import pyarrow as pa
 
 from adp.core.progress import Progress
-from adp.render.model import load_tokenizer, stop_ids
-from adp.render.render import Renderer
-from adp.render.report import check_ends
+from adp.rendering.model import load_tokenizer, stop_ids
+from adp.rendering.render import Renderer
+from adp.rendering.report import check_ends
 from adp.trainers.config import TrainConfig
 from adp.trainers.method import TrainingPlan
 from adp.trainers.preference_rows import PairCounts

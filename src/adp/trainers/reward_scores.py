@@ -8,7 +8,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from adp.render.call_form import WrittenCall
+from adp.rendering.call_form import WrittenCall
 
 _THOUGHT_END = "</think>"
 _TAGGED = re.compile(r"<(answer|FINAL)>(.*?)</\1>", re.DOTALL)

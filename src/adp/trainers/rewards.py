@@ -13,9 +13,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from adp.render.answers import calls_of, library_parser
-from adp.render.call_form import CallForm, WrittenCall, call_form
-from adp.render.render import Renderer
+from adp.rendering.answers import calls_of, library_parser
+from adp.rendering.call_form import CallForm, WrittenCall, call_form
+from adp.rendering.render import Renderer
 from adp.trainers.config_methods import GrpoSection
 from adp.trainers.reward_scores import answer_score, calls_score, references, said, wanted_calls
 from adp_schema.errors import MissingExtraError, UsageError, unknown_name

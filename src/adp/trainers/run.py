@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from adp.core.progress import Progress, Silent
-from adp.render.drops import check_drops
+from adp.rendering.drops import check_drops
 from adp.stores.locks import holding
 from adp.trainers.config import TrainConfig
 from adp.trainers.incompatible import refuse

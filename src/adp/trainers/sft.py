@@ -18,8 +18,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from adp.core.progress import Progress
-from adp.render.report import RenderReport, check_ends
-from adp.render.run import render_store
+from adp.rendering.report import RenderReport, check_ends
+from adp.rendering.run import render_store
 from adp.trainers.config import TrainConfig
 from adp.trainers.held_out import held_out
 from adp.trainers.method import TrainingPlan

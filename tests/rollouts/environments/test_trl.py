@@ -221,7 +221,7 @@ def test_trl_trains_with_it(tmp_path, monkeypatch, answer):
     from datasets import Dataset
     from trl import GRPOConfig, GRPOTrainer, chat_template_utils
 
-    from adp.render.tiny import tiny_tokenizer
+    from adp.rendering.tiny import tiny_tokenizer
     from adp.trainers.config import TrainConfig
     from adp.trainers.model import build_tiny
 

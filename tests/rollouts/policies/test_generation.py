@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 torch = pytest.importorskip("torch", reason="needs the train extra")
 
-from adp.render.tiny import tiny_model  # noqa: E402
+from adp.rendering.tiny import tiny_model  # noqa: E402
 from adp.rollouts.policies.generation import GenerationJob, Generator  # noqa: E402
 from adp.rollouts.policies.prefixes import BLOCK, Prefixes  # noqa: E402
 from adp.rollouts.policies.settings import SamplingSettings  # noqa: E402

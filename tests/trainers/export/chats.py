@@ -9,8 +9,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from adp.render.chat import Chat, ChatCall, Message, expand
-from adp.render.pairs import PairChats
+from adp.rendering.chat import Chat, ChatCall, Message, expand
+from adp.rendering.pairs import PairChats
 from adp.trainers.export.exporter import ExportCounts, Exporter, ExporterOptions, ExportItem
 from adp_schema.model import Pair, Task, Trajectory
 

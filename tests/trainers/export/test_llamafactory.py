@@ -11,7 +11,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adp.render.chat import Chat, ChatCall, Message
+from adp.rendering.chat import Chat, ChatCall, Message
 from adp.trainers.export.llamafactory_ranking import EXPORTER as RANKING
 from adp.trainers.export.llamafactory_sharegpt import EXPORTER as SHAREGPT
 from adp.trainers.export.llamafactory_turns import RESULT_JOINT

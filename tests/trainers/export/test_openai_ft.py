@@ -8,7 +8,7 @@ from typing import Any
 
 from hypothesis import given
 
-from adp.render.chat import ChatCall, Message
+from adp.rendering.chat import ChatCall, Message
 from adp.trainers.export.openai_ft_dpo import EXPORTER as DPO
 from adp.trainers.export.openai_ft_sft import EXPORTER as SFT
 from tests.trainers.export.chats import (

@@ -29,7 +29,7 @@ from adp.eval.scorer import Figure, Item, Score, Scored, ScorerKind
 from adp.eval.scorers.base import PerTrajectory, unscored
 from adp.eval.scorers.tool_schemas import ToolSchema, schemas_of
 from adp.eval.scorers.trajectory_reading import SHOWN, AgentStep, agent_steps, cut, json_or_none
-from adp.render.arguments import object_of
+from adp.rendering.arguments import object_of
 from adp.rollouts.environment import Settings
 from adp.rollouts.turns import ErrorType
 from adp_schema.model import Trajectory

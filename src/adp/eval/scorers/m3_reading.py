@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
-from adp.render.arguments import whole_text
+from adp.rendering.arguments import whole_text
 from adp.rollouts.experts import labels as category
 from adp_schema.model import Observation, Step, Trajectory
 

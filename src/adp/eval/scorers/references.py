@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from adp.eval.scorers.trajectory_reading import json_or_none, same
-from adp.render.arguments import object_of
+from adp.rendering.arguments import object_of
 from adp_schema.model import Task
 
 _ARGUMENTS = ("arguments", "parameters", "args", "kwargs", "input", "action_input")

@@ -20,7 +20,7 @@ from referencing import Registry
 from referencing.exceptions import Unresolvable
 
 from adp.eval.scorers.trajectory_reading import cut, number_or_none
-from adp.render.arguments import tools_of
+from adp.rendering.arguments import tools_of
 
 _SCHEMA_KEYS = ("parameters", "input_schema", "inputSchema", "schema")
 _TYPES = {

@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from adp.render.arguments import object_of
+from adp.rendering.arguments import object_of
 from adp.rollouts.environment import Settings
 from adp.rollouts.experts.history import EXPERT
 from adp_schema.model import Observation, Step, ToolCall, Trajectory

@@ -10,7 +10,7 @@ from typing import Any
 
 from adp.eval.scorer import Item, Score
 from adp.eval.scoring.choose import ChosenScorer
-from adp.render.arguments import whole_text
+from adp.rendering.arguments import whole_text
 from adp.rollouts.collecting.attempts import BROKEN
 from adp.rollouts.tools import plain
 from adp_schema.model import Trajectory

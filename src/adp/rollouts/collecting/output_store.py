@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from adp.render.arguments import whole_text
+from adp.rendering.arguments import whole_text
 from adp.rollouts.collecting.counts import COLUMNS, Episode
 from adp.rollouts.collecting.recorder import ENVIRONMENT
 from adp_schema.errors import IdTakenError, SchemaError, SealedError

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from adp.render.arguments import whole_text
+from adp.rendering.arguments import whole_text
 from adp.rollouts.collecting.counts import CollectReport, Episode, EpisodeCounts
 from adp.rollouts.collecting.earlier_stores import EarlierStores
 from adp.rollouts.collecting.recorder import About

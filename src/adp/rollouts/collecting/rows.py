@@ -7,7 +7,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
-from adp.render.arguments import object_of
+from adp.rendering.arguments import object_of
 from adp.rollouts.environment import Verdict
 from adp.rollouts.tools import plain
 from adp.rollouts.turns import Outcome, Turn

@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from numbers import Integral, Real
 from typing import Any
 
-from adp.render.arguments import whole_text
+from adp.rendering.arguments import whole_text
 from adp.rollouts.tools import plain
 from adp_schema.appendable import check_readable
 from adp_schema.arrow import json_columns

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from adp.core.input_files import LARGEST_LIST, read_bytes
-from adp.render.arguments import whole_text
+from adp.rendering.arguments import whole_text
 from adp.rollouts.csv_delimiters import delimiter_of
 from adp_schema.arrow import json_columns
 from adp_schema.errors import InputError

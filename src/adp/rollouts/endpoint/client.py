@@ -25,7 +25,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit, urlunsplit
 
-from adp.render.arguments import whole_text
+from adp.rendering.arguments import whole_text
 from adp.rollouts.endpoint.errors import (
     ADVICE,
     BadRequestError,

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from adp.render.arguments import object_of
+from adp.rendering.arguments import object_of
 from adp.rollouts.collecting.actor import Past
 from adp.rollouts.turns import Call, Result, Turn
 

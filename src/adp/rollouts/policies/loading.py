@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from adp.render.model import load_tokenizer
-from adp.render.tiny import NAME, tiny_model
+from adp.rendering.model import load_tokenizer
+from adp.rendering.tiny import NAME, tiny_model
 from adp.rollouts.policies.settings import ModelSettings
 from adp_schema.errors import MissingExtraError, UsageError
 

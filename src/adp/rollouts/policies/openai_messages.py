@@ -11,9 +11,9 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from adp.render.answers import TAGS, split_thought
-from adp.render.arguments import object_of
-from adp.render.prepare import as_text
+from adp.rendering.answers import TAGS, split_thought
+from adp.rendering.arguments import object_of
+from adp.rendering.prepare import as_text
 from adp.rollouts.policies.names import model_name
 from adp.rollouts.policies.prompts import chat_of
 from adp.rollouts.policy import Request

@@ -12,14 +12,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from adp.core.input_files import read_text
-from adp.render.answers import AnswerReader
-from adp.render.arguments import object_of, whole_text
-from adp.render.chat import Chat, Message
-from adp.render.chat import ChatCall as ChatCall
-from adp.render.options import RenderOptions
-from adp.render.prepare import REASONING_DROPPED, plain_tools, prepare
-from adp.render.probe import TemplateRefusalError
-from adp.render.render import Renderer, dropped
+from adp.rendering.answers import AnswerReader
+from adp.rendering.arguments import object_of, whole_text
+from adp.rendering.chat import Chat, Message
+from adp.rendering.chat import ChatCall as ChatCall
+from adp.rendering.options import RenderOptions
+from adp.rendering.prepare import REASONING_DROPPED, plain_tools, prepare
+from adp.rendering.probe import TemplateRefusalError
+from adp.rendering.render import Renderer, dropped
 from adp.rollouts.policies.names import model_name
 from adp.rollouts.policies.settings import InProcessSettings
 from adp.rollouts.policy import AgentLimitError, Request

@@ -13,7 +13,7 @@ from typing import Any
 
 from pydantic import Field
 
-from adp.render.model import load_tokenizer, stop_ids
+from adp.rendering.model import load_tokenizer, stop_ids
 from adp.rollouts.policies.loading import places
 from adp.rollouts.policies.names import model_name
 from adp.rollouts.policies.prompts import Generated, Prompter

@@ -12,7 +12,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from adp.render.chat import Message
+from adp.rendering.chat import Message
 from adp.trainers.export.exporter import ExportCounts, ExporterOptions, ExportItem, Form
 from adp.trainers.export.readme import page
 from adp_schema.parts import JOINT

@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from adp.render.chat import Chat, Message
+from adp.rendering.chat import Chat, Message
 from adp.trainers.export.exporter import ExportCounts, ExportItem, Form
 from adp.trainers.export.fit import tools_as_text
 from adp.trainers.export.messages import MessageOptions, plain_message, tools_text

@@ -14,8 +14,8 @@ from typing import Any, Literal, Protocol
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from adp.render.chat import Chat
-from adp.render.pairs import PairChats
+from adp.rendering.chat import Chat
+from adp.rendering.pairs import PairChats
 from adp_schema.model import Trajectory
 
 Mask = Literal["tokens", "weights", "binary", "last", "all"]
@@ -120,7 +120,7 @@ class ExportItem:
             trained, each side ends with it, and everything before it is common to both.
         trajectory: where the chat comes from (without its parent's steps), with its task; of a
             pair, that of the chosen side.
-        rendered: the chat as tokens (`adp.render.render.Rendered`), for a form with a model.
+        rendered: the chat as tokens (`adp.rendering.render.Rendered`), for a form with a model.
         dataset: of a prompt, the data set of its task; of a rollout whose task names none, the
             environment. The data set of a rollout itself is named after the run.
     """

@@ -10,11 +10,11 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from adp.render.chat import Chat, Message, expand
-from adp.render.options import RenderOptions
-from adp.render.pairs import PairChats
-from adp.render.prepare import prepare
-from adp.render.probe import Forms
+from adp.rendering.chat import Chat, Message, expand
+from adp.rendering.options import RenderOptions
+from adp.rendering.pairs import PairChats
+from adp.rendering.prepare import prepare
+from adp.rendering.probe import Forms
 from adp.trainers.export.exporter import ExporterOptions, Form, PairOptions
 from adp_schema.errors import UsageError
 

@@ -14,7 +14,7 @@ from typing import Any, Literal, Self
 
 from pydantic import Field, model_validator
 
-from adp.render.chat import Chat
+from adp.rendering.chat import Chat
 from adp.trainers.export.exporter import (
     ExportCounts,
     ExporterOptions,

@@ -17,7 +17,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from adp.render.chat import Chat, ChatCall, Message
+from adp.rendering.chat import Chat, ChatCall, Message
 from adp.trainers.export.shapes import arguments_text, json_text, plain
 
 RESULT_JOINT = "\n</tool_response>\n<tool_response>\n"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from adp.render.chat import Chat, Message
+from adp.rendering.chat import Chat, Message
 from adp.trainers.export.llamafactory_turns import THOUGHT, WORDS, calls_text, tools_text
 from adp.trainers.export.shapes import plain
 

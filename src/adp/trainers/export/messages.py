@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from adp.render.chat import ChatCall, Message
+from adp.rendering.chat import ChatCall, Message
 from adp.trainers.export.exporter import ExporterOptions
 
 

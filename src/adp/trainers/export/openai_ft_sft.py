@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import Field
 
-from adp.render.chat import Chat, Message
+from adp.rendering.chat import Chat, Message
 from adp.trainers.export.exporter import ExportCounts, ExporterOptions, ExportItem, Mask, Takes
 from adp.trainers.export.openai_messages import (
     OpenAIMessages,

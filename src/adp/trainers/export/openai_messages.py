@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from adp.render.chat import Chat, ChatCall, Message
+from adp.rendering.chat import Chat, ChatCall, Message
 from adp.trainers.export.shapes import plain
 from adp_schema.ids import digest
 

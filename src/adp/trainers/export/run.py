@@ -13,9 +13,9 @@ from typing import Any
 import yaml
 
 from adp.core.progress import Progress, Silent
-from adp.render.chat import Chat
-from adp.render.drops import check_drops
-from adp.render.report import check_ends
+from adp.rendering.chat import Chat
+from adp.rendering.drops import check_drops
+from adp.rendering.report import check_ends
 from adp.stores.locks import alone
 from adp.stores.staged import versions
 from adp.trainers.export.exporter import ExportCounts, Exporter, ExportItem
@@ -131,7 +131,7 @@ def _renderer(exporter: Exporter, export_settings: ExportSettings, model: str | 
         raise UsageError(
             f"{exporter.name} writes tokens here; say of which model: --model FOLDER_OR_NAME"
         )
-    from adp.render.render import Renderer
+    from adp.rendering.render import Renderer
 
     return Renderer.load(model, export_settings.render)
 

@@ -10,7 +10,7 @@ import yaml
 from pydantic import BaseModel, ValidationError
 
 from adp.core.option_errors import sentence
-from adp.render.options import RenderOptions
+from adp.rendering.options import RenderOptions
 from adp.trainers.export.exporter import Exporter, ExporterOptions, Form, form_of
 from adp_schema.errors import UsageError, unknown_name
 

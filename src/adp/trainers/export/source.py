@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from adp.core.progress import Progress
-from adp.render.chat import Chat, chats_of
-from adp.render.pairs import BadPair, pairs_of
-from adp.render.prepare import choose
+from adp.rendering.chat import Chat, chats_of
+from adp.rendering.pairs import BadPair, pairs_of
+from adp.rendering.prepare import choose
 from adp.stores.task_rows import ROLLOUT
 from adp.stores.tasks import TaskIndex
 from adp.trainers.export.exporter import ExportCounts, ExportItem, Form

@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
-from adp.render.chat import Chat
+from adp.rendering.chat import Chat
 from adp.trainers.export.exporter import ExportCounts, ExportItem, Form, PairOptions
 from adp.trainers.export.messages import MessageOptions, tools_text, values
 from adp.trainers.export.readme import Types, loading, page

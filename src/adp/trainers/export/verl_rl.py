@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from adp.render.chat import Chat
+from adp.rendering.chat import Chat
 from adp.trainers.export.exporter import (
     ExportCounts,
     ExporterOptions,

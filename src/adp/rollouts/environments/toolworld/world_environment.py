@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Self
 
-from adp.render.arguments import object_of
+from adp.rendering.arguments import object_of
 from adp.rollouts.environment import Start, Verdict
 from adp.rollouts.environments.toolworld.questions import PlannedAction, Question
 from adp.rollouts.environments.toolworld.tasks import ToolworldSettings, make_task
