@@ -64,3 +64,24 @@ def test_an_entry_point_that_is_wrong_is_no_bug_of_this_package(monkeypatch, tar
     with pytest.raises(UsageError, match=said) as caught:
         Registry("shop", "adp.shops", {}).get("shop")
     assert "adp.shops" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("registry", "kind"),
+    [
+        ("adp.eval.scorer:SCORERS", "scorer"),
+        ("adp.eval.suite:SUITES", "suite"),
+        ("adp.curation.registry:OPS", "op"),
+        ("adp.converters.registry:formats", "format"),
+        ("adp.trainers.export.registry:exporters", "exporter"),
+    ],
+)
+def test_every_registry_takes_a_file_and_says_what_is_missing(registry, kind, tmp_path):
+    from adp.core.code_files import attribute_of, data_names_no_code
+
+    (tmp_path / "mine.py").write_text("THING = object()\n", encoding="utf-8")
+    name = f"{tmp_path / 'mine.py'}:THING"
+    with pytest.raises(UsageError, match=rf"is no {kind}: it has no "):
+        attribute_of(registry).get(name)
+    with data_names_no_code(), pytest.raises(UsageError, match="data must not"):
+        attribute_of(registry).get(name)

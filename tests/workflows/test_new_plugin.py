@@ -8,8 +8,13 @@ import pytest
 from adp.workflows.new_plugin import PLUGINS, write_plugin
 from adp_schema.errors import OutputExistsError, UsageError
 
+QUICK = ("format", "scorer")
 
-@pytest.mark.parametrize("kind", PLUGINS)
+
+@pytest.mark.parametrize(
+    "kind",
+    [kind if kind in QUICK else pytest.param(kind, marks=pytest.mark.slow) for kind in PLUGINS],
+)
 def test_the_test_of_a_new_package_passes(kind, tmp_path):
     plugin = write_plugin(kind, "mine", tmp_path / "mine")
     done = subprocess.run(

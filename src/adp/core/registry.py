@@ -96,7 +96,7 @@ class Registry(Generic[Item]):
             value = attribute_of(self._made_by)(value, name, file)
         if lacking := [part for part in self._has if not hasattr(value, part)]:
             raise UsageError(
-                f"'{name}' is a {type(value).__name__} and no {self.kind}: it has no "
+                f"'{name}' ({type(value).__name__}) is no {self.kind}: it has no "
                 f"{' and no '.join(lacking)}; docs/plugins.md says what one is"
             )
         item: Item = value
