@@ -58,8 +58,9 @@ __all__ = ["GROWING", "SEAL_BYTES", "GrowingStore", "journal_path", "load", "sea
 SEAL_BYTES = SHARD_BYTES
 """A journal of this size becomes a shard."""
 
-_TOGETHER = 256
-_TOGETHER_BYTES = 8 << 20
+_TOGETHER, _TOGETHER_BYTES = 256, 8 << 20
+
+_Line = dict[str, tuple[JournalEntry, bytes]]  # trajectory id -> its entry and its text
 
 
 class GrowingStore:
@@ -214,7 +215,7 @@ class GrowingStore:
     def _write(self, batch: list[Waiting]) -> None:
         """Append what several threads wait for. The lock is held."""
         journal = self._catch_up()
-        line: dict[str, tuple[JournalEntry, bytes]] = {}
+        line: _Line = {}
         size = 0
         for waiting in batch:
             waiting.added = 0
@@ -236,9 +237,7 @@ class GrowingStore:
         for waiting in batch:
             waiting.done = True
 
-    def _entry(
-        self, item: Encoded, line: dict[str, tuple[JournalEntry, bytes]]
-    ) -> JournalEntry | None:
+    def _entry(self, item: Encoded, line: _Line) -> JournalEntry | None:
         """The entry for a trajectory; None when the store has it already."""
         number = 1
         while True:
@@ -260,7 +259,7 @@ class GrowingStore:
                 )
             number += 1
 
-    def _flush(self, journal: JournalFile, line: dict[str, tuple[JournalEntry, bytes]]) -> None:
+    def _flush(self, journal: JournalFile, line: _Line) -> None:
         journal.write(line.values())
         self._know(entry for entry, _ in line.values())
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -12,6 +12,9 @@ from adp.cli.text import console, counted, epilog, print_json
 from adp.core.progress import ConsoleProgress, Silent
 from adp_schema.errors import UsageError, unknown_name
 from adp_schema.store import Store
+
+if TYPE_CHECKING:
+    from adp.converters.export import ExportReport
 
 EPILOG = epilog("adp export my_store --to openai_chat -o chats", 2, 4, 5, 10)
 
@@ -87,7 +90,6 @@ def export(
         raise UsageError(f"{to} is for no trainer; leave out --model and --set")
     if branches and branches != ["rows"]:
         raise UsageError(f"{to} is for no trainer, where --branches takes the word rows alone")
-    from adp.converters.branches import LONELY
     from adp.converters.export import export as write
 
     progress: Silent | ConsoleProgress = (
@@ -100,7 +102,14 @@ def export(
         )  # fmt: skip
     if as_json:
         print_json(asdict(report))
-        return
+    else:
+        _show(report, out, no_branches=no_branches)
+
+
+def _show(report: ExportReport, out: str, *, no_branches: bool) -> None:
+    """Say how much of a format was written, and what it could not hold."""
+    from adp.converters.branches import LONELY
+
     written = f"{counted(report.records, 'record')} in {counted(report.files, 'file')}"
     console().print(f"{written} under {out}", soft_wrap=True)
     if report.branches_left_out:

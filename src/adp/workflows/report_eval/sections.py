@@ -79,19 +79,9 @@ def _attempts_remark(runs: Sequence[EvaluatedRun]) -> str:
 
 def sections(evaluation: Evaluation) -> list[Section]:
     """The sections of a report, those without content left out."""
-    made = [
-        _success(evaluation),
-        _comparisons(evaluation),
-        _scores(evaluation),
-        _passes(evaluation),
-        _groups(evaluation),
-        _errors(evaluation),
-        _broken(evaluation),
-        _tools(evaluation),
-        _costs(evaluation),
-        _runs(evaluation),
-        _examples(evaluation),
-    ]
+    parts = (_success, _comparisons, _scores, _passes, _groups, _errors,
+             _broken, _tools, _costs, _runs, _examples)  # fmt: skip
+    made = [part(evaluation) for part in parts]
     return [item for item in made if item.lines or item.plots or item.tables or item.code]
 
 
@@ -151,13 +141,10 @@ def _comparisons(evaluation: Evaluation) -> Section:
         return Section("comparison", "Comparison")
     heads = ["figure", "run", "#base", "#the run", "#change", "#95 % interval",
              "#tasks", "#up / down / equal", "#p perm.", "#p sign"]  # fmt: skip
-    known = [
-        comparison
-        for comparison in evaluation.comparisons
-        if comparison.difference.figure.value is not None
-    ]
+    pairs = evaluation.comparisons
+    known = [pair for pair in pairs if pair.difference.figure.value is not None]
     same = unchanged(known)
-    shown = [entry for entry in known if (entry.scorer, entry.metric) not in same]
+    shown = [pair for pair in known if (pair.scorer, pair.metric) not in same]
     order = {_metric(result): place for place, result in reversed(list(enumerate(shown)))}
     rows: list[tuple[str, ...]] = []
     for item in sorted(shown, key=lambda result: order[_metric(result)]):
@@ -175,13 +162,13 @@ def _comparisons(evaluation: Evaluation) -> Section:
         "permutation test and of a sign test. An interval without 0 is a difference that the "
         "choice of tasks does not explain; with many figures, some lie there by chance. Where all "
         "tasks differ alike, or there is one task, there is no interval.",
-        *_with_expert(evaluation.comparisons),
-        *alike([_metric(entry) for entry in known if (entry.scorer, entry.metric) in same]),
-        *_not_common(evaluation.comparisons),
+        *_with_expert(pairs),
+        *alike([_metric(pair) for pair in known if (pair.scorer, pair.metric) in same]),
+        *_not_common(pairs),
     )
     if not rows:
         none = "The runs have no task in common that is scored in both: nothing can be compared."
-        return Section("comparison", "Comparison", (none, *_not_common(evaluation.comparisons)))
+        return Section("comparison", "Comparison", (none, *_not_common(pairs)))
     title, compared = "Paired differences", {row[1] for row in rows}
     if len(compared) == 1:
         title = f"{title}: {compared.pop()}"
@@ -387,15 +374,14 @@ def _runs(evaluation: Evaluation) -> Section:
         (run_cell(run), name(run.store) + (" (growing)" if run.growing else ""),
          name(run.agent), name(run.assisted.words) if run.assisted else MISSING,
          name_list(run.models), name_list(run.environments),
-         name_list(run.datasets),
-         name_list(run.splits), number(run.tasks), span(run.attempts), number(run.seeds),
+         name_list(run.datasets), name_list(run.splits),
+         number(run.tasks), span(run.attempts), number(run.seeds),
          number(run.episodes),
          ", ".join(f"{key} {value}" for key, value in run.versions.items()) or MISSING)
         for run in evaluation.runs
     ]  # fmt: skip
-    if not rows:
-        return Section("runs", "Runs")
-    return Section("runs", "Runs", (), (), (table("How they were made", heads, rows),))
+    tables = (table("How they were made", heads, rows),) if rows else ()
+    return Section("runs", "Runs", (), (), tables)
 
 
 def _examples(evaluation: Evaluation) -> Section:
@@ -407,6 +393,3 @@ def _examples(evaluation: Evaluation) -> Section:
     ]  # fmt: skip
     line = "The first failures of each reason why episodes ended; long texts are cut."
     return Section("failures", "Failures", (line,) if code else (), code=tuple(code))
-
-
-__all__ = ["sections", "tiles"]
