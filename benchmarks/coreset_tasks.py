@@ -68,12 +68,12 @@ def facility_apricot(data: str, size: int) -> dict[str, Any]:
 
 def stars(data: str, threshold: float) -> dict[str, Any]:
     """Ours: clusters of vectors, exact."""
-    from adp.curation.ops.dedup_semantic.stars import Rows, exact_stars
+    from adp.curation.ops.dedup_semantic.stars import VectorRows, exact_stars
 
     matrix = np.load(data)
     answer: dict[str, Any] = {}
     with work(answer):
-        found = exact_stars(Rows(matrix, np.full(len(matrix), -1), threshold))
+        found = exact_stars(VectorRows(matrix, np.full(len(matrix), -1), threshold))
     return answer | {"gone": int((found.anchor != np.arange(len(matrix))).sum())}
 
 

@@ -37,9 +37,9 @@ def render(
     store: str, model: str, out: str, name: str, workers: int, options: dict[str, Any]
 ) -> dict[str, Any]:
     """Ours: a store as Parquet."""
-    from adp.render.model import load_tokenizer
-    from adp.render.options import RenderOptions
-    from adp.render.run import render_store
+    from adp.rendering.model import load_tokenizer
+    from adp.rendering.options import RenderOptions
+    from adp.rendering.run import render_store
     from adp_schema.store import Store
 
     load_arrow()

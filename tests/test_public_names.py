@@ -81,9 +81,3 @@ def test_grow_and_seal(tmp_path):
 
 def test_dir_shows_the_interface_alone():
     assert dir(adp) == adp.__all__
-
-
-def test_render_is_callable_whoever_imported_its_package():
-    importlib.import_module("adp.render.options")
-    assert callable(adp.render)
-    assert callable(importlib.import_module("adp.render"))

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import adp
-from adp.converters.files.limits import Limits
+from adp.converters.files.limits import ConvertLimits
 from adp.converters.inputs import collect
 from adp.converters.known import KnownFormat, kinds_of
 from adp.converters.known.head import read_head
@@ -47,7 +47,7 @@ def name_file(path: Path) -> Answer:
     if len(kinds) > 1:
         return Answer("two kinds at once", ", ".join(kind.name for kind in kinds))
     try:
-        files = choose(collect([str(path)]), None, None, Limits())
+        files = choose(collect([str(path)]), None, None, ConvertLimits())
     except AdpError as error:
         return _not_read(path, kinds[0] if kinds else None, str(error))
     chosen = files[0]

@@ -10,10 +10,10 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from adp.render.probe import Forms
-from adp.render.render import Renderer
-from tests.render.families import OWN, files, renderer, trl_folder
-from tests.render.talks import TALKS
+from adp.rendering.probe import Forms
+from adp.rendering.render import Renderer
+from tests.rendering.families import OWN, files, renderer, trl_folder
+from tests.rendering.talks import TALKS
 from tools.markdown import NOTE, cell
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "chat-templates.md"

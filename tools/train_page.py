@@ -7,11 +7,11 @@ from typing import Any
 
 from adp.trainers.config import TrainConfig, json_schema
 from adp.trainers.readers import llamafactory, playground, sage
-from adp.trainers.readers.mapping import Rule
+from adp.trainers.readers.mapping import Target
 from tools.markdown import NOTE, cell
 from tools.ops_page import plain, type_words
 
-_READERS: tuple[tuple[str, str, dict[str, Rule]], ...] = (
+_READERS: tuple[tuple[str, str, dict[str, Target]], ...] = (
     (
         "M3 and LLaMA-Factory",
         "`train_lora.json`: settings of LLaMA-Factory in one flat file. Of a DPO run the losses "
@@ -88,7 +88,7 @@ def _table(
     return lines
 
 
-def _rule(name: str, rule: Rule) -> str:
+def _rule(name: str, rule: Target) -> str:
     if rule.to:
         return f"| `{name}` | `{rule.to}` | {cell(rule.note)} |"
     if rule.convert is None:
@@ -99,7 +99,7 @@ def _rule(name: str, rule: Rule) -> str:
 _TRIES: tuple[Any, ...] = (True, 4, 0.5, "full", "fa2", "ds_z3_config.json", "a", "sft", False, 500)
 
 
-def _tried(name: str, rule: Rule) -> str:
+def _tried(name: str, rule: Target) -> str:
     """Where a converted value goes, found by converting some."""
     found: dict[str, None] = {}
     given = {"stage": "kto", "use_lora_plus": True, "model.name": "m"}

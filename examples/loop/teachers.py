@@ -7,7 +7,7 @@ import json
 from dataclasses import dataclass
 from random import Random
 
-from adp.rollouts.collecting.actor import Acted, Alternate, Reflection, View
+from adp.rollouts.collecting.actor import Acted, ActorView, Alternate, Reflection
 from adp.rollouts.policy import Policy, Request
 from adp.rollouts.turns import Call, Outcome, Turn
 
@@ -40,12 +40,12 @@ STRAY = (("relation", "rival"), ("relation", "maker"), ("attribute", "price"), (
 """What stray calls ask for."""
 
 
-def expert_turn(view: View) -> Turn:
+def expert_turn(view: ActorView) -> Turn:
     """What the environment's expert would do now."""
     return view.environment.inner.expert_turn()
 
 
-def answered(view: View) -> list[tuple[Call, str]]:
+def answered(view: ActorView) -> list[tuple[Call, str]]:
     """Calls that were answered so far, with their results."""
     return [
         (call, result.text)
@@ -61,11 +61,11 @@ class Teacher:
     def __init__(self, name: str) -> None:
         self.name, self.habits = name, TEACHERS[name]
 
-    async def act(self, request: Request, view: View) -> Acted:
+    async def act(self, request: Request, view: ActorView) -> Acted:
         """The expert's turn, or a bad habit."""
         return Acted(self._turn(request, view), "expert")
 
-    def _turn(self, request: Request, view: View) -> Turn:
+    def _turn(self, request: Request, view: ActorView) -> Turn:
         random = Random(f"{request.task.task_id}/{request.attempt}/{request.turn}/{self.name}")
         habits, right, done = self.habits, expert_turn(view), answered(view)
         if not right.calls:
@@ -96,7 +96,7 @@ class Teacher:
                 return Turn(calls=(Call(call.name, text),))
         return right
 
-    async def reflect(self, request: Request, view: View) -> Reflection:
+    async def reflect(self, request: Request, view: ActorView) -> Reflection:
         """Nothing to add."""
         return Reflection()
 
@@ -132,17 +132,17 @@ class Judged:
         self._policy, self._early = policy, early
         self._fork = self._right = None
 
-    async def act(self, request: Request, view: View) -> Acted:
+    async def act(self, request: Request, view: ActorView) -> Acted:
         """The policy's turn; before it, the world is copied."""
         self._fork, self._right = view.environment.fork(), expert_turn(view)
         return Acted(await self._policy.act(request), "agent")
 
-    async def reflect(self, request: Request, view: View) -> Reflection:
+    async def reflect(self, request: Request, view: ActorView) -> Reflection:
         """What the expert would have done, and perhaps an early answer."""
         labels = view.past[-1].outcome.labels
         others = []
         if "needed" in labels:
-            done = answered(View(view.environment, view.past[:-1]))
+            done = answered(ActorView(view.environment, view.past[:-1]))
             random = Random(f"{request.task.task_id}/{request.attempt}/{request.turn}/early")
             if self._right.calls and done and random.random() < self._early:
                 others.append((Turn(text=f"answer: {done[-1][1]}"), "hasty"))

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
         open,  # noqa: A004
         publish,
         query,
+        render,
         report,
         score,
         seal,
@@ -38,7 +39,6 @@ if TYPE_CHECKING:
         train,
         validate,
     )
-    from adp.render.library import render
     from adp_schema import (
         Link,
         Media,
@@ -89,8 +89,6 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     import importlib
 
-    if name == "render":  # a package that can be called, whether or not it is imported by now
-        return importlib.import_module("adp.render")
     value = getattr(importlib.import_module("adp_schema" if name[0].isupper() else "adp.api"), name)
     globals()[name] = value
     return value

@@ -103,13 +103,13 @@ def in_short(categories: Iterable[str]) -> str:
     """Names of categories in a sentence; a group of which all are there is one word."""
     left = list(categories)
     groups = {"multi_turn": MULTI_TURN, "agentic": AGENTIC, "live": LIVE, "non_live": NON_LIVE}
-    found = []
+    results = []
     for name, members in groups.items():
-        scored = [one for one in members if one != "live_relevance"]
+        scored = [member for member in members if member != "live_relevance"]
         if set(scored) <= set(left):
-            left = [one for one in left if one not in members]
-            found.append(name)
-    return ", ".join(left + found)
+            left = [item for item in left if item not in members]
+            results.append(name)
+    return ", ".join(left + results)
 
 
 def of_id(entry_id: str) -> str:

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from adp_bfcl.loader import Rejected
-    from adp_bfcl.results import Written
-    from adp_bfcl.scores import Report
+    from adp_bfcl.results import WrittenResults
+    from adp_bfcl.scores import VerdictReport
 
 app = typer.Typer(
     name="bfcl",
@@ -76,7 +76,7 @@ def results(
     gpt-4o-2024-11-20-FC fit function-calling mode, those of gpt-4o-2024-11-20 prompt mode.
     """
     from adp.cli.text import console, print_json
-    from adp.core.progress import Console as Bar
+    from adp.core.progress import ConsoleProgress as Bar
     from adp.core.progress import Silent
     from adp_bfcl.results import write_results
     from adp_schema.store import Store
@@ -186,7 +186,7 @@ def _watched(trajectories: Iterable[Any], progress: Any) -> Iterator[Any]:
         yield trajectory
 
 
-def _written(written: Written, out: Path) -> dict[str, Any]:
+def _written(written: WrittenResults, out: Path) -> dict[str, Any]:
     return {
         "results": str(out),
         "trajectories": written.trajectories,
@@ -206,21 +206,21 @@ def _say(screen: Console, line: str) -> None:
 
 
 def _say_sum(
-    screen: Console, what: str, whole: int, used: str, number: int, rest: Mapping[str, int]
+    screen: Console, what: str, full: int, used: str, number: int, rest: Mapping[str, int]
 ) -> None:
     """Say that everything is somewhere: ``rows 10 = judged 8 + rejected 2``."""
     parts = "".join(f" + {count:,} ({reason})" for reason, count in rest.items())
-    _say(screen, f"{what} {whole:,} = {used} {number:,}{parts}")
+    _say(screen, f"{what} {full:,} = {used} {number:,}{parts}")
 
 
 def _say_rejected(screen: Console, rejected: Sequence[Rejected]) -> None:
-    for one in rejected[:_SHOWN]:
-        _say(screen, f"rejected: {one}")
+    for item in rejected[:_SHOWN]:
+        _say(screen, f"rejected: {item}")
     if len(rejected) > _SHOWN:
         _say(screen, f"and {len(rejected) - _SHOWN:,} rejected rows more; --json lists all")
 
 
-def _say_model(screen: Console, report: Report, model: str) -> None:
+def _say_model(screen: Console, report: VerdictReport, model: str) -> None:
     """Print the accuracy of each category, and the figures of version 4."""
     from rich.text import Text
 

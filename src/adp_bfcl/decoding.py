@@ -110,7 +110,7 @@ def _fc_sources(answer: Any) -> list[str]:
         answer = [answer]
     if not isinstance(answer, list | tuple | str):
         raise DecodeError("the answer is no list of calls")
-    found = []
+    fc_sources = []
     for call in answer:
         if not isinstance(call, Mapping):
             raise DecodeError("the answer is no list of calls")
@@ -119,10 +119,10 @@ def _fc_sources(answer: Any) -> list[str]:
                 arguments = _json(arguments)
             if not isinstance(arguments, Mapping):
                 raise DecodeError("the arguments are no JSON object")
-            found.append(
+            fc_sources.append(
                 f"{name}({','.join(f'{key}={_repr(arguments[key])}' for key in arguments)})"
             )
-    return found
+    return fc_sources
 
 
 def _repr(value: Any) -> str:
@@ -140,12 +140,12 @@ def _nested(value: Any) -> str:
     """A value as source text; a dictionary of dictionaries is a call, as the decoder makes them."""
     if not isinstance(value, dict):
         return repr(value)
-    if all(isinstance(inner, dict) for inner in value.values()):
+    if all(isinstance(child, dict) for child in value.values()):
         name = next(iter(value), None)
         if name is None:
             raise DecodeError("an empty dictionary is no value")
         return f"{name}({_arguments(value[name])})"
-    return "{" + ", ".join(f"'{key}': {_nested(inner)}" for key, inner in value.items()) + "}"
+    return "{" + ", ".join(f"'{key}': {_nested(child)}" for key, child in value.items()) + "}"
 
 
 def attempts_call(answer: Any, names: Sequence[str]) -> bool:

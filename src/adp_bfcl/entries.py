@@ -14,7 +14,7 @@ class BadRowError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class BfclEntry:
     """One entry.
 
     Attributes:
@@ -59,7 +59,7 @@ class Entry:
         return is_relevance(self.category) or self.answers is not None
 
 
-def entry_of(row: Any, category: str | None = None, answers: Any = None) -> Entry:
+def entry_of(row: Any, category: str | None = None, answers: Any = None) -> BfclEntry:
     """Read a row of a file of questions.
 
     Args:
@@ -79,7 +79,7 @@ def entry_of(row: Any, category: str | None = None, answers: Any = None) -> Entr
     if answers is None:
         answers = row.get("ground_truth")
     functions = row.get("function")
-    entry = Entry(
+    entry = BfclEntry(
         entry_id=entry_id,
         category=category,
         question=_question(row.get("question")),
@@ -158,13 +158,13 @@ def _mapping(value: Any, name: str) -> Mapping[str, Any]:
 
 
 def _held_back(value: Any) -> dict[int, list[str]]:
-    found = {}
+    held_back = {}
     for turn, names in _mapping(value, "missed_function").items():
         if not str(turn).isdecimal():
             raise BadRowError("a key of its missed_function is no number of a turn")
-        found[int(turn)] = [
+        held_back[int(turn)] = [
             name["name"] if isinstance(name, Mapping) and "name" in name else name
             for name in (names if isinstance(names, list) else [])
         ]
-        _names(found[int(turn)], "missed_function")
-    return found
+        _names(held_back[int(turn)], "missed_function")
+    return held_back

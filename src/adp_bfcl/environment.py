@@ -27,7 +27,7 @@ from adp.rollouts.turns import ErrorType, Message, Outcome, Result, Tool, Turn
 from adp_bfcl.answers import message_answer
 from adp_bfcl.categories import Language, language_of, select
 from adp_bfcl.decoding import Mode, sources
-from adp_bfcl.entries import Entry
+from adp_bfcl.entries import BfclEntry
 from adp_bfcl.judge import judge_entry
 from adp_bfcl.loader import load
 from adp_bfcl.multi_turn import services_of
@@ -83,7 +83,7 @@ class Bfcl:
 
     def __init__(self, settings: BfclSettings | None = None) -> None:
         self._settings = settings or BfclSettings()
-        self._entry: Entry | None = None
+        self._entry: BfclEntry | None = None
         self._services: Services | None = None
         self._hidden: set[str] = set()
         self._result: list[list[Any]] = []
@@ -143,13 +143,13 @@ class Bfcl:
                 results=results, truncated=True, stop_reason="force_terminated", info=self._info()
             )
         if self._settings.mode == "prompt":
-            told = told_in_prompt(calls, texts)
-            return Outcome(results=results, messages=(told,), info=self._info())
+            message = told_in_prompt(calls, texts)
+            return Outcome(results=results, messages=(message,), info=self._info())
         return Outcome(results=results, info=self._info())
 
     def score(self, trajectory: Trajectory) -> Verdict:
         """Judge the answers with BFCL's checkers."""
-        found = judge_entry(
+        result = judge_entry(
             self._begun(),
             self._given(),
             mode=self._settings.mode,
@@ -160,11 +160,11 @@ class Bfcl:
             "checker": "bfcl",
             "rules": self._settings.rules,
             "category": self._begun().category,
-            "error_type": found.error_type,
-            "detail": found.detail[:2000],
-            "relevance": found.relevance,
+            "error_type": result.error_type,
+            "detail": result.detail[:2000],
+            "relevance": result.relevance,
         }
-        return Verdict(found.valid, float(found.valid), judge=judge)
+        return Verdict(result.valid, float(result.valid), judge=judge)
 
     def fork(self) -> Bfcl:
         """An independent copy, its services in the same state.
@@ -172,19 +172,19 @@ class Bfcl:
         Raises:
             CannotForkError: a service cannot be copied.
         """
-        found = Bfcl(self._settings)
+        bfcl = Bfcl(self._settings)
         try:
-            found._services = copy.deepcopy(self._services)
+            bfcl._services = copy.deepcopy(self._services)
         except Exception as error:
             raise CannotForkError(f"a service of BFCL cannot be copied: {error}") from error
-        found._entry, found._result = self._entry, [list(turn) for turn in self._result]
-        found._hidden, found._malformed = set(self._hidden), self._malformed
-        return found
+        bfcl._entry, bfcl._result = self._entry, [list(turn) for turn in self._result]
+        bfcl._hidden, bfcl._malformed = set(self._hidden), self._malformed
+        return bfcl
 
     def close(self) -> None:
         """Nothing to free."""
 
-    def _begun(self) -> Entry:
+    def _begun(self) -> BfclEntry:
         if self._entry is None:
             raise UsageError("the environment has no task yet; call reset first")
         return self._entry
@@ -219,24 +219,27 @@ class Bfcl:
         self, turn: Turn, calls: Sequence[str], texts: Sequence[str]
     ) -> tuple[Result, ...]:
         if self._settings.mode == "prompt":
-            told = "Error: no tools are offered; write calls as text"
+            message = "Error: no tools are offered; write calls as text"
             return tuple(
-                Result(told, call.call_id, call.name, ErrorType.UNKNOWN_TOOL) for call in turn.calls
+                Result(message, call.call_id, call.name, ErrorType.UNKNOWN_TOOL)
+                for call in turn.calls
             )
-        found = []
+        results = []
         for call, source, text in zip(turn.calls, calls, texts, strict=False):
             error = None
             if text.startswith("Error during execution: "):
                 known = self._services is not None and self._services.known(call.name)
                 error = ErrorType.EXECUTION if known else ErrorType.UNKNOWN_TOOL
-            found.append(Result(text, call.call_id, call.name, error, structured={"call": source}))
-        return tuple(found)
+            results.append(
+                Result(text, call.call_id, call.name, error, structured={"call": source})
+            )
+        return tuple(results)
 
-    def _next_turn(self, entry: Entry, turn: Turn, reason: str | None) -> Outcome:
+    def _next_turn(self, entry: BfclEntry, turn: Turn, reason: str | None) -> Outcome:
         """The model calls nothing that can be read: the turn of the user is over."""
-        told = f"Error: the calls cannot be read: {reason}"
+        text = f"Error: the calls cannot be read: {reason}"
         results = tuple(
-            Result(told, call.call_id, call.name, ErrorType.PARSING) for call in turn.calls
+            Result(text, call.call_id, call.name, ErrorType.PARSING) for call in turn.calls
         )
         number = len(self._result)
         if number >= len(entry.question):
@@ -258,7 +261,7 @@ class Bfcl:
     def _announce(self, names: Sequence[str]) -> str:
         if self._settings.mode != "prompt":
             return MORE_FUNCTIONS
-        functions = [one for one in self._begun().functions if one["name"] in names]
+        functions = [function for function in self._begun().functions if function["name"] in names]
         return f"{functions}\n{MORE_FUNCTIONS}"
 
 
@@ -268,17 +271,17 @@ def _tasks(settings: BfclSettings, split: str, count: int | None, seed: int) -> 
     So the first ones of several categories are of all of them. Within a category the order is
     BFCL's. The split does not matter: all of BFCL is for testing.
     """
-    found = load(select(settings.category), settings.data)
-    return [task_of(entry) for entry in in_turns(found.entries)[:count]]
+    result = load(select(settings.category), settings.data)
+    return [task_of(entry) for entry in in_turns(result.entries)[:count]]
 
 
-def in_turns(entries: Sequence[Entry]) -> list[Entry]:
+def in_turns(entries: Sequence[BfclEntry]) -> list[BfclEntry]:
     """Entries of several categories in turns: the first of each, then the second of each, ..."""
-    by_category: dict[str, list[Entry]] = {}
+    by_category: dict[str, list[BfclEntry]] = {}
     for entry in entries:
         by_category.setdefault(entry.category, []).append(entry)
     rounds = zip_longest(*by_category.values())
-    return [entry for one in rounds for entry in one if entry is not None]
+    return [entry for item in rounds for entry in item if entry is not None]
 
 
 KIND = EnvironmentKind(

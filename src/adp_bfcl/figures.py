@@ -26,7 +26,7 @@ _LIVE_SIZES = {
 
 
 @dataclass(frozen=True)
-class Part:
+class FigurePart:
     """A number that is put together of others.
 
     Attributes:
@@ -45,7 +45,7 @@ def aggregate(
     counts: Mapping[str, int] | None = None,
     *,
     missing_as_zero: bool = False,
-) -> dict[str, Part]:
+) -> dict[str, FigurePart]:
     """The figures of the leaderboard of BFCL v4.
 
     Args:
@@ -60,39 +60,39 @@ def aggregate(
     """
     sizes = {**_LIVE_SIZES, **(counts or {})}
     leaf = {
-        name: Part(accuracy.get(name), () if name in accuracy else (name,), (name,))
+        name: FigurePart(accuracy.get(name), () if name in accuracy else (name,), (name,))
         for name in (*NON_LIVE, *LIVE, *MULTI_TURN, *AGENTIC)
     }
 
-    def mean(parts: Sequence[Part], weights: Sequence[float] | None = None) -> Part:
+    def mean(parts: Sequence[FigurePart], weights: Sequence[float] | None = None) -> FigurePart:
         missing = tuple(dict.fromkeys(name for part in parts for name in part.missing))
         names = tuple(dict.fromkeys(name for part in parts for name in part.parts))
         if missing and not missing_as_zero:
-            return Part(None, missing, names)
+            return FigurePart(None, missing, names)
         shares = weights or [1.0] * len(parts)
         total = sum((part.value or 0.0) * share for part, share in zip(parts, shares, strict=True))
-        return Part(total / sum(shares) if sum(shares) else None, missing, names)
+        return FigurePart(total / sum(shares) if sum(shares) else None, missing, names)
 
-    found = {"simple_ast": mean([leaf[name] for name in _SIMPLE])}
-    found["non_live"] = mean([{**leaf, **found}[name] for name in _NON_LIVE_AST])
-    found["live"] = mean([leaf[name] for name in _LIVE_AST], [sizes[name] for name in _LIVE_AST])
-    found["irrelevance"] = mean([leaf["irrelevance"], leaf["live_irrelevance"]])
-    found["relevance"] = mean([leaf["live_relevance"]])
-    found["multi_turn"] = mean([leaf[name] for name in MULTI_TURN])
+    results = {"simple_ast": mean([leaf[name] for name in _SIMPLE])}
+    results["non_live"] = mean([{**leaf, **results}[name] for name in _NON_LIVE_AST])
+    results["live"] = mean([leaf[name] for name in _LIVE_AST], [sizes[name] for name in _LIVE_AST])
+    results["irrelevance"] = mean([leaf["irrelevance"], leaf["live_irrelevance"]])
+    results["relevance"] = mean([leaf["live_relevance"]])
+    results["multi_turn"] = mean([leaf[name] for name in MULTI_TURN])
     web = mean([leaf["web_search_base"], leaf["web_search_no_snippet"]])
     memory = mean([leaf[name] for name in AGENTIC if name.startswith("memory")])
-    found["agentic"] = mean([web, memory])
-    found["overall"] = mean([found[name] for name in WEIGHTS], list(WEIGHTS.values()))
-    return found
+    results["agentic"] = mean([web, memory])
+    results["overall"] = mean([results[name] for name in WEIGHTS], list(WEIGHTS.values()))
+    return results
 
 
 def category_figures(rows: Sequence[Scored]) -> dict[tuple[str, str], Figure]:
     """Accuracy with an interval, by metric and category. Nothing is unscored as 0."""
-    found: dict[tuple[str, str], list[Scored]] = defaultdict(list)
+    result: dict[tuple[str, str], list[Scored]] = defaultdict(list)
     for row in rows:
         category = str(row.score.evidence.get("category") or "unknown")
-        found[row.score.metric, category].append(row)
+        result[row.score.metric, category].append(row)
     return {
         (metric, category): replace(mean_figures(group, [metric])[0], name=f"{metric}/{category}")
-        for (metric, category), group in found.items()
+        for (metric, category), group in result.items()
     }

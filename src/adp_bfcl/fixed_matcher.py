@@ -19,7 +19,7 @@ from adp_bfcl.matcher import (
     described,
     name_of,
 )
-from adp_bfcl.verdict import CHECKER_ERROR, RIGHT, Mismatch, Verdict
+from adp_bfcl.verdict import CHECKER_ERROR, RIGHT, CheckerVerdict, Mismatch
 
 _DATE = re.compile(r"(?<!\d)(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})(?!\d)")
 _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
@@ -38,7 +38,7 @@ def match_fixed(
     *,
     language: Language = Language.PYTHON,
     underscored: bool = False,
-) -> Verdict:
+) -> CheckerVerdict:
     """Compare calls with the possible answers, without the official checker's known faults.
 
     Args:
@@ -68,7 +68,7 @@ def match_fixed(
     except Mismatch as found:
         return found.verdict()
     except (*CRASHES, RecursionError) as error:
-        return Verdict(False, CHECKER_ERROR, f"{type(error).__name__}: {error}")
+        return CheckerVerdict(False, CHECKER_ERROR, f"{type(error).__name__}: {error}")
     return RIGHT
 
 
@@ -157,7 +157,7 @@ def _check_value(
 ) -> None:
     value, wanted = _read(value, documented, language)
     # Two entries allow no value at all where they mean the empty list.
-    options = [one for one in allowed if one != "" or wanted in (str, None)] if allowed else [[]]
+    options = [item for item in allowed if item != "" or wanted in (str, None)] if allowed else [[]]
     if any(same(value, option) for option in options):
         return
     if wanted is not None and not _is_a(value, wanted):
@@ -199,10 +199,10 @@ def _items_fit(value: Any, documented: Mapping[str, Any], language: Language) ->
     if not isinstance(value, list) or not isinstance(items, Mapping):
         return True
     for item in value:
-        inner, wanted = _read(item, items, language)
-        if wanted is not None and not _is_a(inner, wanted):
+        child, wanted = _read(item, items, language)
+        if wanted is not None and not _is_a(child, wanted):
             return False
-        if not _items_fit(inner, items, language):
+        if not _items_fit(child, items, language):
             return False
     return True
 
@@ -234,7 +234,7 @@ def _same_dict(value: Mapping[str, Any], option: Mapping[str, Any]) -> bool:
         if key not in value:
             if "" not in options:
                 return False
-        elif not any(same(value[key], one) for one in options) and not same(value[key], allowed):
+        elif not any(same(value[key], item) for item in options) and not same(value[key], allowed):
             return False
     return True
 
@@ -248,7 +248,7 @@ def normal(text: str) -> str:
     """
     text = _DATE.sub(r"\1-\2-\3", text.casefold().replace("'", '"'))
     text = _THOUSANDS.sub("", text)
-    text = _BETWEEN_DIGITS.sub(lambda found: _KEPT[found[1]], text)
+    text = _BETWEEN_DIGITS.sub(lambda item: _KEPT[item[1]], text)
     text = _APART.sub(_KEPT[" "], text)
     text = _SIGN.sub(_KEPT["-"], text)
     return _MARKS.sub("", text)

@@ -10,11 +10,11 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from adp.render.arguments import object_of, whole_text
+from adp.rendering.arguments import object_of, whole_text
 from adp.stores.locks import alone
 from adp_bfcl.answers import flat
 from adp_bfcl.decoding import Mode
-from adp_bfcl.entries import Entry
+from adp_bfcl.entries import BfclEntry
 from adp_bfcl.loader import Rejected
 from adp_bfcl.results import Answered, modes_of, question_of, read_results, unknown
 from adp_bfcl.tasks import task_of
@@ -57,13 +57,13 @@ class Imported:
             "trajectories": self.trajectories,
             "left_out": self.left_out,
             "models": self.models,
-            "rejected": [str(one) for one in self.rejected],
+            "rejected": [str(item) for item in self.rejected],
         }
 
 
 @alone
 def store_results(
-    folder: Path, out: str, entries: Mapping[str, Entry], *, mode: Mode | None = None
+    folder: Path, out: str, entries: Mapping[str, BfclEntry], *, mode: Mode | None = None
 ) -> Imported:
     """Read a folder of results into a new store.
 
@@ -82,13 +82,13 @@ def store_results(
     if Path(out).exists():
         raise OutputExistsError(f"{out} is there already; choose another name")
     done = Imported()
-    found = trajectories_of(folder, entries, mode=mode, done=done)
-    first = next(found, None)
+    trajectories = trajectories_of(folder, entries, mode=mode, done=done)
+    first = next(trajectories, None)
     if first is None:
         why = "; ".join(f"{count:,}: {reason}" for reason, count in done.left_out.items())
         raise EmptyResultError(f"no row of {folder} answers a known question ({why})")
     with Store.grow(out) as store:
-        for trajectory in chain([first], found):
+        for trajectory in chain([first], trajectories):
             store.append(trajectory)
             done.trajectories += 1
     seal(Path(out))
@@ -97,7 +97,7 @@ def store_results(
 
 def trajectories_of(
     folder: Path,
-    entries: Mapping[str, Entry],
+    entries: Mapping[str, BfclEntry],
     *,
     mode: Mode | None = None,
     done: Imported | None = None,
@@ -120,17 +120,19 @@ def trajectories_of(
     answered = list(read_results(folder, done.rejected))
     modes = modes_of(answered, mode)
     done.models = sorted(modes)
-    for one in answered:
-        entry = question_of(one, entries)
+    for item in answered:
+        entry = question_of(item, entries)
         if entry is None:
-            done.unknown[unknown(one)] += 1
+            done.unknown[unknown(item)] += 1
         else:
-            yield _trajectory(one, entry, task_of(entry), modes[one.model])
+            yield _trajectory(item, entry, task_of(entry), modes[item.model])
 
 
-def _trajectory(one: Answered, entry: Entry, task: Task, mode: Mode) -> Trajectory:
+def _trajectory(value: Answered, entry: BfclEntry, task: Task, mode: Mode) -> Trajectory:
     steps: list[Step] = []
-    turns = one.result if entry.multi_turn and isinstance(one.result, list) else [[one.result]]
+    turns = (
+        value.result if entry.multi_turn and isinstance(value.result, list) else [[value.result]]
+    )
     for number, messages in enumerate(entry.question[: len(turns)]):
         for message in messages:
             steps.append(
@@ -143,9 +145,9 @@ def _trajectory(one: Answered, entry: Entry, task: Task, mode: Mode) -> Trajecto
                 )
             )
         for answer in turns[number] if isinstance(turns[number], list) else ():
-            steps.append(_step(answer, len(steps), number, one.model))
-    noted = {"id": entry.entry_id, "category": entry.category, "mode": mode, "result": one.result}
-    name = f"{one.model}/{one.entry_id}"
+            steps.append(_step(answer, len(steps), number, value.model))
+    noted = {"id": entry.entry_id, "category": entry.category, "mode": mode, "result": value.result}
+    name = f"{value.model}/{value.entry_id}"
     return Trajectory(
         trajectory_id=f"bfcl/{name}",
         source_id=name,
@@ -154,10 +156,10 @@ def _trajectory(one: Answered, entry: Entry, task: Task, mode: Mode) -> Trajecto
         split="test",
         task_id=task.task_id,
         attempt=0,
-        agent_name=one.model,
-        agent_model=one.model,
-        total_tokens_in=_total(one.row.get("input_token_count")),
-        total_tokens_out=_total(one.row.get("output_token_count")),
+        agent_name=value.model,
+        agent_model=value.model,
+        total_tokens_in=_total(value.row.get("input_token_count")),
+        total_tokens_out=_total(value.row.get("output_token_count")),
         extra=json.dumps({"bfcl": noted}),
         steps=steps,
         task=task,
@@ -193,5 +195,5 @@ def _call(step: int, index: int, name: str, value: Any) -> ToolCall:
 
 
 def _total(value: Any) -> int | None:
-    numbers = [one for one in flat(value) if isinstance(one, int | float)]
+    numbers = [item for item in flat(value) if isinstance(item, int | float)]
     return round(sum(numbers)) if numbers else None

@@ -67,7 +67,7 @@ class _Source:
         label = self.raw(_there(name))
         if owner is not None:
             label = f"{self.raw(owner)}.{label}"
-        found: dict[str | None, str] = {}
+        results: dict[str | None, str] = {}
         for argument in _there(node.child_by_field_name("arguments")).children:
             key: str | None = None
             if argument.type == "assignment_expression":
@@ -77,10 +77,10 @@ class _Source:
                 value = self.written(argument, nested=False)
             else:
                 continue
-            if key in found:
+            if key in results:
                 raise DecodeError("a parameter is given twice")
-            found[key] = value
-        return {label: found}
+            results[key] = value
+        return {label: results}
 
     def written(self, node: Node, *, nested: bool) -> str:
         if node.type in _QUOTED:
@@ -94,12 +94,12 @@ class _Source:
             return f"new {self._type(node)}[]{self.written(value, nested=True)}"
         if node.type == "object_creation_expression":
             arguments = node.child_by_field_name("arguments")
-            inner = [
+            writtens = [
                 self.written(child, nested=True)
                 for child in (arguments.children if arguments is not None else ())
                 if child.type not in (",", "(", ")")
             ]
-            return f"new {self._type(node)}({', '.join(inner)})"
+            return f"new {self._type(node)}({', '.join(writtens)})"
         if not node.children:
             return self.raw(node)
         return "".join(self.written(child, nested=True) for child in node.children)

@@ -80,17 +80,17 @@ def java_value(text: str, declared: str, items: str | None = None) -> Any:
 
 
 def _array(text: str, items: str | None) -> Any:
-    found = _ARRAY.search(text)
-    if found is None:
+    match = _ARRAY.search(text)
+    if match is None:
         return text
-    parts = [part.strip() for part in found[1].split(",")]
+    parts = [part.strip() for part in match[1].split(",")]
     return [java_value(part, items) if items else _untyped(part) for part in parts if part]
 
 
 def _array_list(text: str, items: str | None) -> Any:
-    found = _LIST_OF.search(text)
-    if found is not None:
-        return [_item(part.strip(), items) for part in found[1].split(",")]
+    match = _LIST_OF.search(text)
+    if match is not None:
+        return [_item(part.strip(), items) for part in match[1].split(",")]
     adds = _adds(text)
     if adds is not None:
         return [_item(part.strip(), items) for part in re.findall(r"add\((.+?)\)", adds)]
@@ -101,9 +101,9 @@ def _adds(text: str) -> str | None:
     """What stands between double braces, at least one character of it."""
     for head in _LIST_ADDS.finditer(text):
         if "}}" in text[head.end() :]:
-            found = re.compile(r"\s*(.+?)\s*\}\}", re.DOTALL).match(text, head.end())
-            if found is not None:
-                return found[1]
+            match = re.compile(r"\s*(.+?)\s*\}\}", re.DOTALL).match(text, head.end())
+            if match is not None:
+                return match[1]
     return None
 
 

@@ -38,7 +38,7 @@ def decode_javascript(text: str) -> Any:
 
 
 def _arguments(node: Node) -> dict[str | None, str]:
-    found: dict[str | None, str] = {}
+    arguments: dict[str | None, str] = {}
     for argument in node.children:
         key: str | None = None
         if argument.type == "assignment_expression":
@@ -50,10 +50,10 @@ def _arguments(node: Node) -> dict[str | None, str]:
             value = _source(argument)
         else:
             continue
-        if key in found:
+        if key in arguments:
             raise DecodeError("a parameter is given twice")
-        found[key] = value
-    return found
+        arguments[key] = value
+    return arguments
 
 
 def _source(node: Node) -> str:

@@ -77,11 +77,11 @@ def _array(text: str, items: str | None) -> Any:
                 row = row[1:]
             rows.append([_untyped(part) for part in row.split(",")])
         return rows
-    found = _FLAT.match(text)
-    if found is None:
+    match = _FLAT.match(text)
+    if match is None:
         return text
-    inner = (found[1] if found[1] is not None else found[2]).strip()
-    parts = [part.strip() for part in inner.split(",")] if inner else []
+    child = (match[1] if match[1] is not None else match[2]).strip()
+    parts = [part.strip() for part in child.split(",")] if child else []
     return [
         javascript_value(part, items, _hint(part)) if items else _untyped(part) for part in parts
     ]
@@ -113,8 +113,8 @@ def _nested(text: str) -> str | None:
         if text[index] == "\n":
             row_end = len(text)
         after[index] = row_end if row_end < len(text) else None
-    found = after[head.end()] if head.end() < len(text) else None
-    return None if found is None else text[: ends[found]]
+    result = after[head.end()] if head.end() < len(text) else None
+    return None if result is None else text[: ends[result]]
 
 
 def _rest(
@@ -129,8 +129,8 @@ def _rest(
     start = _skip(text, start + 1)
     if text[start : start + 1] != "[" or start + 1 >= len(text):
         return None
-    found = after[start + 1]
-    return None if found is None else ends[found]
+    result = after[start + 1]
+    return None if result is None else ends[result]
 
 
 def _skip(text: str, index: int) -> int:
@@ -142,10 +142,10 @@ def _skip(text: str, index: int) -> int:
 def _object(text: str) -> Any:
     if text == "{}":
         return {}
-    found = _OBJECT.match(text)
-    if found is None:
+    match = _OBJECT.match(text)
+    if match is None:
         return text
-    pairs = _PAIR.findall(found[1])
+    pairs = _PAIR.findall(match[1])
     return {key.strip().strip("'\""): _member(value.strip()) for key, value in pairs}
 
 

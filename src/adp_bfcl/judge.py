@@ -7,12 +7,12 @@ from typing import Any
 
 from adp_bfcl.categories import is_relevance, language_of, wants_no_call
 from adp_bfcl.decoding import Mode, attempts_call, decode, is_list_of_calls
-from adp_bfcl.entries import Entry
+from adp_bfcl.entries import BfclEntry
 from adp_bfcl.fixed_matcher import match_fixed
 from adp_bfcl.matcher import Answer, Function, match
 from adp_bfcl.multi_turn import judge_multi_turn
 from adp_bfcl.python_calls import DecodeError
-from adp_bfcl.verdict import Rules, Verdict
+from adp_bfcl.verdict import CheckerVerdict, Rules
 
 
 def judge_answer(
@@ -25,7 +25,7 @@ def judge_answer(
     underscored: bool | None = None,
     rules: Rules = "official",
     malformed: bool = False,
-) -> Verdict:
+) -> CheckerVerdict:
     """Judge the answer to a single-turn entry.
 
     Args:
@@ -56,11 +56,11 @@ def judge_answer(
             names = [str(function.get("name")) for function in functions]
             tried = malformed or attempts_call(answer, names)
             return _relevance("malformed" if tried else "abstained", category, rules, str(error))
-        return Verdict(False, "ast_decoder:decoder_failed", str(error))
+        return CheckerVerdict(False, "ast_decoder:decoder_failed", str(error))
     if is_relevance(category):
         return _relevance(_state(calls), category, rules, "")
     if not is_list_of_calls(calls):
-        return Verdict(
+        return CheckerVerdict(
             False, "ast_decoder:decoder_wrong_output_format", "the answer is no list of calls"
         )
     check = match if rules == "official" else match_fixed
@@ -70,13 +70,13 @@ def judge_answer(
 
 
 def judge_entry(
-    entry: Entry,
+    entry: BfclEntry,
     result: Any,
     *,
     mode: Mode = "fc",
     rules: Rules = "official",
     malformed: bool = False,
-) -> Verdict:
+) -> CheckerVerdict:
     """Judge what was answered to any entry.
 
     Args:
@@ -109,7 +109,7 @@ def _state(calls: Any) -> str:
     return "called" if calls else "abstained"
 
 
-def _relevance(state: str, category: str, rules: Rules, detail: str) -> Verdict:
+def _relevance(state: str, category: str, rules: Rules, detail: str) -> CheckerVerdict:
     """A verdict about calling or not calling.
 
     The official rules take what cannot be read for *not called*; the fixed rules take it for
@@ -122,4 +122,4 @@ def _relevance(state: str, category: str, rules: Rules, detail: str) -> Verdict:
         right, reason = state == "called", "relevance_error:decoder_failed"
     if not right and state == "malformed" and rules == "fixed":
         reason = "relevance_error:malformed_call"
-    return Verdict(right, None if right else reason, detail, relevance=state)
+    return CheckerVerdict(right, None if right else reason, detail, relevance=state)

@@ -16,7 +16,7 @@ from typing import Any
 
 from adp.core.input_files import LARGEST_LIST, read_bytes
 from adp_bfcl.categories import SUPPORTED, canonical, is_relevance
-from adp_bfcl.entries import BadRowError, Entry, entry_of
+from adp_bfcl.entries import BadRowError, BfclEntry, entry_of
 from adp_bfcl.installed_bfcl import BfclMissingError, installed_folder
 from adp_bfcl.simulators import MODULES
 from adp_schema.errors import InputError, UsageError
@@ -48,7 +48,7 @@ class Rejected:
 
 
 @dataclass
-class Loaded:
+class LoadedEntries:
     """What was read.
 
     Attributes:
@@ -57,7 +57,7 @@ class Loaded:
         missing: categories for which there is no file.
     """
 
-    entries: list[Entry] = field(default_factory=list)
+    entries: list[BfclEntry] = field(default_factory=list)
     rejected: list[Rejected] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)
 
@@ -76,18 +76,18 @@ def questions_folder(data: Path | str | None = None) -> Path:
         folder = Path(data)
         if not folder.is_dir():
             raise InputError(f"{folder} is no folder; name one with files like BFCL_v4_*.json")
-        inner = folder / "bfcl_eval" / "data"
-        return inner if inner.is_dir() else folder
-    found = installed_folder()
-    if found is None:
+        child = folder / "bfcl_eval" / "data"
+        return child if child.is_dir() else folder
+    result = installed_folder()
+    if result is None:
         raise BfclMissingError(
             "BFCL's questions are not here",
             "name a folder that holds them: data=FOLDER, or --data FOLDER of adp bfcl",
         )
-    return found
+    return result
 
 
-def load(categories: Sequence[str] = SUPPORTED, data: Path | str | None = None) -> Loaded:
+def load(categories: Sequence[str] = SUPPORTED, data: Path | str | None = None) -> LoadedEntries:
     """Read the entries of categories, each with its possible answers.
 
     Args:
@@ -105,21 +105,21 @@ def load(categories: Sequence[str] = SUPPORTED, data: Path | str | None = None) 
     """
     folder = questions_folder(data)
     questions, answers = _files(folder)
-    found = Loaded()
+    loaded_entries = LoadedEntries()
     docs = _Documents(folder)
     for category in categories:
         if category not in questions:
-            found.missing.append(category)
+            loaded_entries.missing.append(category)
             continue
-        known = _answers(answers.get(category, ()), found)
+        known = _answers(answers.get(category, ()), loaded_entries)
         for file in questions[category]:
-            _read(file, category, known, docs, found)
-    if len(found.missing) == len(categories):
+            _read(file, category, known, docs, loaded_entries)
+    if len(loaded_entries.missing) == len(categories):
         raise UsageError(
             f"{folder} has no questions of {', '.join(categories)}; "
             f"it has: {', '.join(sorted(questions)) or 'none at all'}"
         )
-    return found
+    return loaded_entries
 
 
 def _files(folder: Path) -> tuple[dict[str, list[Path]], dict[str, list[Path]]]:
@@ -140,7 +140,7 @@ def _files(folder: Path) -> tuple[dict[str, list[Path]], dict[str, list[Path]]]:
     return questions, {key[1]: value[1] for key, value in newest.items() if key[0]}
 
 
-def _answers(files: Sequence[Path], found: Loaded) -> dict[str, Any]:
+def _answers(files: Sequence[Path], loaded_entries: LoadedEntries) -> dict[str, Any]:
     answers: dict[str, Any] = {}
     for file in files:
         for number, row, reason in rows(file):
@@ -150,16 +150,22 @@ def _answers(files: Sequence[Path], found: Loaded) -> dict[str, Any]:
             if reason is None and isinstance(row, Mapping) and "ground_truth" not in row:
                 reason = "it has no ground_truth"
             if reason is not None or entry_id is None:
-                found.rejected.append(Rejected(str(file), number, reason or "it has no id"))
+                loaded_entries.rejected.append(
+                    Rejected(str(file), number, reason or "it has no id")
+                )
             else:
                 answers[entry_id] = row["ground_truth"]
     return answers
 
 
 def _read(
-    file: Path, category: str, answers: Mapping[str, Any], docs: _Documents, found: Loaded
+    file: Path,
+    category: str,
+    answers: Mapping[str, Any],
+    docs: _Documents,
+    loaded_entries: LoadedEntries,
 ) -> None:
-    seen = {entry.entry_id for entry in found.entries}
+    seen = {entry.entry_id for entry in loaded_entries.entries}
     for number, row, reason in rows(file):
         entry_id = row.get("id") if isinstance(row, Mapping) else None
         try:
@@ -173,10 +179,10 @@ def _read(
                 raise BadRowError("there is no possible answer for it")
         except BadRowError as error:
             name = entry_id if isinstance(entry_id, str) else None
-            found.rejected.append(Rejected(str(file), number, str(error), name))
+            loaded_entries.rejected.append(Rejected(str(file), number, str(error), name))
         else:
             seen.add(entry.entry_id)
-            found.entries.append(entry)
+            loaded_entries.entries.append(entry)
 
 
 def rows(file: Path) -> Iterator[tuple[int, Any, str | None]]:
@@ -215,7 +221,7 @@ class _Documents:
         self._folder = folder
         self._known: dict[str, list[Mapping[str, Any]]] = {}
 
-    def complete(self, entry: Entry) -> Entry:
+    def complete(self, entry: BfclEntry) -> BfclEntry:
         """The entry with the functions of its services, where its row has none.
 
         Raises:
@@ -229,7 +235,7 @@ class _Documents:
             for name in names:
                 if name not in known:
                     raise BadRowError(f"its missed_function names {name}, which no service has")
-        return Entry(
+        return BfclEntry(
             entry_id=entry.entry_id,
             category=entry.category,
             question=entry.question,
@@ -258,6 +264,6 @@ class _Documents:
 
 
 @lru_cache(maxsize=4)
-def by_id(data: Path | str | None = None) -> Mapping[str, Entry]:
+def by_id(data: Path | str | None = None) -> Mapping[str, BfclEntry]:
     """All entries by their id. See `load`."""
     return {entry.entry_id: entry for entry in load(SUPPORTED, data).entries}

@@ -12,7 +12,7 @@ from typing import Any
 from adp_bfcl.categories import Language
 from adp_bfcl.java_values import JAVA_TYPES, java_value
 from adp_bfcl.javascript_values import JAVASCRIPT_TYPES, javascript_value
-from adp_bfcl.verdict import CHECKER_ERROR, RIGHT, Mismatch, Verdict
+from adp_bfcl.verdict import CHECKER_ERROR, RIGHT, CheckerVerdict, Mismatch
 
 PYTHON_TYPES: Mapping[str, type] = {
     "string": str,
@@ -44,7 +44,7 @@ def match(
     *,
     language: Language = Language.PYTHON,
     underscored: bool = False,
-) -> Verdict:
+) -> CheckerVerdict:
     """Compare calls with the possible answers, as the official checker does.
 
     Args:
@@ -64,7 +64,7 @@ def match(
     except Mismatch as found:
         return found.verdict()
     except (*CRASHES, RecursionError) as error:
-        return Verdict(False, CHECKER_ERROR, f"{type(error).__name__}: {error}")
+        return CheckerVerdict(False, CHECKER_ERROR, f"{type(error).__name__}: {error}")
     return RIGHT
 
 
@@ -95,7 +95,7 @@ def _in_any_order(
     functions: Sequence[Function],
     calls: Sequence[Call],
     answers: Sequence[Answer],
-    one: Callable[[Function, Call, Answer], None],
+    value: Callable[[Function, Call, Answer], None],
 ) -> None:
     """Each answer takes the first call that fits and is still free; nothing is taken back."""
     if len(calls) != len(answers):
@@ -106,7 +106,7 @@ def _in_any_order(
         reasons = []
         for index in free:
             try:
-                one(function, calls[index], answer)
+                value(function, calls[index], answer)
             except Mismatch as found:
                 reasons.append(f"call {index}: {found.error_type} ({found})")
             else:
@@ -173,15 +173,15 @@ def _check_value(
     language: Language,
 ) -> None:
     declared = documented["type"]
-    value, wanted, inner = _read(parameter, value, documented, language)
+    value, wanted, child = _read(parameter, value, documented, language)
     if declared == "tuple" and type(value) is tuple:
         value = list(value)
     if language is Language.PYTHON and declared == "float" and type(value) is int:
         value = float(value)
-    if not _check_type(parameter, value, allowed, wanted, inner):
+    if not _check_type(parameter, value, allowed, wanted, child):
         if wanted is dict:
             return _check_dict(parameter, value, allowed)
-        if wanted is list and inner is dict:
+        if wanted is list and child is dict:
             return _check_dicts(parameter, value, allowed)
         if wanted is str:
             return _check_text(parameter, value, allowed)
@@ -209,12 +209,12 @@ def _read(
     if declared not in ("Array", "ArrayList", "array"):
         return convert(value, declared), wanted, None
     items = documented["items"]["type"]
-    inner = types[items]
-    return convert(value, declared, items), wanted, inner
+    type_ = types[items]
+    return convert(value, declared, items), wanted, type_
 
 
 def _check_type(
-    parameter: str, value: Any, allowed: Sequence[Any], wanted: type, inner: type | None
+    parameter: str, value: Any, allowed: Sequence[Any], wanted: type, child: type | None
 ) -> bool:
     """Check the type; True when the value is a variable, which must be equal to the letter.
 
@@ -223,7 +223,7 @@ def _check_type(
     hint = next((type(option) for option in allowed if option != ""), None)
     if type(value) is wanted:
         items: Any = value
-        if inner is None or any(_items_fit(parameter, items, option, inner) for option in allowed):
+        if child is None or any(_items_fit(parameter, items, option, child) for option in allowed):
             return hint is not None and hint is not wanted
         if type(value) is hint:
             raise _wrong("type_error:nested", parameter, value, allowed)
@@ -235,12 +235,12 @@ def _check_type(
     )
 
 
-def _items_fit(parameter: str, value: Sequence[Any], option: Any, inner: type) -> bool:
+def _items_fit(parameter: str, value: Sequence[Any], option: Any, child: type) -> bool:
     if type(option) is not list:
         return True
     try:
         for item in value:
-            _check_type(parameter, item, option, inner, None)
+            _check_type(parameter, item, option, child, None)
     except Mismatch:
         return False
     return True
@@ -272,21 +272,21 @@ def _check_dict(parameter: str, value: Mapping[str, Any], allowed: Sequence[Any]
     for option in allowed:
         if option == "":
             continue
-        found = _dict_fault(value, option)
-        if found is None:
+        dict_fault = _dict_fault(value, option)
+        if dict_fault is None:
             return
-        reason = found
+        reason = dict_fault
     raise _wrong(reason, parameter, value, allowed)
 
 
 def _dict_fault(value: Mapping[str, Any], option: Mapping[str, Any]) -> str | None:
     """Why a dictionary does not fit; keys inside it are not looked into."""
     reason = None
-    for key, inner in value.items():
+    for key, child in value.items():
         if key not in option:
             reason = "value_error:dict_key"
             break
-        if standard(inner) not in _standards(option[key]):
+        if standard(child) not in _standards(option[key]):
             reason = "value_error:dict_value"
             break
     for key, options in option.items():

@@ -11,18 +11,18 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from adp_bfcl.decoding import Mode, sources
-from adp_bfcl.entries import Entry
+from adp_bfcl.entries import BfclEntry
 from adp_bfcl.python_calls import DecodeError
 from adp_bfcl.simulators import Services, clean_numbers, public
-from adp_bfcl.verdict import CHECKER_ERROR, RIGHT, Mismatch, Rules, Verdict
+from adp_bfcl.verdict import CHECKER_ERROR, RIGHT, CheckerVerdict, Mismatch, Rules
 
 Steps = Sequence[Sequence[Sequence[str]]]
 """Source of the calls: by turn, by step, in order."""
 
 
 def judge_multi_turn(
-    entry: Entry, result: Any, *, mode: Mode = "fc", rules: Rules = "official"
-) -> Verdict:
+    entry: BfclEntry, result: Any, *, mode: Mode = "fc", rules: Rules = "official"
+) -> CheckerVerdict:
     """Judge the answers to a multi-turn entry.
 
     Args:
@@ -36,14 +36,14 @@ def judge_multi_turn(
         UsageError: the entry names a service that there is not.
     """
     if not isinstance(result, list):
-        return Verdict(False, "multi_turn:inference_error", "there is no list of turns")
+        return CheckerVerdict(False, "multi_turn:inference_error", "there is no list of turns")
     if len(result) != len(entry.turns_of_calls):
-        found = f"{len(result)} turns; {len(entry.turns_of_calls)} expected"
-        return Verdict(False, "multi_turn:force_terminated", found)
+        text = f"{len(result)} turns; {len(entry.turns_of_calls)} expected"
+        return CheckerVerdict(False, "multi_turn:force_terminated", text)
     strange = next((turn for turn in result if not isinstance(turn, Iterable)), entry)
     if strange is not entry:
-        found = f"a turn is {strange!r}, which is no list of steps"
-        return Verdict(False, CHECKER_ERROR, found)
+        text = f"a turn is {strange!r}, which is no list of steps"
+        return CheckerVerdict(False, CHECKER_ERROR, text)
     return check_multi_turn(entry, decoded_turns(result, mode), rules=rules)
 
 
@@ -65,7 +65,9 @@ def _decoded(turn: Iterable[Any], mode: Mode) -> list[list[str]]:
     return steps
 
 
-def check_multi_turn(entry: Entry, steps: Steps, *, rules: Rules = "official") -> Verdict:
+def check_multi_turn(
+    entry: BfclEntry, steps: Steps, *, rules: Rules = "official"
+) -> CheckerVerdict:
     """Judge calls that are decoded already.
 
     Args:
@@ -85,11 +87,11 @@ def check_multi_turn(entry: Entry, steps: Steps, *, rules: Rules = "official") -
         except Mismatch as found:
             return found.verdict()
         except (AttributeError, IndexError, RecursionError) as error:
-            return Verdict(False, CHECKER_ERROR, f"{type(error).__name__}: {error}")
+            return CheckerVerdict(False, CHECKER_ERROR, f"{type(error).__name__}: {error}")
     return RIGHT
 
 
-def services_of(entry: Entry, owner: str, *, marked: bool) -> Services:
+def services_of(entry: BfclEntry, owner: str, *, marked: bool) -> Services:
     """The services of an entry in their initial state."""
     return Services(
         entry.classes,
@@ -100,7 +102,7 @@ def services_of(entry: Entry, owner: str, *, marked: bool) -> Services:
     )
 
 
-def _check(entry: Entry, steps: Steps, rules: Rules) -> None:
+def _check(entry: BfclEntry, steps: Steps, rules: Rules) -> None:
     marked = rules == "official"
     model = services_of(entry, "model", marked=marked)
     gold = services_of(entry, "gold", marked=marked)

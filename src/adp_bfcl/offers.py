@@ -45,13 +45,13 @@ def hinted(function: Mapping[str, Any], language: Language) -> dict[str, Any]:
 
     Parameters of Java and JavaScript become texts that hold source, as the checker expects them.
     """
-    found = copy.deepcopy(dict(function))
-    found["description"] = str(found.get("description") or "") + _ABOUT[language]
+    result = copy.deepcopy(dict(function))
+    result["description"] = str(result.get("description") or "") + _ABOUT[language]
     if language is Language.PYTHON:
-        return found
-    for parameter in found["parameters"]["properties"].values():
+        return result
+    for parameter in result["parameters"]["properties"].values():
         _as_source(parameter, language)
-    return found
+    return result
 
 
 def _as_source(parameter: dict[str, Any], language: Language) -> None:
@@ -65,10 +65,10 @@ def _as_source(parameter: dict[str, Any], language: Language) -> None:
         items = (parameter.pop("items", None) or {}).get("type", "any")
         text += f" The list elements are of type {items}; they are not in string representation."
     if declared == "dict" and "properties" in parameter:
-        inner = json.dumps(parameter.pop("properties"))
+        child = json.dumps(parameter.pop("properties"))
         text += (
             " The dictionary entries have the following schema; they are not in string "
-            f"representation. {inner}"
+            f"representation. {child}"
         )
     parameter["description"], parameter["type"] = text, "string"
 
@@ -81,27 +81,29 @@ def tool_of(function: Mapping[str, Any], language: Language = Language.PYTHON) -
         language: the language of its category.
     """
     hints = hinted(function, language)
-    inner = {key: value for key, value in hints.items() if key not in _NOT_SENT}
-    inner["name"] = offered_name(str(hints["name"]))
+    values = {key: value for key, value in hints.items() if key not in _NOT_SENT}
+    values["name"] = offered_name(str(hints["name"]))
     parameters = {key: value for key, value in hints["parameters"].items() if key != "optional"}
     properties = parameters.get("properties") or {}
     parameters["type"] = "object"
     parameters["properties"] = {name: _schema(value) for name, value in properties.items()}
-    inner["parameters"] = parameters
-    return {"type": "function", "function": inner}
+    values["parameters"] = parameters
+    return {"type": "function", "function": values}
 
 
 def _schema(value: Any) -> dict[str, Any]:
     if not isinstance(value, Mapping):
         return {"type": "string"}
-    found = {key: inner for key, inner in value.items() if key != "optional"}
-    declared = str(found.get("type") or "string")
-    found["type"] = JSON_TYPES.get(declared, "string")
+    schema = {key: child for key, child in value.items() if key != "optional"}
+    declared = str(schema.get("type") or "string")
+    schema["type"] = JSON_TYPES.get(declared, "string")
     if declared == "float":
-        found["format"] = "float"
-        found["description"] = f"{found.get('description') or ''} This is a float type value."
-    if isinstance(found.get("properties"), Mapping):
-        found["properties"] = {key: _schema(one) for key, one in found["properties"].items()}
-    if isinstance(found.get("items"), Mapping):
-        found["items"] = _schema(found["items"])
-    return found
+        schema["format"] = "float"
+        schema["description"] = f"{schema.get('description') or ''} This is a float type value."
+    if isinstance(schema.get("properties"), Mapping):
+        schema["properties"] = {
+            key: _schema(result) for key, result in schema["properties"].items()
+        }
+    if isinstance(schema.get("items"), Mapping):
+        schema["items"] = _schema(schema["items"])
+    return schema

@@ -94,7 +94,7 @@ def call_parts(source: str) -> tuple[str, list[Any], dict[str, Any]]:
         raise DecodeError("this is no call of a plain name")
     try:
         values = [ast.literal_eval(value) for value in node.args]
-        named = {str(one.arg): ast.literal_eval(one.value) for one in node.keywords}
+        named = {str(keyword.arg): ast.literal_eval(keyword.value) for keyword in node.keywords}
     except (ValueError, TypeError, RecursionError) as error:
         raise DecodeError(f"an argument is no literal: {error}") from error
     return node.func.id, values, named

@@ -15,12 +15,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from adp.render.arguments import whole_text
+from adp.rendering.arguments import whole_text
 from adp.stores.locks import alone
 from adp_bfcl.answers import given
 from adp_bfcl.categories import AGENTIC, canonical, group_of, of_id, order_of
 from adp_bfcl.decoding import Mode
-from adp_bfcl.entries import Entry
+from adp_bfcl.entries import BfclEntry
 from adp_bfcl.loader import Rejected, rows
 from adp_bfcl.tasks import entry_from
 from adp_schema.errors import EmptyResultError, InputError, OutputExistsError, UsageError
@@ -57,7 +57,7 @@ def model_folder(model: str) -> str:
 
 
 @dataclass
-class Written:
+class WrittenResults:
     """What was written as result files, and what was not. All of it together is what was read.
 
     Attributes:
@@ -92,7 +92,7 @@ ATTEMPT = "another attempt at the same question"
 @alone
 def write_results(
     trajectories: Iterable[Trajectory], out: Path, *, model: str | None = None
-) -> Written:
+) -> WrittenResults:
     """Write answers as BFCL's result files.
 
     Of several attempts at an entry the first is written, for a result file has one row an entry.
@@ -129,7 +129,7 @@ def write_results(
                 f"{out / place} is there already; remove it, or choose another folder or model"
             )
     modes = {place: mode for place, (_, mode) in gathered.told.items()}
-    written = Written(left_out=dict(gathered.left_out), modes=modes)
+    written = WrittenResults(left_out=dict(gathered.left_out), modes=modes)
     for (place, category), by_id in gathered.rows.items():
         file = out / place / group_of(category) / f"BFCL_v4_{category}_result.json"
         write_lines(file, [by_id[name][1] for name in sorted(by_id, key=order_of)])
@@ -173,7 +173,7 @@ class _Gathered:
         if entry.entry_id not in by_id or attempt < by_id[entry.entry_id][0]:
             by_id[entry.entry_id] = (attempt, row)
 
-    def _place(self, entry: Entry, trajectory: Trajectory) -> str:
+    def _place(self, entry: BfclEntry, trajectory: Trajectory) -> str:
         """The folder of the model, of which there is one mode alone."""
         name = trajectory.agent_model or trajectory.agent_name or "unknown"
         place = model_folder(self._model or name)
@@ -192,7 +192,7 @@ class _Gathered:
         return place
 
 
-def result_row(entry: Entry, trajectory: Trajectory) -> dict[str, Any] | None:
+def result_row(entry: BfclEntry, trajectory: Trajectory) -> dict[str, Any] | None:
     """A trajectory as a row of a result file; None when nothing was answered."""
     answer, _, _ = given(trajectory, multi_turn=entry.multi_turn)
     if answer is None:
@@ -236,9 +236,9 @@ def whole(value: Any) -> Any:
         return value
     if "\\u" in value:
         try:
-            inner = json.loads(value)
-            mended = whole(inner)
-            if mended != inner:
+            child = json.loads(value)
+            mended = whole(child)
+            if mended != child:
                 return json.dumps(mended)
         except (ValueError, RecursionError):
             pass
@@ -246,11 +246,11 @@ def whole(value: Any) -> Any:
 
 
 def _by_turn(steps: list[Step], sizes: list[int]) -> list[list[Step]]:
-    found, index = [], 0
+    result, index = [], 0
     for size in sizes:
-        found.append(steps[index : index + size])
+        result.append(steps[index : index + size])
         index += size
-    return found
+    return result
 
 
 def _seconds(step: Step) -> float:
@@ -283,8 +283,8 @@ def read_results(folder: Path, rejected: list[Rejected] | None = None) -> Iterat
                 reason = f"another row has the id {entry_id}"
             if reason is not None or not isinstance(entry_id, str) or "result" not in row:
                 if rejected is not None:
-                    told = reason or "it has no id or no result"
-                    rejected.append(Rejected(str(file), number, told, _text(entry_id)))
+                    reason_text = reason or "it has no id or no result"
+                    rejected.append(Rejected(str(file), number, reason_text, _text(entry_id)))
                 continue
             seen.add((model, since_v4(entry_id)))
             category = canonical(name["category"]) if name else of_id(entry_id)
@@ -311,28 +311,28 @@ def _text(value: Any) -> str | None:
     return value if isinstance(value, str) else None
 
 
-def question_of(one: Answered, entries: Mapping[str, Entry]) -> Entry | None:
+def question_of(value: Answered, entries: Mapping[str, BfclEntry]) -> BfclEntry | None:
     """The entry that a row answers; ids of older versions are found by their name since v4."""
-    return entries.get(one.entry_id) or entries.get(since_v4(one.entry_id))
+    return entries.get(value.entry_id) or entries.get(since_v4(value.entry_id))
 
 
-def unknown(one: Answered) -> str:
+def unknown(value: Answered) -> str:
     """Why there is no entry for a row."""
-    if one.category in AGENTIC:
-        return f"{one.category} is not evaluated here"
+    if value.category in AGENTIC:
+        return f"{value.category} is not evaluated here"
     return "there is no question with this id"
 
 
 def modes_of(answered: Collection[Answered], mode: Mode | None = None) -> dict[str, Mode]:
     """The form of each model's answers; see `adp_bfcl.scores.judge_results`."""
-    return {name: mode or _mode(name, answered) for name in {one.model for one in answered}}
+    return {name: mode or _mode(name, answered) for name in {item.model for item in answered}}
 
 
 def _mode(model: str, answered: Iterable[Answered]) -> Mode:
     if "-FC" in model:
         return "fc"
-    for one in answered:
-        if one.model == model and _has_calls(one.result):
+    for item in answered:
+        if item.model == model and _has_calls(item.result):
             return "fc"
     return "prompt"
 

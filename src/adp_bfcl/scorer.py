@@ -14,7 +14,7 @@ from adp.rollouts.environment import Settings
 from adp_bfcl.answers import given
 from adp_bfcl.categories import SUPPLEMENTARY, SUPPORTED, in_short
 from adp_bfcl.decoding import Mode
-from adp_bfcl.entries import Entry
+from adp_bfcl.entries import BfclEntry
 from adp_bfcl.figures import aggregate, category_figures
 from adp_bfcl.judge import judge_entry
 from adp_bfcl.loader import by_id
@@ -71,9 +71,9 @@ class BfclScorer:
         if entry is None:
             return self._unscored(reason, {})
         evidence = {"id": entry.entry_id, "category": entry.category}
-        told = broken(trajectory)
-        if told is not None:
-            return self._unscored(told, evidence, infrastructure=True)
+        failure = broken(trajectory)
+        if failure is not None:
+            return self._unscored(failure, evidence, infrastructure=True)
         if not entry.scorable:
             return self._unscored("the possible answers are not known", evidence)
         answer, mode, malformed = given(trajectory, multi_turn=entry.multi_turn)
@@ -84,8 +84,8 @@ class BfclScorer:
         except AdpError as error:
             return self._unscored(str(error), evidence)
 
-    def _scores(self, entry: Entry, answer: Any, mode: Mode, malformed: bool) -> list[Score]:
-        found = []
+    def _scores(self, entry: BfclEntry, answer: Any, mode: Mode, malformed: bool) -> list[Score]:
+        scores = []
         state = None
         for metric in (OFFICIAL, FIXED):
             verdict = judge_entry(
@@ -107,28 +107,28 @@ class BfclScorer:
             reason = None
             if verdict.error_type == CHECKER_ERROR:
                 value, reason = None, "the official checker raises an exception here"
-            found.append(Score(metric, value, reason, evidence))
+            scores.append(Score(metric, value, reason, evidence))
         if state is not None:
             evidence = {"id": entry.entry_id, "category": entry.category}
             states = {ABSTAINED: "abstained", MALFORMED: "malformed", CALLED: "called"}
-            found += [
+            scores += [
                 Score(metric, float(state == name), None, evidence)
                 for metric, name in states.items()
             ]
-        return found
+        return scores
 
-    def _entry(self, item: Item) -> tuple[Entry | None, str]:
-        found = entry_from(item.task)
-        if found is not None:
-            return found, ""
+    def _entry(self, item: Item) -> tuple[BfclEntry | None, str]:
+        entry = entry_from(item.task)
+        if entry is not None:
+            return entry, ""
         task_id = item.task.task_id if item.task else item.trajectory.task_id
         if not task_id:
             return None, "the trajectory has no task"
         try:
-            found = by_id(self._settings.data).get(task_id)
+            entry = by_id(self._settings.data).get(task_id)
         except AdpError as error:
             return None, f"the task is not in the store, and {error}"
-        return found, "the task is no entry of BFCL"
+        return entry, "the task is no entry of BFCL"
 
     def _unscored(
         self, reason: str, evidence: dict[str, Any], *, infrastructure: bool = False
@@ -139,15 +139,15 @@ class BfclScorer:
 
     def figures(self, rows: Sequence[Scored]) -> Sequence[Figure]:
         """Accuracy of each category, and the figures of BFCL v4 under both sets of rules."""
-        found = category_figures(rows)
+        result = category_figures(rows)
         order = {name: number for number, name in enumerate((*SUPPORTED, *SUPPLEMENTARY))}
         figures: list[Figure] = []
         for metric in (OFFICIAL, FIXED, ABSTAINED, MALFORMED, CALLED):
             categories = sorted(
-                (category for name, category in found if name == metric),
+                (category for name, category in result if name == metric),
                 key=lambda name: (order.get(name, len(order)), name),
             )
-            parts = {category: found[metric, category] for category in categories}
+            parts = {category: result[metric, category] for category in categories}
             figures += parts.values()
             if metric in (OFFICIAL, FIXED) and parts:
                 figures += self._overall(metric, parts)
@@ -156,16 +156,16 @@ class BfclScorer:
     def _overall(self, metric: str, parts: Mapping[str, Figure]) -> list[Figure]:
         accuracy = {name: part.value for name, part in parts.items() if part.value is not None}
         counts = {name: part.count for name, part in parts.items() if part.count}
-        found = aggregate(accuracy, counts, missing_as_zero=self._settings.missing_as_zero)
+        result = aggregate(accuracy, counts, missing_as_zero=self._settings.missing_as_zero)
         return [
             Figure(
                 name=f"{metric}/v4 {name}",
                 value=part.value,
                 count=sum(counts.get(category, 0) for category in part.parts),
-                tasks=sum(parts[one].tasks for one in part.parts if one in parts),
+                tasks=sum(parts[item].tasks for item in part.parts if item in parts),
                 reason=f"not run: {in_short(part.missing)}" if part.missing else None,
             )
-            for name, part in found.items()
+            for name, part in result.items()
             if set(part.parts) & set(parts)
             # What was not run is said once, of the official figures.
             and (metric == OFFICIAL or part.value is not None)

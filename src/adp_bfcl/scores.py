@@ -22,8 +22,8 @@ from adp_bfcl.categories import (
     order_of,
 )
 from adp_bfcl.decoding import Mode, decode
-from adp_bfcl.entries import Entry
-from adp_bfcl.figures import Part, aggregate
+from adp_bfcl.entries import BfclEntry
+from adp_bfcl.figures import FigurePart, aggregate
 from adp_bfcl.judge import judge_entry
 from adp_bfcl.loader import Rejected
 from adp_bfcl.multi_turn import decoded_turns
@@ -37,7 +37,7 @@ from adp_bfcl.results import (
     unknown,
     write_lines,
 )
-from adp_bfcl.verdict import CHECKER_ERROR, Rules, Verdict
+from adp_bfcl.verdict import CHECKER_ERROR, CheckerVerdict, Rules
 from adp_schema.errors import OutputExistsError
 
 _UNREAD = ("multi_turn:inference_error", "multi_turn:force_terminated")
@@ -48,7 +48,7 @@ _STRANGE = "ast_decoder:decoder_wrong_output_format"
 
 
 @dataclass(frozen=True)
-class Judged:
+class JudgedRow:
     """A row of a result file and its verdict; None where it could not be judged.
 
     Attributes:
@@ -59,13 +59,13 @@ class Judged:
     """
 
     answered: Answered
-    verdict: Verdict | None
+    verdict: CheckerVerdict | None
     reason: str | None = None
-    entry: Entry | None = None
+    entry: BfclEntry | None = None
 
 
 @dataclass
-class Report:
+class VerdictReport:
     """Verdicts of a folder of results.
 
     Attributes:
@@ -74,38 +74,40 @@ class Report:
         modes: form of the answers by model.
     """
 
-    judged: list[Judged] = field(default_factory=list)
+    judged: list[JudgedRow] = field(default_factory=list)
     rejected: list[Rejected] = field(default_factory=list)
     modes: dict[str, Mode] = field(default_factory=dict)
 
     def accuracy(self, model: str) -> dict[str, float]:
         """Share of right answers by category."""
-        found: dict[str, list[bool]] = defaultdict(list)
-        for one in self.judged:
-            if one.answered.model == model and one.verdict is not None:
-                found[one.answered.category].append(one.verdict.valid)
-        return {name: sum(values) / len(values) for name, values in found.items()}
+        result: dict[str, list[bool]] = defaultdict(list)
+        for item in self.judged:
+            if item.answered.model == model and item.verdict is not None:
+                result[item.answered.category].append(item.verdict.valid)
+        return {name: sum(values) / len(values) for name, values in result.items()}
 
     def counts(self, model: str) -> dict[str, int]:
         """Number of judged answers by category."""
-        found: dict[str, int] = defaultdict(int)
-        for one in self.judged:
-            if one.answered.model == model and one.verdict is not None:
-                found[one.answered.category] += 1
-        return dict(found)
+        result: dict[str, int] = defaultdict(int)
+        for item in self.judged:
+            if item.answered.model == model and item.verdict is not None:
+                result[item.answered.category] += 1
+        return dict(result)
 
     def unjudged(self, model: str) -> dict[str, int]:
         """Number of answers without a verdict, by category."""
-        without = [one for one in self.judged if one.verdict is None]
+        without = [item for item in self.judged if item.verdict is None]
         return dict(
-            Counter(one.answered.category for one in without if one.answered.model == model)
+            Counter(item.answered.category for item in without if item.answered.model == model)
         )
 
     def categories(self, model: str) -> list[str]:
         """Categories of which there are answers, in BFCL's order."""
-        found = {one.answered.category for one in self.judged if one.answered.model == model}
+        categories = {
+            item.answered.category for item in self.judged if item.answered.model == model
+        }
         order = {name: number for number, name in enumerate(SUPPORTED)}
-        return sorted(found, key=lambda name: (order.get(name, len(order)), name))
+        return sorted(categories, key=lambda name: (order.get(name, len(order)), name))
 
     @property
     def rows(self) -> int:
@@ -115,12 +117,14 @@ class Report:
     @property
     def judged_rows(self) -> int:
         """Number of rows with a verdict."""
-        return sum(one.verdict is not None for one in self.judged)
+        return sum(item.verdict is not None for item in self.judged)
 
     @property
     def left_out(self) -> dict[str, int]:
         """Why rows have no verdict, and how many."""
-        reasons = Counter(f"unjudged: {one.reason}" for one in self.judged if one.verdict is None)
+        reasons = Counter(
+            f"unjudged: {item.reason}" for item in self.judged if item.verdict is None
+        )
         return {**reasons, **({"rejected": len(self.rejected)} if self.rejected else {})}
 
     def plain(self) -> dict[str, Any]:
@@ -131,11 +135,11 @@ class Report:
             "left_out": self.left_out,
             "models": {model: self._plain(model) for model in self.models()},
             "unjudged": [
-                {"model": one.answered.model, "id": one.answered.entry_id, "reason": one.reason}
-                for one in self.judged
-                if one.verdict is None
+                {"model": item.answered.model, "id": item.answered.entry_id, "reason": item.reason}
+                for item in self.judged
+                if item.verdict is None
             ],
-            "rejected": [str(one) for one in self.rejected],
+            "rejected": [str(item) for item in self.rejected],
         }
 
     def _plain(self, model: str) -> dict[str, Any]:
@@ -158,20 +162,20 @@ class Report:
 
     def models(self) -> list[str]:
         """Names of the models."""
-        return sorted({one.answered.model for one in self.judged})
+        return sorted({item.answered.model for item in self.judged})
 
-    def overall(self, model: str, *, missing_as_zero: bool = False) -> dict[str, Part]:
+    def overall(self, model: str, *, missing_as_zero: bool = False) -> dict[str, FigurePart]:
         """The figures of BFCL v4. See `adp_bfcl.figures.aggregate`."""
         return aggregate(self.accuracy(model), self.counts(model), missing_as_zero=missing_as_zero)
 
 
 def judge_results(
     folder: Path,
-    entries: Mapping[str, Entry],
+    entries: Mapping[str, BfclEntry],
     *,
     mode: Mode | None = None,
     rules: Rules = "official",
-) -> Report:
+) -> VerdictReport:
     """Judge a folder of results.
 
     Args:
@@ -187,22 +191,24 @@ def judge_results(
         MissingExtraError: there are calls in Java's or JavaScript's syntax, and tree-sitter is not
             installed.
     """
-    report = Report()
+    report = VerdictReport()
     answered = list(read_results(folder, report.rejected))
     report.modes = modes_of(answered, mode)
-    for one in sorted(answered, key=lambda one: (one.model, order_of(one.entry_id))):
-        report.judged.append(_judged(one, entries, report.modes[one.model], rules))
+    for item in sorted(answered, key=lambda result: (result.model, order_of(result.entry_id))):
+        report.judged.append(_judged(item, entries, report.modes[item.model], rules))
     return report
 
 
-def _judged(one: Answered, entries: Mapping[str, Entry], mode: Mode, rules: Rules) -> Judged:
-    entry = question_of(one, entries)
+def _judged(
+    value: Answered, entries: Mapping[str, BfclEntry], mode: Mode, rules: Rules
+) -> JudgedRow:
+    entry = question_of(value, entries)
     if entry is None:
-        return Judged(one, None, unknown(one))
-    verdict = judge_entry(entry, one.result, mode=mode, rules=rules)
+        return JudgedRow(value, None, unknown(value))
+    verdict = judge_entry(entry, value.result, mode=mode, rules=rules)
     if verdict.error_type == CHECKER_ERROR:
-        return Judged(one, None, CRASH, entry)
-    return Judged(one, verdict, None, entry)
+        return JudgedRow(value, None, CRASH, entry)
+    return JudgedRow(value, verdict, None, entry)
 
 
 CRASH = "the official checker stops with an exception here"
@@ -210,7 +216,7 @@ CRASH = "the official checker stops with an exception here"
 
 
 @alone
-def write_scores(report: Report, out: Path) -> dict[Path, int]:
+def write_scores(report: VerdictReport, out: Path) -> dict[Path, int]:
     """Write verdicts as BFCL's score files: a line with the accuracy, then the wrong answers.
 
     Keys and their order are those of ``bfcl evaluate``; the words about what is wrong are ours, and
@@ -232,47 +238,51 @@ def write_scores(report: Report, out: Path) -> dict[Path, int]:
         place = out / model_folder(model)
         if place.exists():
             raise OutputExistsError(f"{place} is there already; remove it, or choose another -o")
-    found: dict[Path, list[Judged]] = defaultdict(list)
-    for one in report.judged:
-        if one.verdict is not None:
-            place = out / model_folder(one.answered.model) / group_of(one.answered.category)
-            found[place / f"BFCL_v4_{one.answered.category}_score.json"].append(one)
-    for file, judged in found.items():
-        wrong = [one for one in judged if one.verdict is not None and not one.verdict.valid]
+    result: dict[Path, list[JudgedRow]] = defaultdict(list)
+    for item in report.judged:
+        if item.verdict is not None:
+            place = out / model_folder(item.answered.model) / group_of(item.answered.category)
+            result[place / f"BFCL_v4_{item.answered.category}_score.json"].append(item)
+    for file, judged in result.items():
+        wrong = [entry for entry in judged if entry.verdict is not None and not entry.verdict.valid]
         right = len(judged) - len(wrong)
         head = {
             "accuracy": right / len(judged),
             "correct_count": right,
             "total_count": len(judged),
         }
-        failures = [_failure(one, report.modes.get(one.answered.model, "fc")) for one in wrong]
+        failures = [
+            _failure(entry, report.modes.get(entry.answered.model, "fc")) for entry in wrong
+        ]
         write_lines(file, [head, *failures])
-    return {file: len(judged) for file, judged in found.items()}
+    return {file: len(judged) for file, judged in result.items()}
 
 
-def _failure(one: Judged, mode: Mode) -> dict[str, Any]:
+def _failure(judged_row: JudgedRow, mode: Mode) -> dict[str, Any]:
     """A wrong answer as a row of a score file."""
-    answered = one.answered
+    answered = judged_row.answered
     row: dict[str, Any] = {
         "id": answered.entry_id,
         "model_name": answered.model,
         "test_category": answered.category,
         "valid": False,
     }
-    entry, verdict = one.entry, one.verdict
+    entry, verdict = judged_row.entry, judged_row.verdict
     if entry is None or verdict is None:
         return row
     if entry.multi_turn:
-        found = _turns_failure(entry, answered, verdict, mode)
+        turns_failure = _turns_failure(entry, answered, verdict, mode)
     elif is_relevance(entry.category):
-        found = _relevance_failure(entry, answered, verdict, mode)
+        turns_failure = _relevance_failure(entry, answered, verdict, mode)
     else:
-        found = _call_failure(entry, answered, verdict, mode)
-    whole_row: dict[str, Any] = plain({**row, **found})
+        turns_failure = _call_failure(entry, answered, verdict, mode)
+    whole_row: dict[str, Any] = plain({**row, **turns_failure})
     return whole_row
 
 
-def _call_failure(entry: Entry, answered: Answered, verdict: Verdict, mode: Mode) -> dict[str, Any]:
+def _call_failure(
+    entry: BfclEntry, answered: Answered, verdict: CheckerVerdict, mode: Mode
+) -> dict[str, Any]:
     row = {
         "error": [verdict.detail],
         "error_type": verdict.error_type,
@@ -289,7 +299,7 @@ def _call_failure(entry: Entry, answered: Answered, verdict: Verdict, mode: Mode
 
 
 def _relevance_failure(
-    entry: Entry, answered: Answered, verdict: Verdict, mode: Mode
+    entry: BfclEntry, answered: Answered, verdict: CheckerVerdict, mode: Mode
 ) -> dict[str, Any]:
     return {
         "prompt": _prompt(entry),
@@ -301,7 +311,7 @@ def _relevance_failure(
 
 
 def _turns_failure(
-    entry: Entry, answered: Answered, verdict: Verdict, mode: Mode
+    entry: BfclEntry, answered: Answered, verdict: CheckerVerdict, mode: Mode
 ) -> dict[str, Any]:
     unread = verdict.error_type in _UNREAD
     row: dict[str, Any] = {
@@ -321,7 +331,7 @@ def _turns_failure(
     return row
 
 
-def _prompt(entry: Entry) -> dict[str, Any]:
+def _prompt(entry: BfclEntry) -> dict[str, Any]:
     """The question as in BFCL's files; of several turns without the functions, as they are long."""
     row: dict[str, Any] = {"id": entry.entry_id, "question": entry.question}
     if not entry.multi_turn:
@@ -329,7 +339,7 @@ def _prompt(entry: Entry) -> dict[str, Any]:
     return {**row, "initial_config": entry.config, "involved_classes": entry.classes}
 
 
-def _decoded(entry: Entry, answered: Answered, mode: Mode) -> Any:
+def _decoded(entry: BfclEntry, answered: Answered, mode: Mode) -> Any:
     try:
         return decode(answered.result, mode, language_of(entry.category))
     except DecodeError:

@@ -52,10 +52,10 @@ def service(name: str) -> type:
     if name not in MODULES:
         raise UsageError(f"BFCL has no simulated service '{name}'; known: {', '.join(MODULES)}")
     path = f"eval_checker.multi_turn_eval.func_source_code.{MODULES[name]}"
-    found: type = getattr(
+    attribute: type = getattr(
         module(path, "BFCL's multi-turn entries run its simulated services"), name
     )
-    return found
+    return attribute
 
 
 class Services:
@@ -125,8 +125,8 @@ class Services:
         except Exception as error:
             return f"Error during execution: {error}"
 
-    def _mark(self, found: re.Match[str]) -> str:
-        name = found[1]
+    def _mark(self, match: re.Match[str]) -> str:
+        name = match[1]
         return f"{self._marks[name]}.{name}" if name in self._marks else name
 
     def _value(self, node: ast.expr) -> Any:
@@ -161,18 +161,18 @@ class Services:
         return method(*arguments, **options)
 
     def _method(self, node: ast.expr) -> Callable[..., Any]:
-        found = None
+        attr = None
         if not self._marked and isinstance(node, ast.Name):
-            found = node.id
+            attr = node.id
         elif self._marked and isinstance(node, ast.Attribute):
             owner = node.value.id if isinstance(node.value, ast.Name) else None
-            found = node.attr if owner and self._marks.get(node.attr) == owner else None
-        if found in self._methods:
-            return self._methods[str(found)]
-        inner = node
-        while isinstance(inner, ast.Attribute):
-            inner = inner.value
-        name = inner.id if isinstance(inner, ast.Name) else ast.unparse(node)
+            attr = node.attr if owner and self._marks.get(node.attr) == owner else None
+        if attr in self._methods:
+            return self._methods[str(attr)]
+        child = node
+        while isinstance(child, ast.Attribute):
+            child = child.value
+        name = child.id if isinstance(child, ast.Name) else ast.unparse(node)
         raise NameError(f"name '{name}' is not defined")
 
 

@@ -6,9 +6,9 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from adp.render.arguments import whole_text
+from adp.rendering.arguments import whole_text
 from adp_bfcl.categories import Language, canonical, language_of, wants_no_call
-from adp_bfcl.entries import BadRowError, Entry, entry_of
+from adp_bfcl.entries import BadRowError, BfclEntry, entry_of
 from adp_bfcl.offers import offered_name
 from adp_bfcl.python_calls import DecodeError, call_parts
 from adp_bfcl.value_source import source_of
@@ -17,7 +17,7 @@ from adp_schema.model import Task
 NAME = "bfcl"
 
 
-def task_of(entry: Entry) -> Task:
+def task_of(entry: BfclEntry) -> Task:
     """An entry as a task.
 
     ``environment_config`` has the question and the functions, ``reward_spec`` the possible answers
@@ -50,7 +50,7 @@ def task_of(entry: Entry) -> Task:
     )
 
 
-def entry_from(task: Task | None) -> Entry | None:
+def entry_from(task: Task | None) -> BfclEntry | None:
     """The entry that a task was made of; None when it is another task."""
     if task is None or not task.environment_config:
         return None
@@ -64,7 +64,7 @@ def entry_from(task: Task | None) -> Entry | None:
         return None
 
 
-def expected_calls(entry: Entry) -> list[dict[str, Any]] | None:
+def expected_calls(entry: BfclEntry) -> list[dict[str, Any]] | None:
     """One right run: for each expected call the first value that each parameter may have.
 
     Names are those under which the functions are offered. None: nothing is known of it.
@@ -88,7 +88,7 @@ def expected_calls(entry: Entry) -> list[dict[str, Any]] | None:
 def _turn_calls(
     turns: Sequence[Sequence[str]], documents: Mapping[str, Mapping[str, Any]]
 ) -> list[dict[str, Any]]:
-    found = []
+    turn_calls = []
     for number, turn in enumerate(turns):
         for source in turn:
             try:
@@ -97,8 +97,8 @@ def _turn_calls(
                 continue
             known = list((documents.get(name) or {}).get("parameters", {}).get("properties", ()))
             arguments = dict(zip(known, values, strict=False)) | arguments
-            found.append({"name": name, "arguments": arguments, "turn": number})
-    return found
+            turn_calls.append({"name": name, "arguments": arguments, "turn": number})
+    return turn_calls
 
 
 def _first_values(
@@ -106,7 +106,7 @@ def _first_values(
 ) -> dict[str, Any]:
     described = document.get("parameters") or {}
     properties, required = described.get("properties") or {}, described.get("required") or ()
-    found = {}
+    first_values = {}
     for name, allowed in parameters.items():
         if not isinstance(allowed, list) or not allowed:
             continue
@@ -116,8 +116,8 @@ def _first_values(
         value = plain_value(value)
         if language is not Language.PYTHON:
             value = source_of(value, properties.get(name) or {}, language)
-        found[name] = value
-    return found
+        first_values[name] = value
+    return first_values
 
 
 def plain_value(value: Any) -> Any:
@@ -126,13 +126,13 @@ def plain_value(value: Any) -> Any:
         return [plain_value(item) for item in value]
     if not isinstance(value, Mapping):
         return value
-    found = {}
+    results = {}
     for key, allowed in value.items():
         options = allowed if isinstance(allowed, list) else [allowed]
         first = next((option for option in options if option != ""), None)
         if first is not None or "" not in options:
-            found[key] = plain_value(first) if options else []
-    return found
+            results[key] = plain_value(first) if options else []
+    return results
 
 
 def _json(value: Any) -> str:
@@ -141,7 +141,7 @@ def _json(value: Any) -> str:
 
 def _object(text: str | None) -> dict[str, Any] | None:
     try:
-        found = json.loads(text or "")
+        value = json.loads(text or "")
     except (ValueError, RecursionError):
         return None
-    return found if isinstance(found, dict) else None
+    return value if isinstance(value, dict) else None

@@ -54,7 +54,7 @@ def _java(value: Any, declared: str, items: str) -> str:
             )
         return f"new {items if items.isalnum() else 'Object'}[]{{{', '.join(parts)}}}"
     if isinstance(value, Mapping):
-        puts = [f'put("{key}", {_literal(inner)});' for key, inner in value.items()]
+        puts = [f'put("{key}", {_literal(child)});' for key, child in value.items()]
         return f"new HashMap<String, Object>() {{{{ {' '.join(puts)} }}}}"
     return str(value)
 

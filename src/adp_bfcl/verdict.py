@@ -14,7 +14,7 @@ CHECKER_ERROR = "checker_error"
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class CheckerVerdict:
     """What a checker says about an output.
 
     Attributes:
@@ -32,7 +32,7 @@ class Verdict:
     more: Mapping[str, Any] = field(default_factory=dict)
 
 
-RIGHT = Verdict(True)
+RIGHT = CheckerVerdict(True)
 
 
 class Mismatch(Exception):
@@ -47,6 +47,6 @@ class Mismatch(Exception):
         super().__init__(detail or error_type)
         self.error_type, self.detail = error_type, detail
 
-    def verdict(self) -> Verdict:
+    def verdict(self) -> CheckerVerdict:
         """The verdict that it amounts to."""
-        return Verdict(False, self.error_type, self.detail)
+        return CheckerVerdict(False, self.error_type, self.detail)

@@ -74,10 +74,10 @@ def _json_fault(name: str, text: str) -> str | None:
         return None
     decoder, form = _FORMS[name]
     try:
-        found = decoder.decode(text)
+        value = decoder.decode(text)
     except (msgspec.DecodeError, RecursionError) as error:
         return f"is not {form}: {error}"
-    return _parts_fault(found) if name == "content" else None
+    return _parts_fault(value) if name == "content" else None
 
 
 def _parts_fault(parts: list[Part]) -> str | None:

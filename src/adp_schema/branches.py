@@ -63,8 +63,8 @@ class Parents:
             return list(names)
         if name not in self._circles:
             there = list(names)
-            said = _told(there[there.index(name) :])
-            self._circles.update(dict.fromkeys(names, said))
+            endings = _told(there[there.index(name) :])
+            self._circles.update(dict.fromkeys(names, endings))
         raise StoreError(self._circles[name])
 
 

@@ -380,5 +380,5 @@ class RowBuilder:
 
 def _content(task: Columns) -> str:
     """Hash of what a task says, wherever it hangs."""
-    own = {name: value for name, value in task.items() if name not in ("seq", "trajectory_id")}
-    return ids.digest(repr(sorted(own.items())).encode())
+    values = {name: value for name, value in task.items() if name not in ("seq", "trajectory_id")}
+    return ids.digest(repr(sorted(values.items())).encode())

@@ -22,14 +22,14 @@ def find_id(ids: Sequence[str], text: str) -> str:
     if text in set(ids):
         return text
     source = [name for name in ids if name.endswith("/" + text)]
-    found = source or [name for name in ids if name.startswith(text) or name.endswith(text)]
-    found = found or [name for name in ids if name.partition("/")[2].startswith(text)]
-    if len(found) == 1:
-        return found[0]
-    if found:
-        more = f" and {len(found) - 5:,} more" if len(found) > 5 else ""
+    result = source or [name for name in ids if name.startswith(text) or name.endswith(text)]
+    result = result or [name for name in ids if name.partition("/")[2].startswith(text)]
+    if len(result) == 1:
+        return result[0]
+    if result:
+        more = f" and {len(result) - 5:,} more" if len(result) > 5 else ""
         raise UsageError(
-            f"'{text}' names {len(found):,} trajectories: {', '.join(found[:5])}{more}"
+            f"'{text}' names {len(result):,} trajectories: {', '.join(result[:5])}{more}"
         )
     near = difflib.get_close_matches(text, ids[:20_000], n=3, cutoff=0.6)
     if not near:

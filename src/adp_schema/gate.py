@@ -26,7 +26,7 @@ from adp_schema.errors import AdpError, QueryError
 from adp_schema.gate_engine import (
     SECONDS_VARIABLE,
     Engine,
-    Limits,
+    QueryLimits,
     machine_memory,
     memory_bytes,
     unfinished,
@@ -174,7 +174,7 @@ class QueryGate:
         """
         cursor = self._cursor()
         memory = self.memory if watch else None
-        engine = Engine(cursor, Limits(seconds, memory, self._memory_limit, advice))
+        engine = Engine(cursor, QueryLimits(seconds, memory, self._memory_limit, advice))
         tables: frozenset[str] = frozenset()
         try:
             text, tables, analyzes = engine.call(_check, cursor, sql)
@@ -263,8 +263,8 @@ class QueryGate:
             return QueryError("the query was interrupted")
         # What fails while batches are made comes out of Arrow as OSError; text that has no UTF-8
         # form, or a parameter of a wrong kind, as ValueError, TypeError or RuntimeError.
-        if said := hub_error(error):
-            return said
+        if as_query_error := hub_error(error):
+            return as_query_error
         if not _is_about_sql(error) and (damaged := verification.explain(self._files)):
             return damaged
         kinds = (duckdb.Error, pa.ArrowException, OSError, ValueError, TypeError, RuntimeError)
@@ -288,14 +288,14 @@ _CHECKED: dict[str, Checked] = {}
 
 def _check(cursor: duckdb.DuckDBPyConnection, sql: str) -> Checked:
     """Check a statement; what was found of a text is true in every gate, so it is remembered."""
-    found = _CHECKED.get(sql)
-    if found is None:
-        found = check(cursor, sql)
+    value = _CHECKED.get(sql)
+    if value is None:
+        value = check(cursor, sql)
         if len(sql) <= CHECKED_LENGTH:
             if len(_CHECKED) >= CHECKED_LIMIT:
                 _CHECKED.clear()
-            _CHECKED[sql] = found
-    return found
+            _CHECKED[sql] = value
+    return value
 
 
 def _spill_folder(temp_directory: str | None) -> tempfile.TemporaryDirectory[str] | None:

@@ -46,7 +46,7 @@ _LEFT: list[Future[Any]] = []
 """What did not stop when it was interrupted."""
 
 
-class Limits(NamedTuple):
+class QueryLimits(NamedTuple):
     """What one query may use up.
 
     Attributes:
@@ -104,13 +104,13 @@ def resident() -> int:
 
 def machine_memory() -> int:
     """Bytes of memory that this machine or its container has; 0 where the system does not say."""
-    found = []
+    results = []
     with suppress(OSError, ValueError):
-        found.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+        results.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
     for name in ("memory.max", "memory/memory.limit_in_bytes"):  # of a container, version 2 and 1
         with suppress(OSError, ValueError):
-            found.append(int(Path("/sys/fs/cgroup", name).read_text(encoding="ascii")))
-    return min(found, default=0)
+            results.append(int(Path("/sys/fs/cgroup", name).read_text(encoding="ascii")))
+    return min(results, default=0)
 
 
 def _serve(jobs: queue.SimpleQueue[_Job | None]) -> None:
@@ -137,7 +137,7 @@ class Engine:
         stuck: whether it goes on although it was stopped.
     """
 
-    def __init__(self, cursor: duckdb.DuckDBPyConnection, limits: Limits) -> None:
+    def __init__(self, cursor: duckdb.DuckDBPyConnection, limits: QueryLimits) -> None:
         self._cursor = cursor
         self._limits = limits
         self._left = limits.seconds

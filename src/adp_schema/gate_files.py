@@ -125,13 +125,13 @@ def _create_extra_view(
         sql = (sql or "").replace(place, listed)
     try:
         con.execute(f"CREATE OR REPLACE VIEW {quote_name(view.name)} AS {sql}")
-        found = con.execute(f"SELECT * FROM {quote_name(view.name)} LIMIT 0").description
+        description = con.execute(f"SELECT * FROM {quote_name(view.name)} LIMIT 0").description
     except duckdb.Error as error:
         raise StoreError(
             f"cannot read {view.path or view.name}, which the view '{view.name}' shows: "
             f"{plain(str(error))}"
         ) from None
-    return [column[0] for column in found]
+    return [column[0] for column in description]
 
 
 def _create_table_view(
@@ -167,8 +167,8 @@ def _create_table_view(
             # Shards of an older version lack columns. Looking for that first would cost time.
             create(look=True)
     except duckdb.Error as error:
-        if said := hub_error(error):
-            raise said from None
+        if message := hub_error(error):
+            raise message from None
         files = [path for store in stores for path in store.tables.get(table.name, ())]
         if damaged := verification.explain(files):
             raise damaged from None
@@ -177,8 +177,8 @@ def _create_table_view(
 
 def hub_error(error: Exception) -> HubError | None:
     """The Hub's refusal that an error of the engine is about: a traceback stands in its text."""
-    found = re.findall(r"^(?:[\w.]+\.)?HubError: (.+)$", str(error), re.MULTILINE)
-    return HubError(found[-1]) if found else None
+    matches = re.findall(r"^(?:[\w.]+\.)?HubError: (.+)$", str(error), re.MULTILINE)
+    return HubError(matches[-1]) if matches else None
 
 
 def _stored_columns(
@@ -208,8 +208,8 @@ class _Addresses:
             if protocol not in self._known:
                 self._known[protocol] = location.file_system(path)
                 self._con.register_filesystem(self._known[protocol])
-            found = self._known[protocol]
-            return str(found.unstrip_protocol(found._strip_protocol(path)))
+            result = self._known[protocol]
+            return str(result.unstrip_protocol(result._strip_protocol(path)))
         except (ImportError, ValueError, OSError) as error:
             raise StoreError(f"cannot open {path}: {plain(str(error))}") from None
 

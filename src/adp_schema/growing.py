@@ -27,7 +27,7 @@ from adp_schema.journal import (
     FOLDER,
     GROWING,
     Encoded,
-    Entry,
+    JournalEntry,
     cannot_write,
     encode,
     is_sealed,
@@ -51,15 +51,16 @@ from adp_schema.sealing import (
     shard_count,
 )
 from adp_schema.trajectory_rows import with_branches
-from adp_schema.waiting import Limits, Waiting, fail
+from adp_schema.waiting import JournalLimits, Waiting, fail
 
 __all__ = ["GROWING", "SEAL_BYTES", "GrowingStore", "journal_path", "load", "seal"]
 
 SEAL_BYTES = SHARD_BYTES
 """A journal of this size becomes a shard."""
 
-_TOGETHER = 256
-_TOGETHER_BYTES = 8 << 20
+_TOGETHER, _TOGETHER_BYTES = 256, 8 << 20
+
+_Line = dict[str, tuple[JournalEntry, bytes]]  # trajectory id -> its entry and its text
 
 
 class GrowingStore:
@@ -88,7 +89,7 @@ class GrowingStore:
         seal_seconds: float | None = None,
     ) -> None:
         self.root = Path(root)
-        self._limits = Limits(seal_bytes, seal_count, seal_seconds)
+        self._limits = JournalLimits(seal_bytes, seal_count, seal_seconds)
         try:
             begin(self.root)
         except OSError as error:
@@ -108,10 +109,10 @@ class GrowingStore:
         if os.getpid() != self._owner:
             self._reset()
 
-    def __getstate__(self) -> tuple[Path, Limits]:
+    def __getstate__(self) -> tuple[Path, JournalLimits]:
         return self.root, self._limits
 
-    def __setstate__(self, state: tuple[Path, Limits]) -> None:
+    def __setstate__(self, state: tuple[Path, JournalLimits]) -> None:
         self.root, self._limits = state
         self._reset()
 
@@ -182,7 +183,7 @@ class GrowingStore:
         self._seal_left_over()
         return waiting.added
 
-    def _serve(self, own: Waiting) -> None:
+    def _serve(self, waiting: Waiting) -> None:
         batch: list[Waiting] = []
         while self._queue:
             batch.append(self._queue.popleft())
@@ -194,7 +195,7 @@ class GrowingStore:
         except Exception as error:
             fail(batch, error)
         except BaseException:  # Ctrl-C stops this thread only; the others write their own
-            self._queue.extend(each for each in batch if each is not own and not each.done)
+            self._queue.extend(item for item in batch if item is not waiting and not item.done)
             raise
 
     @contextmanager
@@ -214,7 +215,7 @@ class GrowingStore:
     def _write(self, batch: list[Waiting]) -> None:
         """Append what several threads wait for. The lock is held."""
         journal = self._catch_up()
-        line: dict[str, tuple[Entry, bytes]] = {}
+        line: _Line = {}
         size = 0
         for waiting in batch:
             waiting.added = 0
@@ -236,7 +237,7 @@ class GrowingStore:
         for waiting in batch:
             waiting.done = True
 
-    def _entry(self, item: Encoded, line: dict[str, tuple[Entry, bytes]]) -> Entry | None:
+    def _entry(self, item: Encoded, line: _Line) -> JournalEntry | None:
         """The entry for a trajectory; None when the store has it already."""
         number = 1
         while True:
@@ -258,11 +259,11 @@ class GrowingStore:
                 )
             number += 1
 
-    def _flush(self, journal: JournalFile, line: dict[str, tuple[Entry, bytes]]) -> None:
+    def _flush(self, journal: JournalFile, line: _Line) -> None:
         journal.write(line.values())
         self._know(entry for entry, _ in line.values())
 
-    def _know(self, entries: Iterable[Entry]) -> None:
+    def _know(self, entries: Iterable[JournalEntry]) -> None:
         self._known.update((entry.trajectory_id, entry.hash) for entry in entries)
 
     # ---- what other writers did -----------------------------------------------------------

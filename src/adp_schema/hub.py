@@ -76,16 +76,16 @@ def parse(url: str) -> HubPath:
     Raises:
         UsageError: it is not of the form ``hf://datasets/OWNER/NAME[@REVISION][/PATH]``.
     """
-    found = _URL.fullmatch(url)
-    if found is None:
+    match = _URL.fullmatch(url)
+    if match is None:
         raise UsageError(
             f"{url} is no data set on the Hub; write hf://datasets/OWNER/NAME[@REVISION][/PATH]"
         )
-    path = (found["path"] or "").strip("/")
+    path = (match["path"] or "").strip("/")
     if ".." in path.split("/"):
         raise UsageError(f"{url} leads out of the repository; leave out the '..'")
-    revision = found["revision"]
-    return HubPath(check_repo_id(found["repo"]), unquote(revision) if revision else None, path)
+    revision = match["revision"]
+    return HubPath(check_repo_id(match["repo"]), unquote(revision) if revision else None, path)
 
 
 def check_repo_id(repo_id: str) -> str:
@@ -122,14 +122,14 @@ def resolve(place: HubPath) -> HubPath:
             be reached.
     """
     with explained(place):
-        found = retried(
+        result = retried(
             lambda: client().repo_info(
                 place.repo_id, revision=place.revision, repo_type="dataset", timeout=60
             )
         )
-    if not found.sha:
+    if not result.sha:
         raise HubError(f"{place.repo_id} has no commits yet; there is nothing to read")
-    return replace(place, revision=found.sha)
+    return replace(place, revision=result.sha)
 
 
 @dataclass(frozen=True)
@@ -162,11 +162,11 @@ def files(place: HubPath) -> dict[str, HubFile]:
             place.repo_id, recursive=True, revision=place.revision, repo_type="dataset"
         )
         return {
-            each.path: HubFile(
-                each.path, each.size, each.blob_id, each.lfs.sha256 if each.lfs else None
+            item.path: HubFile(
+                item.path, item.size, item.blob_id, item.lfs.sha256 if item.lfs else None
             )
-            for each in tree
-            if isinstance(each, RepoFile)
+            for item in tree
+            if isinstance(item, RepoFile)
         }
 
     with explained(place):
@@ -184,17 +184,17 @@ def store_place(url: str) -> HubPath:
     """
     place = resolve(parse(url))
     tried = [place.below("store"), place] if not place.path else [place, place.below("store")]
-    wanted = [each.below(MANIFEST).path for each in tried]
+    wanted = [item.below(MANIFEST).path for item in tried]
     with explained(place):
-        found = retried(
+        result = retried(
             lambda: client().get_paths_info(
                 place.repo_id, wanted, revision=place.revision, repo_type="dataset"
             )
         )
-    there = {each.path for each in found}
-    for each, path in zip(tried, wanted, strict=True):
+    there = {item.path for item in result}
+    for match, path in zip(tried, wanted, strict=True):
         if path in there:
-            return each
+            return match
     raise StoreError(
         f"{url} is no published store: it has no {wanted[0]}; convert its files with: "
         f"adp convert {url} -o STORE"
@@ -225,7 +225,7 @@ def explained(place: HubPath, *, writing: bool = False) -> Iterator[None]:
 
 def explain(error: BaseException, place: HubPath, *, writing: bool = False) -> str | None:
     """The sentence for an error of the Hub; None when it is another one."""
-    names = {kind.__name__ for each in chain(error) for kind in type(each).__mro__}
+    names = {kind.__name__ for item in chain(error) for kind in type(item).__mro__}
     repo = place.repo_id
     if "OfflineModeIsEnabled" in names:
         return "HF_HUB_OFFLINE is set, so the Hub may not be asked; unset it and call again"
@@ -247,14 +247,14 @@ def explain(error: BaseException, place: HubPath, *, writing: bool = False) -> s
     status = status_of(error)
     if status == 400 and "Invalid metadata in README.md" in str(error):
         return f"the Hub does not accept the head of README.md{_said(error)}; mend it"
-    if status == 404 and any("/xet-" in str(each) for each in chain(error)):
+    if status == 404 and any("/xet-" in str(item) for item in chain(error)):
         return (
             f"the Hub at {_endpoint()} has no Xet storage, which huggingface_hub uses for large "
             "files; set HF_HUB_DISABLE_XET=1 and call again"
         )
     if status is not None:
         return _status_sentence(error, status, repo, writing=writing)
-    if any(is_network(each) for each in chain(error)) or "LocalEntryNotFoundError" in names:
+    if any(is_network(item) for item in chain(error)) or "LocalEntryNotFoundError" in names:
         after = ", it goes on where it stopped" if writing else " later"
         return f"cannot reach the Hub at {_endpoint()}; check the connection and call again{after}"
     return None
@@ -267,19 +267,21 @@ NO_TOKEN = (
 
 
 def _status_sentence(error: BaseException, status: int, repo: str, *, writing: bool) -> str:
-    said = _said(error)
+    message = _said(error)
     if status == 401:
-        return f"the Hub does not accept your token{said}; log in again: hf auth login"
-    if status == 402 or (status == 403 and _QUOTA.search(said)):
-        return f"your account on the Hub has no room for {repo}{said}; make room or publish public"
+        return f"the Hub does not accept your token{message}; log in again: hf auth login"
+    if status == 402 or (status == 403 and _QUOTA.search(message)):
+        return (
+            f"your account on the Hub has no room for {repo}{message}; make room or publish public"
+        )
     if status == 403:
         word = "write to" if writing else "read"
         return (
-            f"your token may not {word} {repo}{said}; use a token that may, or another owner "
+            f"your token may not {word} {repo}{message}; use a token that may, or another owner "
             "before the slash"
         )
     if status == 413:
-        return f"the Hub says that something in {repo} is too large{said}"
+        return f"the Hub says that something in {repo} is too large{message}"
     if status == 429:
         return (
             "the Hub takes no more calls from you for now (429); what is done is kept: call again "
@@ -287,13 +289,13 @@ def _status_sentence(error: BaseException, status: int, repo: str, *, writing: b
         )
     if status >= 500:
         return f"the Hub fails (status {status}); what is done is kept: call again later"
-    return f"the Hub refuses this for {repo} (status {status}){said}"
+    return f"the Hub refuses this for {repo} (status {status}){message}"
 
 
 def _said(error: BaseException) -> str:
     """What the Hub says itself, in brackets, without the token."""
-    for each in chain(error):
-        message = getattr(each, "server_message", None)
+    for item in chain(error):
+        message = getattr(item, "server_message", None)
         if message:
             line = " ".join(str(message).split())[:300]
             return f" ({re.sub(r'hf_[A-Za-z0-9]{8,}', 'hf_...', line)})"
@@ -321,7 +323,7 @@ def quiet(note: Callable[[str], None]) -> Iterator[None]:
 
     logger = logging.getLogger("huggingface_hub")
     level, silent = logger.level, are_progress_bars_disabled()
-    with warnings.catch_warnings(record=True) as told:
+    with warnings.catch_warnings(record=True) as catch_warnings:
         warnings.simplefilter("ignore")
         warnings.filterwarnings("always", "Warnings while validating metadata")
         if not silent:
@@ -333,7 +335,7 @@ def quiet(note: Callable[[str], None]) -> Iterator[None]:
             logger.setLevel(level)
             if not silent:
                 enable_progress_bars()
-    for message in dict.fromkeys(" ".join(str(each.message).split()) for each in told):
+    for message in dict.fromkeys(" ".join(str(item.message).split()) for item in catch_warnings):
         note(message)
 
 

@@ -52,7 +52,7 @@ _HASH_END = len(_HEAD) + 32
 _SECTOR = 512
 
 
-class Entry(NamedTuple):
+class JournalEntry(NamedTuple):
     """What is known of an appended trajectory without reading it.
 
     Attributes:
@@ -83,7 +83,7 @@ class Encoded(NamedTuple):
 
     given: str | None
     base: str
-    entry: Entry
+    entry: JournalEntry
     parent: str | None
     text: bytes
 
@@ -91,18 +91,18 @@ class Encoded(NamedTuple):
 class Line(NamedTuple):
     """A whole line of a journal: what it holds, and the text of each trajectory."""
 
-    entries: list[Entry]
+    entries: list[JournalEntry]
     texts: list[bytes]
 
 
-class Place(NamedTuple):
+class JournalPosition(NamedTuple):
     """A place in a journal: the bytes and the lines before it."""
 
     byte: int
     line: int
 
 
-FIRST = Place(0, 0)
+FIRST = JournalPosition(0, 0)
 
 
 def journal_path(root: Path, index: int) -> Path:
@@ -138,20 +138,20 @@ def encode(trajectory: Trajectory) -> Encoded:
     """
     columns, rows = rows_of(trajectory)
     named = {**columns, "trajectory_id": trajectory.trajectory_id}
-    for table, found in {"trajectories": [named], **rows}.items():
-        check_columns(table, found)
-        check_readable(table, found)
+    for table, result in {"trajectories": [named], **rows}.items():
+        check_columns(table, result)
+        check_readable(table, result)
     plain = {"trajectory": columns, "rows": rows}
     text = json.dumps(
         plain, ensure_ascii=False, separators=(",", ":"), default=_default, check_circular=False
     ).encode("utf-8")
     hashed = digest(text)
     source_id, dataset = columns.get("source_id"), columns.get("dataset")
-    own = source_id if source_id is not None else columns.get("source_hash") or hashed
-    base = own if dataset is None else f"{dataset}/{own}"
+    identity = source_id if source_id is not None else columns.get("source_hash") or hashed
+    base = identity if dataset is None else f"{dataset}/{identity}"
     given = trajectory.trajectory_id
     media = tuple(media_key(row) for row in rows.get("media", ()))
-    entry = Entry(base if given is None else given, hashed, len(text), dataset, media)
+    entry = JournalEntry(base if given is None else given, hashed, len(text), dataset, media)
     return Encoded(given, base, entry, columns.get("parent_id"), text)
 
 
@@ -171,8 +171,8 @@ def decode(text: bytes) -> tuple[Columns, Rows]:
         plain = json.loads(text)
     columns, rows = plain["trajectory"], plain["rows"]
     _restore("trajectories", [columns])
-    for table, found in rows.items():
-        _restore(table, found)
+    for table, row in rows.items():
+        _restore(table, row)
     return columns, rows
 
 
@@ -198,7 +198,7 @@ def _special(table: str) -> tuple[tuple[str, type], ...]:
     )
 
 
-def line_of(added: Iterable[tuple[Entry, bytes]]) -> bytes:
+def line_of(added: Iterable[tuple[JournalEntry, bytes]]) -> bytes:
     """A line of a journal, its end included."""
     several = list(added)
     entries = json.dumps([entry for entry, _ in several], separators=(",", ":"))
@@ -216,7 +216,7 @@ def _parse(line: bytes) -> Line:
     # Inside of JSON texts a quotation mark has a backslash, so this is never found in an id.
     cut = line.index(b"]" + _ADDED, start) + 1
     entries = [
-        Entry(name, hashed, size, dataset, tuple(media))
+        JournalEntry(name, hashed, size, dataset, tuple(media))
         for name, hashed, size, dataset, media in json.loads(line[start:cut])
     ]
     texts, at = [], cut + len(_ADDED)
@@ -226,7 +226,9 @@ def _parse(line: bytes) -> Line:
     return Line(entries, texts)
 
 
-def whole_lines(path: Path, data: bytes, place: Place = FIRST) -> tuple[list[Line], Place]:
+def whole_lines(
+    path: Path, data: bytes, place: JournalPosition = FIRST
+) -> tuple[list[Line], JournalPosition]:
     """The whole lines that some bytes of a journal begin with, and where they end.
 
     What follows is a line that is being written, or that a kill or a crash cut short.
@@ -244,7 +246,7 @@ def whole_lines(path: Path, data: bytes, place: Place = FIRST) -> tuple[list[Lin
     while (stop := data.find(b"\n", at)) >= 0 and _is_whole(data[at:stop]):
         lines.append(_parse(data[at:stop]))
         at = stop + 1
-    end = Place(place.byte + at, place.line + len(lines))
+    end = JournalPosition(place.byte + at, place.line + len(lines))
     if at < len(data) and not _is_unfinished(data[at:], end.byte):
         raise damaged(path, end, "is not what was written")
     return lines, end
@@ -270,7 +272,7 @@ def _is_unfinished(rest: bytes, start: int) -> bool:
     return any(not sector.strip(b"\0") for sector in sectors)
 
 
-def check_closed(path: Path, end: Place, size: int) -> None:
+def check_closed(path: Path, end: JournalPosition, size: int) -> None:
     """Check that a journal that was closed is whole to its last byte.
 
     Args:
@@ -303,7 +305,7 @@ def read_journal(path: Path, *, closed: bool) -> list[Line]:
     return lines
 
 
-def damaged(path: Path, place: Place, what: str) -> StoreError:
+def damaged(path: Path, place: JournalPosition, what: str) -> StoreError:
     """The error for a journal of which a line is damaged."""
     return StoreError(
         f"{path} is damaged: line {place.line + 1} at byte {place.byte:,} {what}; "
@@ -321,7 +323,7 @@ def cannot_write(root: Path, error: OSError) -> StoreError:
     return StoreError(f"cannot write to {root}: {error.strerror or error}")
 
 
-def items_of(lines: Iterable[Line]) -> Iterator[tuple[Entry, Columns, Rows]]:
+def items_of(lines: Iterable[Line]) -> Iterator[tuple[JournalEntry, Columns, Rows]]:
     """The trajectories of some lines, in order."""
     for line in lines:
         for entry, text in zip(line.entries, line.texts, strict=True):

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from adp_schema.journal import (
     FIRST,
-    Entry,
-    Place,
+    JournalEntry,
+    JournalPosition,
     check_closed,
     journal_path,
     line_of,
@@ -49,7 +49,7 @@ class JournalFile:
         self._torn = False  # something follows the whole lines
         self._synced = True  # False when lines of others may not be safe on the disk yet
 
-    def read_on(self) -> list[Entry]:
+    def read_on(self) -> list[JournalEntry]:
         """What was appended since the last reading.
 
         Raises:
@@ -65,7 +65,7 @@ class JournalFile:
         self._count(entries)
         return entries
 
-    def write(self, added: Collection[tuple[Entry, bytes]]) -> None:
+    def write(self, added: Collection[tuple[JournalEntry, bytes]]) -> None:
         """Append a line and wait until it is on the disk, with all that others wrote before.
 
         Raises:
@@ -87,7 +87,7 @@ class JournalFile:
                 self._file.truncate(self._end.byte)
             raise
         self._synced = True
-        self._end = Place(self._end.byte + len(data), self._end.line + bool(data))
+        self._end = JournalPosition(self._end.byte + len(data), self._end.line + bool(data))
         self._count([entry for entry, _ in added])
 
     def _cut(self) -> None:
@@ -96,7 +96,7 @@ class JournalFile:
             self._file.truncate(self._end.byte)
             self._torn = self._synced = False
 
-    def _count(self, entries: list[Entry]) -> None:
+    def _count(self, entries: list[JournalEntry]) -> None:
         self.size += sum(entry.size for entry in entries)
         self.count += len(entries)
 

@@ -31,15 +31,15 @@ def is_hub(root: str) -> bool:
 
 def hub_form(url: str) -> str | None:
     """The ``hf://`` location of the page of a data set on the Hub; None for any other address."""
-    found = _PAGE.fullmatch(url)
-    if found is None:
+    match = _PAGE.fullmatch(url)
+    if match is None:
         return None
-    revision, _, path = (found["rest"] or "").strip("/").partition("/")
+    revision, _, path = (match["rest"] or "").strip("/").partition("/")
     if revision == "refs" and path.count("/") >= 1:  # refs/convert/parquet, refs/pr/3
         kind, number, *below = path.split("/")
         revision, path = f"refs/{kind}/{number}", "/".join(below)
     at = f"@{revision}" if revision not in ("", "main") else ""
-    return f"hf://datasets/{found['repo']}{at}{'/' if path else ''}{path}"
+    return f"hf://datasets/{match['repo']}{at}{'/' if path else ''}{path}"
 
 
 def check_readable(root: str) -> None:

@@ -65,17 +65,17 @@ def lift(text: str) -> tuple[str, list[Media]]:
     Returns:
         The text and the blobs, in order of appearance.
     """
-    found: list[Media] = []
+    medias: list[Media] = []
 
     def replace(match: re.Match[str]) -> str:
         data = blob_of_base64(match.group(2))
         if data is None:
             return match.group()
         media = media_of_bytes(data, match.group(1))
-        found.append(media)
+        medias.append(media)
         return f"adp-media:{media.mime};{media.media_id}"
 
-    return _DATA_URI.sub(replace, text), found
+    return _DATA_URI.sub(replace, text), medias
 
 
 def restore(text: str, media: Mapping[str, Media]) -> str:

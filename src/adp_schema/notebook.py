@@ -23,8 +23,8 @@ def store_html(store: Store) -> str:
     """A store: how many trajectories it holds, and the first of them."""
     facts = ("trajectory_id", "agent_model", "success", "reward")
     rows = (
-        [*(getattr(each, name) for name in facts), len(each.steps)]
-        for each in islice(store.trajectories(), ROWS)
+        [*(getattr(trajectory, name) for name in facts), len(trajectory.steps)]
+        for trajectory in islice(store.trajectories(), ROWS)
     )
     return _table(repr(store), (*facts, "steps"), rows, len(store))
 
@@ -40,7 +40,7 @@ def row_html(row: Row) -> str:
 
 def _cells(step: Step) -> Sequence[Any]:
     calls = [f"{call.name or call.kind}({call.arguments or ''})" for call in step.calls]
-    results = [each.text or "" for each in step.observations]
+    results = [observation.text or "" for observation in step.observations]
     return step.step, step.source, step.text, "\n".join(calls), "\n".join(results)
 
 

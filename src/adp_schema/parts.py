@@ -115,13 +115,13 @@ def resolve(content: str | None, text: str | None, reasoning: str | None = None)
         return []
     parts = _decode(content)
     for kind, words in (("text", text or ""), ("reasoning", reasoning or "")):
-        own = [part for part in parts if part.type == kind]
-        if not own:
+        same_kind = [part for part in parts if part.type == kind]
+        if not same_kind:
             continue
-        if own[-1].span is None or own[-1].span[1] != len(words):
-            own[0].span = (0, len(words))
-            parts = [part for part in parts if part.type != kind or part is own[0]]
-        for part in own:
+        if same_kind[-1].span is None or same_kind[-1].span[1] != len(words):
+            same_kind[0].span = (0, len(words))
+            parts = [part for part in parts if part.type != kind or part is same_kind[0]]
+        for part in same_kind:
             start, end = part.span or (0, 0)
             part.text = words[start:end]
     return parts

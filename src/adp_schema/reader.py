@@ -215,11 +215,11 @@ def assemble(
     }
     cut = {name: _Cut(children[name], seqs) for name in models}
     for index, trajectory in enumerate(to_models(rows, Trajectory)):
-        own: dict[str, list[Any]] = {
-            name: found[cut[name].start(index) : cut[name].end(index)]
-            for name, found in models.items()
+        columns: dict[str, list[Any]] = {
+            name: model[cut[name].start(index) : cut[name].end(index)]
+            for name, model in models.items()
         }
-        yield attach(trajectory, own, media)
+        yield attach(trajectory, columns, media)
 
 
 class _Cut:
@@ -238,28 +238,28 @@ class _Cut:
 
 
 def attach(
-    trajectory: Trajectory, own: Mapping[str, list[Any]], media: Mapping[str, Media]
+    trajectory: Trajectory, items: Mapping[str, list[Any]], media: Mapping[str, Media]
 ) -> Trajectory:
     """Hang steps, calls, observations and the rest into a trajectory.
 
     Rows need not be dense: an observation whose step is gone hangs from the step before it.
     """
-    steps: list[Step] = own["steps"]
+    steps: list[Step] = items["steps"]
     by_index = {step.step: step for step in steps}
-    for call in own["tool_calls"]:
+    for call in items["tool_calls"]:
         if call.step in by_index:
             by_index[call.step].calls.append(call)
     early: list[Observation] = []
     position = -1
-    for observation in own["observations"]:
+    for observation in items["observations"]:
         while position + 1 < len(steps) and (steps[position + 1].step or 0) <= observation.step:
             position += 1
         (steps[position].observations if position >= 0 else early).append(observation)
     values = trajectory.__dict__
     values["steps"], values["early_observations"] = steps, early
-    values["links"], values["raw"], values["media"] = own["links"], own["raw"], media
+    values["links"], values["raw"], values["media"] = items["links"], items["raw"], media
     task_id = trajectory.task_id
-    values["task"] = next((task for task in own["tasks"] if task.task_id == task_id), None)
+    values["task"] = next((task for task in items["tasks"] if task.task_id == task_id), None)
     return trajectory
 
 

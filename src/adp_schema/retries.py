@@ -47,15 +47,15 @@ def wait(error: BaseException, attempt: int) -> None:
 
 def transient(error: BaseException) -> bool:
     """Whether an error may be gone when the call is made again."""
-    for each in chain(error):
-        if type(each).__name__ == "OfflineModeIsEnabled":
+    for item in chain(error):
+        if type(item).__name__ == "OfflineModeIsEnabled":
             return False
-        status = _status(each)
+        status = _status(item)
         if status is not None:
             return status in _TRANSIENT
-        if is_network(each) or isinstance(each, json.JSONDecodeError):
+        if is_network(item) or isinstance(item, json.JSONDecodeError):
             return True
-        if isinstance(each, OSError) and "Consistency check failed" in str(each):
+        if isinstance(item, OSError) and "Consistency check failed" in str(item):
             return True
     return False
 
@@ -67,8 +67,8 @@ def pause(error: BaseException, attempt: int) -> float:
         error: why the last one failed.
         attempt: how many have failed.
     """
-    for each in chain(error):
-        headers = getattr(getattr(each, "response", None), "headers", None)
+    for item in chain(error):
+        headers = getattr(getattr(item, "response", None), "headers", None)
         if headers is None:
             continue
         asked = [headers.get("retry-after", "").strip()]
@@ -81,15 +81,15 @@ def pause(error: BaseException, attempt: int) -> float:
 
 def status_of(error: BaseException) -> int | None:
     """The HTTP status that an error is about."""
-    return next((found for each in chain(error) if (found := _status(each)) is not None), None)
+    return next((status for item in chain(error) if (status := _status(item)) is not None), None)
 
 
 def _status(error: BaseException) -> int | None:
     status = getattr(getattr(error, "response", None), "status_code", None)
     if status is None and isinstance(error, ConnectionError):
         # hf_xet has no errors of its own: the status stands in the text.
-        found = re.search(r"HTTP status (?:client|server) error \((\d{3})", str(error))
-        status = found[1] if found else None
+        match = re.search(r"HTTP status (?:client|server) error \((\d{3})", str(error))
+        status = match[1] if match else None
     return None if status is None else int(status)
 
 
@@ -104,7 +104,7 @@ def chain(error: BaseException) -> Iterator[BaseException]:
 
 
 def _is_unconnected(error: BaseException) -> bool:
-    return any(type(each).__name__ == "ConnectError" for each in chain(error))
+    return any(type(item).__name__ == "ConnectError" for item in chain(error))
 
 
 def is_network(error: BaseException) -> bool:

@@ -91,8 +91,8 @@ def score_files(root: str) -> list[str]:
     folder = score_folder(root)
     if not folder.is_dir():
         return []
-    found = [path for path in folder.iterdir() if _FILE.fullmatch(path.name)]
-    return [str(path) for path in sorted(found, key=_number)]
+    paths = [path for path in folder.iterdir() if _FILE.fullmatch(path.name)]
+    return [str(path) for path in sorted(paths, key=_number)]
 
 
 def score_folder(root: str) -> Path:
@@ -103,8 +103,8 @@ def score_folder(root: str) -> Path:
 
 
 def _number(path: Path) -> int:
-    found = _FILE.fullmatch(path.name)
-    return int(found[1]) if found else -1
+    match = _FILE.fullmatch(path.name)
+    return int(match[1]) if match else -1
 
 
 def score_views(stores: Sequence[tuple[str, Sequence[str]]], *, named: bool) -> list[ExtraView]:

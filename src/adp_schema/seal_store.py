@@ -17,14 +17,22 @@ from typing import Any, Protocol
 import pyarrow.parquet as pq
 
 from adp_schema.errors import SealedError, StoreError
-from adp_schema.journal import FOLDER, GROWING, Entry, journal_path, last_journal, locked, missing
+from adp_schema.journal import (
+    FOLDER,
+    GROWING,
+    JournalEntry,
+    journal_path,
+    last_journal,
+    locked,
+    missing,
+)
 from adp_schema.journal import sync_folder as sync
 from adp_schema.journal_file import JournalFile
 from adp_schema.manifest import MANIFEST, Lineage, Manifest, Shard, write_atomic
 from adp_schema.reader import ShardReader
 from adp_schema.sealing import (
     Item,
-    Part,
+    SealedPart,
     cuts,
     load,
     read_added,
@@ -41,7 +49,7 @@ END = "end"
 """File in the folder of the writers: the store takes no more trajectories."""
 
 
-class Report(Protocol):
+class SealProgress(Protocol):
     """What is told how far the work is, such as a `Progress` of `adp`."""
 
     def total(self, amount: int) -> None:
@@ -53,7 +61,7 @@ class Report(Protocol):
         ...
 
 
-def seal(root: str | Path, *, progress: Report | None = None) -> Manifest:
+def seal(root: str | Path, *, progress: SealProgress | None = None) -> Manifest:
     """End a growing store: seal its journals and write the manifest of a finished store.
 
     Writers that are still there get a `SealedError` at their next append. A call that was stopped
@@ -114,7 +122,7 @@ def _stop_writers(folder: Path) -> None:
     sync(folder / FOLDER)
 
 
-def _finish(folder: Path, manifest: Manifest, progress: Report | None) -> Manifest:
+def _finish(folder: Path, manifest: Manifest, progress: SealProgress | None) -> Manifest:
     _rewrite(folder, manifest, progress)
     staged = folder / FOLDER / "sources.parquet"
     pq.write_table(
@@ -132,13 +140,13 @@ def _finish(folder: Path, manifest: Manifest, progress: Report | None) -> Manife
 
 def _versions() -> dict[str, str]:
     """Versions that the bytes of a store depend on."""
-    found = {}
+    versions = {}
     for name in ("adp", "pyarrow"):
         try:
-            found[name] = version(name)
+            versions[name] = version(name)
         except PackageNotFoundError:
             continue
-    return found
+    return versions
 
 
 def _clean(folder: Path) -> None:
@@ -150,7 +158,7 @@ def _clean(folder: Path) -> None:
     shutil.rmtree(folder / FOLDER, ignore_errors=True)
 
 
-def _rewrite(folder: Path, manifest: Manifest, progress: Report | None) -> None:
+def _rewrite(folder: Path, manifest: Manifest, progress: SealProgress | None) -> None:
     """Cut the shards from the first early one on anew; a stopped call goes on by shard."""
     paths = [shard.path for shard in manifest.tables.get("trajectories", [])]
     first = next((i for i, path in enumerate(paths) if "/early-" in path), len(paths))
@@ -173,9 +181,9 @@ def _rewrite(folder: Path, manifest: Manifest, progress: Report | None) -> None:
             progress.advance(sum(sizes[start:end]))
         start = end
     manifest.tables = {
-        table: found
+        table: results
         for table in SHARDED_TABLES
-        if (found := [shard for tables in new for shard in tables.get(table, [])])
+        if (results := [shard for tables in new for shard in tables.get(table, [])])
     }
 
 
@@ -187,7 +195,7 @@ def _final(folder: Path, parts: _EarlyParts, index: int, start: int, end: int) -
         return {table: Shard(**shard) for table, shard in known.items()}
     staged = folder / FOLDER / "staged"
     shutil.rmtree(staged, ignore_errors=True)
-    part = Part(staged, parts.before + start)
+    part = SealedPart(staged, parts.before + start)
     for item in parts.items(start, end):
         part.add(item)
     shards = write_shard(folder, index, shard_name(index), part, staged)
@@ -224,14 +232,14 @@ class _EarlyParts:
             at += len(entries)
 
 
-def _stored(entries: list[Entry], files: dict[str, str]) -> Iterator[Item]:
+def _stored(entries: list[JournalEntry], files: dict[str, str]) -> Iterator[Item]:
     """The trajectories of a shard, as they were in the journal."""
     reader = ShardReader(files, {})
     blobs = {}
     for group in range(len(reader.ranges("media"))):
         for row in reader.group("media", group).to_pylist():
-            own = {n: v for n, v in row.items() if v is not None and n in _BLOB}
-            blobs[media_key(row)] = own
+            vs = {n: v for n, v in row.items() if v is not None and n in _BLOB}
+            blobs[media_key(row)] = vs
     for entry, trajectory in zip(entries, reader.trajectories(), strict=True):
         trajectory.media = {}
         columns, rows = rows_of(trajectory)

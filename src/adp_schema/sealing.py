@@ -28,7 +28,7 @@ from adp_schema.errors import OutputExistsError, StoreError
 from adp_schema.journal import (
     FOLDER,
     GROWING,
-    Entry,
+    JournalEntry,
     items_of,
     journal_path,
     locked,
@@ -46,7 +46,7 @@ from adp_schema.writer import ShardWriter, place, shard_name
 SHARD_BYTES = 64 << 20
 """Bytes of text at which a shard is cut."""
 
-Item = tuple[Entry, Columns, Rows]
+Item = tuple[JournalEntry, Columns, Rows]
 
 _ADDED = pa.schema(
     [
@@ -59,7 +59,7 @@ _ADDED = pa.schema(
 )
 
 
-class Part:
+class SealedPart:
     """Some trajectories of a growing store as files, and what they add to the manifest.
 
     Args:
@@ -72,7 +72,7 @@ class Part:
         self._builder = RowBuilder()
         self._blobs: set[str] = set()
         self._first = first
-        self.entries: list[Entry] = []
+        self.entries: list[JournalEntry] = []
         self.losses: Counter[str] = Counter()
 
     def add(self, item: Item) -> None:
@@ -171,7 +171,7 @@ def added_path(root: Path, index: int) -> Path:
     return root / FOLDER / f"added-{index:05d}.parquet"
 
 
-def read_added(root: Path, index: int) -> list[Entry]:
+def read_added(root: Path, index: int) -> list[JournalEntry]:
     """The trajectories of a shard, in order.
 
     Raises:
@@ -181,7 +181,7 @@ def read_added(root: Path, index: int) -> list[Entry]:
     try:
         columns = pq.read_table(path, schema=_ADDED).to_pydict().values()
         return [
-            Entry(name, hashed, size, dataset, tuple(media))
+            JournalEntry(name, hashed, size, dataset, tuple(media))
             for name, hashed, size, dataset, media in zip(*columns, strict=True)
         ]
     except FileNotFoundError:
@@ -190,7 +190,7 @@ def read_added(root: Path, index: int) -> list[Entry]:
         raise StoreError(f"{path} is damaged; restore the store from a copy") from error
 
 
-def _write_added(root: Path, index: int, entries: Sequence[Entry]) -> None:
+def _write_added(root: Path, index: int, entries: Sequence[JournalEntry]) -> None:
     columns = list(zip(*entries, strict=True))
     arrays = [pa.array(list(c), f.type) for c, f in zip(columns, _ADDED, strict=True)]
     path = added_path(root, index)
@@ -205,7 +205,9 @@ def _sync(path: Path) -> None:
         os.fsync(file.fileno())
 
 
-def write_shard(root: Path, index: int, name: str, part: Part, staged: Path) -> dict[str, Shard]:
+def write_shard(
+    root: Path, index: int, name: str, part: SealedPart, staged: Path
+) -> dict[str, Shard]:
     """Move the files of a part into the store, safe from a crash of the machine."""
     shards: dict[str, Shard] = {}
     for table, rows in part.close().items():
@@ -268,7 +270,7 @@ def _seal_one(root: Path, manifest: Manifest, index: int, *, last: bool) -> None
     path = journal_path(root, index)
     staged = root / FOLDER / "staged"
     shutil.rmtree(staged, ignore_errors=True)
-    part = Part(staged, manifest.counts.trajectories)
+    part = SealedPart(staged, manifest.counts.trajectories)
     for item in items_of(read_journal(path, closed=True)):
         part.add(item)
     regular = is_regular(manifest, [entry.size for entry in part.entries], last=last)
@@ -286,8 +288,8 @@ def _seal_one(root: Path, manifest: Manifest, index: int, *, last: bool) -> None
 def cuts(sizes: Iterable[int]) -> Iterator[int]:
     """Where shards end, as numbers of trajectories, from their sizes in order."""
     size = count = 0
-    for each in sizes:
-        size += each
+    for item in sizes:
+        size += item
         count += 1
         if size >= SHARD_BYTES:
             yield count

@@ -17,7 +17,7 @@ from pathlib import Path
 from adp_schema.errors import StoreError
 from adp_schema.journal import Line, items_of, journal_path, last_journal, missing, read_journal
 from adp_schema.manifest import Manifest
-from adp_schema.sealing import Part, load, shard_count
+from adp_schema.sealing import SealedPart, load, shard_count
 
 _TRIES = 50
 _PAUSE = 0.02
@@ -52,7 +52,7 @@ class Journal:
             return
         folder = _scratch_folder()
         weakref.finalize(self, _remove, folder, os.getpid())
-        part = Part(folder, manifest.counts.trajectories)
+        part = SealedPart(folder, manifest.counts.trajectories)
         for item in items_of(lines):
             part.add(item)
         self.files = {table: str(folder / f"{table}.parquet") for table in part.close()}

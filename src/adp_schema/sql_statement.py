@@ -161,12 +161,12 @@ def sentence(
         views: the views that there are, and their columns.
     """
     message = plain(text)
-    if found := _UNKNOWN_TABLE.match(message):
-        return unknown_name("table", found[1], views)
-    if found := _UNKNOWN_COLUMN.match(message):
+    if match := _UNKNOWN_TABLE.match(message):
+        return unknown_name("table", match[1], views)
+    if match := _UNKNOWN_COLUMN.match(message):
         named = [views[name] for name in tables if name in views]
         known = {column for columns in named or views.values() for column in columns}
-        return unknown_name("column", found[1] or found[2] or found[3], known)
+        return unknown_name("column", match[1] or match[2] or match[3], known)
     return message + _position(text, sql)
 
 
@@ -177,8 +177,8 @@ def plain(text: str) -> str:
     """
     first, *rest = text.strip().splitlines() or ["unknown error"]
     if first.startswith("Traceback"):
-        said = (line for line in rest if re.match(r"[\w.]*(?:Error|Exception)\b", line))
-        first = next(said, first)
+        lines = (line for line in rest if re.match(r"[\w.]*(?:Error|Exception)\b", line))
+        first = next(lines, first)
     if rest and rest[0].startswith("Did you mean"):
         first = f"{first.rstrip('!.')}; did you mean{rest[0].removeprefix('Did you mean')}"
     return re.sub(r"^[A-Z][\w -]* Error: ", "", first).strip()
@@ -192,5 +192,5 @@ def _position(text: str, sql: str) -> str:
     line, lines = int(excerpt[1]), sql.splitlines()
     column = len(excerpt[3]) - len(f"LINE {line}: ") + 1
     # Of a long line, the excerpt shows only a part, and its columns count from there.
-    whole = line <= len(lines) and lines[line - 1].startswith(excerpt[2].removesuffix("..."))
-    return f" (line {line}, column {column})" if whole else f" (line {line})"
+    full = line <= len(lines) and lines[line - 1].startswith(excerpt[2].removesuffix("..."))
+    return f" (line {line}, column {column})" if full else f" (line {line})"

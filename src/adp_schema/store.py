@@ -353,10 +353,10 @@ class Store:
         if self._parents is None:
             self._parents = Parents(self.files("trajectories"))
         above = [self.get(name, exact=True) for name in self._parents.above(trajectory)]
-        whole = above.pop()
+        full = above.pop()
         for branch in (*reversed(above), trajectory):
-            whole = after(whole, branch)
-        return whole
+            full = after(full, branch)
+        return full
 
     def _index(self) -> dict[str, tuple[int, int]]:
         """trajectory_id -> shard and seq; read once, ids only."""

@@ -55,7 +55,7 @@ def rows_of(trajectory: Trajectory) -> tuple[Columns, Rows]:
         rows["tasks"] = [_columns("tasks", task)]
     names = _used(trajectory.media, chain([columns], *rows.values()))
     rows["media"] = [{"media_id": n, **_columns("media", trajectory.media[n])} for n in names]
-    return columns, {name: found for name, found in rows.items() if found}
+    return columns, {name: row for name, row in rows.items() if row}
 
 
 def with_branches(trajectories: Iterable[Trajectory]) -> Iterator[Trajectory]:
@@ -87,8 +87,8 @@ def media_key(row: Columns) -> str:
 
 @functools.cache
 def _names(table: str) -> tuple[str, ...]:
-    own = TABLES[table].row.model_fields.items()
-    kept = (name for name, info in own if not info.exclude)
+    items = TABLES[table].row.model_fields.items()
+    kept = (name for name, info in items if not info.exclude)
     return tuple(name for name in kept if name not in ("seq", "trajectory_id"))
 
 
@@ -149,9 +149,9 @@ def _observations(arrived: list[Observation], number: int | None, end: int) -> I
 def _used(media: Mapping[str, Any], rows: Iterator[Columns]) -> list[str]:
     if not isinstance(media, ShardMedia) or not len(media):
         return sorted(media)
-    found: set[str] = set()
+    result: set[str] = set()
     for columns in rows:
         for value in columns.values():
             if isinstance(value, str) and len(value) >= 32:
-                found.update(_MEDIA_ID.findall(value))
-    return sorted(name for name in found if name in media)
+                result.update(_MEDIA_ID.findall(value))
+    return sorted(name for name in result if name in media)

@@ -100,20 +100,20 @@ def damage(root: str, manifest: Manifest, *, every_byte: bool | None = None) -> 
     """
     shards = [shard for table in sorted(manifest.tables) for shard in manifest.tables[table]]
     if every_byte is None:
-        limit = SMALL if (said := _limit.get()) is None else said
+        limit = SMALL if (limit_set := _limit.get()) is None else limit_set
         far = location.is_url(root) and not math.isinf(limit)
         every_byte = not far and sum(shard.size for shard in shards) <= limit
     if location.is_url(root):
         return _far_damage(root, shards) if every_byte else {}
     known = {shard.path: _misplaced(Path(root), shard) for shard in shards}
-    found = {path: wrong for path, wrong in known.items() if wrong}
+    wrongs = {path: wrong for path, wrong in known.items() if wrong}
     if every_byte:
-        left = [shard for shard in shards if shard.path not in found]
+        left = [shard for shard in shards if shard.path not in wrongs]
         with ThreadPoolExecutor(min(4, os.cpu_count() or 1), "adp-hash") as pool:
             same = pool.map(lambda shard: _hash_of(Path(root, shard.path)) == shard.hash, left)
             differs = [shard.path for shard, is_same in zip(left, same, strict=True) if not is_same]
-        found.update(dict.fromkeys(differs, "its bytes differ"))
-    return dict(sorted(found.items()))
+        wrongs.update(dict.fromkeys(differs, "its bytes differ"))
+    return dict(sorted(wrongs.items()))
 
 
 def sentence(root: str, wrong: dict[str, str]) -> str:
@@ -208,14 +208,14 @@ def _hash_of(path: Path) -> str | None:
 
 def _far_damage(root: str, shards: list[Shard]) -> dict[str, str]:
     """What is wrong with the files of a store at a URL; all of them are fetched."""
-    found = {}
+    far_damage = {}
     for shard in shards:
         address = location.join(root, shard.path)
         if not location.exists(address):
-            found[shard.path] = "missing"
+            far_damage[shard.path] = "missing"
         elif _far_hash(address) != shard.hash:
-            found[shard.path] = "its bytes differ"
-    return found
+            far_damage[shard.path] = "its bytes differ"
+    return far_damage
 
 
 def _far_hash(address: str) -> str:

@@ -11,7 +11,7 @@ from adp_schema.journal_file import JournalFile
 
 
 @dataclass(frozen=True)
-class Limits:
+class JournalLimits:
     """When a journal is closed: at some bytes, number of trajectories, or age in seconds."""
 
     size: int

@@ -9,7 +9,7 @@ from adp.rollouts.policy import Request
 from adp.rollouts.turns import Call, Turn
 from adp_bfcl.categories import Language, is_relevance, language_of
 from adp_bfcl.decoding import Mode
-from adp_bfcl.entries import Entry
+from adp_bfcl.entries import BfclEntry
 from adp_bfcl.offers import offered_name
 from adp_bfcl.tasks import entry_from
 from tests.adp_bfcl.mutate import changed, right
@@ -58,7 +58,7 @@ class Answering:
     async def close(self) -> None:
         """Nothing to free."""
 
-    def _script(self, entry: Entry, rng: random.Random) -> list[Turn]:
+    def _script(self, entry: BfclEntry, rng: random.Random) -> list[Turn]:
         if entry.multi_turn:
             return self._turns_of(entry, rng)
         kind = rng.random()
@@ -70,7 +70,7 @@ class Answering:
             return [Turn(text="Wait.", calls=(Call(name, rng.choice(ARGUMENTS)),))]
         return [self._turn(entry, calls)]
 
-    def _calls(self, entry: Entry, rng: random.Random, *, whole: bool) -> list[dict]:
+    def _calls(self, entry: BfclEntry, rng: random.Random, *, whole: bool) -> list[dict]:
         if is_relevance(entry.category):
             name = entry.functions[0]["name"] if entry.functions else "f"
             return [{name: {"a": rng.choice([1, "x", None, [1], {"b": 2}])}}] * rng.randrange(3)
@@ -78,7 +78,7 @@ class Answering:
         source = language_of(entry.category) is not Language.PYTHON
         return gold if whole else changed(gold, rng, source=source)
 
-    def _turn(self, entry: Entry, calls: list[dict]) -> Turn:
+    def _turn(self, entry: BfclEntry, calls: list[dict]) -> Turn:
         parts = [pair for call in calls for pair in call.items()]
         if self._mode == "fc":
             made = tuple(Call(offered_name(name), json.dumps(given)) for name, given in parts)
@@ -91,7 +91,7 @@ class Answering:
         )
         return Turn(text=f"[{', '.join(texts)}]")
 
-    def _turns_of(self, entry: Entry, rng: random.Random) -> list[Turn]:
+    def _turns_of(self, entry: BfclEntry, rng: random.Random) -> list[Turn]:
         """The expected calls by turn and step, right or changed; the last turns may be lazy."""
         steps = gold_steps(entry.answers, rng)
         if rng.random() < 0.6:
@@ -109,7 +109,7 @@ class Answering:
             ] * 30
         return found + [Turn(text="Done.")] * len(steps)
 
-    def _step(self, entry: Entry, calls: list[str], rng: random.Random) -> Turn | None:
+    def _step(self, entry: BfclEntry, calls: list[str], rng: random.Random) -> Turn | None:
         """Calls given as source, as one turn."""
         from adp_bfcl.python_calls import DecodeError, call_parts
 

@@ -7,7 +7,7 @@ import importlib
 import itertools
 import random
 
-from adp_bfcl.entries import Entry
+from adp_bfcl.entries import BfclEntry
 from adp_bfcl.multi_turn import Steps
 
 _COUNT = itertools.count()
@@ -105,7 +105,7 @@ def _changed_call(call: str, rng: random.Random) -> str:
     return call.replace(old, new, rng.choice((1, 1, -1)))
 
 
-def row_of(entry: Entry) -> dict:
+def row_of(entry: BfclEntry) -> dict:
     """The row of an entry, as the official checker takes it."""
     return {
         "id": entry.entry_id,

@@ -44,7 +44,7 @@ def meddle(path: str, append: str = "", remove: bool = False, become: str = "") 
     """Change, remove or swap a file when the conversion of the first shard begins."""
     convert_shard = shard.convert_shard
 
-    def changed(job: shard.Job) -> shard.ShardResult:
+    def changed(job: shard.ConvertJob) -> shard.ShardResult:
         if remove or become:
             Path(path).unlink(missing_ok=True)
         if become == "pipe":

@@ -62,7 +62,9 @@ CALLS = {
 NO_STORE = {
     "bfcl judge": "reads files of results",
     "bfcl import": "reads files of results",
+    "conformance": "reads files of a format",
     "formats": "lists the formats",
+    "new": "writes a package",
     "merge-adapter": "reads models",
     "pull": "fetches a store, of which it hashes every file as it comes",
 }

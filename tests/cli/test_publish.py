@@ -10,7 +10,7 @@ from rich.console import Console
 from adp.cli.publish import show_licenses
 from adp.stores.transcript import human_size
 from adp.workflows.publish import findings
-from adp.workflows.publish.findings import Found
+from adp.workflows.publish.findings import StoreFindings
 from adp.workflows.publish.options import PublishOptions
 from adp_schema.store import Store
 from tests.stores.redact import planted
@@ -21,7 +21,7 @@ HEAD = "data set license counts as rows what to know"
 
 @pytest.fixture(autouse=True)
 def _no_findings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(findings, "scan", lambda *_: Found({}))
+    monkeypatch.setattr(findings, "scan", lambda *_: StoreFindings({}))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
 
 
@@ -74,7 +74,7 @@ def test_licenses_are_said_and_stop_it(run, store: Store, tmp_path):
 
 
 def test_findings_stop_it(run, store: Store, monkeypatch):
-    monkeypatch.setattr(findings, "scan", lambda *_: Found({"token": 1}, ("swe/x $.text",)))
+    monkeypatch.setattr(findings, "scan", lambda *_: StoreFindings({"token": 1}, ("swe/x $.text",)))
     done = run("publish", store.root, "alice/runs", "--dry-run", "--accept-licenses")
     assert done.code == 8
     assert "1 token: swe/x $.text; look at each" in done.err

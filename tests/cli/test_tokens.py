@@ -5,7 +5,7 @@ import json
 import pyarrow.parquet as pq
 import pytest
 
-from adp.render.render import Renderer
+from adp.rendering.render import Renderer
 from adp_schema.builder import Origin, RowBuilder
 from adp_schema.store import Store
 from tests.store_builders import write_store
@@ -77,7 +77,7 @@ def test_show_marks_exactly_what_is_trained(run, store):
 
 
 def test_colours_stand_for_marks_on_a_terminal(store):
-    from adp.render.show import TRAINED, row_lines
+    from adp.rendering.show import TRAINED, row_lines
 
     trajectory = Store.open(store.root).get("swe/django-22", resolve=True)
     renderer = Renderer.load("tiny")

@@ -43,7 +43,7 @@ def stop(monkeypatch, *words):
 
     with monkeypatch.context() as patch:
         patch.setattr(StagedRun, "shards", pressed)
-        patch.setattr("adp.workflows.publish.folder.stage.stage", pressed)
+        patch.setattr("adp.workflows.publish.folder.staged_store.stage", pressed)
         assert main(list(words)) == 130
 
 

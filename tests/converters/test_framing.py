@@ -10,18 +10,18 @@ from hypothesis import strategies as st
 
 from adp.converters.export import export
 from adp.converters.files.detect import detect
-from adp.converters.files.limits import Limits
-from adp.converters.files.streams import Place
+from adp.converters.files.limits import ConvertLimits
+from adp.converters.files.streams import InputPlace
 from adp.converters.framing import frames, pieces_of
 from tests.converters.containers import chat, converted, lines, reasons, told, write_all, zst
 from tests.effort import examples
 
-LIMITS = Limits()
+LIMITS = ConvertLimits()
 
 
 def place_of(path):
     stat = path.stat()
-    return Place(str(path), stat.st_size, stat.st_mtime_ns, packed=stat.st_size)
+    return InputPlace(str(path), stat.st_size, stat.st_mtime_ns, packed=stat.st_size)
 
 
 def read(path, limits=LIMITS):

@@ -9,15 +9,15 @@ import pytest
 
 from adp.converters import framing
 from adp.converters.files import streams
-from adp.converters.files.limits import KEPT_BYTES, Limits
-from adp.converters.files.streams import Place
+from adp.converters.files.limits import KEPT_BYTES, ConvertLimits
+from adp.converters.files.streams import InputPlace
 from adp.converters.framing import frames, pieces_of
 from adp.converters.run import ConvertOptions, convert
 from adp_schema.errors import InputError, RecordError, UsageError
 from tests.converters.containers import chat, converted, lines, reasons, told, write_all, zipped
 from tests.converters.test_framing import read
 
-SMALL = Limits(record_bytes=1000)
+SMALL = ConvertLimits(record_bytes=1000)
 OPTIONS = ConvertOptions(format="openai_chat", limits=SMALL)
 BIG = chat(7, "word " * 5000)
 
@@ -49,7 +49,7 @@ def test_one_large_document_is_one_reject(tmp_path):
 
 @pytest.mark.parametrize("layout", ["lines", "array", "document", "documents", "packed"])
 def test_a_large_record_is_not_held(tmp_path, layout):
-    limits = Limits(record_bytes=4 << 20)
+    limits = ConvertLimits(record_bytes=4 << 20)
     large = b'{"messages": "' + b"x\\\\" * (12 << 20) + b'"}'
     texts = {
         "lines": large + b"\n" + lines([chat(1)]),
@@ -89,7 +89,7 @@ def test_deep_records_are_rejects(tmp_path, depth, string):
     record = json.dumps({"id": string}).encode()[:-1]
     deep = record + b', "messages": ' + b"[" * (depth - 1) + b"]" * (depth - 1) + b"}"
     for limit in (10, 500):
-        limits = Limits(depth=limit)
+        limits = ConvertLimits(depth=limit)
         frame = framing.Frame(deep, 1, 0, len(deep))
         if depth > limit and (string[:1] != "]" or depth == 10_000):
             with pytest.raises(RecordError, match="nested deeper"):
@@ -115,7 +115,7 @@ def test_no_more_is_decompressed_than_the_limit(tmp_path, pack):
     data = lines([chat(number) for number in range(50)])
     path = tmp_path / {"gz": "x.jsonl.gz", "zip": "x.zip"}[pack]
     path.write_bytes(gzip.compress(data) if pack == "gz" else zipped({"x.jsonl": data}))
-    options = ConvertOptions(limits=Limits(file_bytes=1000))
+    options = ConvertOptions(limits=ConvertLimits(file_bytes=1000))
     store = converted(path, tmp_path / "s", options)
     counts = store.manifest.counts
     assert counts.used == data[:1000].count(b"\n")
@@ -149,7 +149,7 @@ def test_positions_do_not_overlap_whatever_is_decompressed(tmp_path):
     assert max(ends["a"]) < min(ends["b"])
 
 
-@pytest.mark.parametrize("limits", [Limits(depth=501), Limits(record_bytes=0)])
+@pytest.mark.parametrize("limits", [ConvertLimits(depth=501), ConvertLimits(record_bytes=0)])
 def test_limits_that_make_no_sense(tmp_path, limits):
     (tmp_path / "x.jsonl").write_bytes(lines([chat(1)]))
     with pytest.raises(UsageError):
@@ -165,7 +165,7 @@ def test_scanning_is_linear(tmp_path, monkeypatch):
     path = tmp_path / "x.json"
     path.write_text(text)
     stat = path.stat()
-    place = Place(str(path), stat.st_size, stat.st_mtime_ns, packed=stat.st_size)
+    place = InputPlace(str(path), stat.st_size, stat.st_mtime_ns, packed=stat.st_size)
     fed = []
     feed = json_values._Nesting.feed
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import adp
-from adp.converters.files.streams import Place, Source
+from adp.converters.files.streams import InputPlace, InputStream
 from adp.converters.run import ConvertOptions, convert
 from adp.core.input_files import OUTSIDE, Roots, open_file
 from adp_schema.errors import InputError
@@ -260,7 +260,7 @@ def test_a_folder_that_becomes_a_link_is_not_read_through(folder, tmp_path):
     with pytest.raises(OSError, match="link leads there"):
         open_file(place.path)
     with pytest.raises(OSError, match="link leads there"):
-        Source(Place(place.path, 1, 0), ConvertOptions().limits)
+        InputStream(InputPlace(place.path, 1, 0), ConvertOptions().limits)
 
 
 def test_a_pipe_that_is_named_is_an_error(tmp_path):

@@ -7,7 +7,7 @@ import os
 import pytest
 
 from adp.converters import framing, plan, run
-from adp.converters.files.limits import Limits
+from adp.converters.files.limits import ConvertLimits
 from adp.converters.registry import formats
 from adp.converters.run import ConvertOptions, convert
 from adp.converters.shard import convert_shard
@@ -88,7 +88,7 @@ def test_a_named_file_has_no_side_files(tmp_path):
 @pytest.mark.usefixtures("_fake")
 def test_a_side_file_over_the_limit_is_a_reject(tmp_path):
     tree(tmp_path / "in", **{"a/result.json": b"x" * 2000})
-    options = ConvertOptions(limits=Limits(record_bytes=1000))
+    options = ConvertOptions(limits=ConvertLimits(record_bytes=1000))
     store = converted(tmp_path / "in", tmp_path / "s", options)
     assert ("a/1", "a/result.json") not in sides_of(store)
     assert ("a/1", "a/log/notes.txt") in sides_of(store)

@@ -3,7 +3,7 @@
 import pytest
 
 import adp
-from adp.converters.files.limits import Limits
+from adp.converters.files.limits import ConvertLimits
 from adp.converters.inputs import collect
 from adp.converters.plan import choose
 from adp.converters.registry import formats
@@ -24,7 +24,7 @@ def test_the_fingerprint_is_known_without_converting(tmp_path):
     write_all(tmp_path / "in", [chat(1), chat(2, "é")])
     (tmp_path / "in" / "odd.json").write_text('{"what": 1}')
     (tmp_path / "in" / "unnamed").rename(tmp_path / "in" / "unnamed.json")
-    limits = Limits()
+    limits = ConvertLimits()
     files = choose(collect([str(tmp_path / "in")]), None, None, limits)
     store = converted(tmp_path / "in", tmp_path / "s", ConvertOptions())
     noted = {r["source_file"]: r["fingerprint"] for r in store.scan("sources").collect().to_dicts()}

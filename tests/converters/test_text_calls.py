@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from adp.converters.text_calls import (
     CLOSE,
     OPEN,
-    Group,
+    CallEdit,
+    CallGroup,
     TextCall,
-    Wanted,
     find_bare,
     find_tagged,
     is_json_like,
@@ -37,12 +37,12 @@ MANY = settings(
 )
 
 
-def calls_of(groups: list[Group]) -> list[TextCall]:
+def calls_of(groups: list[CallGroup]) -> list[TextCall]:
     return [call for group in groups for call in group.calls]
 
 
-def wanted(groups: list[Group]) -> list[Wanted]:
-    return [Wanted(call.values, call.kind, call.span) for call in calls_of(groups)]
+def wanted(groups: list[CallGroup]) -> list[CallEdit]:
+    return [CallEdit(call.values, call.kind, call.span) for call in calls_of(groups)]
 
 
 def names(text: str) -> list[str | None]:
@@ -267,7 +267,7 @@ def test_edits():
 def test_a_call_that_is_added():
     text = '{"name": "f"}'
     groups = find_bare(text)
-    new = Wanted(calls_of(groups)[0].values._replace(name="g", arguments='{"x": 1}'), "object")
+    new = CallEdit(calls_of(groups)[0].values._replace(name="g", arguments='{"x": 1}'), "object")
     assert names(rewrite("words", [], [new])) == ["g"]
     assert rewrite("", [], [new], tagged=False) == '{"name": "g", "arguments": {"x": 1}}'
     assert rewrite("", [], [new, new], tagged=False).startswith('[{"name": "g"')

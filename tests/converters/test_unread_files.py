@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from adp.converters.files.limits import Limits
+from adp.converters.files.limits import ConvertLimits
 from adp.converters.framing import Frame
 from adp.converters.registry import formats
 from adp.converters.run import ConvertOptions, convert
@@ -94,14 +94,14 @@ def test_the_price_of_a_forced_format_is_measured():
         ]},
     ]}  # fmt: skip
     chats = [formats.get("openai_chat")]
-    assert advice(chats, heads(blocks, blocks, {"messages": 3}), Limits()) == (
+    assert advice(chats, heads(blocks, blocks, {"messages": 3}), ConvertLimits()) == (
         "; --from openai_chat reads it all the same: 4 texts, 0 calls, 4 parts left without words "
         "or calls, 1 rejected out of the first 3 records"
     )
     worthless = {"messages": [{"role": "user", "content": [{"type": "text", "value": "hi"}]}]}
-    assert attempt(chats[0], heads(worthless), Limits()).opaque == 1
-    assert advice(chats, heads(worthless), Limits()) == ""
-    assert advice(formats.all(), heads({"a": 1}), Limits()) == ""
+    assert attempt(chats[0], heads(worthless), ConvertLimits()).opaque == 1
+    assert advice(chats, heads(worthless), ConvertLimits()) == ""
+    assert advice(formats.all(), heads({"a": 1}), ConvertLimits()) == ""
 
 
 def test_a_folder_of_unread_files_is_summed_up_by_kind(tmp_path):

@@ -7,7 +7,7 @@ from importlib.metadata import EntryPoint
 
 import pytest
 
-from adp.core.code_files import load_own
+from adp.core.code_files import load_code
 from adp.core.registry import Registry
 from adp_schema.errors import InputError, UsageError
 
@@ -28,11 +28,11 @@ def here(tmp_path, monkeypatch):
 
 
 def test_a_file_and_a_module(here):
-    found, file = load_own("mine.py:Shop")
+    found, file = load_code("mine.py:Shop")
     assert (found.__name__, file) == ("Shop", (here / "mine.py").resolve())
-    assert load_own(f"{here}/mine.py:Shop")[0] is found
-    assert load_own("mine.py:ANSWER")[0] == 42
-    assert load_own("own_package_of_test.inner:WORD") == ("inner", None)
+    assert load_code(f"{here}/mine.py:Shop")[0] is found
+    assert load_code("mine.py:ANSWER")[0] == 42
+    assert load_code("own_package_of_test.inner:WORD") == ("inner", None)
 
 
 @pytest.mark.parametrize(
@@ -48,7 +48,7 @@ def test_a_file_and_a_module(here):
 )
 def test_what_is_wrong_is_one_sentence(here, text, error, said):
     with pytest.raises(error, match=said):
-        load_own(text)
+        load_code(text)
 
 
 @pytest.mark.parametrize(
@@ -64,3 +64,24 @@ def test_an_entry_point_that_is_wrong_is_no_bug_of_this_package(monkeypatch, tar
     with pytest.raises(UsageError, match=said) as caught:
         Registry("shop", "adp.shops", {}).get("shop")
     assert "adp.shops" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("registry", "kind"),
+    [
+        ("adp.eval.scorer:SCORERS", "scorer"),
+        ("adp.eval.suite:SUITES", "suite"),
+        ("adp.curation.registry:OPS", "op"),
+        ("adp.converters.registry:formats", "format"),
+        ("adp.trainers.export.registry:exporters", "exporter"),
+    ],
+)
+def test_every_registry_takes_a_file_and_says_what_is_missing(registry, kind, tmp_path):
+    from adp.core.code_files import attribute_of, data_names_no_code
+
+    (tmp_path / "mine.py").write_text("THING = object()\n", encoding="utf-8")
+    name = f"{tmp_path / 'mine.py'}:THING"
+    with pytest.raises(UsageError, match=rf"is no {kind}: it has no "):
+        attribute_of(registry).get(name)
+    with data_names_no_code(), pytest.raises(UsageError, match="data must not"):
+        attribute_of(registry).get(name)

@@ -6,7 +6,7 @@ import io
 
 import pytest
 
-from adp.core.progress import Console
+from adp.core.progress import ConsoleProgress
 
 
 class Terminal(io.StringIO):
@@ -18,7 +18,7 @@ def test_work_in_several_parts_begins_a_bar_for_each(monkeypatch: pytest.MonkeyP
     """The bar of the part before must not stay on the screen."""
     monkeypatch.setattr("sys.stderr", Terminal())
     bars = []
-    with Console("working") as progress:
+    with ConsoleProgress("working") as progress:
         for amount in (10, 20):
             progress.total(amount)
             progress.advance(amount)

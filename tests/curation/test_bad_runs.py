@@ -23,7 +23,7 @@ def runs(tmp_path_factory) -> Path:
 
 GIVEN = """
 import polars as pl
-from adp.curation.op import Outcome
+from adp.curation.op import OpResult
 
 def give(pool, options):
     seq = pool.members["seq"]
@@ -89,10 +89,10 @@ def test_a_long_condition_is_no_name_of_a_file(runs, tmp_path):
 def test_a_folder_that_is_made_anew_is_read_anew(runs, tmp_path):
     out = tmp_path / "out"
     (tmp_path / "own.py").write_text(
-        "from adp.curation.op import Outcome\n"
+        "from adp.curation.op import OpResult\n"
         "def weigh(pool, options):\n"
         "    sql = f\"SELECT seq, step, {options['by']} AS loss_weight FROM steps\"\n"
-        "    return Outcome(weights=pool.query(sql))\n"
+        "    return OpResult(weights=pool.query(sql))\n"
     )
     for by in (0.25, 0.75):
         op = {"python": {"function": "own.py:weigh", "options": {"by": by}}}

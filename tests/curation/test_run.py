@@ -19,28 +19,28 @@ from tests.stores.any_store import Run
 HALF = {"python": {"function": "own.py:half"}}
 OWN = """
 import polars as pl
-from adp.curation.op import Outcome
+from adp.curation.op import OpResult
 
 def half(pool, options):
     gone = pool.members.filter(pl.col("seq") % 20 == 0).select(
         "seq", pl.lit("even").alias("reason"), pl.lit(None, dtype=pl.String).alias("evidence"))
-    return Outcome(dropped=gone, lines=["dropped the even ones"])
+    return OpResult(dropped=gone, lines=["dropped the even ones"])
 
 def everything(pool, options):
     gone = pool.members.select(
         "seq", pl.lit("all").alias("reason"), pl.lit(None, dtype=pl.String).alias("evidence"))
-    return Outcome(dropped=gone)
+    return OpResult(dropped=gone)
 
 def columns(pool, options):
     return pool.members.select("seq", (pl.col("size") * options["by"]).alias("big"))
 
 def twice(pool, options):
-    return Outcome(copies=pool.members.select(
+    return OpResult(copies=pool.members.select(
         "seq", pl.lit(2).alias("copies"), (pl.col("seq") % 3).alias("stage")))
 
 def weigh(pool, options):
     steps = pool.query("SELECT seq, step, 0.5 AS loss_weight FROM steps ORDER BY seq, step")
-    return Outcome(weights=steps, splits=pool.members.select("seq", pl.lit("dev").alias("split")))
+    return OpResult(weights=steps, splits=pool.members.select("seq", pl.lit("dev").alias("split")))
 
 def fails(pool, options):
     raise ValueError("no luck")
@@ -50,10 +50,10 @@ def nothing(pool, options):
 
 def edit(pool, options):
     steps = pool.query("SELECT seq, step, 'mended' AS text FROM steps WHERE step = 0 ORDER BY seq")
-    return Outcome(edits=steps)
+    return OpResult(edits=steps)
 
 def foreign(pool, options):
-    return Outcome(dropped=pl.DataFrame({"seq": [999], "reason": ["x"], "evidence": [None]},
+    return OpResult(dropped=pl.DataFrame({"seq": [999], "reason": ["x"], "evidence": [None]},
         schema={"seq": pl.Int64, "reason": pl.String, "evidence": pl.String}))
 """
 

@@ -20,11 +20,11 @@ RUNS = [[Run(name=f"r{n}") for n in range(6)]]
 def curated(tmp_path):
     (tmp_path / "own.py").write_text(
         "import polars as pl\n"
-        "from adp.curation.op import Outcome\n"
+        "from adp.curation.op import OpResult\n"
         "def drop(pool, options):\n"
         "    gone = pool.where(options['sql']).with_columns(\n"
         "        pl.lit(options['sql']).alias('reason'), pl.lit('{}').alias('evidence'))\n"
-        "    return Outcome(dropped=gone)\n"
+        "    return OpResult(dropped=gone)\n"
     )
     store = any_store.write(tmp_path / "runs", RUNS, "word")
 

@@ -42,7 +42,7 @@ def inputs(tmp_path_factory):
 
 @pytest.fixture
 def model(tmp_path):
-    from adp.render.tiny import tiny_model, tiny_tokenizer
+    from adp.rendering.tiny import tiny_model, tiny_tokenizer
 
     folder = tmp_path / "model"
     tiny_model().save_pretrained(folder)

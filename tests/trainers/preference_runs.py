@@ -8,7 +8,7 @@ from typing import Any
 from adp.core.progress import Silent
 from adp.trainers.arguments import common_arguments
 from adp.trainers.config import TrainConfig
-from adp.trainers.method import METHODS, Plan
+from adp.trainers.method import METHODS, TrainingPlan
 from adp.trainers.model import build_tiny
 from tests.trainers.pair_stores import call, run, say, sides, write_pairs
 
@@ -62,7 +62,7 @@ def configure(store: Path, method: str, training: dict[str, Any], **sections: An
     return TrainConfig.model_validate(values)
 
 
-def prepare(config: TrainConfig, folder: Path) -> Plan:
+def prepare(config: TrainConfig, folder: Path) -> TrainingPlan:
     """Write rows and model of a run."""
     folder.mkdir(parents=True)
     plan = METHODS.get(config.method).prepare(config, folder, Silent())

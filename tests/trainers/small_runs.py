@@ -7,8 +7,8 @@ import random
 from pathlib import Path
 from typing import Any
 
-from adp.render.options import RenderOptions
-from adp.render.run import render_store
+from adp.rendering.options import RenderOptions
+from adp.rendering.run import render_store
 from adp.trainers.config import TrainConfig
 from adp.trainers.config_file import read_config
 from adp_schema.store import Store

@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 
 from adp.core.progress import Silent
-from adp.render.pairs import BadPair, pairs_of
-from adp.render.report import NO_END
+from adp.rendering.pairs import BadPair, pairs_of
+from adp.rendering.report import NO_END
 from adp.trainers import dpo, kto, sft
 from adp.trainers.export.run import export_rows
-from adp.trainers.preference_rows import PairRenderer, Tally
+from adp.trainers.preference_rows import PairCounts, PairRenderer
 from adp_schema.errors import UsageError
 from adp_schema.store import Store
-from tests.render.test_endings import NO_TOKEN, OPEN, made
+from tests.rendering.test_endings import NO_TOKEN, OPEN, made
 from tests.trainers.pair_stores import call, run, say, sides, write_pairs
 from tests.trainers.small_runs import config_of, write_runs
 
@@ -78,7 +78,7 @@ def test_both_sides_of_a_pair_end_where_the_model_stops(tmp_path: Path) -> None:
     good = [call("rain", "RESULT"), say("It rains.")]
     store = two_runs(tmp_path / "store", good, [say("No idea.")])
     maker = made(OPEN)
-    tally = Tally()
+    tally = PairCounts()
     rows = [
         PairRenderer(maker).row(pair, tally)
         for pair in pairs_of(store)

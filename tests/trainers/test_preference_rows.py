@@ -11,13 +11,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from adp.core.progress import Silent
-from adp.render.options import RenderOptions
-from adp.render.pairs import BadPair, PairChats, pairs_of
-from adp.render.render import Renderer
+from adp.rendering.options import RenderOptions
+from adp.rendering.pairs import BadPair, PairChats, pairs_of
+from adp.rendering.render import Renderer
 from adp.trainers import dpo, kto
 from adp.trainers.config import TrainConfig
 from adp.trainers.kto_rows import rotate
-from adp.trainers.preference_rows import TOO_LONG, PairRenderer, PairRow, Tally
+from adp.trainers.preference_rows import TOO_LONG, PairCounts, PairRenderer, PairRow
 from adp.trainers.rows import read_arrow
 from adp_schema.errors import EmptyResultError, UsageError
 from tests.effort import examples
@@ -36,8 +36,8 @@ def tiny() -> Renderer:
     return renderer()
 
 
-def rows_of(store: Any, renderer: Renderer) -> tuple[list[PairRow], Tally]:
-    maker, tally = PairRenderer(renderer), Tally()
+def rows_of(store: Any, renderer: Renderer) -> tuple[list[PairRow], PairCounts]:
+    maker, tally = PairRenderer(renderer), PairCounts()
     found = [maker.row(pair, tally) for pair in good_pairs(store)]
     return [row for row in found if row is not None], tally
 

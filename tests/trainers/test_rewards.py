@@ -12,11 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adp.core.progress import Silent
-from adp.render.call_form import Written, call_form
-from adp.render.chat import Call, Chat, Message
-from adp.render.options import RenderOptions
-from adp.render.render import Renderer
-from adp.render.tiny import tiny_tokenizer
+from adp.rendering.call_form import WrittenCall, call_form
+from adp.rendering.chat import Chat, ChatCall, Message
+from adp.rendering.options import RenderOptions
+from adp.rendering.render import Renderer
+from adp.rendering.tiny import tiny_tokenizer
 from adp.trainers import grpo
 from adp.trainers.config import TrainConfig
 from adp.trainers.config_methods import GrpoSection
@@ -46,10 +46,10 @@ def renderer(template: str | None = None) -> Renderer:
     return Renderer(tiny_tokenizer(), RenderOptions.model_validate(options))
 
 
-def written(renderer: Renderer, calls: list[Written], text: str = "") -> str:
+def written(renderer: Renderer, calls: list[WrittenCall], text: str = "") -> str:
     """What the template writes for an answer, the oracle of the reader."""
     made = tuple(
-        Call(one.name, one.arguments, json.dumps(one.arguments), f"abcdef{n:03d}")
+        ChatCall(one.name, one.arguments, json.dumps(one.arguments), f"abcdef{n:03d}")
         for n, one in enumerate(calls)
     )
     ask = Message("user", "ask", 0)
@@ -63,7 +63,7 @@ values = st.one_of(st.text("ab \"'{}<>\\\n", max_size=8), st.integers(), st.bool
 objects = st.dictionaries(
     st.sampled_from(["a", "b", "key"]), values | st.lists(values, max_size=2), max_size=3
 )
-wanted = st.builds(Written, st.sampled_from(["search", "read_file", "x"]), objects)
+wanted = st.builds(WrittenCall, st.sampled_from(["search", "read_file", "x"]), objects)
 
 
 @pytest.fixture(scope="module")
@@ -144,7 +144,7 @@ def test_scores_lie_between_0_and_1_and_tell_what_is_equal(one, other):
         assert Counter(map(_key, one)) == Counter(map(_key, other))
 
 
-def _key(call: Written) -> str:
+def _key(call: WrittenCall) -> str:
     return json.dumps([call.name, call.arguments], sort_keys=True)
 
 
@@ -162,13 +162,13 @@ def _key(call: Written) -> str:
     ],
 )
 def test_a_third_each_for_name_argument_names_and_values(made, score):
-    calls = [Written(*one) for one in made]
-    assert calls_score(calls, [Written("s", {"q": "x", "n": 1})]) == pytest.approx(score)
+    calls = [WrittenCall(*one) for one in made]
+    assert calls_score(calls, [WrittenCall("s", {"q": "x", "n": 1})]) == pytest.approx(score)
 
 
 def test_expected_calls_as_sources_write_them():
-    assert wanted_calls('[{"name": "s", "arguments": {"q": 1}}]') == [Written("s", {"q": 1})]
-    assert wanted_calls('{"function": {"name": "s", "arguments": "{}"}}') == [Written("s", {})]
+    assert wanted_calls('[{"name": "s", "arguments": {"q": 1}}]') == [WrittenCall("s", {"q": 1})]
+    assert wanted_calls('{"function": {"name": "s", "arguments": "{}"}}') == [WrittenCall("s", {})]
     assert wanted_calls("[]") == []
     for unclear in (None, '["s"]', '[{"name": 1}]', '[{"name": "s", "arguments": "no"}]'):
         assert wanted_calls(unclear) is None

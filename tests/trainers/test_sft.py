@@ -215,7 +215,7 @@ def _chances(model: Any, row: dict[str, Any]) -> dict[str, float]:
     """Geometric mean of the probabilities of the tokens of the masked and of the trained words."""
     import torch
 
-    from adp.render.tiny import tiny_tokenizer
+    from adp.rendering.tiny import tiny_tokenizer
 
     tokenizer = tiny_tokenizer()
     text = tokenizer.decode(row["input_ids"])

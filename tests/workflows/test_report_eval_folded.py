@@ -15,7 +15,7 @@ from adp.workflows.report_data.words import MISSING
 from adp.workflows.report_eval import EvaluationOptions, evaluation, markdown_report
 from adp.workflows.report_eval.cells import plain_number, signed
 from adp.workflows.report_eval.folded import alike, group_rows, pass_rows, reasons, unchanged
-from adp.workflows.report_eval.model import Group
+from adp.workflows.report_eval.model import TaskGroup
 from tests.workflows.eval_stores import rollouts
 
 KINDS = st.lists(st.sampled_from([None, "a", "b"]), max_size=12)
@@ -71,7 +71,7 @@ def run(tmp_path_factory):
 def part(name, reason=None, value=None):
     figure = Figure("success", value, count=0 if value is None else 4, tasks=0, unscored=4,
                     reason=reason)  # fmt: skip
-    return Group("category", name, 4, figure)
+    return TaskGroup("category", name, 4, figure)
 
 
 def test_parts_without_a_number_are_one_row_with_the_sums(run):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib.util import find_spec
 from pathlib import Path
 
-from adp.render.tiny import tiny_tokenizer
+from adp.rendering.tiny import tiny_tokenizer
 
 FAMILIES: dict[str, tuple[str, str, tuple[str, ...]]] = {
     "qwen2.5": ("qwen2_5.jinja", "<|im_end|>", ("<|endoftext|>",)),

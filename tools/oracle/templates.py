@@ -4,9 +4,9 @@
 
 Run by `make oracle-tests`. The templates are those that the wheels of axolotl and unsloth hold;
 they are read out of the wheels in the folder, and not run as anything but a template. Every
-conversation of ``tests/render/talks.py`` goes through every template. What is compared with is
+conversation of ``tests/rendering/talks.py`` goes through every template. What is compared with is
 the tokenizer's own ``apply_chat_template`` and marks around the words of each message
-(``tests/render/oracle.py``). For each cell, a template and a conversation:
+(``tests/rendering/oracle.py``). For each cell, a template and a conversation:
 
 - *leak*: a token of another message, of a masked step or of a header is under the loss;
 - *twice*: a step is trained in two rows;
@@ -31,13 +31,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from adp.render.chat import Chat
-from adp.render.options import RenderOptions
-from adp.render.render import IGNORED, Renderer, Row
-from adp.render.report import NO_END
-from tests.render.families import UNKNOWN, tokenizer_of
-from tests.render.oracle import check_row, ready, write
-from tests.render.talks import TALKS, user
+from adp.rendering.chat import Chat
+from adp.rendering.options import RenderOptions
+from adp.rendering.render import IGNORED, Renderer, TokenRow
+from adp.rendering.report import NO_END
+from tests.rendering.families import UNKNOWN, tokenizer_of
+from tests.rendering.oracle import check_row, ready, write
+from tests.rendering.talks import TALKS, user
 
 FAULTS = ("leak", "twice", "no end")
 
@@ -99,7 +99,7 @@ def check_talk(made: Renderer, talk: Chat) -> Counter[str]:
     return found
 
 
-def ends_well(made: Renderer, chat: Chat, row: Row, index: int) -> bool:
+def ends_well(made: Renderer, chat: Chat, row: TokenRow, index: int) -> bool:
     """Whether a step ends with a special token, and before the header of what comes next."""
     message = chat.messages[index]
     ids = row.labels[(row.step_index == message.step) & (row.labels != IGNORED)]
@@ -111,7 +111,7 @@ def ends_well(made: Renderer, chat: Chat, row: Row, index: int) -> bool:
     return bool(message.calls) or header_is_untrained(made, chat, row, index)
 
 
-def header_is_untrained(made: Renderer, chat: Chat, row: Row, index: int) -> bool:
+def header_is_untrained(made: Renderer, chat: Chat, row: TokenRow, index: int) -> bool:
     """Whether a turn of words ends before the header of a message of the user after it.
 
     Where the header follows the words at once, its first token may be the end of the turn.

@@ -9,9 +9,9 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from adp.render.chat import chats_of
-from adp.render.options import RenderOptions
-from adp.render.render import Renderer
+from adp.rendering.chat import chats_of
+from adp.rendering.options import RenderOptions
+from adp.rendering.render import Renderer
 from adp.trainers.export.messages import MessageOptions, plain_message
 from adp.trainers.export.run import export_rows
 from adp_schema.store import Store

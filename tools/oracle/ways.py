@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from adp.core.progress import Silent
-from adp.render.chat import Chat
-from adp.render.options import RenderOptions
-from adp.render.render import Renderer
-from adp.trainers.export.exporter import Item, Tally
+from adp.rendering.chat import Chat
+from adp.rendering.options import RenderOptions
+from adp.rendering.render import Renderer
+from adp.trainers.export.exporter import ExportCounts, ExportItem
 from adp.trainers.export.fit import Fitter, UnfitError
 from adp.trainers.export.registry import exporters
 from adp.trainers.export.settings import read_settings
-from adp.trainers.export.source import Source
+from adp.trainers.export.source import StoreItems
 from adp_schema.store import Store
 from tools.oracle.differences import CALLS, EMPTY, END, LAST, OPENING, SAME, STOP, TAG, THOUGHT
 
@@ -148,10 +148,10 @@ def expected(store: Store, way: Way, model: Path) -> Iterator[Expected]:
     """What our renderer trains of every row of an export, in its order."""
     exporter = exporters.get(way.exporter)
     told = read_settings(exporter, way.settings)
-    tally = Tally()
+    tally = ExportCounts()
     fitter = Fitter(exporter.name, told.form, told.options, tally.changed)
     renderer = Renderer.load(str(model), RenderOptions())
-    for item in Source(store, told.form, (), tally, told.options.train).items(Silent()):
+    for item in StoreItems(store, told.form, (), tally, told.options.train).items(Silent()):
         for fitted in _fitted(fitter, item):
             pair = fitted.pair
             chats = [pair.chosen, pair.rejected] if pair else [fitted.chat] if fitted.chat else []
@@ -159,13 +159,13 @@ def expected(store: Store, way: Way, model: Path) -> Iterator[Expected]:
                 yield _rendered(renderer, chats, row)
 
 
-def _fitted(fitter: Fitter, item: Item) -> list[Item]:
+def _fitted(fitter: Fitter, item: ExportItem) -> list[ExportItem]:
     try:
         if item.pair is not None:
             pair = fitter.pair(item.pair)
-            return [] if isinstance(pair, str) else [Item(None, pair, item.trajectory)]
+            return [] if isinstance(pair, str) else [ExportItem(None, pair, item.trajectory)]
         assert item.chat is not None
-        return [Item(chat, None, item.trajectory) for chat in fitter.chats(item.chat)]
+        return [ExportItem(chat, None, item.trajectory) for chat in fitter.chats(item.chat)]
     except UnfitError:
         return []
 

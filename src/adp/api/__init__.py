@@ -4,7 +4,7 @@ The modules import what they need when they are called.
 """
 
 from adp.api.datasets import curate, export, publish, report
-from adp.api.models import collect, score, train
+from adp.api.models import collect, render, score, train
 from adp.api.stores import (
     convert,
     drop,
@@ -28,6 +28,7 @@ __all__ = [
     "open",
     "publish",
     "query",
+    "render",
     "report",
     "score",
     "seal",

@@ -109,10 +109,10 @@ def export(
         ConversionLossError: with ``strict``, the format or the rows cannot hold something.
         EmptyResultError: there is nothing to train on.
     """
-    from adp.trainers.export.registry import exporters
+    from adp.trainers.export.registry import is_exporter
 
     given = dict(options)
-    for_trainer = to in exporters
+    for_trainer = is_exporter(to)
     words = ["settings", "model"]
     if for_trainer or not isinstance(given.get("branches"), bool):
         words.append("branches")  # kinds of branches; of a format it says whether
@@ -234,7 +234,7 @@ def report(
     if kind == "data" and len(given) != 1:
         raise UsageError("a report of data is about one store; kind='eval' compares several")
     with verified(), holding(target, folders=False) if target else nullcontext():
-        stores = [opened(each) for each in given]
+        stores = [opened(item) for item in given]
         if kind == "eval":
             made = Report.of_runs(stores, EvaluationOptions(**options))
         else:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from adp.converters.files.limits import Limits
+    from adp.converters.files.limits import ConvertLimits
     from adp.stores.transcript import Transcript
     from adp.workflows.validate import ValidationReport
     from adp_schema.growing import GrowingStore
@@ -42,7 +42,7 @@ class ConvertKeywords(TypedDict, total=False):
     dataset: str | None
     license: str | None
     since: PathText | None
-    limits: Limits
+    limits: ConvertLimits
     follow_links: bool
 
 
@@ -134,11 +134,11 @@ def show(
         StoreError: there is no store, or no such trajectory.
         UsageError: several trajectories are meant, or there is no such kind.
     """
-    from adp.stores.transcript import Transcript, View
+    from adp.stores.transcript import Transcript, TranscriptView
     from adp_schema.errors import UsageError
     from adp_schema.model import Trajectory
 
-    view = View(
+    view = TranscriptView(
         full, (steps and steps.start) or 0, steps and steps.stop, kinds, hint=" (full=True)"
     )
     if not isinstance(store, Trajectory):

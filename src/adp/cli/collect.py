@@ -166,7 +166,7 @@ def _list(env: str | None, tasks: str | None, *, as_json: bool) -> None:
 def _collect(
     what: dict[str, Any], out: str, given: dict[str, Any], *, unsafe_python: bool, as_json: bool
 ) -> None:
-    from adp.cli.collect_screen import Screen
+    from adp.cli.collect_screen import CollectScreen
     from adp.cli.collect_summary import remarks_of, say_branches, say_tasks, summary
     from adp.rollouts.collecting.collect import collect_now
     from adp.rollouts.collecting.offered_tools import closed, made
@@ -181,16 +181,16 @@ def _collect(
         kind, about = load_environment(what["env"], unsafe_python=unsafe_python)
         policy_kind, policy_about = load(POLICIES, what["policy"])
         tasks = what["tasks"] or own_tasks(kind)
-        found = read_tasks(tasks, kind, about, split=what["split"])
+        result = read_tasks(tasks, kind, about, split=what["split"])
         if not what["tasks"]:
-            found.notes.append("made by the environment; choose others with --tasks")
+            result.notes.append("made by the environment; choose others with --tasks")
         cast = cast_of(policy := policy_kind.make(policy_about), what["expert"])
         first = made(kind, about)
         if cast.assistance is not None:
-            found.leave(*cast.able(found.tasks, first))
+            result.leave(*cast.able(result.tasks, first))
         closed(first)
         if not as_json:
-            say_tasks(found, tasks)
+            say_tasks(result, tasks)
         facts = {
             "environment": kind_facts(kind.name, about),
             "policy": kind_facts(policy_kind.name, policy_about),
@@ -198,23 +198,23 @@ def _collect(
         }
         given |= {"environment": kind.name, "policy": policy.name, "facts": {"made_with": facts}}
         settings = CollectSettings.model_validate(given).within(first)
-        with Screen(out, quiet=as_json) as screen:
+        with CollectScreen(out, quiet=as_json) as screen:
             report = collect_now(
                 out,
                 lambda: kind.make(about),
                 cast.actors,
-                found.tasks,
+                result.tasks,
                 settings,
                 watch=screen.show,
                 policies=cast.policies,
             )
     remarks = remarks_of(report, given["totals"]["cost"])
     if as_json:
-        refused = {"records": found.records, "refused": found.refused, "reasons": found.reasons}
-        head = {"store": out, "tasks": refused, "notes": [*found.notes, *remarks]}
+        refused = {"records": result.records, "refused": result.refused, "reasons": result.reasons}
+        head = {"store": out, "tasks": refused, "notes": [*result.notes, *remarks]}
         print_json({**head, **report.plain()})
     else:
         if cast.assistance is not None:
             say_branches(out)
-        summary(report, out, (len(found.tasks), settings.n), remarks, settings.since)
+        summary(report, out, (len(result.tasks), settings.n), remarks, settings.since)
     report.check()

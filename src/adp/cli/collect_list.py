@@ -21,14 +21,14 @@ def list_kinds(*, as_json: bool) -> None:
         "policies": list(POLICIES.all()),
     }
     if as_json:
-        print_json({word: [_told(kind) for kind in found] for word, found in kinds.items()})
+        print_json({word: [_told(kind) for kind in match] for word, match in kinds.items()})
         return
     screen = console()
-    for word, found in kinds.items():
+    for word, result in kinds.items():
         table = light_table(word, "what it is", "settings", fold=["what it is", "settings"])
-        for kind in found:
+        for kind in result:
             row = _told(kind)
-            table.add_row(*(Text(visible(each)) for each in _cells(row)))
+            table.add_row(*(Text(visible(cell)) for cell in _cells(row)))
         screen.print(table)
         screen.print()
     screen.print("tools of one: adp collect --env NAME:key=value,... --list")
@@ -79,9 +79,9 @@ def _arguments(parameters: Any) -> Iterable[str]:
     schema = parameters if isinstance(parameters, Mapping) else {}
     properties = schema.get("properties")
     needed = schema.get("required")
-    for name, inner in properties.items() if isinstance(properties, Mapping) else ():
+    for name, child in properties.items() if isinstance(properties, Mapping) else ():
         mark = "" if isinstance(needed, list) and name in needed else "?"
-        yield f"{name}{mark}: {_type(inner)}"
+        yield f"{name}{mark}: {_type(child)}"
 
 
 def _type(schema: Any) -> str:

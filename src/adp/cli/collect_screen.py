@@ -14,7 +14,7 @@ _PAUSE = {True: 0.2, False: 5.0}
 """Seconds between two lines, on a terminal and in a pipe."""
 
 
-class Screen:
+class CollectScreen:
     """Shows how far a run is, on stderr.
 
     Args:
@@ -29,7 +29,7 @@ class Screen:
         self._bar: Any = None
         self._report: CollectReport | None = None
 
-    def __enter__(self) -> Screen:
+    def __enter__(self) -> CollectScreen:
         return self
 
     def __exit__(
@@ -43,8 +43,8 @@ class Screen:
         report = self._report
         if kind is KeyboardInterrupt and not self._quiet and report is not None:
             done = report.asked - report.left
-            said = f"{done:,} of {report.asked:,} episodes are in {self._out}"
-            print(said, file=sys.stderr)
+            text = f"{done:,} of {report.asked:,} episodes are in {self._out}"
+            print(text, file=sys.stderr)
 
     def show(self, report: CollectReport) -> None:
         """Show the counts, but not too often."""
@@ -75,10 +75,10 @@ def _bar(total: int) -> Any:
 
 def line_of(report: CollectReport) -> str:
     """The counts in one line."""
-    done, whole = report.asked - report.left, report.whole
+    done, full = report.asked - report.left, report.whole
     parts = [f"{done:,} of {report.asked:,} episodes"]
-    if whole.scored:
-        parts.append(f"success {whole.succeeded / whole.scored:.1%}")
+    if full.scored:
+        parts.append(f"success {full.succeeded / full.scored:.1%}")
     parts.append(f"{report.now.episodes / max(report.seconds, 1e-9):,.1f} episodes/s")
     if report.now.tokens_out:
         parts.append(f"{report.now.tokens_out / max(report.seconds, 1e-9):,.0f} tokens/s")

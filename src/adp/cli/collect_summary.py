@@ -10,22 +10,23 @@ from typing import TYPE_CHECKING, Any
 from adp.cli.text import console, counted, visible
 
 if TYPE_CHECKING:
-    from adp.rollouts.collecting.counts import CollectReport, Tally
+    from adp.rollouts.collecting.counts import CollectReport, EpisodeCounts
     from adp.rollouts.collecting.task_files import TaskSet
 
 
-def say_tasks(found: TaskSet, tasks: str) -> None:
+def say_tasks(task_set: TaskSet, tasks: str) -> None:
     """Say on stderr what was noted about the tasks, and which records are none."""
-    for note in found.notes:
+    for note in task_set.notes:
         print(visible(f"{tasks}: {note}"), file=sys.stderr)
-    if not found.refused:
+    if not task_set.refused:
         return
-    total = f"{found.records:,} records = {len(found.tasks):,} tasks + {found.refused:,} refused"
+    count = len(task_set.tasks)
+    total = f"{task_set.records:,} records = {count:,} tasks + {task_set.refused:,} refused"
     print(visible(f"{tasks}: {total}"), file=sys.stderr)
-    for reason in found.reasons[:5]:
+    for reason in task_set.reasons[:5]:
         print(visible(f"  {reason}"), file=sys.stderr)
-    if found.refused > 5:
-        print(f"  and {found.refused - 5:,} more; --json lists them", file=sys.stderr)
+    if task_set.refused > 5:
+        print(f"  and {task_set.refused - 5:,} more; --json lists them", file=sys.stderr)
 
 
 def say_branches(out: str) -> None:
@@ -98,8 +99,8 @@ def summary(
     if report.stopped:
         say(f"stopped: {_option(report.stopped)} is used up")
     if report.hanging:
-        said = counted(report.hanging, "call")
-        say(f"hanging: {said} of tools did not return; what they do ends with this command")
+        calls = counted(report.hanging, "call")
+        say(f"hanging: {calls} of tools did not return; what they do ends with this command")
     for line in _next(report, out, n, since):
         say(line)
 
@@ -108,7 +109,7 @@ def _next(report: CollectReport, out: str, n: int, since: Sequence[str]) -> list
     """Whether the store was ended, and what to do next."""
     place = shlex.quote(out)
     if report.sealed and since:
-        places = " ".join(shlex.quote(one) for one in since)
+        places = " ".join(shlex.quote(item) for item in since)
         return [f"sealed; next: adp merge {places} {place} -o {shlex.quote(f'{since[0]}-whole')}"]
     if report.sealed:
         return [f"sealed; next: adp stats {place}"]
@@ -134,28 +135,30 @@ def _option(name: str | None) -> str:
     return f"--{name or ''}".replace("_", "-")
 
 
-def _lines(whole: Tally) -> list[str]:
+def _lines(episodes: EpisodeCounts) -> list[str]:
     lines = []
-    unscored = whole.episodes - whole.broken - whole.scored
-    if whole.scored:
-        rate = whole.succeeded / whole.scored
-        text = f"success: {rate:.3f} ({whole.succeeded:,} of {whole.scored:,} scored)"
-        text += f"; {whole.by_reward:,} by the reward alone" if whole.by_reward else ""
+    unscored = episodes.episodes - episodes.broken - episodes.scored
+    if episodes.scored:
+        rate = episodes.succeeded / episodes.scored
+        text = f"success: {rate:.3f} ({episodes.succeeded:,} of {episodes.scored:,} scored)"
+        text += f"; {episodes.by_reward:,} by the reward alone" if episodes.by_reward else ""
         lines.append(text + (f"; {unscored:,} not scored" if unscored else ""))
     elif unscored:
         lines.append(f"success: none of the {unscored:,} episodes was scored")
-    if whole.reasons:
+    if episodes.reasons:
         lines.append(
-            f"ended: {whole.terminated:,} by themselves, {whole.truncated:,} cut "
-            f"({_list(whole.reasons)})"
+            f"ended: {episodes.terminated:,} by themselves, {episodes.truncated:,} cut "
+            f"({_list(episodes.reasons)})"
         )
-    if whole.errors:
-        lines.append(f"broken: {_list(whole.errors)}")
-        said = whole.commonest()
-        lines += [f"  {reason}: {said[reason]}" for reason in list(said)[:8]]
-    if whole.tokens_in or whole.tokens_out:
-        cost = f", {whole.cost_usd:.4f} USD" if whole.cost_usd else ""
-        lines.append(f"tokens: {whole.tokens_in:,} read, {whole.tokens_out:,} written{cost}")
+    if episodes.errors:
+        lines.append(f"broken: {_list(episodes.errors)}")
+        commonest_messages = episodes.commonest()
+        lines += [
+            f"  {reason}: {commonest_messages[reason]}" for reason in list(commonest_messages)[:8]
+        ]
+    if episodes.tokens_in or episodes.tokens_out:
+        cost = f", {episodes.cost_usd:.4f} USD" if episodes.cost_usd else ""
+        lines.append(f"tokens: {episodes.tokens_in:,} read, {episodes.tokens_out:,} written{cost}")
     return lines
 
 

@@ -44,6 +44,13 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         "eval": ("adp.cli.evaluate:evaluate", "Run a suite: collect, score, print the figures."),
         "score": ("adp.cli.score:score", "Score the trajectories of a store."),
     },
+    "Extend": {
+        "conformance": (
+            "adp.cli.conformance:conformance",
+            "Try whether a format keeps or reports everything.",
+        ),
+        "new": ("adp.cli.new:new", "Write a small package with a plug-in and its test."),
+    },
     "Look": {
         "info": ("adp.cli.info:info", "Say what a store holds, and check its files."),
         "head": ("adp.cli.head:head", "List the first trajectories, one a line."),

@@ -9,8 +9,8 @@ import typer
 from rich.text import Text
 
 from adp.cli.text import console, counted, epilog, human_size, light_table, one_line, print_json
-from adp.converters.files.limits import FILE_BYTES, RECORD_BYTES, Limits
-from adp.core.progress import Console, Silent
+from adp.converters.files.limits import FILE_BYTES, RECORD_BYTES, ConvertLimits
+from adp.core.progress import ConsoleProgress, Silent
 from adp.stores.checks.kept_text import KeptAsText, kept_as_text
 from adp_schema.errors import NothingNewError
 from adp_schema.jsontext import MAX_DEPTH
@@ -92,7 +92,7 @@ def convert(
         keep_raw=keep_raw,
         dataset=dataset,
         license=license_name,
-        limits=Limits(max_record_bytes, max_depth, max_decompressed_bytes),
+        limits=ConvertLimits(max_record_bytes, max_depth, max_decompressed_bytes),
         since=since,
         follow_links=follow_links,
     )
@@ -109,7 +109,7 @@ def _convert(sources: list[str], out: str, options: ConvertOptions, *, as_json: 
             manifest = run.convert(sources, out, options=options, progress=Silent())
             print_json(summary(manifest, out))
             return
-        with Console("converting") as progress:
+        with ConsoleProgress("converting") as progress:
             manifest = run.convert(sources, out, options=options, progress=progress)
         report(manifest, out)
     except NothingNewError as nothing:
@@ -125,9 +125,9 @@ def list_sessions(sources: list[str]) -> None:
 
     for source in sources:
         name = agent_name(source)
-        for found in look(name) if name else ():
-            size = human_size(found.size)
-            line = f"{name}: {found.folder}: {counted(found.files, 'file')}, {size}"
+        for item in look(name) if name else ():
+            size = human_size(item.size)
+            line = f"{name}: {item.folder}: {counted(item.files, 'file')}, {size}"
             console().print(line, soft_wrap=True)
 
 
@@ -185,8 +185,8 @@ def kept_line(kept: KeptAsText, out: str) -> str:
         if kept.outputs
         else "",
     ]
-    told = " and ".join(filter(None, what))
-    return f"{where}{told}; kept as text, see: adp validate {out}"
+    text = " and ".join(filter(None, what))
+    return f"{where}{text}; kept as text, see: adp validate {out}"
 
 
 def equation(manifest: Manifest) -> Text:

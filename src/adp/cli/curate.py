@@ -10,7 +10,7 @@ import typer
 from rich.text import Text
 
 from adp.cli.text import console, counted, epilog, light_table, print_json, visible
-from adp.core.progress import Console, Silent
+from adp.core.progress import ConsoleProgress, Silent
 from adp_schema.errors import UsageError
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ def _print_schema() -> None:
 def _run(recipe: Recipe, out: str | None, options: CurateOptions, *, as_json: bool) -> None:
     from adp.curation.run import run
 
-    with Silent() if as_json else Console("curating", "") as progress:
+    with Silent() if as_json else ConsoleProgress("curating", "") as progress:
         done = run(recipe, out, options=options, progress=progress)
     if as_json:
         print_json(done.report)
@@ -115,12 +115,12 @@ def _materialise(
     if out is None:
         raise UsageError("say where the data set goes: -o OUT")
     places = {}
-    for each in inputs:
-        name, equals, place = each.partition("=")
+    for item in inputs:
+        name, equals, place = item.partition("=")
         if not equals:
-            raise UsageError(f"--input takes NAME=STORE, not {each!r}")
+            raise UsageError(f"--input takes NAME=STORE, not {item!r}")
         places[name] = place
-    with Silent() if as_json else Console("writing") as progress:
+    with Silent() if as_json else ConsoleProgress("writing") as progress:
         report = materialise(folder, out, places, workers=workers, progress=progress)
     if as_json:
         print_json(report)
@@ -175,9 +175,9 @@ def _report(done: Curated, out: str | None, *, link: bool) -> None:
         )
     screen.print(table)
     for stage in done.report["stages"]:
-        told = " ".join(stage["lines"])
-        said = [f"{n:,} {reason}" for reason, n in stage["reasons"].items() if reason not in told]
-        for line in [*stage["lines"], *said]:
+        text = " ".join(stage["lines"])
+        items = [f"{n:,} {reason}" for reason, n in stage["reasons"].items() if reason not in text]
+        for line in [*stage["lines"], *items]:
             screen.print(Text(f"{stage['stage']} {stage['name']}: {visible(line)}"), soft_wrap=True)
     _outputs(done.report["outputs"])
     if out is None:
@@ -192,11 +192,11 @@ def _report(done: Curated, out: str | None, *, link: bool) -> None:
 
 def _outputs(outputs: list[dict[str, Any]]) -> None:
     screen = console()
-    for each in outputs:
+    for output in outputs:
         more = [
-            counted(each[many], one, many)
-            for many, one in (("branches", "branch"), ("copies", "copy"), ("pairs", "pair"))
-            if each[many]
+            counted(output[many], result, many)
+            for many, result in (("branches", "branch"), ("copies", "copy"), ("pairs", "pair"))
+            if output[many]
         ]
-        words = ", ".join([counted(each["trajectories"], "trajectory", "trajectories"), *more])
-        screen.print(Text(f"{each['name'] or 'the store'}: {words}"), soft_wrap=True)
+        words = ", ".join([counted(output["trajectories"], "trajectory", "trajectories"), *more])
+        screen.print(Text(f"{output['name'] or 'the store'}: {words}"), soft_wrap=True)

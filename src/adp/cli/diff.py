@@ -31,17 +31,17 @@ def diff(
     """
     from adp.curation.diff import diff as run
 
-    found = run(a, b, examples=examples, detail=not stages)
+    result = run(a, b, examples=examples, detail=not stages)
     if as_json:
-        print_json(asdict(found))
+        print_json(asdict(result))
         return
     screen = console()
-    screen.print(f"{found.same:,} the same, {found.changed:,} changed")
+    screen.print(f"{result.same:,} the same, {result.changed:,} changed")
     heads = (f"in {visible(a)}", f"in {visible(b)}", "such as")
     table = light_table("count", *heads, right=["count"], fold=heads)
-    for cell in found.cells:
+    for cell in result.cells:
         words = (cell["a"], cell["b"], ", ".join(cell["examples"]))
         table.add_row(f"{cell['count']:,}", *(Text(visible(word)) for word in words))
     screen.print(table)
-    for name, count in found.columns.items():
+    for name, count in result.columns.items():
         screen.print(Text(f"{visible(name)}: {count:,} have another value"), soft_wrap=True)

@@ -10,12 +10,12 @@ from rich.text import Text
 from adp.cli.convert import summary
 from adp.cli.merge import print_sizes
 from adp.cli.text import console, counted, epilog, light_table, print_json, visible
-from adp.core.progress import Console, Silent
+from adp.core.progress import ConsoleProgress, Silent
 from adp_schema.errors import UsageError
 from adp_schema.manifest import Manifest
 
 if TYPE_CHECKING:
-    from adp.stores.drop import Selection
+    from adp.stores.drop import DropSelection
 
 EPILOG = epilog("adp drop my_store --where \"license = 'cc-by-nc-4.0'\" -o clean", 2, 5, 6)
 
@@ -59,26 +59,26 @@ def drop(
     if out is None and not dry_run:
         raise UsageError("say where the new store goes: -o NEW; or only look: --dry-run")
     selection = select(path, where)
-    found = facts(selection)
+    result = facts(selection)
     if out is None or dry_run:
         if as_json:
-            print_json({"drop": found})
+            print_json({"drop": result})
         else:
             announce(selection, "would go")
         return
     options = DropOptions(note=note, drop_rejects=drop_rejects, workers=workers)
     if as_json:
         manifest = run(selection, out, options=options, progress=Silent())
-        done = {**found, **manifest.lineage[-1].options}
+        done = {**result, **manifest.lineage[-1].options}
         print_json({**summary(manifest, out), "drop": done})
         return
     announce(selection, "go")
-    with Console("dropping") as progress:
+    with ConsoleProgress("dropping") as progress:
         manifest = run(selection, out, options=options, progress=progress)
     report(manifest, selection, out)
 
 
-def facts(selection: Selection) -> dict[str, Any]:
+def facts(selection: DropSelection) -> dict[str, Any]:
     """What a program wants to know about a selection."""
     return {
         "matched": selection.matched,
@@ -88,7 +88,7 @@ def facts(selection: Selection) -> dict[str, Any]:
     }
 
 
-def announce(selection: Selection, word: str) -> None:
+def announce(selection: DropSelection, word: str) -> None:
     """Print what goes, by data set."""
     screen = console()
     total = selection.store.manifest.rows("trajectories")
@@ -103,7 +103,7 @@ def announce(selection: Selection, word: str) -> None:
     screen.print(table)
 
 
-def report(manifest: Manifest, selection: Selection, out: str) -> None:
+def report(manifest: Manifest, selection: DropSelection, out: str) -> None:
     """Print what is left, and what to look at."""
     screen = console()
     old = selection.store.manifest

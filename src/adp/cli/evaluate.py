@@ -100,10 +100,10 @@ def evaluate(
     changes = {key: value for key, value in (("environment", env), ("tasks", tasks)) if value}
     bounds = (least or [], most or [])
     more = {"limit": limit, "scorers": scorers or [], "unsafe_python": unsafe_python}
-    found = _run((suite, policy, out), changes, collect, bounds, more, as_json)
-    show(found, out, as_json=as_json)
-    check(found, out)
-    found.collected.check()
+    run = _run((suite, policy, out), changes, collect, bounds, more, as_json)
+    show(run, out, as_json=as_json)
+    check(run, out)
+    run.collected.check()
 
 
 def _run(
@@ -114,9 +114,9 @@ def _run(
     more: dict[str, Any],
     quiet: bool,
 ) -> Evaluated:
-    from adp.cli.collect_screen import Screen
+    from adp.cli.collect_screen import CollectScreen
     from adp.cli.text import aside
-    from adp.core.progress import Console, Silent
+    from adp.core.progress import ConsoleProgress, Silent
     from adp.eval.evaluate import EvaluateOptions, read_bounds
     from adp.eval.evaluate import evaluate as run
     from adp.eval.suite import read_suite
@@ -131,8 +131,8 @@ def _run(
         )
         chosen = read_suite(suite).model_copy(update=changes)
         with (
-            Screen(out, quiet=quiet) as screen,
-            Silent() if quiet else Console("scoring", "trajectories") as progress,
+            CollectScreen(out, quiet=quiet) as screen,
+            Silent() if quiet else ConsoleProgress("scoring", "trajectories") as progress,
         ):
             return run(chosen, policy, out, options, watch=screen.show, progress=progress)
 
@@ -150,12 +150,12 @@ def list_suites(*, as_json: bool) -> None:
     table = light_table("suite", "what it measures", "tasks", "scorers",
                         fold=["what it measures", "scorers"])  # fmt: skip
     for suite in SUITES.all():
-        names = ", ".join(str(one) for one in suite.scorers)
+        names = ", ".join(str(scorer) for scorer in suite.scorers)
         table.add_row(suite.name, Text(suite.about), suite.tasks, Text(names))
     console().print(table)
 
 
-def show(found: Evaluated, out: str, *, as_json: bool) -> None:
+def show(result: Evaluated, out: str, *, as_json: bool) -> None:
     """Print what running a suite brought."""
     from dataclasses import asdict
 
@@ -167,32 +167,32 @@ def show(found: Evaluated, out: str, *, as_json: bool) -> None:
     if as_json:
         print_json(
             {
-                "suite": found.suite,
-                "policy": found.policy,
-                "tasks": found.tasks,
-                "refused": list(found.refused),
-                "collected": found.collected.plain(),
-                "notes": found.collected.notes,
-                "scores": asdict(found.scores),
-                "gates": [asdict(gate) for gate in found.gates],
+                "suite": result.suite,
+                "policy": result.policy,
+                "tasks": result.tasks,
+                "refused": list(result.refused),
+                "collected": result.collected.plain(),
+                "notes": result.collected.notes,
+                "scores": asdict(result.scores),
+                "gates": [asdict(gate) for gate in result.gates],
             }
         )
         return
     screen = console()
-    report = found.collected
-    for reason in found.refused[:5]:
+    report = result.collected
+    for reason in result.refused[:5]:
         screen.print(Text(visible(f"refused: {reason}")), soft_wrap=True)
-    said = (
-        f"{found.suite}: {counted(found.tasks, 'task')}, {counted(report.asked, 'episode')} = "
+    text = (
+        f"{result.suite}: {counted(result.tasks, 'task')}, {counted(report.asked, 'episode')} = "
         f"{report.done_before:,} done before + {report.done_now:,} done now + "
         f"{report.failed:,} broken + {report.left:,} left"
     )
-    screen.print(Text(visible(said)), soft_wrap=True)
+    screen.print(Text(visible(text)), soft_wrap=True)
     for note in report.notes:
         screen.print(Text(visible(f"note: {note}")), soft_wrap=True)
     screen.print()
-    show_scores(found.scores, screen)
-    for gate in found.gates:
+    show_scores(result.scores, screen)
+    for gate in result.gates:
         value = "undefined" if gate.value is None else f"{gate.value:.4g}"
         word = "holds" if gate.holds else "FAILS"
         screen.print(Text(visible(f"{word}: {gate.figure} {value}, {gate.bound} {gate.limit:g}")))
@@ -201,18 +201,18 @@ def show(found: Evaluated, out: str, *, as_json: bool) -> None:
     screen.print(Text(visible(f"next: adp report eval {out} -o report.html")), soft_wrap=True)
 
 
-def check(found: Evaluated, out: str) -> None:
+def check(value: Evaluated, out: str) -> None:
     """End with an error when a figure is not good enough.
 
     Raises:
         FindingsError: a bound does not hold.
     """
-    wrong = [gate for gate in found.gates if not gate.holds]
+    wrong = [gate for gate in value.gates if not gate.holds]
     if wrong:
-        said = ", ".join(
+        text = ", ".join(
             f"{gate.figure} is undefined ({gate.reason})"
             if gate.value is None
             else f"{gate.figure} is {gate.value:.4g}, not {gate.bound} {gate.limit:g}"
             for gate in wrong
         )
-        raise FindingsError(f"{said}; see what failed with: adp report eval {out}")
+        raise FindingsError(f"{text}; see what failed with: adp report eval {out}")

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from adp.cli.convert import top
 from adp.cli.text import console, counted, epilog, print_json
-from adp.core.progress import Console, Silent
+from adp.core.progress import ConsoleProgress, Silent
 from adp_schema.errors import UsageError, unknown_name
 from adp_schema.store import Store
+
+if TYPE_CHECKING:
+    from adp.converters.export import ExportReport
 
 EPILOG = epilog("adp export my_store --to openai_chat -o chats", 2, 4, 5, 10)
 
@@ -68,12 +71,12 @@ def export(
     on it. Where a trainer cannot mark single steps, the export is refused, or each step gets a
     row of its own: --set expand=true.
     """
-    from adp.trainers.export.registry import exporters
+    from adp.trainers.export.registry import exporters, is_exporter
 
     store = Store.open(path)
     if no_branches and branches:
         raise UsageError("--branches and --no-branches exclude each other")
-    if to in exporters:
+    if is_exporter(to):
         if flavour is not None or single is not None:
             raise UsageError(f"{to} is for a trainer; leave out --flavour and --single")
         asked = (store, to, out, settings or [], model, branches or [])
@@ -81,16 +84,17 @@ def export(
         return
     from adp.converters.registry import formats
 
-    if to not in formats:
+    if ":" not in to and to not in formats:
         raise UsageError(unknown_name("format or exporter", to, [*formats, *exporters]))
     if model is not None or settings:
         raise UsageError(f"{to} is for no trainer; leave out --model and --set")
     if branches and branches != ["rows"]:
         raise UsageError(f"{to} is for no trainer, where --branches takes the word rows alone")
-    from adp.converters.branches import LONELY
     from adp.converters.export import export as write
 
-    progress: Silent | Console = Silent() if as_json else Console("exporting", "trajectories")
+    progress: Silent | ConsoleProgress = (
+        Silent() if as_json else ConsoleProgress("exporting", "trajectories")
+    )
     with progress:
         report = write(
             store, to, out, flavour=flavour, single=single, strict=strict,
@@ -98,7 +102,14 @@ def export(
         )  # fmt: skip
     if as_json:
         print_json(asdict(report))
-        return
+    else:
+        _show(report, out, no_branches=no_branches)
+
+
+def _show(report: ExportReport, out: str, *, no_branches: bool) -> None:
+    """Say how much of a format was written, and what it could not hold."""
+    from adp.converters.branches import LONELY
+
     written = f"{counted(report.records, 'record')} in {counted(report.files, 'file')}"
     console().print(f"{written} under {out}", soft_wrap=True)
     if report.branches_left_out:
@@ -125,7 +136,7 @@ def _rows(
     """Write the file of a trainer."""
     from adp.trainers.export.run import export_rows
 
-    progress: Silent | Console = Silent() if as_json else Console("exporting", "")
+    progress: Silent | ConsoleProgress = Silent() if as_json else ConsoleProgress("exporting", "")
     with progress:
         report = export_rows(
             *(store, to, out, settings),

@@ -21,13 +21,14 @@ def formats(
     what is trained.
     """
     from adp.converters.registry import formats as known
+    from adp.converters.user_format import is_written
 
     rows = [
         {
             "name": name,
             "title": converter.title,
-            "reads": hasattr(converter, "read"),
-            "writes": hasattr(converter, "write"),
+            "reads": True,
+            "writes": is_written(converter),
             "container": converter.container,
             "version": converter.version,
         }

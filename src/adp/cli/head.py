@@ -29,20 +29,20 @@ def head(
     report(first_ones(Store.open(path), count), as_json=as_json)
 
 
-def report(found: list[Summary], *, as_json: bool) -> None:
+def report(summaries: list[Summary], *, as_json: bool) -> None:
     """Print one line a trajectory."""
     if as_json:
-        print_json([asdict(summary) for summary in found])
+        print_json([asdict(summary) for summary in summaries])
         return
     numbers = ["steps", "calls", "errors"]
     screen = console()
-    longest = max((len(visible(summary.trajectory_id)) for summary in found), default=0)
+    longest = max((len(visible(summary.trajectory_id)) for summary in summaries), default=0)
     room = screen.width - longest - NUMBERS_WIDTH
     roomy = room >= ROOMY
     last = ["first words"] if roomy else []
     table = light_table("id", *numbers, "success", *last, right=numbers, fold=["id"])
     words = {True: Text("yes", "green"), False: Text("no", "red"), None: Text("-", "dim")}
-    for summary in found:
+    for summary in summaries:
         row = [
             Text(visible(summary.trajectory_id)),
             Text(f"{summary.steps:,}"),
@@ -52,4 +52,4 @@ def report(found: list[Summary], *, as_json: bool) -> None:
             Text(one_line(summary.first_words, max(room, 1))),
         ]
         table.add_row(*row[: len(table.columns)])
-    screen.print(table if found else "the store holds no trajectories")
+    screen.print(table if summaries else "the store holds no trajectories")

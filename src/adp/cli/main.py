@@ -102,9 +102,9 @@ def load_command(name: str, target: str, line: str) -> Any:
     """
     module_name, _, attribute = target.partition(":")
     module = importlib.import_module(module_name)
-    found = getattr(module, attribute)
-    if isinstance(found, typer.Typer):
-        group: Any = typer.main.get_command(found)
+    result = getattr(module, attribute)
+    if isinstance(result, typer.Typer):
+        group: Any = typer.main.get_command(result)
         for part in group.commands.values():
             _let_skip(name, part)
         return group
@@ -115,7 +115,7 @@ def load_command(name: str, target: str, line: str) -> Any:
         epilog=getattr(module, "EPILOG", None),
         context_settings=HELP_OPTIONS,
     )
-    register(found)
+    register(result)
     return _let_skip(name, typer.main.get_command(single))
 
 
@@ -124,7 +124,7 @@ def _let_skip(name: str, command: Any) -> Any:
     if verifies(name) or name in WRITE_ON_DEMAND:
         giver = typer.Typer(add_completion=False)
         giver.command()(_skipping)
-        (skip,) = (each for each in typer.main.get_command(giver).params if each.name != "help")
+        (skip,) = (param for param in typer.main.get_command(giver).params if param.name != "help")
         skip.expose_value = False
         command.params.append(skip)
     return command

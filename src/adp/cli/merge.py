@@ -9,7 +9,7 @@ from rich.text import Text
 
 from adp.cli.convert import equation, stored, summary
 from adp.cli.text import console, epilog, human_size, one_line, print_json
-from adp.core.progress import Console, Silent
+from adp.core.progress import ConsoleProgress, Silent
 from adp_schema.manifest import Manifest
 
 EPILOG = epilog("adp merge monday tuesday -o week", 2, 5)
@@ -46,7 +46,7 @@ def merge(
         manifest = run(stores, out, workers=workers, progress=Silent())
         print_json({**summary(manifest, out), "merge": manifest.lineage[-1].options})
         return
-    with Console("merging") as progress:
+    with ConsoleProgress("merging") as progress:
         manifest = run(stores, out, workers=workers, progress=progress)
     report(manifest, stores, out)
 

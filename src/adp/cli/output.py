@@ -54,13 +54,13 @@ def print_table(reader: pa.RecordBatchReader, limit: int) -> None:
     """
     screen = console()
     shown: list[tuple[Any, ...]] = []
-    count, whole, deadline = 0, True, time.monotonic() + COUNT_SECONDS
+    count, full, deadline = 0, True, time.monotonic() + COUNT_SECONDS
     for batch in reader:
         room = batch.num_rows if not limit else min(limit - len(shown), batch.num_rows)
         shown += zip(*(_beginnings(column.slice(0, room)) for column in batch.columns), strict=True)
         count += batch.num_rows
         if len(shown) < count and time.monotonic() > deadline:
-            whole = False
+            full = False
             break
     names = unique_names(reader.schema.names)
     numbers = [_is_number(kind) for kind in reader.schema.types]
@@ -68,7 +68,7 @@ def print_table(reader: pa.RecordBatchReader, limit: int) -> None:
         _print_lists(screen, names, shown)
     else:
         _print_grid(screen, names, numbers, shown)
-    screen.print(Text(_footer(len(shown), count, whole=whole), "dim"))
+    screen.print(Text(_footer(len(shown), count, whole=full), "dim"))
 
 
 def _beginnings(column: pa.Array) -> list[Any]:
@@ -174,7 +174,7 @@ def plain(value: Any) -> Any:
 def json_text(value: Any) -> str:
     """A plain value as JSON in one line, harmless on a terminal."""
     text = json.dumps(value, ensure_ascii=False)
-    return _UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    return _UNSAFE.sub(lambda item: f"\\u{ord(item[0]):04x}", text)
 
 
 def unique_names(names: Sequence[str]) -> list[str]:

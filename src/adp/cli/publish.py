@@ -20,7 +20,7 @@ from adp.cli.text import (
     visible,
 )
 from adp.core.input_files import read_text
-from adp.core.progress import Console, Silent
+from adp.core.progress import ConsoleProgress, Silent
 from adp_schema.errors import InputError, UsageError, unknown_name
 
 if TYPE_CHECKING:
@@ -154,10 +154,10 @@ def publish(
     check_first(path, name, options, upload)
     if not as_json:
         show_licenses(path, options)
-    with Console("publishing", "") as progress:
-        told = Silent() if as_json else progress
+    with ConsoleProgress("publishing", "") as progress:
+        reporter = Silent() if as_json else progress
         done = run(
-            path, name, out=out, options=options, upload=upload, progress=told,
+            path, name, out=out, options=options, upload=upload, progress=reporter,
             traces=form if traces else None, checked=True,
         )  # fmt: skip
     if as_json:
@@ -195,14 +195,14 @@ def facts(done: Published) -> dict[str, Any]:
 
     made = facts_of_folder(done.prepared)
     beside = asdict(done.traces) if done.traces else None
-    for each in (made, beside or {}):
+    for item in (made, beside or {}):
         # One in the cache is removed after the upload.
-        if each and not Path(each["folder"]).exists():
-            each["folder"] = None
+        if item and not Path(item["folder"]).exists():
+            item["folder"] = None
     return {
         **made,
         "traces": beside,
-        "uploaded": [asdict(one) for one in done.uploaded],
+        "uploaded": [asdict(entry) for entry in done.uploaded],
     }
 
 
@@ -252,8 +252,8 @@ def report(done: Published) -> None:
     screen.print(Text(visible(line)), soft_wrap=True)
     if done.traces is not None:
         show_traces(done.traces)
-    for one in done.uploaded:
-        screen.print(Text(visible(happened(one))), soft_wrap=True)
+    for item in done.uploaded:
+        screen.print(Text(visible(happened(item))), soft_wrap=True)
     if done.uploaded:
         return
     screen.print("nothing was uploaded; look at it, then call again without --dry-run")
@@ -274,13 +274,13 @@ def show_traces(made: TracesWritten) -> None:
         screen.print(Text(visible(f"traces: {warning}"), "yellow"), soft_wrap=True)
 
 
-def happened(one: Uploaded) -> str:
+def happened(value: Uploaded) -> str:
     """What an upload did, in words."""
-    if not one.commits:
-        return f"{one.url}: all of it was there already, no commit"
-    removed = f", {counted(one.deleted, 'file')} removed" if one.deleted else ""
-    sent = f"{counted(one.sent, 'file')} in {counted(one.commits, 'commit')}"
-    return f"uploaded to {one.url}: {sent}{removed}"
+    if not value.commits:
+        return f"{value.url}: all of it was there already, no commit"
+    removed = f", {counted(value.deleted, 'file')} removed" if value.deleted else ""
+    sent = f"{counted(value.sent, 'file')} in {counted(value.commits, 'commit')}"
+    return f"uploaded to {value.url}: {sent}{removed}"
 
 
 def show_configs(made: Prepared) -> None:

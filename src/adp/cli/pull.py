@@ -9,7 +9,7 @@ import typer
 from adp.cli.convert import summary
 from adp.cli.merge import print_sizes
 from adp.cli.text import console, epilog, print_json
-from adp.core.progress import Console, Silent
+from adp.core.progress import ConsoleProgress, Silent
 
 EPILOG = epilog("adp pull hf://datasets/OWNER/NAME@v1 -o my_store", 2, 5, 9)
 
@@ -33,7 +33,7 @@ def pull(
         manifest, place = run(url, out, progress=Silent())
         print_json({**summary(manifest, out), "from": place.url()})
         return
-    with Console("pulling") as progress:
+    with ConsoleProgress("pulling") as progress:
         manifest, place = run(url, out, progress=progress)
     screen = console()
     screen.print(f"{place.url()} into {out}", soft_wrap=True)

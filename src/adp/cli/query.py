@@ -43,7 +43,7 @@ Write a SELECT and end it with a semicolon.
 
 
 @dataclass(frozen=True)
-class Output:
+class QueryOutput:
     """Where results go: form, file and the number of rows in a table; how long a query works."""
 
     form: str
@@ -147,7 +147,7 @@ def text_of(file: Path) -> str:
         raise InputError(f"cannot read {file}: {error.strerror}") from None
 
 
-def choose_output(form: str | None, out: Path | None, limit: int) -> Output:
+def choose_output(form: str | None, out: Path | None, limit: int) -> QueryOutput:
     """Decide on the form of the result.
 
     Raises:
@@ -166,7 +166,7 @@ def choose_output(form: str | None, out: Path | None, limit: int) -> Output:
         raise UsageError(
             f"a table is for the screen; with -o give --format {'|'.join(FORMATS[1:])}"
         )
-    return Output(form, out, limit)
+    return QueryOutput(form, out, limit)
 
 
 def outputs(path: str) -> list[str]:
@@ -174,7 +174,7 @@ def outputs(path: str) -> list[str]:
     folder = Path(path)
     if (folder / MANIFEST).exists() or not (folder / RECORD).is_dir():
         return [path]
-    return [str(found.parent) for found in sorted(folder.glob(f"*/{MANIFEST}"))]
+    return [str(item.parent) for item in sorted(folder.glob(f"*/{MANIFEST}"))]
 
 
 def store_files(paths: list[str]) -> list[StoreFiles]:
@@ -201,11 +201,11 @@ def scores_of(
     if folders and len(folders) != len(paths):
         raise UsageError("give --scores FOLDER once for each store, in their order")
     roots = folders or [Store.open(path).root for path in paths]
-    found = [(one.name, score_files(root)) for one, root in zip(files, roots, strict=True)]
-    return score_views(found, named=True)
+    results = [(file.name, score_files(root)) for file, root in zip(files, roots, strict=True)]
+    return score_views(results, named=True)
 
 
-def run(gate: QueryGate, sql: str, output: Output) -> None:
+def run(gate: QueryGate, sql: str, output: QueryOutput) -> None:
     """Run one statement and print or write its rows."""
     from adp.cli.output import print_table, write_rows
 
@@ -221,7 +221,7 @@ def run(gate: QueryGate, sql: str, output: Output) -> None:
         print_table(reader, output.limit)
 
 
-def answer(gate: QueryGate, statement: str, output: Output) -> bool:
+def answer(gate: QueryGate, statement: str, output: QueryOutput) -> bool:
     """Run a statement or a dot command; the result is False when it ends the session.
 
     Raises:
@@ -269,7 +269,7 @@ def show_schema(gate: QueryGate, name: str) -> None:
     console().print(table)
 
 
-def prompt(gate: QueryGate, output: Output) -> None:
+def prompt(gate: QueryGate, output: QueryOutput) -> None:
     """Ask for statements on a terminal until the input ends; an error does not end it."""
     import contextlib
 
@@ -337,15 +337,15 @@ def statements(read: Callable[[], str], begin: Callable[[], None] = lambda: None
 
 def _split(text: str, *, at_end: bool) -> tuple[list[str], str]:
     """Cut complete statements off a text; at the end, what is left is one too."""
-    found = []
+    results = []
     start = at = 0
     while (at := text.find(";", at) + 1) > 0:
         # SQLite's own test knows strings, quoted names and comments.
         if sqlite3.complete_statement(text[start:at]):
-            found.append(text[start:at].strip())
+            results.append(text[start:at].strip())
             start = at
     rest = text[start:]
     if at_end and rest.strip():
-        found.append(rest.strip())
+        results.append(rest.strip())
         rest = ""
-    return [statement for statement in found if statement.strip(";").strip()], rest
+    return [statement for statement in results if statement.strip(";").strip()], rest

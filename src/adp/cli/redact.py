@@ -12,7 +12,7 @@ from rich.text import Text
 from adp.cli.convert import summary
 from adp.cli.merge import print_sizes
 from adp.cli.text import console, counted, epilog, light_table, print_json, visible
-from adp.core.progress import Console, Silent
+from adp.core.progress import ConsoleProgress, Silent
 from adp_schema.errors import FindingsError, UsageError
 
 if TYPE_CHECKING:
@@ -97,14 +97,14 @@ def look(path: str, options: RedactOptions, *, fail: bool, as_json: bool) -> Non
     from adp.stores.redact import scan
     from adp.stores.shards import open_finished
 
-    with Console("looking") as progress:
-        found = scan(open_finished(path), options, Silent() if as_json else progress)
+    with ConsoleProgress("looking") as progress:
+        result = scan(open_finished(path), options, Silent() if as_json else progress)
     if as_json:
-        print_json({"redact": found.plain()})
+        print_json({"redact": result.plain()})
     else:
-        show(found, "would be replaced")
-    if fail and found.total:
-        raise FindingsError(f"{found.text()}; redact them with: adp redact {path} -o NEW")
+        show(result, "would be replaced")
+    if fail and result.total:
+        raise FindingsError(f"{result.text()}; redact them with: adp redact {path} -o NEW")
 
 
 def write(path: str, out: str, options: RedactOptions, *, as_json: bool) -> None:
@@ -113,37 +113,37 @@ def write(path: str, out: str, options: RedactOptions, *, as_json: bool) -> None
     from adp.stores.redact.run import findings_of
     from adp.stores.shards import open_finished
 
-    with Console("redacting") as progress:
+    with ConsoleProgress("redacting") as progress:
         manifest = run(open_finished(path), out, options, Silent() if as_json else progress)
-    found = findings_of(manifest)
+    findings = findings_of(manifest)
     if as_json:
-        print_json({**summary(manifest, out), "redact": {"by_kind": found.by_kind}})
+        print_json({**summary(manifest, out), "redact": {"by_kind": findings.by_kind}})
         return
-    show(found, "replaced")
+    show(findings, "replaced")
     print_sizes(manifest)
     console().print(f"next: adp info {out}", soft_wrap=True)
 
 
-def show(found: Findings, word: str) -> None:
+def show(findings: Findings, word: str) -> None:
     """Print what was found."""
     screen = console()
-    if not found.total:
+    if not findings.total:
         screen.print("nothing was found")
         return
     where = ""
-    if found.trajectories:
-        where = f" in {counted(found.trajectories, 'trajectory', 'trajectories')}"
-    screen.print(f"{counted(found.total, 'value')} {word}{where}", soft_wrap=True)
+    if findings.trajectories:
+        where = f" in {counted(findings.trajectories, 'trajectory', 'trajectories')}"
+    screen.print(f"{counted(findings.total, 'value')} {word}{where}", soft_wrap=True)
     table = light_table("kind", "values", right=["values"], fold=["kind"])
-    for kind, count in found.by_kind.most_common():
+    for kind, count in findings.by_kind.most_common():
         table.add_row(kind, f"{count:,}")
     screen.print(table)
-    for place in found.places:
+    for place in findings.places:
         where = f"{place.trajectory_id} {place.path}" if place.trajectory_id else place.path
         line = f"  {place.kind}  {visible(where)}"
         screen.print(Text.assemble((line, "cyan"), f"  {visible(place.shown())}"), soft_wrap=True)
-    more = found.total - sum(place.count for place in found.places)
-    if found.places and more:
+    more = findings.total - sum(place.count for place in findings.places)
+    if findings.places and more:
         screen.print(f"  and {more:,} more", soft_wrap=True)
 
 

@@ -10,7 +10,7 @@ import yaml
 from pydantic import ValidationError
 
 from adp.core.input_files import read_text
-from adp.render.options import RenderOptions
+from adp.rendering.options import RenderOptions
 from adp_schema.errors import UsageError, unknown_name
 
 Model = Annotated[
@@ -59,22 +59,22 @@ def render_options(
             raise UsageError(
                 f"the chat template {chat_template} cannot be read: {error.strerror}"
             ) from error
-    for each in settings or []:
-        name, sign, text = each.partition("=")
+    for setting in settings or []:
+        name, sign, text = setting.partition("=")
         if not sign:
-            raise UsageError(f"--set takes NAME=VALUE, such as reasoning=strip, not '{each}'")
+            raise UsageError(f"--set takes NAME=VALUE, such as reasoning=strip, not '{setting}'")
         # As in the configuration of a training.
-        name, _, inner = name.removeprefix("render.").partition(".")
+        name, _, child = name.removeprefix("render.").partition(".")
         if name not in RenderOptions.model_fields:
             raise UsageError(unknown_name("option of rendering", name, RenderOptions.model_fields))
         try:
             value = yaml.safe_load(text)
         except yaml.YAMLError as error:
-            raise UsageError(f"the value of --set {each} is no YAML") from error
-        if inner and name != "template_options":
+            raise UsageError(f"the value of --set {setting} is no YAML") from error
+        if child and name != "template_options":
             raise UsageError(f"{name} holds no further options; write --set {name}=VALUE")
-        if inner:
-            values.setdefault(name, {})[inner] = value
+        if child:
+            values.setdefault(name, {})[child] = value
         else:
             values[name] = value
     try:

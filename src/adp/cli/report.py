@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from adp.cli.text import epilog, print_json, visible
-from adp.core.progress import Console
+from adp.core.progress import ConsoleProgress
 from adp.stores.composition import CompositionOptions
 from adp.stores.locks import alone_at_file
 from adp.workflows.report import Report, check_out
@@ -61,7 +61,7 @@ def data(
 
     def make() -> Report:
         store = Store.open(path)
-        with Console("counting", "parts") as progress:
+        with ConsoleProgress("counting", "parts") as progress:
             return Report.of_data(store, CompositionOptions(name=name, examples=examples), progress)
 
     _print(out, make, as_json=as_json)
@@ -105,7 +105,7 @@ def evaluations(
 
     def make() -> Report:
         options = EvaluationOptions(name, examples, baseline, scores or ())
-        with Console("counting", "runs") as progress:
+        with ConsoleProgress("counting", "runs") as progress:
             return Report.of_runs([Store.open(path) for path in paths], options, progress)
 
     _print(out, make, as_json=as_json)

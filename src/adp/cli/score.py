@@ -60,7 +60,7 @@ def score(
     again. What is unscored has a reason and is never 0.
     """
     from adp.cli.text import console, print_json
-    from adp.core.progress import Console
+    from adp.core.progress import ConsoleProgress
     from adp.eval.scoring import ScoreOptions, choose, score_store
     from adp_schema.store import Store
 
@@ -74,7 +74,7 @@ def score(
     chosen = choose(scorers)
     store = Store.open(path)
     options = ScoreOptions(out, right(reference, tasks), branches, concurrency)
-    with Console("scoring", "trajectories") as progress:
+    with ConsoleProgress("scoring", "trajectories") as progress:
         report = score_store(store, chosen, options, progress)
     if as_json:
         print_json(asdict(report))
@@ -137,12 +137,12 @@ def show(report: ScoreReport, screen: Console) -> None:
 
     from adp.cli.text import counted, visible
 
-    for one in report.scorers:
-        screen.print(Text(visible(heading(one)), "bold"), soft_wrap=True)
-        screen.print(figures_table(one.figures))
+    for scorer in report.scorers:
+        screen.print(Text(visible(heading(scorer)), "bold"), soft_wrap=True)
+        screen.print(figures_table(scorer.figures))
         screen.print()
-        show_counts(screen, "unscored", one.unscored, "reason")
-        show_counts(screen, "raised", one.raised, "a bug of the scorer")
+        show_counts(screen, "unscored", scorer.unscored, "reason")
+        show_counts(screen, "raised", scorer.raised, "a bug of the scorer")
     for kind, count in report.broken.items():
         screen.print(f"{counted(count, 'trajectory', 'trajectories')} broke: {kind}")
     if report.superseded:
@@ -150,9 +150,9 @@ def show(report: ScoreReport, screen: Console) -> None:
         screen.print(f"{again} made again: left out")
     for helped in report.assisted:
         many = counted(helped.trajectories, "trajectory", "trajectories")
-        said = f"{many} with an expert: {helped.words}; the figures are not the policy's own"
-        screen.print(Text(visible(said)), soft_wrap=True)
-    new = sum(one.new for one in report.scorers)
+        text = f"{many} with an expert: {helped.words}; the figures are not the policy's own"
+        screen.print(Text(visible(text)), soft_wrap=True)
+    new = sum(item.new for item in report.scorers)
     where = f"in {visible(report.file)}" if report.file else "nothing was written"
     looked = counted(report.trajectories, "trajectory", "trajectories")
     screen.print(
@@ -160,11 +160,11 @@ def show(report: ScoreReport, screen: Console) -> None:
     )
 
 
-def heading(one: ScorerReport) -> str:
+def heading(scorer_report: ScorerReport) -> str:
     """Name of a scorer with the settings that it was given."""
     from adp.eval.scoring import label
 
-    return label(one.scorer, one.settings)
+    return label(scorer_report.scorer, scorer_report.settings)
 
 
 def figures_table(figures: Iterable[Figure]) -> Any:
@@ -187,18 +187,18 @@ def figures_table(figures: Iterable[Figure]) -> Any:
         "note",
     ]
     table = light_table(*heads, right=numbers, fold=["figure", "note"])
-    for one in folded(list(figures)):
-        known = one.low is not None and one.high is not None
+    for item in folded(list(figures)):
+        known = item.low is not None and item.high is not None
         table.add_row(
-            Text(visible(one.name)),
-            "-" if one.value is None else f"{one.value:.4g}",
-            f"{one.low:.4g} to {one.high:.4g}" if known else "-",
-            one.method or "-",
-            f"{one.count:,}",
-            f"{one.tasks:,}",
-            f"{one.unscored:,}",
-            f"{one.infrastructure:,}",
-            Text(visible(one.reason or "")),
+            Text(visible(item.name)),
+            "-" if item.value is None else f"{item.value:.4g}",
+            f"{item.low:.4g} to {item.high:.4g}" if known else "-",
+            item.method or "-",
+            f"{item.count:,}",
+            f"{item.tasks:,}",
+            f"{item.unscored:,}",
+            f"{item.infrastructure:,}",
+            Text(visible(item.reason or "")),
         )
     return table
 

@@ -8,7 +8,7 @@ import typer
 
 from adp.cli.convert import summary
 from adp.cli.text import console, counted, epilog, human_size, print_json
-from adp.core.progress import Console, Silent
+from adp.core.progress import ConsoleProgress, Silent
 
 EPILOG = epilog("adp seal rollouts", 2, 5)
 
@@ -28,7 +28,7 @@ def seal(
     if as_json:
         print_json(summary(finish(path, progress=Silent()), path))
         return
-    with Console("sealing") as progress:
+    with ConsoleProgress("sealing") as progress:
         manifest = finish(path, progress=progress)
     files = manifest.tables["trajectories"]
     size = sum(shard.size for shards in manifest.tables.values() for shard in shards)

@@ -10,9 +10,9 @@ from adp.cli.convert import top
 from adp.cli.render_options import MaxLength, Settings, Template, Window, render_options
 from adp.cli.text import Console as Screen
 from adp.cli.text import console, counted, epilog, print_json
-from adp.render.render import Renderer
-from adp.render.show import row_lines
-from adp.stores.transcript import KINDS, View, as_json, transcript
+from adp.rendering.render import Renderer
+from adp.rendering.show import row_lines
+from adp.stores.transcript import KINDS, TranscriptView, as_json, transcript
 from adp_schema.errors import UsageError
 from adp_schema.model import Trajectory
 from adp_schema.store import Store
@@ -61,7 +61,7 @@ def show(
     if not mask and options != render_options():
         raise UsageError("options of rendering need --mask and --model")
     first, last = parse_steps(steps)
-    view = View(full=full, first=first, last=last, kinds=kind or ())
+    view = TranscriptView(full=full, first=first, last=last, kinds=kind or ())
     trajectory = Store.open(path).get(trajectory_id, resolve=True)
     if json_wanted:
         print_json(as_json(trajectory))
@@ -75,15 +75,15 @@ def show(
 
 
 def _show_rows(trajectory: Trajectory, renderer: Renderer, screen: Screen, *, full: bool) -> None:
-    found = renderer.trajectory(trajectory)
-    for row in found.rows:
+    result = renderer.trajectory(trajectory)
+    for row in result.rows:
         for line in row_lines(row, renderer.encoder, full=full, colour=screen.is_terminal):
             screen.print(line, soft_wrap=not screen.is_terminal)
         screen.print()
-    trained = f"{found.trained:,} of {counted(found.steps, 'step')} trained"
-    screen.print(f"{trained} in {counted(len(found.rows), 'row')}")
-    top("not trained: why", found.lost)
-    top("written differently, or drifting", found.notes)
+    trained = f"{result.trained:,} of {counted(result.steps, 'step')} trained"
+    screen.print(f"{trained} in {counted(len(result.rows), 'row')}")
+    top("not trained: why", result.lost)
+    top("written differently, or drifting", result.notes)
 
 
 def parse_steps(text: str | None) -> tuple[int, int | None]:

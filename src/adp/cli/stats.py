@@ -19,7 +19,7 @@ from adp.cli.text import (
     print_json,
     share,
 )
-from adp.stores.stats import GROUPINGS, Group, Recorded
+from adp.stores.stats import GROUPINGS, GroupStats, Recorded
 from adp.stores.stats import stats as count
 from adp_schema.store import Store
 
@@ -51,7 +51,7 @@ def stats(
         report(group, screen)
 
 
-def report(group: Group, screen: Console) -> None:
+def report(group: GroupStats, screen: Console) -> None:
     """Print the numbers of one group."""
     key = ", ".join(f"{name} {value or '(none)'}" for name, value in group.key.items())
     screen.print(Text(one_line(key) or "all", "bold underline"))

@@ -48,7 +48,7 @@ class Console(RichConsole):
 
     def print(self, *objects: Any, **options: Any) -> None:
         """Print, as rich does."""
-        if self.is_terminal or not any(isinstance(each, Table) for each in objects):
+        if self.is_terminal or not any(isinstance(item, Table) for item in objects):
             super().print(*objects, **options)
             return
         with self.capture() as taken:
@@ -101,20 +101,20 @@ def one_line(text: str | None, limit: int = 200) -> str:
     return line if len(line) <= limit else line[: limit - 1] + "…"
 
 
-def counted(number: int, one: str, many: str = "") -> str:
+def counted(number: int, text: str, many: str = "") -> str:
     """A number with its noun: ``1 record``, ``2,000 records``.
 
     Args:
         number: how many.
-        one: the noun for one.
+        text: the noun for one.
         many: the noun for all other numbers; with an s unless given.
     """
-    return f"{number:,} {one if number == 1 else many or one + 's'}"
+    return f"{number:,} {text if number == 1 else many or text + 's'}"
 
 
-def share(part: float, whole: float) -> str:
+def share(part: float, full: float) -> str:
     """A share in percent; a dash when there is no whole."""
-    return f"{100 * part / whole:.1f} %" if whole else "-"
+    return f"{100 * part / full:.1f} %" if full else "-"
 
 
 def bars(rows: Sequence[tuple[str, int]], width: int) -> list[Text]:

@@ -10,12 +10,12 @@ import typer
 from adp.cli.convert import top
 from adp.cli.render_options import MaxLength, Model, Settings, Template, Window, render_options
 from adp.cli.text import console, counted, epilog, light_table, pairs, print_json, share
-from adp.core.progress import Console, Silent
-from adp.render.drops import check_drops
-from adp.render.lengths import Lengths, lengths_of
-from adp.render.report import RenderReport
-from adp.render.run import render_store
-from adp.render.spans import MORE_ROWS
+from adp.core.progress import ConsoleProgress, Silent
+from adp.rendering.drops import check_drops
+from adp.rendering.lengths import RowLengths, lengths_of
+from adp.rendering.report import RenderReport
+from adp.rendering.run import render_store
+from adp.rendering.spans import MORE_ROWS
 from adp_schema.store import Store
 
 ONE_ROW = (
@@ -54,7 +54,7 @@ def tokens(
     """
     options = render_options(max_length, window, chat_template, settings)
     store = Store.open(path)
-    progress: Silent | Console = Silent() if as_json else Console("rendering", "")
+    progress: Silent | ConsoleProgress = Silent() if as_json else ConsoleProgress("rendering", "")
     with progress:
         report = render_store(store, model, out, options, workers=workers, progress=progress)
     lengths = lengths_of(report.files())
@@ -63,12 +63,14 @@ def tokens(
         check_drops(report.lost, report.notes)
 
 
-def _show(report: RenderReport, lengths: Lengths, max_length: int | None, *, as_json: bool) -> None:
+def _show(
+    report: RenderReport, lengths: RowLengths, max_length: int | None, *, as_json: bool
+) -> None:
     if as_json:
-        told = asdict(lengths)
+        fields = asdict(lengths)
         if max_length is not None:
-            del told["windows"]  # the rows are cut already
-        print_json({**vars(report), "lengths": told})
+            del fields["windows"]  # the rows are cut already
+        print_json({**vars(report), "lengths": fields})
         return
     screen = console()
     screen.print(pairs(_facts(report, lengths)))
@@ -82,7 +84,7 @@ def _show(report: RenderReport, lengths: Lengths, max_length: int | None, *, as_
         screen.print(f"hint: {ONE_ROW}", soft_wrap=True)
 
 
-def _facts(report: RenderReport, lengths: Lengths) -> list[tuple[str, str]]:
+def _facts(report: RenderReport, lengths: RowLengths) -> list[tuple[str, str]]:
     def spread(values: dict[float, int]) -> str:
         half, most, nearly, longest = values.values()
         return f"half up to {half:,}, 90 % up to {most:,}, 99 % up to {nearly:,}, all {longest:,}"
@@ -102,7 +104,7 @@ def _facts(report: RenderReport, lengths: Lengths) -> list[tuple[str, str]]:
     ]
 
 
-def _windows(lengths: Lengths) -> object:
+def _windows(lengths: RowLengths) -> object:
     table = light_table(
         "window",
         "rows that fit",

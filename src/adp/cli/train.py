@@ -10,14 +10,14 @@ import typer
 from rich.text import Text
 
 from adp.cli.text import console, counted, epilog, print_json, visible
-from adp.core.progress import Console, Silent
-from adp.render.spans import MORE_ROWS
+from adp.core.progress import ConsoleProgress, Silent
+from adp.rendering.spans import MORE_ROWS
 from adp_schema.errors import UsageError
 
 if TYPE_CHECKING:
     from adp.trainers.config import TrainConfig
-    from adp.trainers.method import Plan
-    from adp.trainers.readers.mapping import Foreign
+    from adp.trainers.method import TrainingPlan
+    from adp.trainers.readers.mapping import MappedConfig
     from adp.trainers.run import Trained
 
 app = typer.Typer(
@@ -136,7 +136,7 @@ def _train(
     if target is None and not dry_run:
         raise UsageError("say where the result goes: -o OUT; or only look: --dry-run")
     if dry_run:
-        with Silent() if as_json else Console("rendering") as progress:
+        with Silent() if as_json else ConsoleProgress("rendering") as progress:
             plan = plan_run(config, progress, allow_python=allow_python, strict=strict)
         if as_json:
             return print_json({"plan": plan.plain(), **_mapped(foreign)})
@@ -144,8 +144,8 @@ def _train(
         return console().print("dry run: nothing was trained")
     quiet = Silent()
     with (
-        quiet if as_json else Console("rendering") as progress,
-        quiet if as_json else Console("training", "steps") as steps,
+        quiet if as_json else ConsoleProgress("rendering") as progress,
+        quiet if as_json else ConsoleProgress("training", "steps") as steps,
     ):
         options = TrainOptions(
             resume,
@@ -163,22 +163,22 @@ def _train(
         _say_done(done, str(target))
 
 
-def _say_mapped(foreign: Foreign, path: str) -> None:
+def _say_mapped(foreign: MappedConfig, path: str) -> None:
     screen = console()
     screen.print(Text(f"{Path(path).name} is a configuration of {foreign.system}"))
     for line in foreign.lines():
         screen.print(Text(f"  {visible(line)}"), soft_wrap=True)
 
 
-def _mapped(foreign: Foreign | None) -> dict[str, Any]:
+def _mapped(foreign: MappedConfig | None) -> dict[str, Any]:
     if foreign is None:
         return {}
-    mapped = [vars(one) for one in foreign.mapped]
+    mapped = [vars(item) for item in foreign.mapped]
     return {"read_from": foreign.system, "mapped": mapped,
-            "without_counterpart": [vars(one) for one in foreign.left]}  # fmt: skip
+            "without_counterpart": [vars(item) for item in foreign.left]}  # fmt: skip
 
 
-def _say_plan(config: TrainConfig, plan: Plan) -> None:
+def _say_plan(config: TrainConfig, plan: TrainingPlan) -> None:
     """Print what is about to be done."""
     screen = console()
     lora = config.lora
@@ -207,7 +207,7 @@ def _say_plan(config: TrainConfig, plan: Plan) -> None:
     _say_rest(config, plan)
 
 
-def _say_rest(config: TrainConfig, plan: Plan) -> None:
+def _say_rest(config: TrainConfig, plan: TrainingPlan) -> None:
     from adp.trainers.precision import Precision
 
     screen = console()

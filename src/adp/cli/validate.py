@@ -11,7 +11,7 @@ from rich.text import Text
 
 from adp.cli.convert import FollowLinks, equation
 from adp.cli.text import console, epilog, light_table, print_json, visible
-from adp.core.progress import Console, Silent
+from adp.core.progress import ConsoleProgress, Silent
 from adp.stores.checks.model import SEVERITIES, Check, CheckResult
 from adp.stores.checks.registry import GROUPS
 from adp.stores.checks.run import EXAMPLES, chosen
@@ -65,7 +65,7 @@ def validate(
     from adp.converters.run import ConvertOptions
     from adp.workflows.validate import validate as run
 
-    with Console("converting") as progress:
+    with ConsoleProgress("converting") as progress:
         report = run(
             sources,
             checks=check or [],
@@ -87,23 +87,27 @@ def validate(
         raise FindingsError(sentence(failing, fail_on))
 
 
-def show(results: list[CheckResult], found: list[CheckResult], not_run: list[str]) -> None:
+def show(results: list[CheckResult], check_results: list[CheckResult], not_run: list[str]) -> None:
     """Print the checks that found something, then a summary."""
     screen = console()
-    for result in found:
+    for result in check_results:
         show_result(screen, result)
         screen.print()
     counted = {
-        severity: [one for one in found if one.check.severity == severity]
+        severity: [
+            check_result
+            for check_result in check_results
+            if check_result.check.severity == severity
+        ]
         for severity in SEVERITIES
     }
     words = [
         f"{count:,} {severity}{'' if count == 1 else 's'}"
         for severity, hits in counted.items()
-        for count in [sum(one.findings for one in hits)]
+        for count in [sum(hit.findings for hit in hits)]
     ]
     ran = f"{len(results)} check{'' if len(results) == 1 else 's'}"
-    line = f"{ran}, {len(found)} found something: {', '.join(words)}"
+    line = f"{ran}, {len(check_results)} found something: {', '.join(words)}"
     screen.print(Text(line, "bold"))
     if not_run:
         line = f"{len(not_run)} checks were not run, because the store is damaged"
@@ -135,20 +139,25 @@ def show_checks(checks: list[Check], *, as_json: bool) -> None:
     if as_json:
         print_json(
             [
-                {"check": one.id, "severity": one.severity, "what": one.what, "mend": one.mend}
-                for one in checks
+                {
+                    "check": check.id,
+                    "severity": check.severity,
+                    "what": check.what,
+                    "mend": check.mend,
+                }
+                for check in checks
             ]
         )
         return
-    wanted = {one.id for one in checks}
+    wanted = {check.id for check in checks}
     screen = console()
     for title, group in GROUPS.items():
-        rows = [one for one in group if one.id in wanted]
+        rows = [item for item in group if item.id in wanted]
         if not rows:
             continue
         table = light_table("severity", "check", "what it finds", fold=["what it finds"])
-        for one in rows:
-            table.add_row(Text(one.severity, COLOURS[one.severity]), one.id, Text(one.what))
+        for row in rows:
+            table.add_row(Text(row.severity, COLOURS[row.severity]), row.id, Text(row.what))
         screen.print(Text(title, "bold underline"))
         screen.print(table)
         screen.print()

@@ -32,7 +32,7 @@ def explain(error: BaseException, words: Sequence[str]) -> str | None:
     Returns:
         The sentence; None when the error is another one.
     """
-    number = next((n for one in chain(error) if (n := _number(one)) in _ADVICE), None)
+    number = next((n for item in chain(error) if (n := _number(item)) in _ADVICE), None)
     if number is None:
         return None
     out = _output(words) or getattr(error, "filename", None)

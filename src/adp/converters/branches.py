@@ -44,20 +44,20 @@ def with_branches(
     Returns:
         The records that are to be written. What comes from one record of the source is held.
     """
-    whole: list[Trajectory] = []
+    full: list[Trajectory] = []
     known: dict[str | None, Trajectory] = {}
     for trajectory in trajectories:
         parent = known.get(trajectory.parent_id) if trajectory.parent_id is not None else None
-        same = bool(whole) and _record(whole[0]) == _record(trajectory)
+        same = bool(full) and _record(full[0]) == _record(trajectory)
         if not same or (parent is None and trajectory.source_records is None):
-            yield from whole
-            whole, known, parent = [], {}, None
+            yield from full
+            full, known, parent = [], {}, None
         known[trajectory.trajectory_id] = trajectory
         if parent is not None and embeds(trajectory):
             parent.branches.append(trajectory)
         else:
-            whole.append(trajectory)
-    yield from whole
+            full.append(trajectory)
+    yield from full
 
 
 def _record(trajectory: Trajectory) -> tuple[str | None, list[int] | None]:

@@ -19,8 +19,8 @@ def written_ids(run: Trajectory) -> Ids:
     ids = _made(run) if any(call.call_id is None for call in calls) else {}
     if all(call.native_id is None for call in calls):
         return ids
-    own = {(c.step, c.call): c.native_id for c in calls if c.native_id is not None}
-    return {**ids, **own} if _finds(run, {**ids, **own}) else ids
+    native_ids = {(c.step, c.call): c.native_id for c in calls if c.native_id is not None}
+    return {**ids, **native_ids} if _finds(run, {**ids, **native_ids}) else ids
 
 
 def answered_id(row: Observation, ids: Ids) -> str | None:
@@ -57,10 +57,10 @@ def _finds(run: Trajectory, ids: Ids) -> bool:
             index.add(call.step or 0, call.call or 0, {"call_id": name})
         for row in step.observations:
             name = answered_id(row, ids)
-            found = None if name is None else index.by_id(name)
-            if found is None:
+            by_id = None if name is None else index.by_id(name)
+            if by_id is None:
                 continue
-            if (found.step, found.index) != (row.call_step, row.call):
+            if (by_id.step, by_id.index) != (row.call_step, row.call):
                 return False
-            found.answered = True
+            by_id.answered = True
     return True

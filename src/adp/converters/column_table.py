@@ -17,8 +17,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from adp.converters.field_table import SilentLossError, covers
-from adp.converters.pairs import Pairs
+from adp.converters.field_table import SilentLossError
+from adp.converters.leaves import covers
+from adp.converters.pairs import RecordPairs
 from adp.converters.records import RecordWriter
 from adp.converters.row_differences import Place, Rows, hub_paths
 from adp.converters.unwritten_columns import BOOKKEEPING, DEFAULTS
@@ -72,13 +73,13 @@ def column_table(converters: Mapping[str, Converter]) -> dict[str, dict[str, str
         if not base[table]:
             raise SilentLossError(f"nothing accounts for the table {table}: it has no row here")
         for column in TABLES[table].own_columns:
-            found: dict[str, set[str]] = {name: set() for name in converters}
+            results: dict[str, set[str]] = {name: set() for name in converters}
             for place, changed in column_changes(base, table, column):
                 store = StoredRows(column_tables(changed, table))
                 for name, trial in trials.items():
-                    found[name] |= trial.verdict(place, changed, store)
+                    results[name] |= trial.verdict(place, changed, store)
             verdicts = {
-                name: ", ".join(sorted(words, reverse=True)) for name, words in found.items()
+                name: ", ".join(sorted(words, reverse=True)) for name, words in results.items()
             }
             out[f"{table}.{column}"] = {name: word or NO_LOSS for name, word in verdicts.items()}
     return out
@@ -92,9 +93,9 @@ class StoredRows:
         self._trajectories = list(assemble(tables["trajectories"], tables, media))
         self._pairs = tables["pairs"]
 
-    def records(self, writer: Callable[[Pairs], RecordWriter]) -> list[bytes]:
+    def records(self, writer: Callable[[RecordPairs], RecordWriter]) -> list[bytes]:
         """The records that a writer makes, which may change the trajectories it gets."""
-        made = writer(Pairs(self._pairs))
+        made = writer(RecordPairs(self._pairs))
         runs = made.records(copy.deepcopy(self._trajectories))
         records = [jsontext.encode(record) for _, record in runs if record is not None]
         made.finish()
@@ -116,8 +117,8 @@ class _Trial:
         """
         after, losses = self._written(store)
         paths = hub_paths(changed, place)
-        said = any(covers(path, paths) for path in (*self._losses, *losses))
-        if self._before == after and not said:
+        reported = any(covers(path, paths) for path in (*self._losses, *losses))
+        if self._before == after and not reported:
             table, index, column = place
             raise SilentLossError(
                 f"{table}.{column} = {changed[table][index][column]!r} of row {index} is not in "
@@ -125,7 +126,7 @@ class _Trial:
                 f"{' or '.join(paths)}"
             )
         written = self._before != after
-        return {word for word, holds in ((WRITTEN, written), (REPORTED, said)) if holds}
+        return {word for word, holds in ((WRITTEN, written), (REPORTED, reported)) if holds}
 
     def _written(self, store: StoredRows) -> tuple[list[bytes], list[str]]:
         """The records of the small store in a format, and the paths of what was lost."""
@@ -153,8 +154,8 @@ def _base_tables() -> dict[str, pa.Table]:
 
 def column_tables(changed: Rows, table: str) -> dict[str, pa.Table]:
     """The tables of the small store, with the rows of one table changed."""
-    own = {name: make_table(name, changed[name], None) for name in {table, "trajectories"}}
-    return {**_base_tables(), **own}
+    tables = {name: make_table(name, changed[name], None) for name in {table, "trajectories"}}
+    return {**_base_tables(), **tables}
 
 
 def _beside(column: str, row: dict[str, Any]) -> dict[str, Any]:
@@ -165,8 +166,8 @@ def _beside(column: str, row: dict[str, Any]) -> dict[str, Any]:
 
 
 def _changed(base: Rows, table: str, index: int, columns: dict[str, Any]) -> Rows:
-    own = {name: [dict(row) for row in base[name]] for name in {table, "trajectories"}}
-    rows = {**base, **own}
+    changed_rows = {name: [dict(row) for row in base[name]] for name in {table, "trajectories"}}
+    rows = {**base, **changed_rows}
     rows[table][index] |= columns
     if table == "tasks" and "task_id" in columns:
         rows["trajectories"][0]["task_id"] = columns["task_id"]
@@ -183,8 +184,8 @@ def _values(table: str, column: str, row: dict[str, Any]) -> Iterator[Any]:
         return
     if column == "content":
         if text is not None:
-            whole = [_span(0, 2), _span(2, len(text))] if now is None else [_span(0, len(text))]
-            yield jsontext.text_of(whole)
+            full = [_span(0, 2), _span(2, len(text))] if now is None else [_span(0, len(text))]
+            yield jsontext.text_of(full)
         return
     field = TABLES[table].schema.field(column)
     words = ENUMS.get((table, column))

@@ -24,10 +24,11 @@ from adp.converters.files.writing import (
     without_compression,
     written_whole,
 )
-from adp.converters.pairs import Pairs
+from adp.converters.pairs import RecordPairs
 from adp.converters.records import RecordWriter
 from adp.converters.registry import formats
-from adp.converters.trajectories_by_file import FileOf, Files
+from adp.converters.trajectories_by_file import FileOf, TrajectoryFiles
+from adp.converters.user_format import check_written
 from adp.core.progress import Progress, Silent
 from adp.stores.locks import alone
 from adp_schema.errors import (
@@ -100,17 +101,20 @@ def export(
         ConversionLossError: with ``strict``, the format cannot hold something.
     """
     converter = formats.get(to)
+    check_written(converter)
     _check_flavour(converter, flavour)
     _check_single(converter, single)
     folder = Path(out)
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise OutputExistsError(f"{folder} is there and not empty; choose another -o")
     report, losses = ExportReport(), Losses()
-    told = progress or Silent()
+    reporter = progress or Silent()
     sources = _sources(store)
-    files = Files(store, _file_of(single, converter, sources), branches=branches is not False)
-    told.total(store.manifest.counts.trajectories - files.left_out)
-    pairs = Pairs(store.scan("pairs").collect().to_arrow() if store.files("pairs") else None)
+    files = TrajectoryFiles(
+        store, _file_of(single, converter, sources), branches=branches is not False
+    )
+    reporter.total(store.manifest.counts.trajectories - files.left_out)
+    pairs = RecordPairs(store.scan("pairs").collect().to_arrow() if store.files("pairs") else None)
     writer = RecordWriter(converter, losses, flavour=flavour, pairs=pairs, rows=branches is True)
     targets = _targets(files.names, converter, sources, single)
     try:
@@ -119,7 +123,7 @@ def export(
             target = folder / targets[name]
             target.parent.mkdir(parents=True, exist_ok=True)
             same = source is not None and source["source_format"] == converter.name
-            scribe = _Scribe(converter, writer, losses, strict, told, folder if same else None)
+            scribe = _Scribe(converter, writer, losses, strict, reporter, folder if same else None)
             records = scribe.records(trajectories)
             with written_whole(target) as staged:
                 report.records += _write(staged, target, records, source, converter)
@@ -155,8 +159,8 @@ def _file_of(
         same = name in sources and sources[name]["source_format"] == converter.name
         if converter.container != "session" or same:
             return name
-        own = session_name(trajectory_id, dataset)
-        return f"{without_compression(Path(name)).with_suffix('')}/{own}.jsonl"
+        session = session_name(trajectory_id, dataset)
+        return f"{without_compression(Path(name)).with_suffix('')}/{session}.jsonl"
 
     return file_of if single is None else lambda *_: single
 

@@ -12,18 +12,24 @@ place. An empty list marks a word that says what an object is. Any other value i
 
 from __future__ import annotations
 
-import copy
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from importlib import resources
 from typing import Any
 
-import pyarrow as pa
-
-from adp.converters.pairs import Pairs
+from adp.converters.leaves import (
+    Leaf,
+    Reading,
+    covers,
+    encode_record,
+    leaves,
+    read_records,
+    source_path,
+    with_value,
+)
+from adp.converters.pairs import RecordPairs
 from adp.converters.records import RecordWriter
 from adp.converters.registry import formats
 from adp.converters.row_differences import (
@@ -35,7 +41,6 @@ from adp.converters.row_differences import (
     STRUCTURE,
     VERDICTS,
     Place,
-    Rows,
     differences,
     hub_paths,
     kept_in,
@@ -43,10 +48,7 @@ from adp.converters.row_differences import (
 )
 from adp.converters.unwritten_columns import BOOKKEEPING
 from adp_schema import errors, jsontext
-from adp_schema.builder import Origin, RowBuilder
-from adp_schema.model import Media, Trajectory
-from adp_schema.protocols import Converter, Losses, RawRecord, general_path
-from adp_schema.reader import assemble, to_models
+from adp_schema.protocols import Converter, Losses, general_path
 
 _MEDIA_ID = re.compile(r"\b[0-9a-f]{32}\b")
 _KINDS = ("class_", "role", "from", "type")
@@ -87,29 +89,6 @@ class FieldTable:
     further: dict[str, list[tuple[str, str]]]
 
 
-@dataclass
-class _Reading:
-    """Records as the store has them; models are made only of those that are written again."""
-
-    tables: dict[str, pa.Table]
-    rows: Rows
-    losses: list[dict[str, str]]
-
-    @cached_property
-    def trajectories(self) -> list[Trajectory]:
-        blobs = {blob.media_id or "": blob for blob in to_models(self.tables["media"], Media)}
-        return list(assemble(self.tables["trajectories"], self.tables, blobs))
-
-
-@dataclass
-class _Leaf:
-    """A value of a record: its keys from the top, its name in the table, itself."""
-
-    keys: tuple[str | int, ...]
-    path: str
-    value: Any
-
-
 def field_rows(name: str, converters: Mapping[str, Converter] | None = None) -> list[FieldRow]:
     """The rows of `field_table`."""
     return field_table(name, converters).rows
@@ -125,18 +104,20 @@ def field_table(name: str, converters: Mapping[str, Converter] | None = None) ->
     Raises:
         SilentLossError: a field is lost, and no report says so.
     """
-    known = converters if converters is not None else {one: formats.get(one) for one in formats}
+    known = converters if converters is not None else {item: formats.get(item) for item in formats}
     probe = load_probe(name)
-    found: dict[str, FieldRow] = {}
+    results: dict[str, FieldRow] = {}
     further: dict[str, set[tuple[str, str]]] = {key: set() for key in sorted(set(known) - {name})}
     for record in probe["records"]:
         trial = _Trial(name, known, record, probe["changes"])
-        for leaf in _leaves(record, (), "$"):
+        for leaf in leaves(record, (), "$"):
             row = trial.row(leaf)
-            _merge(found.setdefault(row.path, row), row)
+            _merge(results.setdefault(row.path, row), row)
         for target, paths in trial.further().items():
             further[target] |= paths
-    return FieldTable(list(found.values()), {key: sorted(paths) for key, paths in further.items()})
+    return FieldTable(
+        list(results.values()), {key: sorted(paths) for key, paths in further.items()}
+    )
 
 
 def load_probe(name: str) -> dict[str, Any]:
@@ -162,33 +143,6 @@ def _both(first: str, second: str) -> str:
     return ", ".join(dict.fromkeys([*first.split(", "), *second.split(", ")]))
 
 
-def _leaves(value: Any, keys: tuple[str | int, ...], path: str) -> Iterator[_Leaf]:
-    """The values of a record that are no objects, lists or nulls."""
-    if isinstance(value, dict):
-        for key, item in value.items():
-            yield from _leaves(item, (*keys, key), f"{path}.{key}")
-    elif isinstance(value, list):
-        for index, item in enumerate(value):
-            yield from _leaves(item, (*keys, index), f"{path}[{_kind(item, index)}]")
-    elif value is not None:
-        yield _Leaf(keys, path, value)
-
-
-def _kind(item: Any, index: int) -> str:
-    """Name of a list item: its class, role or type, if it says one."""
-    if not isinstance(item, dict):
-        return str(index)
-    words = [item[key] for key in _KINDS if isinstance(item.get(key), str)]
-    if "class_" in item and "source" in item:
-        words.append(item["source"])
-    if "step_id" in item and isinstance(item.get("source"), str):
-        words.append(item["source"])
-    message = item.get("message")
-    if isinstance(message, dict) and isinstance(message.get("role"), str):
-        words.append(message["role"])
-    return ", ".join(words) or "*"
-
-
 class _Trial:
     """Tries the fields of one record.
 
@@ -210,10 +164,10 @@ class _Trial:
         self._converters = converters
         self._record = record
         self._changes = changes
-        self._base = self._read(name, [_encode(record)])
+        self._base = read_records(converters[name], [encode_record(record)])
         self._others = sorted(set(converters) - {name})
         self._written: dict[str, tuple[list[bytes], list[dict[str, str]]]] = {}
-        self._back: dict[str, _Reading] = {}
+        self._back: dict[str, Reading] = {}
         self._told: dict[str, set[str]] = {}
 
     def further(self) -> dict[str, set[tuple[str, str]]]:
@@ -227,21 +181,21 @@ class _Trial:
             for target, (_, items) in self._written.items()
         }
 
-    def row(self, leaf: _Leaf) -> FieldRow:
+    def row(self, leaf: Leaf) -> FieldRow:
         """Find out what becomes of a field."""
-        found: list[tuple[str, list[Place], _Reading]] = []
+        results: list[tuple[str, list[Place], Reading]] = []
         for value in self._alternatives(leaf):
-            changed = self._try([_encode(_with(self._record, leaf.keys, value))])
+            changed = self._try([encode_record(with_value(self._record, leaf.keys, value))])
             places = None if changed is None else differences(self._base.rows, changed.rows)
             if changed is not None and places is not None:
-                found.append((verdict_of(self._base.rows, changed.rows, places), places, changed))
-        if not found:
+                results.append((verdict_of(self._base.rows, changed.rows, places), places, changed))
+        if not results:
             return FieldRow(leaf.path, STRUCTURE, [], dict.fromkeys(self._others, STRUCTURE))
         verdict, places, changed = min(
-            found, key=lambda item: RANK.index(item[0]) if item[0] in RANK else len(RANK)
+            results, key=lambda item: RANK.index(item[0]) if item[0] in RANK else len(RANK)
         )
         if verdict == LOST:
-            self._must_report(leaf.path, self._base.losses, [_source_path(leaf.keys)], "store")
+            self._must_report(leaf.path, self._base.losses, [source_path(leaf.keys)], "store")
             return FieldRow(leaf.path, LOST, [], dict.fromkeys(self._others, LOST))
         columns = kept_in(self._base.rows, changed.rows, places, leaf.value, verdict)
         row = FieldRow(leaf.path, verdict, columns)
@@ -249,14 +203,14 @@ class _Trial:
             row.targets[target] = self._in_target(leaf, changed, places, target, verdict)
         return row
 
-    def _alternatives(self, leaf: _Leaf) -> list[Any]:
+    def _alternatives(self, leaf: Leaf) -> list[Any]:
         value = leaf.value
         if isinstance(value, str):
             return self._changes.get(value, [f"{value}-2"])
         return [not value] if isinstance(value, bool) else [value + 1]
 
     def _in_target(
-        self, leaf: _Leaf, changed: _Reading, places: list[Place], target: str, verdict: str
+        self, leaf: Leaf, changed: Reading, places: list[Place], target: str, verdict: str
     ) -> str:
         """What becomes of a field in another format."""
         losses = Losses()
@@ -272,8 +226,8 @@ class _Trial:
             self._must_report(leaf.path, losses.items, expected, target)
             return LOST
         if target not in self._back:
-            self._back[target] = self._read(target, before)
-        first, second = self._back[target], self._read(target, after)
+            self._back[target] = read_records(self._converters[target], before)
+        first, second = self._back[target], read_records(self._converters[target], after)
         back = differences(first.rows, second.rows)
         if back is None:
             return STRUCTURE
@@ -299,61 +253,22 @@ class _Trial:
             f"expected one at {' or '.join(expected)}"
         )
 
-    def _try(self, data: list[bytes]) -> _Reading | None:
+    def _try(self, data: list[bytes]) -> Reading | None:
         """Read a changed record; None when the change made it wrong."""
         try:
-            return self._read(self._name, data)
+            return read_records(self._converters[self._name], data)
         except (errors.RecordError, ValueError):
             return None
 
-    def _read(self, name: str, records: list[bytes]) -> _Reading:
-        """Read records as the runner does: through the tables."""
-        builder, losses, items = RowBuilder(), Losses(), []
-        for number, data in enumerate(records):
-            columns = {"source_format": name, "source_hash": "0" * 32}
-            builder.begin(Origin(number << 20, "probe", columns, size=len(data)))
-            record = RawRecord(data, "probe", number + 1, 0, len(data))
-            self._converters[name].read(record, builder, losses)
-            items += losses.items
-            builder.close_record(losses)
-        tables = builder.tables()
-        rows = {table: content.to_pylist() for table, content in tables.items()}
-        return _Reading(tables, rows, items)
-
-    def _write(self, name: str, reading: _Reading, losses: Losses) -> list[bytes]:
+    def _write(self, name: str, reading: Reading, losses: Losses) -> list[bytes]:
         """Write the trajectories of a record as an export does."""
         runs = [run.model_copy(update={"branches": []}) for run in reading.trajectories]
-        writer = RecordWriter(self._converters[name], losses, pairs=Pairs(reading.tables["pairs"]))
+        writer = RecordWriter(
+            self._converters[name], losses, pairs=RecordPairs(reading.tables["pairs"])
+        )
         written = [record for _, record in writer.records(runs)]
         writer.finish()
         return [jsontext.encode(record) for record in written if record is not None]
-
-
-def covers(said: str, expected: list[str]) -> bool:
-    """Whether a report names one of the expected places, what holds it, or what is in it."""
-    return any(
-        place == said
-        or place.startswith((f"{said}.", f"{said}["))
-        or said.startswith((f"{place}.", f"{place}["))
-        for place in expected
-    )
-
-
-def _encode(record: Any) -> bytes:
-    return json.dumps(record, ensure_ascii=False).encode("utf-8")
-
-
-def _with(record: Any, keys: tuple[str | int, ...], value: Any) -> Any:
-    """A copy of a record with another value in one place."""
-    changed = inner = copy.deepcopy(record)
-    for key in keys[:-1]:
-        inner = inner[key]
-    inner[keys[-1]] = value
-    return changed
-
-
-def _source_path(keys: tuple[str | int, ...]) -> str:
-    return "$" + "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in keys)
 
 
 __all__ = [

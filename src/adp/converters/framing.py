@@ -19,9 +19,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, BinaryIO
 
-from adp.converters.files.json_values import Scanner, Value, is_closed
-from adp.converters.files.limits import Gathered, Limits
-from adp.converters.files.streams import Place, Source
+from adp.converters.files.json_values import JsonScanner, Value, is_closed
+from adp.converters.files.limits import ConvertLimits, Gathered
+from adp.converters.files.streams import InputPlace, InputStream
 from adp.core.input_files import open_file
 from adp_schema.errors import RecordError
 from adp_schema.ids import digest
@@ -29,19 +29,19 @@ from adp_schema.ids import digest
 SHARD_BYTES = 128 << 20
 _CHUNK = 4 << 20
 _BOM = b"\xef\xbb\xbf"
-_DEFAULT = Limits()
+_DEFAULT = ConvertLimits()
 
 
 @dataclass(frozen=True)
-class Side:
+class SideFile:
     """A file that is given to the converter together with its owner."""
 
     source_file: str
-    place: Place
+    place: InputPlace
 
 
 @dataclass(frozen=True)
-class Piece:
+class ByteRange:
     """A byte range of one input; the unit that workers read.
 
     Attributes:
@@ -56,14 +56,14 @@ class Piece:
         sides: files that go with the first record.
     """
 
-    place: Place
+    place: InputPlace
     source_file: str
     framing: str
     start: int
     end: int
     first: int = 1
     seq: int = 0
-    sides: tuple[Side, ...] = ()
+    sides: tuple[SideFile, ...] = ()
 
 
 @dataclass(slots=True)
@@ -90,7 +90,7 @@ class Frame:
         """blake2b-128 of its bytes."""
         return self.hash or digest(self.data)
 
-    def check(self, limits: Limits) -> None:
+    def check(self, limits: ConvertLimits) -> None:
         """Refuse what is no whole record, and what is over a limit.
 
         Raises:
@@ -103,7 +103,7 @@ class Frame:
 
 
 def frames(
-    piece: Piece, limits: Limits = _DEFAULT, style: dict[str, Any] | None = None
+    piece: ByteRange, limits: ConvertLimits = _DEFAULT, style: dict[str, Any] | None = None
 ) -> Iterator[Frame]:
     """The records of a piece, in order.
 
@@ -115,13 +115,13 @@ def frames(
     if piece.framing == "parquet":
         yield from _rows(piece)
         return
-    with Source(piece.place, limits) as source:
+    with InputStream(piece.place, limits) as source:
         yield from _READERS[piece.framing](source, piece, limits)
         if style is not None and not piece.place.plain:
             style["final_newline"] = source.last == b"\n"
 
 
-def _rows(piece: Piece) -> Iterator[Frame]:
+def _rows(piece: ByteRange) -> Iterator[Frame]:
     import pyarrow as pa
 
     from adp.converters.parquet_rows import rows_as_json
@@ -136,7 +136,7 @@ def _rows(piece: Piece) -> Iterator[Frame]:
         yield Frame(b"", next_row + 1, next_row, 0, reason)
 
 
-def _lines(source: Source, piece: Piece, limits: Limits) -> Iterator[Frame]:
+def _lines(source: InputStream, piece: ByteRange, limits: ConvertLimits) -> Iterator[Frame]:
     file = source.file
     if piece.start:
         file.seek(piece.start)
@@ -167,7 +167,7 @@ def _is_complete(data: bytes) -> bool:
     return data[:1] in (b"{", b"[") and is_closed(data)
 
 
-def _long_line(file: BinaryIO, start: bytes, limits: Limits) -> tuple[bytes, int, str, bool]:
+def _long_line(file: BinaryIO, start: bytes, limits: ConvertLimits) -> tuple[bytes, int, str, bool]:
     """Read on in a line: its text, its length, its hash if it is cut, and whether it ends."""
     text = Gathered(limits.record_bytes)
     text.add(start)
@@ -178,17 +178,17 @@ def _long_line(file: BinaryIO, start: bytes, limits: Limits) -> tuple[bytes, int
     return text.data(), text.size, text.hash(), ended
 
 
-def _elements(source: Source, piece: Piece, limits: Limits) -> Iterator[Frame]:
-    scanner = Scanner(source.file, limits.record_bytes)
+def _elements(source: InputStream, piece: ByteRange, limits: ConvertLimits) -> Iterator[Frame]:
+    scanner = JsonScanner(source.file, limits.record_bytes)
     yield from _values(source, scanner, scanner.elements())
 
 
-def _documents(source: Source, piece: Piece, limits: Limits) -> Iterator[Frame]:
-    scanner = Scanner(source.file, limits.record_bytes)
+def _documents(source: InputStream, piece: ByteRange, limits: ConvertLimits) -> Iterator[Frame]:
+    scanner = JsonScanner(source.file, limits.record_bytes)
     yield from _values(source, scanner, scanner.documents())
 
 
-def _values(source: Source, scanner: Scanner, values: Iterator[Value]) -> Iterator[Frame]:
+def _values(source: InputStream, scanner: JsonScanner, values: Iterator[Value]) -> Iterator[Frame]:
     number = 0
     for number, value in enumerate(values, 1):
         error = ""
@@ -204,7 +204,7 @@ def _values(source: Source, scanner: Scanner, values: Iterator[Value]) -> Iterat
         yield Frame(b"", number + 1, scanner.position, 0, source.fault)
 
 
-def _document(source: Source, piece: Piece, limits: Limits) -> Iterator[Frame]:
+def _document(source: InputStream, piece: ByteRange, limits: ConvertLimits) -> Iterator[Frame]:
     frame = whole_file(source, limits)
     start = 3 if frame.data.startswith(_BOM) else 0
     frame.data, frame.offset, frame.size = frame.data[start:].strip(), start, frame.size - start
@@ -218,7 +218,7 @@ def _document(source: Source, piece: Piece, limits: Limits) -> Iterator[Frame]:
         yield frame
 
 
-def _session(source: Source, piece: Piece, limits: Limits) -> Iterator[Frame]:
+def _session(source: InputStream, piece: ByteRange, limits: ConvertLimits) -> Iterator[Frame]:
     frame = whole_file(source, limits)
     frame.error, frame.hash = source.fault, frame.source_hash()
     frame.data = lines_as_array(frame.data)
@@ -231,13 +231,13 @@ def lines_as_array(data: bytes) -> bytes:
     return b"[" + b",\n".join(filter(None, lines)) + b"]"
 
 
-def _side(source: Source, piece: Piece, limits: Limits) -> Iterator[Frame]:
+def _side(source: InputStream, piece: ByteRange, limits: ConvertLimits) -> Iterator[Frame]:
     frame = whole_file(source, limits)
     frame.error = source.fault
     yield frame
 
 
-def whole_file(source: Source, limits: Limits) -> Frame:
+def whole_file(source: InputStream, limits: ConvertLimits) -> Frame:
     """A whole file as one record; only the beginning of one that is too large."""
     text = Gathered(limits.record_bytes)
     while part := source.file.read(_CHUNK):
@@ -245,7 +245,7 @@ def whole_file(source: Source, limits: Limits) -> Frame:
     return Frame(text.data(), 1, 0, text.size, hash=text.hash())
 
 
-_READERS: dict[str, Callable[[Source, Piece, Limits], Iterator[Frame]]] = {
+_READERS: dict[str, Callable[[InputStream, ByteRange, ConvertLimits], Iterator[Frame]]] = {
     "jsonl": _lines,
     "json_array": _elements,
     "documents": _documents,
@@ -256,8 +256,8 @@ _READERS: dict[str, Callable[[Source, Piece, Limits], Iterator[Frame]]] = {
 
 
 def pieces_of(
-    place: Place, source_file: str, framing: str, limits: Limits = _DEFAULT
-) -> list[Piece]:
+    place: InputPlace, source_file: str, framing: str, limits: ConvertLimits = _DEFAULT
+) -> list[ByteRange]:
     """Cut a file into pieces of about 128 MB. Only plain JSON Lines and Parquet are cut."""
     if framing == "parquet":
         cuts = _cut_rows(place.path)
@@ -267,7 +267,7 @@ def pieces_of(
         cuts = _cut_lines(place.path, place.size)
     else:
         cuts = [(0, place.size, 1)]
-    return [Piece(place, source_file, framing, start, end, first) for start, end, first in cuts]
+    return [ByteRange(place, source_file, framing, start, end, first) for start, end, first in cuts]
 
 
 def _cut_rows(path: str) -> list[tuple[int, int, int]]:

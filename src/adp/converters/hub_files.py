@@ -91,10 +91,10 @@ def fetch_all(
         thread.start()
     try:
         for _ in paths:
-            path, found = came.get()
-            if isinstance(found, BaseException):
-                raise found
-            done(path, found)
+            path, result = came.get()
+            if isinstance(result, BaseException):
+                raise result
+            done(path, result)
     except Exception:
         waiting.clear()
         until = monotonic() + PATIENCE

@@ -127,10 +127,10 @@ def _select(place: HubPath, listed: dict[str, HubFile]) -> tuple[list[tuple[str,
             continue
         prefix = f"{path}/" if path else ""
         wanted.update(
-            each
-            for each in listed
-            if each.startswith(prefix) and is_data(each) and not is_hidden(each[len(prefix) :])
-            and not any(each.startswith(f"{store}/") for store in stores)
+            item
+            for item in listed
+            if item.startswith(prefix) and is_data(item) and not is_hidden(item[len(prefix) :])
+            and not any(item.startswith(f"{store}/") for store in stores)
         )  # fmt: skip
     if not wanted:
         kinds = ", ".join(sorted(DATA_SUFFIXES))
@@ -150,14 +150,14 @@ def _given(place: HubPath, listed: dict[str, HubFile]) -> list[tuple[str, bool]]
     path = place.path
     if path in listed:
         return [(path, True)]
-    folders = {str(each) for file in listed for each in PurePosixPath(file).parents} - {"."}
+    folders = {str(parent) for file in listed for parent in PurePosixPath(file).parents} - {"."}
     if not path or path in folders:
         return [(path, True)]
     if not is_magic(path):
         return []
     regex = re.compile(pattern_regex(tuple(path.split("/"))))
     return [
-        (each, False)
-        for each in sorted({*listed, *folders})
-        if regex.fullmatch(each) and not is_hidden(each)
+        (item, False)
+        for item in sorted({*listed, *folders})
+        if regex.fullmatch(item) and not is_hidden(item)
     ]

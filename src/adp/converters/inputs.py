@@ -13,12 +13,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from adp.converters.files import archives
-from adp.converters.files.streams import Place
+from adp.converters.files.streams import InputPlace
 from adp.converters.files.walk import (
     ARCHIVES,
     COMPRESSIONS,
     DATA_SUFFIXES,
-    Found,
+    WalkedFiles,
     base_of,
     is_data,
     is_hidden,
@@ -50,7 +50,7 @@ class InputFile:
         path: the file as it was named or found.
     """
 
-    place: Place
+    place: InputPlace
     source_file: str
     named: bool
     fault: str = ""
@@ -116,16 +116,16 @@ def collect(sources: list[str], spool: Path | None = None, *, follow_links: bool
         else:
             given.append((_existing(Path(source)), True))
     root = _root([path for path, _ in given])
-    found: dict[str, InputFile] = {}
+    results: dict[str, InputFile] = {}
     if piped:
         for item in _inputs_of(_spooled(spool), "stdin", roots, named=True):
-            _add(found, item)
+            _add(results, item)
     for path, named in given:
         # Paths below a folder above the home folder would tell where that one is.
         base = path.absolute().parent if len(given) > 1 and _is_above_home(root) else root
         for item in _of(path, base, roots, named):
-            _add(found, item)
-    return Inputs(list(found.values()), any(path.is_dir() for path, _ in given), roots)
+            _add(results, item)
+    return Inputs(list(results.values()), any(path.is_dir() for path, _ in given), roots)
 
 
 def _named(sources: list[str], spool: Path | None) -> Iterator[Path]:
@@ -150,23 +150,23 @@ def collect_below(root: Path, given: list[tuple[Path, bool]]) -> Inputs:
         InputError: a folder holds no data file.
     """
     roots = Roots([root], follow_links=True)
-    found: dict[str, InputFile] = {}
+    results: dict[str, InputFile] = {}
     for path, named in given:
         for item in _of(path, root.absolute(), roots, named):
-            _add(found, item)
-    return Inputs(list(found.values()), any(path.is_dir() for path, _ in given), roots)
+            _add(results, item)
+    return Inputs(list(results.values()), any(path.is_dir() for path, _ in given), roots)
 
 
-def _add(found: dict[str, InputFile], item: InputFile) -> None:
+def _add(fields: dict[str, InputFile], item: InputFile) -> None:
     """Add an input once; another one that would have the same name gets a number."""
     name, count = item.source_file, 1
-    while name in found:
-        other = found[name]
+    while name in fields:
+        other = fields[name]
         if (other.path, other.place.member) == (item.path, item.place.member):
             return
         count += 1
         name = numbered(item.source_file, count)
-    found[name] = replace(item, source_file=name)
+    fields[name] = replace(item, source_file=name)
 
 
 def _is_above_home(folder: Path) -> bool:
@@ -214,13 +214,13 @@ def _of(path: Path, root: Path, roots: Roots, named: bool) -> Iterator[InputFile
     if not roots.locate(path).path or not path.is_dir():
         yield from _inputs_of(path, _name(path, root), roots, named)
         return
-    found = walk(path, roots=roots)
+    result = walk(path, roots=roots)
     if named:
-        _check_any(path, found, roots)
-    found.files = [file for file in found.files if is_data(file.name)]
-    for file in sorted([*found.files, *found.faults]):
+        _check_any(path, result, roots)
+    result.files = [file for file in result.files if is_data(file.name)]
+    for file in sorted([*result.files, *result.faults]):
         name = _name(file, root)
-        if fault := found.faults.get(file):
+        if fault := result.faults.get(file):
             if file.suffix and not is_data(file.name) and not roots.locate(file).is_folder:
                 continue
             yield _faulty(file, name, fault)
@@ -230,19 +230,19 @@ def _of(path: Path, root: Path, roots: Roots, named: bool) -> Iterator[InputFile
 
 def _faulty(path: Path, name: str, fault: str, named: bool = False) -> InputFile:
     """An input that is not opened."""
-    return InputFile(Place("", 0, 0), name, named, fault, str(path))
+    return InputFile(InputPlace("", 0, 0), name, named, fault, str(path))
 
 
-def _check_any(folder: Path, found: Found, roots: Roots) -> None:
-    if folder in found.faults:
-        raise InputError(f"{folder}: {found.faults[folder]}; check who may read it")
-    if found.faults or any(is_data(file.name) for file in found.files):
+def _check_any(folder: Path, walked_files: WalkedFiles, roots: Roots) -> None:
+    if folder in walked_files.faults:
+        raise InputError(f"{folder}: {walked_files.faults[folder]}; check who may read it")
+    if walked_files.faults or any(is_data(file.name) for file in walked_files.files):
         return
     kinds = ", ".join(sorted(DATA_SUFFIXES))
     packed = ", ".join(sorted(COMPRESSIONS))
     raise InputError(
         f"{folder} holds no data file ({kinds}; JSON also with {packed})"
-        f"{_others(found.files, roots)}; name the files themselves"
+        f"{_others(walked_files.files, roots)}; name the files themselves"
     )
 
 
@@ -284,17 +284,17 @@ def _inputs_of(path: Path, name: str, roots: Roots, named: bool) -> Iterator[Inp
         yield InputFile(place, name, named, path=str(path))
 
 
-def place_of(found: Located) -> Place | str:
+def place_of(value: Located) -> InputPlace | str:
     """The place of a file, or why it is not read."""
-    if found.status is None or found.fault:
-        return found.fault
-    if not found.is_file:
+    if value.status is None or value.fault:
+        return value.fault
+    if not value.is_file:
         return "it is a folder now"
-    size = found.status.st_size
-    return Place(found.path, size, found.status.st_mtime_ns, packed=size)
+    size = value.status.st_size
+    return InputPlace(value.path, size, value.status.st_mtime_ns, packed=size)
 
 
-def _members(place: Place, name: str, named: bool) -> Iterator[InputFile]:
+def _members(place: InputPlace, name: str, named: bool) -> Iterator[InputFile]:
     """The data files of a zip archive; their names are labels and lead nowhere."""
     try:
         infos = archives.members(place.path, place.size, place.mtime_ns)
@@ -310,7 +310,7 @@ def _members(place: Place, name: str, named: bool) -> Iterator[InputFile]:
         if info.is_dir() or not is_data(label) or is_hidden(label):
             continue
         repeats[label] += 1
-        inside = Place(place.path, place.size, place.mtime_ns, index, info.compress_size)
+        inside = InputPlace(place.path, place.size, place.mtime_ns, index, info.compress_size)
         source_file = f"{name}/{numbered(label, repeats[label])}"
         yield InputFile(inside, source_file, named=False, fault=archives.member_fault(info))
     if not repeats:

@@ -13,7 +13,7 @@ from adp_schema.tables import TABLES
 _SIDES = ("chosen_id", "context_id", "rejected_id")
 
 
-class Pairs:
+class RecordPairs:
     """Which pairs name which trajectory, and which of them no record has accounted for.
 
     Args:
@@ -60,8 +60,8 @@ def is_rejected(trajectory: Trajectory) -> bool:
     for pair in trajectory.pairs:
         if pair.chosen_id == name:
             return False
-        own = [step.step for step in trajectory.steps if step.source == "agent"]
-        rejected = rejected or all(is_rejected_step(pair, name, step) for step in own)
+        steps = [step.step for step in trajectory.steps if step.source == "agent"]
+        rejected = rejected or all(is_rejected_step(pair, name, step) for step in steps)
     return rejected
 
 

@@ -15,9 +15,9 @@ import pyarrow as pa
 
 from adp.converters import framing
 from adp.converters.files.detect import detect, layout
-from adp.converters.files.limits import Limits
-from adp.converters.files.streams import Place, Source
-from adp.converters.framing import SHARD_BYTES, Frame, Piece
+from adp.converters.files.limits import ConvertLimits
+from adp.converters.files.streams import InputPlace, InputStream
+from adp.converters.framing import SHARD_BYTES, ByteRange, Frame
 from adp.converters.inputs import InputFile, Inputs
 from adp.converters.known import KnownFormat, kinds_of, looks_like, outranks, recognise_known
 from adp.converters.known.head import HEAD_BYTES, text_head
@@ -48,13 +48,13 @@ class PlannedFile:
     """
 
     source_file: str
-    place: Place
+    place: InputPlace
     dataset: str
     format: str | None
     why: str
     framing: str
     style: dict[str, Any]
-    pieces: list[Piece] = field(default_factory=list)
+    pieces: list[ByteRange] = field(default_factory=list)
 
     @property
     def size(self) -> int:
@@ -63,7 +63,7 @@ class PlannedFile:
 
 
 @dataclass
-class Plan:
+class ConvertPlan:
     """What a conversion reads.
 
     Attributes:
@@ -75,7 +75,7 @@ class Plan:
     """
 
     files: list[PlannedFile]
-    shards: list[list[tuple[int, Piece]]]
+    shards: list[list[tuple[int, ByteRange]]]
     parent: str = ""
     unchanged: int = 0
     source: str = ""
@@ -94,11 +94,11 @@ class _Choice:
     converters: list[Converter]
     wanted: str | None
     dataset: str | None
-    limits: Limits
+    limits: ConvertLimits
 
 
 def choose(
-    inputs: Inputs, wanted: str | None, dataset: str | None, limits: Limits
+    inputs: Inputs, wanted: str | None, dataset: str | None, limits: ConvertLimits
 ) -> list[PlannedFile]:
     """Choose the format of each input.
 
@@ -126,12 +126,12 @@ def choose(
             planned.append(error)
     files = attach(inputs, planned, limits)
     if not any(file.format for file in files):
-        one = f"{files[0].source_file}: {files[0].why}" if len(files) == 1 else ""
-        raise InputError(f"no input has a known format: {one or '; '.join(by_kind(files))}")
+        text = f"{files[0].source_file}: {files[0].why}" if len(files) == 1 else ""
+        raise InputError(f"no input has a known format: {text or '; '.join(by_kind(files))}")
     return files
 
 
-def make_plan(files: list[PlannedFile], source: str = "") -> Plan:
+def make_plan(files: list[PlannedFile], source: str = "") -> ConvertPlan:
     """Give each file its position in the whole input, and cut shards.
 
     Args:
@@ -142,14 +142,14 @@ def make_plan(files: list[PlannedFile], source: str = "") -> Plan:
     for file in files:
         file.pieces = [replace(piece, seq=position) for piece in file.pieces]
         position += max([file.place.size, *(piece.end for piece in file.pieces)]) + 1
-    return Plan(files, _cut(files), source=source)
+    return ConvertPlan(files, _cut(files), source=source)
 
 
 def _plan_file(item: InputFile, choice: _Choice) -> PlannedFile:
     place, kind, why = item.place, None, item.fault
     chosen: str | None = None
     style: dict[str, Any] = {"layout": "spaced"}
-    pieces: list[Piece] = []
+    pieces: list[ByteRange] = []
     try:
         if not why:
             place, kind, why = detect(item.place, item.source_file, choice.limits)
@@ -172,7 +172,7 @@ def _plan_file(item: InputFile, choice: _Choice) -> PlannedFile:
     if chosen is None:
         if item.named:
             raise InputError(f"{item.label}: {why}")
-        pieces = [Piece(place, item.source_file, "json", 0, place.packed)]
+        pieces = [ByteRange(place, item.source_file, "json", 0, place.packed)]
     return PlannedFile(
         source_file=item.source_file,
         place=place,
@@ -191,7 +191,7 @@ def _is_session(chosen: str | None, kind: str) -> bool:
     return lines and chosen is not None and formats.get(chosen).container == "session"
 
 
-def _head(pieces: list[Piece], limits: Limits) -> list[Frame]:
+def _head(pieces: list[ByteRange], limits: ConvertLimits) -> list[Frame]:
     """The first records of a file."""
     head: list[Frame] = []
     size = 0
@@ -208,13 +208,13 @@ def _recognise(item: InputFile, head: list[Frame], choice: _Choice) -> tuple[str
     if choice.wanted:
         return choice.wanted, "named by --from"
     best: dict[str, Match] = {}
-    found = ""
+    text = ""
     keys: list[str] = []
     for frame in head:
         try:
             frame.check(choice.limits)
         except RecordError as error:
-            found = error.reason
+            text = error.reason
             continue
         record = _first_level(frame.data)
         if record is None:
@@ -229,7 +229,7 @@ def _recognise(item: InputFile, head: list[Frame], choice: _Choice) -> tuple[str
         if known is not None:
             return None, looks_like(known)
         if not keys:
-            return None, found or no_object(head)
+            return None, text or no_object(head)
         forced = advice(choice.converters, head, choice.limits)
         return None, f"{NO_FORMAT} (the first record has the keys {', '.join(keys[:8])}){forced}"
     names = sorted(name for name, match in best.items() if match == top)
@@ -250,7 +250,7 @@ def _known(item: InputFile) -> KnownFormat | None:
     name = item.source_file.rsplit("/", 1)[-1]
     if item.place.member is None:
         return recognise_known(Path(item.place.path), name)
-    with Source(item.place, Limits()) as source:
+    with InputStream(item.place, ConvertLimits()) as source:
         data = source.file.read(HEAD_BYTES + 1)
     head = text_head(name, data[:HEAD_BYTES], len(data) > HEAD_BYTES)
     return next(iter(kinds_of(head)), None)
@@ -267,9 +267,9 @@ def _first_level(data: bytes) -> dict[str, msgspec.Raw] | None:
         return None
 
 
-def _cut(files: list[PlannedFile]) -> list[list[tuple[int, Piece]]]:
+def _cut(files: list[PlannedFile]) -> list[list[tuple[int, ByteRange]]]:
     """Shards: runs of whole small files, or single pieces of large ones."""
-    shards: list[list[tuple[int, Piece]]] = []
+    shards: list[list[tuple[int, ByteRange]]] = []
     size = 0
     for index, file in enumerate(files):
         for piece in file.pieces:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from adp.converters.branches import LEFT_OUT, count, report_parent, with_branches
-from adp.converters.pairs import Pairs, is_rejected
+from adp.converters.pairs import RecordPairs, is_rejected
 from adp.converters.unwritten_columns import report_columns
 from adp.converters.via_atif import ATIF, without_made
 from adp_schema.model import Pair, Trajectory
@@ -42,13 +42,13 @@ class RecordWriter:
         losses: Losses,
         *,
         flavour: str | None = None,
-        pairs: Pairs | None = None,
+        pairs: RecordPairs | None = None,
         rows: bool = False,
     ) -> None:
         self._converter = converter
         self._losses = losses
         self._words = () if flavour is None else (flavour,)
-        self._pairs = Pairs() if pairs is None else pairs
+        self._pairs = RecordPairs() if pairs is None else pairs
         self._rows = rows
         self._gone: set[str | None] = set()
         self._places: dict[str | None, int] = {}

@@ -15,5 +15,11 @@ BUILTIN = {
     "sts": "adp.converters.sts:CONVERTER",
 }
 
-formats: Registry[Converter] = Registry("format", "adp.converters", BUILTIN)
+formats: Registry[Converter] = Registry(
+    "format",
+    "adp.converters",
+    BUILTIN,
+    has=("name", "title", "sniff", "read"),
+    made_by="adp.converters.user_format:complete",
+)
 """All formats, loaded when they are asked for."""

@@ -30,19 +30,19 @@ def renumber_repeats(store: Path, results: list[ShardResult]) -> None:
     """
     seen: Counter[str] = Counter()
     for result in results:
-        own: Counter[str] = Counter()
+        counts: Counter[str] = Counter()
         changed: dict[str, str] = {}
         for base in result.base_ids:
-            own[base] += 1
+            counts[base] += 1
             if seen[base]:
-                changed[numbered(base, own[base])] = numbered(base, seen[base] + own[base])
+                changed[numbered(base, counts[base])] = numbered(base, seen[base] + counts[base])
         if changed:
             # Without its note a shard is made anew when the run is stopped here, so that no
             # file is renumbered twice.
             (store / ".run" / f"shard-{result.index:05d}.json").unlink(missing_ok=True)
             for table in result.tables:
                 _rewrite(store, result, table, changed)
-        seen.update(own)
+        seen.update(counts)
 
 
 def _rewrite(store: Path, result: ShardResult, table: str, changed: dict[str, str]) -> None:

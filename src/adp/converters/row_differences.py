@@ -100,15 +100,15 @@ def _part_keys(first: Rows, second: Rows, place: Place) -> set[str] | None:
 
 def kept_in(first: Rows, second: Rows, places: list[Place], value: Any, verdict: str) -> list[str]:
     """Names of the columns that keep a value: those that show it, else all that depend on it."""
-    own = [place for place in places if _kind_of_place(first, second, place) == verdict]
-    showing = [place for place in own if _shows(first, place, value)]
+    chosen = [place for place in places if _kind_of_place(first, second, place) == verdict]
+    showing = [place for place in chosen if _shows(first, place, value)]
     names: dict[str, None] = {}
-    for place in showing or own:
+    for place in showing or chosen:
         table, _, column = place
         keys = [""]
         if column == "extra" and verdict == EXTRA:
-            found = _keys(first, second, place)
-            keys = [f".{key}" for key in found if key not in RESERVED]
+            result = _keys(first, second, place)
+            keys = [f".{key}" for key in result if key not in RESERVED]
         names.update(dict.fromkeys(f"{table}.{column}{key}" for key in keys))
     return list(names)
 
@@ -135,24 +135,24 @@ def hub_paths(rows: Rows, place: Place) -> list[str]:
     number = seqs.index(row["seq"]) if row.get("seq") in seqs else 0
     step = row.get("step")
     if step is not None and step >= 0 and table != "links":
-        own = [other["step"] for other in rows["steps"] if other["seq"] == row["seq"]]
-        step = own.index(step) if step in own else step
+        siblings = [other["step"] for other in rows["steps"] if other["seq"] == row["seq"]]
+        step = siblings.index(step) if step in siblings else step
     if table == "trajectories":
-        inner = ""
+        text = ""
     elif table == "tasks":
-        inner = ".task"
+        text = ".task"
     elif table == "steps":
-        inner = f".steps[{step}]"
+        text = f".steps[{step}]"
     elif table == "tool_calls":
-        inner = f".steps[{step}].calls[{row['call']}]"
+        text = f".steps[{step}].calls[{row['call']}]"
     elif table == "observations":
         early = step is None or step < 0
         holder = f".early_observations[{row['order']}]"
-        inner = holder if early else f".steps[{step}].observations[{row['order']}]"
+        text = holder if early else f".steps[{step}].observations[{row['order']}]"
     else:
         before = [other for other in rows[table][:index] if other.get("seq") == row.get("seq")]
-        inner = f".{table}[{len(before)}]"
-    return [f"${inner}.{column}", f"{_run_path(runs, number)}{inner}.{column}"]
+        text = f".{table}[{len(before)}]"
+    return [f"${text}.{column}", f"{_run_path(runs, number)}{text}.{column}"]
 
 
 def _run_path(runs: list[dict[str, Any]], number: int) -> str:

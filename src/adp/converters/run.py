@@ -15,14 +15,14 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from adp.converters.files.limits import Limits
+from adp.converters.files.limits import ConvertLimits
 from adp.converters.hub_source import bring
 from adp.converters.inputs import collect, collect_below
-from adp.converters.plan import Plan, PlannedFile, choose, make_plan
+from adp.converters.plan import ConvertPlan, PlannedFile, choose, make_plan
 from adp.converters.registry import formats
 from adp.converters.renumber import renumber_repeats
 from adp.converters.session_folders import resolve
-from adp.converters.shard import Job, ShardResult, convert_shard
+from adp.converters.shard import ConvertJob, ShardResult, convert_shard
 from adp.converters.since import earlier, only_new
 from adp.converters.unread_files import by_kind
 from adp.core.progress import Progress, Silent
@@ -59,7 +59,7 @@ class ConvertOptions:
     keep_raw: bool = False
     dataset: str | None = None
     license: str | None = None
-    limits: Limits = field(default_factory=Limits)
+    limits: ConvertLimits = field(default_factory=ConvertLimits)
     since: str | os.PathLike[str] | None = None
     follow_links: bool = False
 
@@ -105,7 +105,7 @@ def convert(
     options.limits.check()
     plan = _plan(sources, store, options, report)
     free = {"workers": None, "since": None}
-    key = plan.key({**asdict(options), **free, "versions": versions()})
+    key = plan.key({**asdict(options), **free, "versions": versions(options.format)})
     run = StagedRun(out, key, options.workers)
     if run.finished is not None:
         return run.finished
@@ -117,7 +117,9 @@ def convert(
     return manifest
 
 
-def _plan(sources: list[str], store: Path, options: ConvertOptions, report: Progress) -> Plan:
+def _plan(
+    sources: list[str], store: Path, options: ConvertOptions, report: Progress
+) -> ConvertPlan:
     """What to read. Nothing is left of a run that ends here."""
     run = store / ".run"
     try:
@@ -150,7 +152,7 @@ def _plan(sources: list[str], store: Path, options: ConvertOptions, report: Prog
         raise
 
 
-def _announce(plan: Plan, report: Progress) -> None:
+def _announce(plan: ConvertPlan, report: Progress) -> None:
     """Say which format was chosen and why, once for files that share both."""
     groups: Counter[tuple[str, str]] = Counter((f.format, f.why) for f in plan.files if f.format)
     for (name, why), count in sorted(groups.items()):
@@ -162,10 +164,10 @@ def _announce(plan: Plan, report: Progress) -> None:
         report.note(f"{inputs} unchanged, not read again")
 
 
-def _jobs(store: str, plan: Plan, options: ConvertOptions) -> list[Job]:
+def _jobs(store: str, plan: ConvertPlan, options: ConvertOptions) -> list[ConvertJob]:
     columns = {"license": options.license} if options.license else {}
     return [
-        Job(
+        ConvertJob(
             index=index,
             store=store,
             size=sum(plan.files[file].size // len(plan.files[file].pieces) for file, _ in shard),
@@ -189,7 +191,7 @@ def _jobs(store: str, plan: Plan, options: ConvertOptions) -> list[Job]:
 
 
 def _manifest(
-    run: StagedRun, plan: Plan, options: ConvertOptions, results: list[ShardResult]
+    run: StagedRun, plan: ConvertPlan, options: ConvertOptions, results: list[ShardResult]
 ) -> Manifest:
     manifest = Manifest()
     datasets: Counter[str] = Counter()
@@ -210,7 +212,7 @@ def _manifest(
     if not manifest.counts.balanced():
         raise InputError(f"the counts do not add up: {manifest.counts}; please report this")
     lineage = {"inputs": len(plan.files), "inputs_hash": inputs, **options.kept()}
-    act = Lineage(act="convert", options=lineage, versions=versions())
+    act = Lineage(act="convert", options=lineage, versions=versions(options.format))
     if plan.source:
         act.options["source"] = plan.source
     if plan.parent:
@@ -220,7 +222,7 @@ def _manifest(
 
 
 def _write_sources(
-    run: StagedRun, manifest: Manifest, plan: Plan, results: list[ShardResult]
+    run: StagedRun, manifest: Manifest, plan: ConvertPlan, results: list[ShardResult]
 ) -> str:
     """Write the table of input files; return the hash over their fingerprints."""
     counts = [Counts() for _ in plan.files]
@@ -247,7 +249,7 @@ def _source_row(
     return {
         "source_file": file.source_file,
         "dataset": file.dataset,
-        "source_format": file.format,
+        "source_format": formats.get(file.format).name if file.format else None,
         "framing": file.framing,
         "size": file.size,
         "fingerprint": print_,
@@ -256,6 +258,11 @@ def _source_row(
     }
 
 
-def versions() -> dict[str, str]:
-    """Versions that the bytes of a store depend on."""
-    return staged_versions("msgspec") | {f"format:{c.name}": c.version for c in formats.all()}
+def versions(wanted: str | None) -> dict[str, str]:
+    """Versions that the bytes of a store depend on.
+
+    Args:
+        wanted: the format that the user named; it may be code of the user's own.
+    """
+    used = formats.all() if wanted is None or ":" not in wanted else [formats.get(wanted)]
+    return staged_versions("msgspec") | {f"format:{c.name}": c.version for c in used}

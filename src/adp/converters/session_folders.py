@@ -79,11 +79,11 @@ def folders_of(name: str) -> list[Path]:
     agent = AGENTS[name]
     home = os.environ.get(agent.variable, "") if agent.variable else ""
     base, places = (Path(home), agent.inside) if home else (Path.home(), agent.folders)
-    found: list[Path] = []
+    paths: list[Path] = []
     for place in places:
         path = base / place
-        found += matches(str(path)) if is_pattern(str(path)) else [path]
-    return [path for path in found if path.is_dir()]
+        paths += matches(str(path)) if is_pattern(str(path)) else [path]
+    return [path for path in paths if path.is_dir()]
 
 
 def look(name: str) -> list[Sessions]:

@@ -15,9 +15,9 @@ from typing import Any
 import msgspec
 
 from adp.converters import framing
-from adp.converters.files.limits import KEPT_BYTES, Limits
-from adp.converters.files.streams import Source, beginning, check_unchanged, unreadable
-from adp.converters.framing import Frame, Piece
+from adp.converters.files.limits import KEPT_BYTES, ConvertLimits
+from adp.converters.files.streams import InputStream, beginning, check_unchanged, unreadable
+from adp.converters.framing import ByteRange, Frame
 from adp.converters.registry import formats
 from adp_schema import jsontext
 from adp_schema.builder import Origin, RowBuilder
@@ -29,7 +29,7 @@ from adp_schema.writer import ShardWriter, place
 
 
 @dataclass
-class Job:
+class ConvertJob:
     """One shard to convert.
 
     Attributes:
@@ -46,11 +46,11 @@ class Job:
     index: int
     store: str
     size: int
-    pieces: list[tuple[int, Piece, str | None, str, str]]
+    pieces: list[tuple[int, ByteRange, str | None, str, str]]
     columns: dict[str, Any]
     keep_raw: bool
     strict: bool
-    limits: Limits
+    limits: ConvertLimits
 
 
 @dataclass
@@ -99,7 +99,7 @@ class ShardResult:
         return cls(**plain)
 
 
-def convert_shard(job: Job) -> ShardResult:
+def convert_shard(job: ConvertJob) -> ShardResult:
     """Convert one shard and place its files in the store.
 
     Raises:
@@ -116,7 +116,7 @@ def convert_shard(job: Job) -> ShardResult:
 
 
 class _Worker:
-    def __init__(self, job: Job) -> None:
+    def __init__(self, job: ConvertJob) -> None:
         self.job = job
         self.builder = RowBuilder()
         self.losses = Losses()
@@ -134,15 +134,15 @@ class _Worker:
                 result.pieces.append(self._reject_file(file, piece, why))
                 continue
             inputs = [piece.place, *(side.place for side in piece.sides)]
-            for each in inputs:
-                check_unchanged(each)
+            for item in inputs:
+                check_unchanged(item)
             if piece.framing == "side":
                 result.pieces.append(self._side(file, piece))
             else:
                 converter = formats.get(format_name)
                 result.pieces.append(self._piece(file, piece, converter, dataset))
-            for each in inputs:
-                check_unchanged(each)
+            for item in inputs:
+                check_unchanged(item)
         self.writer.flush(self.builder)
         store = Path(self.job.store)
         for table in self.writer.close():
@@ -156,7 +156,9 @@ class _Worker:
         result.losses = dict(self.losses.counts)
         return result
 
-    def _piece(self, file: int, piece: Piece, converter: Converter, dataset: str) -> PieceResult:
+    def _piece(
+        self, file: int, piece: ByteRange, converter: Converter, dataset: str
+    ) -> PieceResult:
         out = PieceResult(file)
         hasher = hashlib.blake2b(digest_size=16)
         origin = {
@@ -186,26 +188,26 @@ class _Worker:
         out.hash = hasher.hexdigest()
         return out
 
-    def _frames(self, piece: Piece, style: dict[str, Any]) -> Iterator[Frame]:
+    def _frames(self, piece: ByteRange, style: dict[str, Any]) -> Iterator[Frame]:
         try:
             yield from framing.frames(piece, self.job.limits, style)
         except OSError as error:
             raise unreadable(piece.place, error) from error
 
-    def _read_sides(self, piece: Piece) -> dict[str, bytes]:
+    def _read_sides(self, piece: ByteRange) -> dict[str, bytes]:
         """The files that go with the first record of a piece."""
-        found = {}
+        sides = {}
         for side in piece.sides:
             try:
-                with Source(side.place, self.job.limits) as source:
+                with InputStream(side.place, self.job.limits) as source:
                     frame = framing.whole_file(source, self.job.limits)
             except OSError as error:
                 raise unreadable(side.place, error) from error
             if frame.size <= self.job.limits.record_bytes and not source.fault:
-                found[side.source_file] = frame.data
-        return found
+                sides[side.source_file] = frame.data
+        return sides
 
-    def _side(self, file: int, piece: Piece) -> PieceResult:
+    def _side(self, file: int, piece: ByteRange) -> PieceResult:
         """A file that belongs to another one counts as a used record; its owner has its bytes."""
         out = PieceResult(file)
         hasher = hashlib.blake2b(digest_size=16)
@@ -306,7 +308,7 @@ class _Worker:
             }
         )
 
-    def _reject_file(self, file: int, piece: Piece, why: str) -> PieceResult:
+    def _reject_file(self, file: int, piece: ByteRange, why: str) -> PieceResult:
         """A file that no format recognises counts as one rejected record."""
         data = beginning(piece.place, self.job.limits, KEPT_BYTES)
         out = PieceResult(file, hash=digest(data), ascii=data.isascii())

@@ -10,9 +10,9 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
-from adp.converters.files.limits import Limits
-from adp.converters.files.streams import Place
-from adp.converters.framing import Piece, Side
+from adp.converters.files.limits import ConvertLimits
+from adp.converters.files.streams import InputPlace
+from adp.converters.framing import ByteRange, SideFile
 from adp.converters.inputs import InputFile, Inputs, place_of
 from adp.converters.plan import PlannedFile
 from adp.converters.registry import formats
@@ -20,7 +20,7 @@ from adp_schema.errors import InputError
 
 
 def attach(
-    inputs: Inputs, planned: list[PlannedFile | InputError], limits: Limits
+    inputs: Inputs, planned: list[PlannedFile | InputError], limits: ConvertLimits
 ) -> list[PlannedFile]:
     """Put the files that belong to another one directly after it.
 
@@ -40,15 +40,15 @@ def attach(
             continue
         if not _may_look_around(inputs, inputs.files[number]):
             continue
-        sides: list[Side] = []
+        sides: list[SideFile] = []
         for name in formats.get(file.format).side_files(file.source_file):
             other = numbers.get(name)
-            found = _find(inputs, inputs.files[number], name, other)
-            if found is None or other == number or other in owned:
+            find = _find(inputs, inputs.files[number], name, other)
+            if find is None or other == number or other in owned:
                 continue
-            place, fault = found[0], found[1] or _too_large(found[0], file, limits)
+            place, fault = find[0], find[1] or _too_large(find[0], file, limits)
             if not fault:
-                sides.append(Side(name, place))
+                sides.append(SideFile(name, place))
             if name not in taken:
                 taken.add(name)
                 owned.setdefault(number, []).append(_planned(name, place, file, fault))
@@ -72,23 +72,27 @@ def _may_look_around(inputs: Inputs, item: InputFile) -> bool:
 
 def _find(
     inputs: Inputs, owner: InputFile, name: str, number: int | None
-) -> tuple[Place, str] | None:
+) -> tuple[InputPlace, str] | None:
     """Where a candidate lies, and why it is not read; None when it is not there."""
     if number is not None:
         item = inputs.files[number]
         return None if item.fault else (item.place, "")
-    path, own = PurePosixPath(name), owner.path
+    path, owner_path = PurePosixPath(name), owner.path
     outside = path.is_absolute() or ".." in path.parts
-    if owner.place.member is not None or outside or not own.endswith(f"/{owner.source_file}"):
+    if (
+        owner.place.member is not None
+        or outside
+        or not owner_path.endswith(f"/{owner.source_file}")
+    ):
         return None
-    file = Path(own.removesuffix(owner.source_file)) / path
+    file = Path(owner_path.removesuffix(owner.source_file)) / path
     if not file.is_symlink() and not file.is_file():
         return None
     place = place_of(inputs.roots.locate(file))
-    return (Place("", 0, 0), place) if isinstance(place, str) else (place, "")
+    return (InputPlace("", 0, 0), place) if isinstance(place, str) else (place, "")
 
 
-def _too_large(place: Place, owner: PlannedFile, limits: Limits) -> str:
+def _too_large(place: InputPlace, owner: PlannedFile, limits: ConvertLimits) -> str:
     """Why a file is not given to its owner; empty when it is."""
     if place.packed <= limits.record_bytes:
         return ""
@@ -98,7 +102,7 @@ def _too_large(place: Place, owner: PlannedFile, limits: Limits) -> str:
     )
 
 
-def _planned(name: str, place: Place, owner: PlannedFile, fault: str) -> PlannedFile:
+def _planned(name: str, place: InputPlace, owner: PlannedFile, fault: str) -> PlannedFile:
     """The plan of a file that belongs to another one, or why it is rejected."""
     return PlannedFile(
         source_file=name,
@@ -108,5 +112,5 @@ def _planned(name: str, place: Place, owner: PlannedFile, fault: str) -> Planned
         why=fault or "it belongs to a file of this format",
         framing="side",
         style={},
-        pieces=[Piece(place, name, "side", 0, place.packed)],
+        pieces=[ByteRange(place, name, "side", 0, place.packed)],
     )

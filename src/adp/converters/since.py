@@ -6,7 +6,7 @@ import hashlib
 from dataclasses import dataclass
 
 from adp.converters import framing
-from adp.converters.files.limits import KEPT_BYTES, Limits
+from adp.converters.files.limits import KEPT_BYTES, ConvertLimits
 from adp.converters.files.streams import beginning
 from adp.converters.plan import PlannedFile
 from adp_schema.errors import StoreError
@@ -17,7 +17,7 @@ from adp_schema.store import Store
 
 
 @dataclass(frozen=True)
-class Earlier:
+class EarlierInputs:
     """What an earlier store holds.
 
     Attributes:
@@ -31,7 +31,7 @@ class Earlier:
     prints: frozenset[tuple[str, str | None]]
 
 
-def earlier(store: str) -> Earlier:
+def earlier(store: str) -> EarlierInputs:
     """Read what a store holds.
 
     Args:
@@ -46,14 +46,16 @@ def earlier(store: str) -> Earlier:
     if not exists(address):
         raise StoreError(f"{store} still grows; end it with adp seal before --since")
     sources = rows.collect().to_dicts()
-    return Earlier(
+    return EarlierInputs(
         digest(read_text(address).encode("utf-8")),
         frozenset((row["size"], row["source_format"]) for row in sources),
         frozenset((row["fingerprint"], row["source_format"]) for row in sources),
     )
 
 
-def only_new(files: list[PlannedFile], known: Earlier, limits: Limits) -> list[PlannedFile]:
+def only_new(
+    files: list[PlannedFile], known: EarlierInputs, limits: ConvertLimits
+) -> list[PlannedFile]:
     """The inputs that an earlier store does not hold, in the same order.
 
     An input that this version reads by another format than the earlier one is new. A file and
@@ -79,13 +81,13 @@ def _side_names(file: PlannedFile) -> list[str]:
     return [side.source_file for piece in file.pieces for side in piece.sides]
 
 
-def _is_new(file: PlannedFile, known: Earlier, limits: Limits) -> bool:
+def _is_new(file: PlannedFile, known: EarlierInputs, limits: ConvertLimits) -> bool:
     if (file.size, file.format) not in known.sizes:
         return True
     return (fingerprint_of(file, limits), file.format) not in known.prints
 
 
-def fingerprint_of(file: PlannedFile, limits: Limits) -> str:
+def fingerprint_of(file: PlannedFile, limits: ConvertLimits) -> str:
     """The fingerprint that a conversion would note for a file, without converting it."""
     if file.format is None:
         return fingerprint(file.size, [digest(beginning(file.place, limits, KEPT_BYTES))])

@@ -17,7 +17,7 @@ FileOf = Callable[[str | None, str | None, str], str]
 """The output file of a trajectory, from its source file, its data set and its id."""
 
 
-class Files:
+class TrajectoryFiles:
     """Which trajectories go into which file.
 
     Args:
@@ -53,8 +53,10 @@ class Files:
         return self._in_turn() if self._together else self._gathered()
 
     def _in_turn(self) -> Iterator[tuple[str, Iterator[Trajectory]]]:
-        def name(one: Trajectory) -> str:
-            return self._file_of(one.source_file, one.dataset, one.trajectory_id or "")
+        def name(trajectory: Trajectory) -> str:
+            return self._file_of(
+                trajectory.source_file, trajectory.dataset, trajectory.trajectory_id or ""
+            )
 
         return groupby(self._store.trajectories(), name)
 

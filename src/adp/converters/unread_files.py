@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from adp.converters.files.limits import Limits
+from adp.converters.files.limits import ConvertLimits
 from adp.converters.framing import Frame
 from adp_schema.builder import Origin, RowBuilder
 from adp_schema.protocols import Converter, Losses, RawRecord
@@ -46,7 +46,7 @@ def no_object(head: Sequence[Frame]) -> str:
 
 
 @dataclass
-class Attempt:
+class FormatTrial:
     """What a format made of the first records of a file that it does not claim.
 
     Attributes:
@@ -71,9 +71,9 @@ class Attempt:
         return not (self.texts or self.calls)
 
 
-def attempt(converter: Converter, head: Iterable[Frame], limits: Limits) -> Attempt:
+def attempt(converter: Converter, head: Iterable[Frame], limits: ConvertLimits) -> FormatTrial:
     """Read the first records of a file with a format, and count what comes out."""
-    result = Attempt(converter.name)
+    result = FormatTrial(converter.name)
     for frame in list(head)[:_TRIED]:
         builder = RowBuilder()
         result.tried += 1
@@ -94,7 +94,7 @@ def attempt(converter: Converter, head: Iterable[Frame], limits: Limits) -> Atte
     return result
 
 
-def advice(converters: Iterable[Converter], head: Sequence[Frame], limits: Limits) -> str:
+def advice(converters: Iterable[Converter], head: Sequence[Frame], limits: ConvertLimits) -> str:
     """What a forced format would make of a file, as the end of a sentence.
 
     Args:
@@ -105,8 +105,12 @@ def advice(converters: Iterable[Converter], head: Sequence[Frame], limits: Limit
     Returns:
         Nothing when no format gets a word or a call out of the records.
     """
-    tried = [attempt(each, head, limits) for each in converters if each.container != "session"]
-    best = max(tried, key=lambda each: (each.used, each.texts + each.calls), default=None)
+    tried = [
+        attempt(converter, head, limits)
+        for converter in converters
+        if converter.container != "session"
+    ]
+    best = max(tried, key=lambda item: (item.used, item.texts + item.calls), default=None)
     if best is None or best.is_idle:
         return ""
     parts = [

@@ -44,11 +44,11 @@ def kept_extra(text: str | None, taken: frozenset[str], *, own: bool) -> Extra:
         taken: keys that columns are written under; one of ``extra`` gets a ``_`` behind it.
         own: whether the keys of ``extra`` are the format's own; see `came_from`.
     """
-    found = unpack(text)
-    fields = found.fields if own else {}
+    result = unpack(text)
+    fields = result.fields if own else {}
     names = {name: f"{name}_" if name in taken else name for name in fields}
     return Extra(
-        fields={names[name]: value for name, value in fields.items()}, escaped=found.escaped
+        fields={names[name]: value for name, value in fields.items()}, escaped=result.escaped
     )
 
 

@@ -14,7 +14,8 @@ from typing import Any
 
 from adp.converters.column_table import NO_CONTENT, column_changes, column_tables, small_store
 from adp.converters.column_table import StoredRows as Stored
-from adp.converters.field_table import SilentLossError, covers
+from adp.converters.field_table import SilentLossError
+from adp.converters.leaves import covers
 from adp.converters.records import RecordWriter
 from adp.converters.row_differences import Place, Rows, hub_paths
 from adp.converters.unwritten_columns import BOOKKEEPING, DEFAULTS
@@ -65,11 +66,11 @@ def hop_table(converter: Converter, *, thorough: bool = False) -> dict[str, str]
         run["source_format"] = "openai_chat"
     back, losses = _back(converter, base, "steps")
     usual = _Usual(set(_differences(base, back)), frozenset(losses))
-    found: dict[str, set[str]] = {}
+    results: dict[str, set[str]] = {}
     for table in (name for name in TABLES if name not in NO_CONTENT):
         for column in TABLES[table].own_columns:
             if column not in BOOKKEEPING:
-                found.setdefault(f"{table}.{column}", set())
+                results.setdefault(f"{table}.{column}", set())
             for place, changed in [
                 *column_changes(base, table, column),
                 *_emptied(base, table, column),
@@ -77,8 +78,8 @@ def hop_table(converter: Converter, *, thorough: bool = False) -> dict[str, str]
                 row = changed[table][place[1]]
                 chosen = row.get("seq", 0) == 0 and (table == "links" or row.get("step") in _STEPS)
                 if thorough or chosen:
-                    _try(converter, place, changed, usual, found)
-    return {name: "; ".join(sorted(words or {BACK})) for name, words in found.items()}
+                    _try(converter, place, changed, usual, results)
+    return {name: "; ".join(sorted(words or {BACK})) for name, words in results.items()}
 
 
 def _emptied(base: Rows, table: str, column: str) -> Iterator[tuple[Place, Rows]]:
@@ -101,7 +102,7 @@ class _Usual:
 
 
 def _try(
-    converter: Converter, place: Place, changed: Rows, usual: _Usual, found: dict[str, set[str]]
+    converter: Converter, place: Place, changed: Rows, usual: _Usual, fields: dict[str, set[str]]
 ) -> None:
     """Note what becomes of one change."""
     back, losses = _back(converter, changed, place[0])
@@ -109,8 +110,8 @@ def _try(
     follows = any(covers(path, of_row) for path in losses if path not in usual.losses)
     for other in _differences(changed, back):
         name = f"{other[0]}.{other[2]}"
-        own = _paths(changed, other)
-        if any(covers(path, own) for path in losses) or (
+        paths = _paths(changed, other)
+        if any(covers(path, paths) for path in losses) or (
             follows and _of_step(changed, other, place)
         ):
             word = REPORTED
@@ -125,7 +126,7 @@ def _try(
             )
         at = f"{place[0]}.{place[2]}" if other[2] == "*" else name
         if other[2] != "*" or other[0] == place[0]:
-            found.setdefault(at, set()).add(word)
+            fields.setdefault(at, set()).add(word)
 
 
 def _of_step(rows: Rows, other: Place, changed: Place) -> bool:

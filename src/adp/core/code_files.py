@@ -10,7 +10,9 @@ import importlib
 import importlib.util
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import cache
 from pathlib import Path
 from types import ModuleType
@@ -18,11 +20,24 @@ from typing import Any
 
 from adp_schema.errors import AdpError, InputError, UsageError, unknown_name
 
-OWN = re.compile(r"(?P<place>[^=]+\.py|[A-Za-z_]\w*(?:\.\w+)+):(?P<name>[A-Za-z_]\w*)")
+CODE_NAME = re.compile(r"(?P<place>[^=]+\.py|[A-Za-z_]\w*(?:\.\w+)+):(?P<name>[A-Za-z_]\w*)")
 """A place and a name; behind the colon of a setting there is an equals sign."""
 
 
-def load_own(text: str) -> tuple[Any, Path | None]:
+_in_data: ContextVar[bool] = ContextVar("in_data", default=False)
+
+
+@contextmanager
+def data_names_no_code() -> Iterator[None]:
+    """Refuse names of code in this block, because what is looked up was read in data."""
+    token = _in_data.set(True)
+    try:
+        yield
+    finally:
+        _in_data.reset(token)
+
+
+def load_code(text: str) -> tuple[Any, Path | None]:
     """Load an object that is named by its place.
 
     Args:
@@ -36,7 +51,9 @@ def load_own(text: str) -> tuple[Any, Path | None]:
         InputError: there is no such file.
         UsageError: the text has another form, the code cannot be imported, or has no such name.
     """
-    parts = OWN.fullmatch(text)
+    if _in_data.get():
+        raise UsageError(f"'{text}' names code, and data must not; name it in the call instead")
+    parts = CODE_NAME.fullmatch(text)
     if parts is None:
         raise UsageError(f"'{text}' is neither FILE.py:NAME nor package.module:NAME")
     place, name = parts["place"], parts["name"]
@@ -65,7 +82,7 @@ def _module_of(path: Path, state: tuple[int, int]) -> ModuleType:
     """The module of a file, imported once while it is unchanged; it can import its neighbours."""
     _look_in(str(path.parent))
     # In no package, and by no name that another module could have.
-    name = f"adp_own_{len(sys.modules)}_{path.stem}"
+    name = f"adp_code_{len(sys.modules)}_{path.stem}"
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None
     loader = spec.loader
@@ -99,5 +116,5 @@ def _attribute(module: Any, name: str, place: str) -> Any:
     try:
         return getattr(module, name)
     except AttributeError:
-        known = [one for one in vars(module) if not one.startswith("_")]
+        known = [var for var in vars(module) if not var.startswith("_")]
         raise UsageError(unknown_name(f"name in {place}", name, known)) from None

@@ -34,24 +34,24 @@ def sentence(error: ValidationError, known: Iterable[str]) -> str:
         return f"{where} is not known; {hint}"
     if kind == "missing":
         return f"{where} is missing"
-    said = first["msg"].removeprefix("Value error, ")
+    message = first["msg"].removeprefix("Value error, ")
     if kind == "value_error":
-        return f"{where}: {said}" if where else said
-    said = _FORMS.get(kind, said)
+        return f"{where}: {message}" if where else message
+    message = _FORMS.get(kind, message)
     shown = f", not {given!r}" if isinstance(given, str | int | float | bool | None) else ""
-    return f"{where}: {said[:1].lower()}{said[1:]}{shown}"
+    return f"{where}: {message[:1].lower()}{message[1:]}{shown}"
 
 
 def names(model: type[BaseModel]) -> list[str]:
     """Names of all fields of a model and of the models inside it."""
-    found: dict[str, None] = {}
+    results: dict[str, None] = {}
     pending: list[object] = [model.model_json_schema()]
     while pending:
         node = pending.pop()
         if isinstance(node, dict):
             properties = node.get("properties")
-            found.update(dict.fromkeys(properties if isinstance(properties, dict) else ()))
+            results.update(dict.fromkeys(properties if isinstance(properties, dict) else ()))
             pending.extend(node.values())
         elif isinstance(node, list):
             pending.extend(node)
-    return list(found)
+    return list(results)

@@ -48,7 +48,7 @@ class Silent:
         """Note nothing."""
 
 
-class Console:
+class ConsoleProgress:
     """Reports on stderr: a bar on a terminal, else a line every few seconds.
 
     Args:
@@ -66,7 +66,7 @@ class Console:
         self._last = time.monotonic()
         self._bar: Any = None
 
-    def __enter__(self) -> Console:
+    def __enter__(self) -> ConsoleProgress:
         return self
 
     def __exit__(
@@ -110,5 +110,5 @@ class Console:
         elif time.monotonic() - self._last >= self._PAUSE:
             self._last = time.monotonic()
             share = self._done / self._total if self._total else 0.0
-            whole = f" of {self._total:,} {self._unit}" if self._unit else ""
-            print(f"{self._what}: {share:.0%}{whole}", file=sys.stderr)
+            text = f" of {self._total:,} {self._unit}" if self._unit else ""
+            print(f"{self._what}: {share:.0%}{text}", file=sys.stderr)

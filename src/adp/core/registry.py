@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from importlib.metadata import entry_points
 from typing import Any, Generic, TypeVar
 
-from adp.core.code_files import attribute_of, load_own
+from adp.core.code_files import attribute_of, load_code
 from adp_schema.errors import AdpError, UsageError, unknown_name
 
 Item = TypeVar("Item")
@@ -20,17 +20,27 @@ class Registry(Generic[Item]):
         kind: what the names name, for messages.
         group: entry-point group for packages that add to it.
         builtin: the table.
-        made_by: ``module:function`` of what makes such a thing of an object of the user's,
-            ``function(found, name, file)``. With it, ``FILE.py:NAME`` and ``package.module:NAME``
-            are names, too.
+        has: attributes that every such thing has, so that other objects are refused.
+        made_by: ``module:function`` of what makes such a thing of an object of the user's:
+            ``function(value, name, file)``.
+
+    ``FILE.py:NAME`` and ``package.module:NAME`` are names, too. A name that is read in data must be
+    looked up inside `adp.core.code_files.data_names_no_code`.
     """
 
     def __init__(
-        self, kind: str, group: str, builtin: Mapping[str, str], made_by: str | None = None
+        self,
+        kind: str,
+        group: str,
+        builtin: Mapping[str, str],
+        *,
+        has: Sequence[str] = (),
+        made_by: str | None = None,
     ) -> None:
         self.kind = kind
         self.group = group
         self._builtin = builtin
+        self._has = tuple(has)
         self._made_by = made_by
         self._targets: dict[str, str] | None = None
 
@@ -65,9 +75,9 @@ class Registry(Generic[Item]):
             UsageError: the name is unknown, two packages define it, or it cannot be loaded.
             InputError: the file that it names is not there.
         """
-        if self._made_by is not None and ":" in name:
-            found, file = load_own(name)
-            return self._made(found, name.rpartition(":")[2], file)
+        if ":" in name:
+            result, file = load_code(name)
+            return self._made(result, name.rpartition(":")[2], file)
         target = self.target(name)
         if name in self._builtin:
             module, _, attribute = target.partition(":")
@@ -81,10 +91,15 @@ class Registry(Generic[Item]):
                 f"its entry point in the group {self.group}, or uninstall it"
             ) from error
 
-    def _made(self, found: Any, name: str, file: Any = None) -> Item:
+    def _made(self, value: Any, name: str, file: Any = None) -> Item:
         if self._made_by is not None:
-            found = attribute_of(self._made_by)(found, name, file)
-        item: Item = found
+            value = attribute_of(self._made_by)(value, name, file)
+        if lacking := [part for part in self._has if not hasattr(value, part)]:
+            raise UsageError(
+                f"'{name}' ({type(value).__name__}) is no {self.kind}: it has no "
+                f"{' and no '.join(lacking)}; docs/plugins.md says what one is"
+            )
+        item: Item = value
         return item
 
     def target(self, name: str) -> str:

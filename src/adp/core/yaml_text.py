@@ -14,14 +14,14 @@ class _Loader(yaml.SafeLoader):  # type: ignore[misc]
     """YAML that refuses a key given twice."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
-        own = [key for key, _ in node.value if key.tag != "tag:yaml.org,2002:merge"]
-        keys = [self.construct_object(key, deep=True) for key in own]
+        keys_here = [key for key, _ in node.value if key.tag != "tag:yaml.org,2002:merge"]
+        keys = [self.construct_object(key, deep=True) for key in keys_here]
         for number, key in enumerate(keys):
             if key in keys[:number]:
-                line = own[number].start_mark.line + 1
+                line = keys_here[number].start_mark.line + 1
                 raise UsageError(f"line {line}: the key {key!r} is given twice")
-        found: dict[Hashable, Any] = super().construct_mapping(node, deep=deep)
-        return found
+        construct_mapping: dict[Hashable, Any] = super().construct_mapping(node, deep=deep)
+        return construct_mapping
 
 
 _LARGEST = 100_000
@@ -81,8 +81,8 @@ def measure(plain: Any, what: str) -> None:
         if count > _LARGEST:
             raise UsageError(f"it holds more than {_LARGEST:,} values; a {what} is shorter")
         if isinstance(value, dict):
-            pending += [(each, depth + 1) for pair in value.items() for each in pair]
+            pending += [(item, depth + 1) for pair in value.items() for item in pair]
         elif isinstance(value, list):
-            pending += [(each, depth + 1) for each in value]
+            pending += [(item, depth + 1) for item in value]
         elif isinstance(value, str) and any("\ud800" <= letter <= "\udfff" for letter in value):
             raise UsageError("a text holds half a character (a lone surrogate); remove it")

@@ -59,26 +59,26 @@ def allocate(
     Raises:
         ValueError: the least parts are more than the total.
     """
-    found = [0] * len(weights)
+    result = [0] * len(weights)
     places = [place for place, weight in enumerate(weights) if weight > 0 and most[place] > 0]
     missing = any(weight > 0 and not most[place] for place, weight in enumerate(weights))
     if not places or (short == "stop" and missing):
-        return found
+        return result
     scale = math.lcm(*(weights[place].denominator for place in places))
-    own = [int(weights[place] * scale) for place in places]
+    native = [int(weights[place] * scale) for place in places]
     high = [most[place] for place in places]
     low = [min(least[place], most[place]) if least else 0 for place in places]
     if sum(low) > total:
         raise ValueError(f"the least parts add up to {sum(low)}, which is more than {total}")
     reachable = sum(high)
     if short == "stop":
-        factor = min(Fraction(bound, weight) for bound, weight in zip(high, own, strict=True))
-        reachable = math.floor(sum(_cut(factor, own, low, high), Fraction()))
-    factor = _factor(min(total, reachable), own, low, high)
-    parts = largest_remainder(_cut(factor, own, low, high))
+        factor = min(Fraction(bound, weight) for bound, weight in zip(high, native, strict=True))
+        reachable = math.floor(sum(_cut(factor, native, low, high), Fraction()))
+    factor = _factor(min(total, reachable), native, low, high)
+    parts = largest_remainder(_cut(factor, native, low, high))
     for place, part in zip(places, parts, strict=True):
-        found[place] = part
-    return found
+        result[place] = part
+    return result
 
 
 def _cut(

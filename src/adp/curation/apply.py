@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from adp.core.option_errors import names, sentence
 from adp.curation.inputs import open_inputs
 from adp.curation.load import load
-from adp.curation.op import Outcome
+from adp.curation.op import OpResult
 from adp.curation.registry import OPS
 from adp_schema.errors import RecipeError
 from adp_schema.scratch import ScratchFolder
@@ -28,11 +28,11 @@ def apply(
     workers: int | None = None,
     reserve: Sequence[str] = (),
     **options: Any,
-) -> Outcome:
+) -> OpResult:
     """Run one op on all trajectories of some stores, and return what it says.
 
     Nothing is written. ``outcome.columns`` are the columns that it adds, ``outcome.dropped`` the
-    trajectories that it would leave out; see `Outcome`.
+    trajectories that it would leave out; see `OpResult`.
 
     Args:
         op: name of the op.
@@ -51,15 +51,16 @@ def apply(
     try:
         checked = chosen.options.model_validate(options)
     except ValidationError as error:
-        said = sentence(error, names(chosen.options))
-        raise RecipeError(f"the op {op} does not take this: {said}") from None
+        message = sentence(error, names(chosen.options))
+        raise RecipeError(f"the op {op} does not take this: {message}") from None
     if not isinstance(stores, Mapping):
         several = [stores] if isinstance(stores, str | os.PathLike | Store) else list(stores)
         stores = {
-            f"store{number}" if number else "store": one for number, one in enumerate(several)
+            f"store{number}" if number else "store": result for number, result in enumerate(several)
         }
     paths = {
-        name: one.root if isinstance(one, Store) else os.fspath(one) for name, one in stores.items()
+        name: store.root if isinstance(store, Store) else os.fspath(store)
+        for name, store in stores.items()
     }
     loaded = load(open_inputs(paths, reserve))
     with ScratchFolder("apply") as scratch:

@@ -78,10 +78,10 @@ def explain(recipe: Recipe) -> list[dict[str, Any]]:
         One entry a stage: number, name, op, title, options, where, needs, columns, step_columns,
         cost, source.
     """
-    found = []
+    results = []
     for number, stage in enumerate(recipe.ops):
         op = OPS.get(stage.op)
-        found.append(
+        results.append(
             {
                 "stage": number,
                 "name": stage.name,
@@ -101,4 +101,4 @@ def explain(recipe: Recipe) -> list[dict[str, Any]]:
                 "source": op.source,
             }
         )
-    return found
+    return results

@@ -56,11 +56,13 @@ def alarms(clusters: pl.DataFrame, options: ClusterOptions) -> list[str]:
     """
     import polars as pl
 
-    found = []
+    results = []
     largest = clusters.sort("size", "seq", descending=[True, False]).head(1)
     for size, name in largest.select("size", "cluster").iter_rows():
         if size > max(options.alarm_cluster * clusters.height, FEW):
-            found.append(f"the cluster of {name} has {size:,} of {clusters.height:,} trajectories")
+            results.append(
+                f"the cluster of {name} has {size:,} of {clusters.height:,} trajectories"
+            )
     losses = (
         clusters.group_by(pl.col("dataset").fill_null(""))
         .agg(pl.col("gone").sum().alias("lost"), pl.len().alias("had"))
@@ -68,20 +70,20 @@ def alarms(clusters: pl.DataFrame, options: ClusterOptions) -> list[str]:
     )
     for name, lost, had in losses.iter_rows():
         if lost > options.alarm_loss * had and lost >= FEW:
-            found.append(f"the data set {name} would lose {lost:,} of {had:,} trajectories")
-    return found
+            results.append(f"the data set {name} would lose {lost:,} of {had:,} trajectories")
+    return results
 
 
-def stop_on(found: Sequence[str], options: ClusterOptions, suspicion: str) -> None:
+def stop_on(value: Sequence[str], options: ClusterOptions, suspicion: str) -> None:
     """Stop when there is an alarm, unless the options say to go on.
 
     Args:
-        found: the alarms.
+        value: the alarms.
         options: whether to stop.
         suspicion: what it looks like, and what to do.
 
     Raises:
         RecipeError: there is an alarm.
     """
-    if found and options.alarm == "stop":
-        raise RecipeError(f"{found[0]}, {suspicion}")
+    if value and options.alarm == "stop":
+        raise RecipeError(f"{value[0]}, {suspicion}")

@@ -18,7 +18,7 @@ KEPT = "kept"
 
 
 @dataclass
-class Difference:
+class CurationDifference:
     """How two curations differ.
 
     Attributes:
@@ -35,7 +35,7 @@ class Difference:
     columns: dict[str, int] = field(default_factory=dict)
 
 
-def diff(a: str, b: str, *, examples: int = 3, detail: bool = True) -> Difference:
+def diff(a: str, b: str, *, examples: int = 3, detail: bool = True) -> CurationDifference:
     """Compare two curated stores, or a curated one with any other.
 
     Args:
@@ -64,7 +64,7 @@ def diff(a: str, b: str, *, examples: int = 3, detail: bool = True) -> Differenc
     for row in rows:
         if row["a"] == row["b"]:
             row["examples"] = []
-    return Difference(same, both.height - same, rows, _columns(a, b))
+    return CurationDifference(same, both.height - same, rows, _columns(a, b))
 
 
 def _fates(path: str, *, detail: bool) -> pl.DataFrame:
@@ -101,9 +101,9 @@ def _columns(a: str, b: str) -> dict[str, int]:
     skipped = ("seq", "input", "trajectory_id")
     shared = [name for name in left.columns if name in right.columns and name not in skipped]
     joined = left.join(right, on="trajectory_id", how="inner", suffix="$b")
-    found = {}
+    columns = {}
     for name in shared:
         if joined[name].dtype == joined[f"{name}$b"].dtype:
             differs = joined.select(pl.col(name).ne_missing(pl.col(f"{name}$b")).sum()).item()
-            found.update({name: int(differs)} if differs else {})
-    return found
+            columns.update({name: int(differs)} if differs else {})
+    return columns

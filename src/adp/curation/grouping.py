@@ -32,10 +32,10 @@ def group_names(pool: Pool, by: str, op: str) -> pl.Series:
     else:
         check_condition(by)
         try:
-            found = pool.query(f"SELECT seq, (\n{by}\n) AS found FROM pool", of_user=True)
+            rows = pool.query(f"SELECT seq, (\n{by}\n) AS found FROM pool", of_user=True)
         except QueryError as error:
             raise QueryError(f"the groups of {op}: {own_lines(str(error))}") from None
-        values = pool.members.join(found, on="seq", how="left", maintain_order="left")["found"]
+        values = pool.members.join(rows, on="seq", how="left", maintain_order="left")["found"]
     if values.dtype.is_nested():
         raise RecipeError(f"{op} cannot group by {by}: it is no plain value but a list")
     return values.cast(pl.String).alias("group")

@@ -22,10 +22,10 @@ def stamp(path: str) -> tuple[int, ...]:
     A cache by name alone would show the old one, when a folder is removed and made anew.
     """
     try:
-        found = Path(path).stat()
+        status = Path(path).stat()
     except OSError:
         return ()
-    return found.st_ino, found.st_mtime_ns, found.st_size
+    return status.st_ino, status.st_mtime_ns, status.st_size
 
 
 def store_stamp(root: str) -> tuple[int, ...]:
@@ -69,8 +69,8 @@ def open_inputs(paths: Mapping[str, str], reserve: Sequence[str] = ()) -> list[I
     Raises:
         StoreError: one of them is no finished store.
     """
-    found = []
+    results = []
     for index, (name, path) in enumerate(paths.items()):
         store = shards.open_finished(path)
-        found.append(Input(name, store, index, name in reserve, shards.manifest_hash(store)))
-    return found
+        results.append(Input(name, store, index, name in reserve, shards.manifest_hash(store)))
+    return results

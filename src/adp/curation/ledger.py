@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from adp.curation.outputs import BUFFER, Chosen
+from adp.curation.outputs import BUFFER, OutputSelection
 from adp.curation.state import State
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ ENDS = ("dropped", "kept", "left_out", "waiting")
 """Verdicts that say what became of a trajectory. Each trajectory ends by one of them."""
 
 
-def whole_ledger(state: State, chosen: list[Chosen]) -> pl.DataFrame:
+def whole_ledger(state: State, chosen: list[OutputSelection]) -> pl.DataFrame:
     """All rows of the ledger, by trajectory and stage.
 
     Args:
@@ -37,19 +37,19 @@ def whole_ledger(state: State, chosen: list[Chosen]) -> pl.DataFrame:
     """
     import polars as pl
 
-    whole = pl.concat([*state.ledger, _ends(state, chosen)]).with_row_index("place")
+    text = pl.concat([*state.ledger, _ends(state, chosen)]).with_row_index("place")
     keys = ("seq", "input", "trajectory_id")
     names = pl.concat([state.rows.select(keys), state.branches.select(keys)])
-    whole = whole.join(names, on="seq", how="left", maintain_order="left")
-    return whole.sort("seq", "stage", "place").select(*LEDGER)
+    text = text.join(names, on="seq", how="left", maintain_order="left")
+    return text.sort("seq", "stage", "place").select(*LEDGER)
 
 
-def _ends(state: State, chosen: list[Chosen]) -> pl.DataFrame:
+def _ends(state: State, chosen: list[OutputSelection]) -> pl.DataFrame:
     """What became of each trajectory that no stage dropped; and those that only pairs take."""
     import polars as pl
 
     names = pl.concat(
-        [each.entries.select("seq", pl.lit(each.name).alias("out")) for each in chosen]
+        [item.entries.select("seq", pl.lit(item.name).alias("out")) for item in chosen]
     )
     names = names.filter(pl.col("out") != BUFFER).unique()
     taken = names.group_by("seq").agg(pl.col("out").sort().str.join(", ").alias("taken"))

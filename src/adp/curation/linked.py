@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from adp.core.progress import Progress, Silent
 from adp.curation.inputs import Input
-from adp.curation.outputs import BUFFER, Chosen
+from adp.curation.outputs import BUFFER, OutputSelection
 from adp.curation.recipe import NAME
 from adp.curation.record import LINKED, reading
 from adp.curation.write import Making, write_stores
@@ -103,12 +103,12 @@ def _open(record: Path, index: int, spec: dict[str, Any], places: Mapping[str, s
     return Input(name, store, index, False, spec["hash"], spec["renamed"])
 
 
-def _chosen(record: Path, name: str, linked: dict[str, Any]) -> Chosen:
+def _chosen(record: Path, name: str, linked: dict[str, Any]) -> OutputSelection:
     stem = name or "store"
     entries = _frame(record / f"entries-{stem}.parquet")
     assert entries is not None
     facts = linked["buffer"] if name == BUFFER else None
-    return Chosen(name, entries, _frame(record / f"pairs-{stem}.parquet"), facts)
+    return OutputSelection(name, entries, _frame(record / f"pairs-{stem}.parquet"), facts)
 
 
 def _frame(path: Path) -> pl.DataFrame | None:

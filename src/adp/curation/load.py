@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 BRANCH_COLUMNS = (
     "seq", "trajectory_id", "parent_seq", "parent_step", "branch_kind", "input", "size", "rows",
 )  # fmt: skip
-"""Columns of `Loaded.branches`."""
+"""Columns of `LoadedPool.branches`."""
 
 
 @dataclass
-class Loaded:
+class LoadedPool:
     """What the inputs hold.
 
     Attributes:
@@ -60,7 +60,7 @@ class Loaded:
         return pool
 
 
-def load(inputs: Sequence[Input]) -> Loaded:
+def load(inputs: Sequence[Input]) -> LoadedPool:
     """Read what every pool needs: ids, tasks, outcomes and sizes.
 
     Ids that an earlier input has too get the next number (``#2``, ``#3``).
@@ -81,19 +81,19 @@ def load(inputs: Sequence[Input]) -> Loaded:
     everything = pl.concat(frames)
     main = everything.filter(pl.col("parent_id").is_null())
     pairs = _pairs(inputs, everything["trajectory_id"])
-    return Loaded(list(inputs), main.select(*COLUMNS), _branches(everything, inputs), pairs)
+    return LoadedPool(list(inputs), main.select(*COLUMNS), _branches(everything, inputs), pairs)
 
 
 def _rows(source: Input) -> pl.DataFrame:
     import polars as pl
 
-    own = [
+    columns = [
         *("seq", "trajectory_id", "source_id", "dataset", "split", "task_id", "attempt"),
         *("agent_model", "success", "reward", "parent_id", "parent_step", "branch_kind"),
     ]
     rows = (
         source.store.scan("trajectories")
-        .select(own)
+        .select(columns)
         .with_columns(pl.col("seq") + source.shift, pl.lit(source.name).alias("input"))
         .collect()
         .sort("seq")
@@ -108,37 +108,37 @@ def _rows(source: Input) -> pl.DataFrame:
 
 def _renamed(names: Sequence[str], taken: set[str]) -> dict[str, str]:
     """New ids for those that an earlier input has."""
-    found: dict[str, str] = {}
-    own = set(names) if taken else set()
+    results: dict[str, str] = {}
+    given_columns = set(names) if taken else set()
     for name in names:
         if name in taken:
             number = 2
-            while (new := ids.numbered(name, number)) in taken or new in own:
+            while (new := ids.numbered(name, number)) in taken or new in given_columns:
                 number += 1
-            found[name] = new
-            own.add(new)
-    return found
+            results[name] = new
+            given_columns.add(new)
+    return results
 
 
 def _branches(rows: pl.DataFrame, inputs: Sequence[Input]) -> pl.DataFrame:
     """The branches, with the ``seq`` of the trajectory that each starts from."""
     import polars as pl
 
-    own = rows.filter(pl.col("parent_id").is_not_null())
+    frame = rows.filter(pl.col("parent_id").is_not_null())
     parents = [
         {"input": source.name, "parent_id": old, "renamed": new}
         for source in inputs
         for old, new in source.renamed.items()
     ]
     schema = {"input": pl.String, "parent_id": pl.String, "renamed": pl.String}
-    own = own.join(
+    frame = frame.join(
         pl.DataFrame(parents, schema=schema),
         on=["input", "parent_id"],
         how="left",
         maintain_order="left",
     ).with_columns(pl.coalesce("renamed", "parent_id").alias("parent_id"))
     known = rows.select("input", pl.col("trajectory_id").alias("parent_id"), parent_seq="seq")
-    return own.join(known, on=["input", "parent_id"], how="left", maintain_order="left").select(
+    return frame.join(known, on=["input", "parent_id"], how="left", maintain_order="left").select(
         BRANCH_COLUMNS
     )
 
@@ -153,11 +153,11 @@ def _pairs(inputs: Sequence[Input], names: pl.Series) -> pl.DataFrame | None:
         if not source.store.manifest.rows("pairs"):
             continue
         rows = source.store.scan("pairs").collect()
-        own = rows["pair_id"].drop_nulls().unique().sort().to_list()
+        pair_ids = rows["pair_id"].drop_nulls().unique().sort().to_list()
         # The same id stands for another pair: its trajectories got new ids too.
-        renamed = _renamed(own, taken)
+        renamed = _renamed(pair_ids, taken)
         rows = rows.with_columns(pl.col("pair_id").replace(renamed)) if renamed else rows
-        taken.update(renamed.get(name, name) for name in own)
+        taken.update(renamed.get(name, name) for name in pair_ids)
         for side in REFERENCES["pairs"]:
             if source.renamed:
                 rows = rows.with_columns(pl.col(side).replace(source.renamed))

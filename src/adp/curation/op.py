@@ -42,7 +42,7 @@ class OpOptions(BaseModel):
 
 
 @dataclass
-class Outcome:
+class OpResult:
     """What an op says. Frames may come in any order of rows; the engine sorts them.
 
     Attributes:
@@ -110,7 +110,7 @@ class Op:
     name: str
     title: str
     options: type[OpOptions]
-    run: Callable[[Pool, Any], Outcome]
+    run: Callable[[Pool, Any], OpResult]
     cost: str
     source: str
     needs: Callable[[Any], Iterable[str]] = _nothing

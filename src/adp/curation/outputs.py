@@ -22,7 +22,7 @@ _SIDES = ("context_id", "chosen_id", "rejected_id")
 
 
 @dataclass
-class Chosen:
+class OutputSelection:
     """What one output takes.
 
     Attributes:
@@ -52,23 +52,23 @@ class Chosen:
         }
 
 
-def choose(recipe: Recipe, state: State, pool: Pool) -> list[Chosen]:
+def choose(recipe: Recipe, state: State, pool: Pool) -> list[OutputSelection]:
     """Choose what each output takes.
 
     Raises:
         EmptyResultError: an output would be empty.
         RecipeError: a pair names a trajectory that is not there.
     """
-    found = [_output(name, spec, state, pool) for name, spec in recipe.outputs.items()]
+    outputs = [_output(name, spec, state, pool) for name, spec in recipe.outputs.items()]
     if state.buffer is not None:
         entries = _entries(state, _once(_main(state, state.buffer)), branches=True)
-        found.append(Chosen(BUFFER, entries, None, state.buffer_facts))
-    for each in found:
-        if not each.entries.height:
-            which = f"the output {each.name}" if each.name else "the recipe"
-            why = _no_pairs(state) if _takes_pairs(recipe, each.name) else "its where fits none"
+        outputs.append(OutputSelection(BUFFER, entries, None, state.buffer_facts))
+    for output in outputs:
+        if not output.entries.height:
+            which = f"the output {output.name}" if output.name else "the recipe"
+            why = _no_pairs(state) if _takes_pairs(recipe, output.name) else "its where fits none"
             raise EmptyResultError(f"{which} takes no trajectory: {why}; nothing was written")
-    return found
+    return outputs
 
 
 def _no_pairs(state: State) -> str:
@@ -76,24 +76,26 @@ def _no_pairs(state: State) -> str:
     looked = [stage for stage in state.report if stage["op"] == "pairs"]
     if not looked:
         return "no pairs were made; add the op pairs"
-    said = [line for stage in looked for line in stage["lines"][1:]]
-    return "; ".join(["no pairs were made", *said])
+    lines = [line for stage in looked for line in stage["lines"][1:]]
+    return "; ".join(["no pairs were made", *lines])
 
 
 def _takes_pairs(recipe: Recipe, name: str) -> bool:
     return name in recipe.outputs and recipe.outputs[name].take == "pairs"
 
 
-def _output(name: str, spec: Output, state: State, pool: Pool) -> Chosen:
+def _output(name: str, spec: Output, state: State, pool: Pool) -> OutputSelection:
     import polars as pl
 
     if spec.take == "pairs":
         pairs = state.pairs
         if pairs is None or not pairs.height:
-            return Chosen(name, _entries(state, _main(state, None).clear(), branches=False))
+            return OutputSelection(
+                name, _entries(state, _main(state, None).clear(), branches=False)
+            )
         wanted = _with_parents(state, _named(state, pairs))
         entries = _entries(state, wanted, branches=False)
-        return Chosen(name, entries, pairs.sort("pair_id"))
+        return OutputSelection(name, entries, pairs.sort("pair_id"))
     inside = state.rows.filter(state.inside).select("seq")
     if spec.where is not None:
         inside = pool.where(spec.where)
@@ -103,7 +105,7 @@ def _output(name: str, spec: Output, state: State, pool: Pool) -> Chosen:
         known = entries.filter(pl.col("copy") == 0)["trajectory_id"].implode()
         there = [pl.col(side).is_null() | pl.col(side).is_in(known) for side in _SIDES]
         pairs = pairs.filter(pl.all_horizontal(there)).sort("pair_id")
-    return Chosen(name, entries, pairs)
+    return OutputSelection(name, entries, pairs)
 
 
 def _main(state: State, seqs: pl.DataFrame | None) -> pl.DataFrame:
@@ -139,13 +141,13 @@ def _named(state: State, pairs: pl.DataFrame) -> pl.DataFrame:
     known = pl.concat(
         [state.rows.select("trajectory_id", "seq"), state.branches.select("trajectory_id", "seq")]
     )
-    found = pl.DataFrame({"trajectory_id": names.unique()}).join(
+    text = pl.DataFrame({"trajectory_id": names.unique()}).join(
         known, on="trajectory_id", how="left"
     )
-    if found["seq"].null_count():
-        lost = found.filter(pl.col("seq").is_null())["trajectory_id"].sort()[0]
+    if text["seq"].null_count():
+        lost = text.filter(pl.col("seq").is_null())["trajectory_id"].sort()[0]
         raise RecipeError(f"a pair names the trajectory {lost}, which is not there")
-    return found.select("seq")
+    return text.select("seq")
 
 
 def _with_parents(state: State, seqs: pl.DataFrame) -> pl.DataFrame:
@@ -163,8 +165,8 @@ def _with_parents(state: State, seqs: pl.DataFrame) -> pl.DataFrame:
         known = pl.concat([known, more])
     # A copy would double the pair's context, so pairs are taken once.
     main = _once(_main(state, known))
-    own = state.branches.join(known, on="seq", how="semi", maintain_order="left")
-    branches = own.select(
+    text = state.branches.join(known, on="seq", how="semi", maintain_order="left")
+    branches = text.select(
         "seq",
         "trajectory_id",
         pl.lit(None, dtype=pl.String).alias("split"),
@@ -211,8 +213,8 @@ def _children(state: State, level: pl.DataFrame) -> pl.DataFrame:
     import polars as pl
 
     above = level.select(pl.col("seq").alias("parent_seq"), "split", "stage")
-    own = state.branches.join(above, on="parent_seq", how="inner", maintain_order="left")
-    return own.select(
+    text = state.branches.join(above, on="parent_seq", how="inner", maintain_order="left")
+    return text.select(
         "seq",
         "trajectory_id",
         "split",

@@ -58,10 +58,10 @@ class Partition:
         """``seq`` of the trajectories of the partition that are still in, sorted."""
         import polars as pl
 
-        found = pl.scan_parquet(self.members, glob=False).filter(
+        frame = pl.scan_parquet(self.members, glob=False).filter(
             pl.col("seq").is_between(self.first, self.last)
         )
-        return found.select("seq").collect()
+        return frame.select("seq").collect()
 
     def read(self, table: str, columns: Sequence[str]) -> pl.DataFrame:
         """Rows of a table of the trajectories that are still in, in the order of the table.
@@ -132,15 +132,17 @@ def cut(sizes: pl.DataFrame, inputs: Sequence[Input], members: str) -> list[Part
         inputs: the stores.
         members: file of the ``seq`` that are still in.
     """
-    found: list[Partition] = []
+    partitions: list[Partition] = []
     start: int | None = None
     last = total = 0
 
     def close() -> None:
         if start is not None:
             source = inputs[start >> SEQ_SHIFT]
-            found.append(
-                Partition(len(found), source.store.root, source.shift, start, last, total, members)
+            partitions.append(
+                Partition(
+                    len(partitions), source.store.root, source.shift, start, last, total, members
+                )
             )
 
     for seq, size in sizes.select("seq", "size").iter_rows():
@@ -150,4 +152,4 @@ def cut(sizes: pl.DataFrame, inputs: Sequence[Input], members: str) -> list[Part
             start, total = seq, 0
         last, total = seq, total + size
     close()
-    return found
+    return partitions

@@ -181,13 +181,13 @@ class Pool:
         try:
             gate = self.gate()
             ask = gate.of_user if of_user else gate.batches
-            found = pl.from_arrow(_first(ask(sql, parameters), most))
+            frame = pl.from_arrow(_first(ask(sql, parameters), most))
         except pl.exceptions.PolarsError as error:
             raise QueryError(
                 f"a column of the query is of a kind that cannot be kept; cast it ({error})"
             ) from None
-        assert isinstance(found, pl.DataFrame)
-        return found
+        assert isinstance(frame, pl.DataFrame)
+        return frame
 
     def where(self, condition: str, columns: str = "seq") -> pl.DataFrame:
         """The members for which a condition over the view ``pool`` is true, sorted by ``seq``.
@@ -211,10 +211,10 @@ class Pool:
         """The query gate over the inputs and the pool; it is opened once and used again."""
         if self._gate is None:
             self.members.write_parquet(self.scratch / "pool.parquet")
-            own = [name for name in self.members.columns if name not in _OF_TABLE]
+            names = [name for name in self.members.columns if name not in _OF_TABLE]
             steps = self.steps if self.steps is not None else _no_steps()
             steps.write_parquet(self.scratch / "step_columns.parquet")
-            columns = ", ".join(f"m.{quote_name(name)}" for name in own)
+            columns = ", ".join(f"m.{quote_name(name)}" for name in names)
             pool_sql = (
                 "SELECT t.* REPLACE (m.trajectory_id AS trajectory_id, m.split AS split), "
                 f"{columns} FROM all_trajectories t JOIN members m USING (seq)"

@@ -87,10 +87,10 @@ class Stage(_Strict):
 
     def plain(self) -> dict[str, Any]:
         """As it stands in a recipe, with all options."""
-        found: dict[str, Any] = {self.op: self.options.model_dump(mode="json")}
-        found.update({"as": self.label} if self.label else {})
-        found.update({"where": self.where} if self.where else {})
-        return found
+        results: dict[str, Any] = {self.op: self.options.model_dump(mode="json")}
+        results.update({"as": self.label} if self.label else {})
+        results.update({"where": self.where} if self.where else {})
+        return results
 
 
 class Output(_Strict):
@@ -150,7 +150,7 @@ class Recipe(_Strict):
     def _stages(cls, value: Any) -> Any:
         if not isinstance(value, list | tuple):
             return value
-        return [_stage(each, number) for number, each in enumerate(value)]
+        return [_stage(result, number) for number, result in enumerate(value)]
 
     @model_validator(mode="after")
     def _names(self) -> Recipe:
@@ -171,11 +171,11 @@ class Recipe(_Strict):
 
     def plain(self) -> dict[str, Any]:
         """As JSON, with every option; paths of inputs only by their last part."""
-        found = self.model_dump(mode="json", exclude={"ops"}, exclude_none=True)
-        for spec in found["inputs"].values():
+        fields = self.model_dump(mode="json", exclude={"ops"}, exclude_none=True)
+        for spec in fields["inputs"].values():
             spec["store"] = PurePosixPath(spec["store"]).name
-        found["ops"] = [stage.plain() for stage in self.ops]
-        return found
+        fields["ops"] = [stage.plain() for stage in self.ops]
+        return fields
 
     def hash(self) -> str:
         """Hash of what it says; where the inputs lie is not part of it."""
@@ -198,16 +198,19 @@ def _stage(given: Any, number: int) -> Any:
     if len(named) != 1:
         written = " and ".join(named) or "no name"
         raise RecipeError(f"ops[{number}]: an op is written as NAME: {{options}}, not {written}")
+    if ":" in named[0]:  # code of the user's own goes by the op that needs --allow-python
+        given = {"python": {"function": named[0], "options": given[named[0]] or {}}, **rest}
+        named = ["python"]
     try:
         model = OPS.get(named[0]).options
     except UsageError as error:
         raise RecipeError(f"ops[{number}]: {error}") from None
     try:
-        own = given[named[0]]
-        options = model.model_validate({} if own is None else own)
+        options_here = given[named[0]]
+        options = model.model_validate({} if options_here is None else options_here)
     except ValidationError as error:
-        said = sentence(error, names(model))
-        raise RecipeError(f"ops[{number}].{named[0]}: {said}") from None
+        message = sentence(error, names(model))
+        raise RecipeError(f"ops[{number}].{named[0]}: {message}") from None
     return {"op": named[0], "options": options, **rest}
 
 
@@ -233,12 +236,12 @@ def json_schema() -> dict[str, Any]:
             }
         )
     plain = {"type": "string", "enum": sorted(op.name for op in OPS.all())}
-    found = Recipe.model_json_schema(ref_template="#/$defs/{model}")
-    found["$schema"] = "https://json-schema.org/draft/2020-12/schema"
-    found["$defs"] = {**found.get("$defs", {}), **definitions}
+    model_json_schema = Recipe.model_json_schema(ref_template="#/$defs/{model}")
+    model_json_schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
+    model_json_schema["$defs"] = {**model_json_schema.get("$defs", {}), **definitions}
     for name in ("Stage", "OpOptions"):
-        found["$defs"].pop(name, None)
-    properties = found["properties"]
+        model_json_schema["$defs"].pop(name, None)
+    properties = model_json_schema["properties"]
     properties["ops"] = {
         "type": "array",
         "items": {"anyOf": [plain, *ops]},
@@ -250,4 +253,4 @@ def json_schema() -> dict[str, Any]:
         "description": "Recipes that this one begins with: their inputs, ops and outputs.",
         "anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}],
     }
-    return found
+    return model_json_schema

@@ -91,10 +91,10 @@ def _load(path: Path, above: tuple[Path, ...], read: list[Path]) -> dict[str, An
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         raise RecipeError(f"{path.name}: include takes the name of a file, or a list of them")
     _anchor(plain, path.parent)
-    whole: dict[str, Any] = {}
+    full: dict[str, Any] = {}
     for name in names:
-        whole = _merged(whole, _load(path.parent / name, (*above, where), read))
-    return _merged(whole, plain)
+        full = _merged(full, _load(path.parent / name, (*above, where), read))
+    return _merged(full, plain)
 
 
 def _parse(text: str, name: str) -> Any:
@@ -119,15 +119,15 @@ def _joined(folder: Path, path: str) -> str:
     return path if "://" in path else str(folder / path)
 
 
-def _merged(base: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:
+def _merged(base: dict[str, Any], fields: dict[str, Any]) -> dict[str, Any]:
     """Put a recipe on top of an included one: its ops come after, its other words win."""
-    found = {**base, **own}
+    results = {**base, **fields}
     for name in ("inputs", "outputs"):
-        if isinstance(base.get(name), dict) and isinstance(own.get(name), dict):
-            found[name] = {**base[name], **own[name]}
-    if isinstance(base.get("ops"), list) and isinstance(own.get("ops"), list):
-        found["ops"] = [*base["ops"], *own["ops"]]
-    return found
+        if isinstance(base.get(name), dict) and isinstance(fields.get(name), dict):
+            results[name] = {**base[name], **fields[name]}
+    if isinstance(base.get("ops"), list) and isinstance(fields.get("ops"), list):
+        results["ops"] = [*base["ops"], *fields["ops"]]
+    return results
 
 
 def _set(plain: dict[str, Any], setting: str) -> None:
@@ -165,9 +165,9 @@ def _step(place: Any, name: str, path: str) -> Any:
         stage = place[number]
         if not isinstance(stage, dict):
             raise RecipeError(f"--set {path}: stage {number} is no op with options")
-        own = [key for key in stage if key not in ("as", "where")]
-        if name in own or name == stage.get("as"):
-            key = own[0]
+        keys = [key for key in stage if key not in ("as", "where")]
+        if name in keys or name == stage.get("as"):
+            key = keys[0]
             stage[key] = stage[key] or {}
             return stage[key]
         return stage
@@ -183,19 +183,19 @@ def _place(stages: list[Any], name: str, path: str) -> int:
     numbers = [str(number) for number in range(len(stages))]
     if name in numbers:
         return numbers.index(name)
-    found = [
+    results = [
         number
         for number, stage in enumerate(stages)
         if stage == name or (isinstance(stage, dict) and (name in stage or stage.get("as") == name))
     ]
-    if len(found) != 1:
-        if found:
-            said = f"{len(found)} stages are called {name}; use its number, from 0"
+    if len(results) != 1:
+        if results:
+            text = f"{len(results)} stages are called {name}; use its number, from 0"
         else:
             known = [stage if isinstance(stage, str) else _called(stage) for stage in stages]
-            said = unknown_name("stage", name, known)
-        raise RecipeError(f"--set {path}: {said}")
-    return found[0]
+            text = unknown_name("stage", name, known)
+        raise RecipeError(f"--set {path}: {text}")
+    return results[0]
 
 
 def _called(stage: Any) -> str:

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow.parquet as pq
 import yaml
 
-from adp.curation.outputs import Chosen
+from adp.curation.outputs import OutputSelection
 from adp.curation.recipe import Recipe
 from adp.curation.stage_files import as_arrow
 from adp_schema.errors import StoreError
@@ -52,14 +52,15 @@ def reading(record: Path) -> Iterator[None]:
     try:
         yield
     except kinds as error:
-        said = str(error).strip().splitlines() or [type(error).__name__]
+        lines = str(error).strip().splitlines() or [type(error).__name__]
         raise StoreError(
-            f"the record {record} is damaged or not whole; make it anew from its recipe ({said[0]})"
+            f"the record {record} is damaged or not whole; make it anew from its recipe "
+            f"({lines[0]})"
         ) from None
 
 
 def write_record(
-    curated: Curated, recipe: Recipe, chosen: list[Chosen], run: StagedRun, *, link: bool
+    curated: Curated, recipe: Recipe, chosen: list[OutputSelection], run: StagedRun, *, link: bool
 ) -> None:
     """Write the folder, whole or not at all.
 
@@ -91,28 +92,30 @@ def write_record(
 
 
 def write_selection(
-    curated: Curated, chosen: list[Chosen], key: dict[str, Any], folder: Path
+    curated: Curated, chosen: list[OutputSelection], key: dict[str, Any], folder: Path
 ) -> None:
     """Write what the stores are made from: entries, weights, repaired texts, pairs."""
     state = curated.state
-    for each in chosen:
-        name = each.name or "store"
-        write_frame(each.entries, folder / f"entries-{name}.parquet")
-        if each.pairs is not None:
-            write_frame(each.pairs, folder / f"pairs-{name}.parquet")
+    for item in chosen:
+        name = item.name or "store"
+        write_frame(item.entries, folder / f"entries-{name}.parquet")
+        if item.pairs is not None:
+            write_frame(item.pairs, folder / f"pairs-{name}.parquet")
     for name, frame in (("weights", state.weights), ("edits", state.edits)):
         if frame is not None:
             write_frame(frame, folder / f"{name}.parquet")
     parents = []
     for source in state.inputs:
-        own = source.name if source.name in {e["name"] for e in curated.report["inputs"]} else None
-        if own is None:  # trajectories that a stage made up exist nowhere else
+        input_name = (
+            source.name if source.name in {e["name"] for e in curated.report["inputs"]} else None
+        )
+        if input_name is None:  # trajectories that a stage made up exist nowhere else
             shutil.copytree(source.store.root, folder / source.name.replace(":", "-"))
         parents.append(
             {
                 "name": source.name,
                 "hash": source.hash,
-                "made": own is None,
+                "made": input_name is None,
                 "renamed": source.renamed,
             }
         )
@@ -120,7 +123,7 @@ def write_selection(
         "key": key,
         "trajectories": state.rows.height,
         "inputs": parents,
-        "outputs": [each.name for each in chosen],
+        "outputs": [entry.name for entry in chosen],
         "buffer": state.buffer_facts or None,
     }
     write_atomic(folder / LINKED, json.dumps(linked, indent=2, ensure_ascii=False) + "\n")

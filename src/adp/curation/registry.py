@@ -8,7 +8,8 @@ from adp.curation.op import Op
 OPS: Registry[Op] = Registry(
     "op",
     "adp.ops",
-    {
+    has=("name", "options", "run"),
+    builtin={
         name: f"adp.curation.ops.{name}:OP"
         for name in (
             "annotate",

@@ -19,7 +19,7 @@ from adp.curation.inputs import MADE, Input
 from adp.curation.ledger import whole_ledger
 from adp.curation.load import BRANCH_COLUMNS, load
 from adp.curation.op_columns import checked
-from adp.curation.outputs import Chosen, choose
+from adp.curation.outputs import OutputSelection, choose
 from adp.curation.recipe import Recipe, Stage
 from adp.curation.record import write_record
 from adp.curation.registry import OPS
@@ -36,7 +36,7 @@ from adp_schema.scratch import ScratchFolder
 if TYPE_CHECKING:
     import polars as pl
 
-    from adp.curation.op import Outcome
+    from adp.curation.op import OpResult
     from adp.curation.pool import Pool
 
 
@@ -138,22 +138,22 @@ def open_recipe_inputs(recipe: Recipe) -> list[Input]:
     Raises:
         StoreError: one of them is no finished store.
     """
-    found: list[Input] = []
+    inputs: list[Input] = []
     for name, spec in recipe.inputs.items():
         if spec.optional and not location.is_url(spec.store) and not _exists(spec.store):
             continue
         store = shards.open_finished(spec.store)
-        found.append(Input(name, store, len(found), spec.reserve, shards.manifest_hash(store)))
-    if not found:
+        inputs.append(Input(name, store, len(inputs), spec.reserve, shards.manifest_hash(store)))
+    if not inputs:
         raise RecipeError("none of the inputs is there; name a store that exists")
     seen: dict[str, str] = {}
-    for source in found:
+    for source in inputs:
         if source.hash in seen:
             raise RecipeError(
                 f"the inputs {seen[source.hash]} and {source.name} are the same store; name it once"
             )
         seen[source.hash] = source.name
-    return found
+    return inputs
 
 
 def _key(recipe: Recipe, inputs: list[Input], options: CurateOptions) -> dict[str, Any]:
@@ -200,13 +200,13 @@ def _texts(value: Any) -> set[str]:
     if isinstance(value, Mapping):
         value = list(value.values())
     if isinstance(value, list | tuple):
-        return set().union(*(_texts(each) for each in value))
+        return set().union(*(_texts(item) for item in value))
     return set()
 
 
 def _decide(
     recipe: Recipe, inputs: list[Input], scratch: Path, options: CurateOptions, progress: Progress
-) -> tuple[Curated, list[Chosen]]:
+) -> tuple[Curated, list[OutputSelection]]:
     """Do all stages and the selection."""
     scratch.mkdir(parents=True, exist_ok=True)
     loaded = load(inputs)
@@ -241,7 +241,7 @@ def _decide(
             for source in inputs
         ],
         "stages": state.report,
-        "outputs": [each.facts() for each in chosen],
+        "outputs": [item.facts() for item in chosen],
     }
     return Curated(report, whole_ledger(state, chosen), state), chosen
 
@@ -293,7 +293,7 @@ def stage_seed(seed: int, name: str, before: int = 0) -> int:
     return int.from_bytes(hashlib.blake2b(text, digest_size=7).digest(), "big")
 
 
-def _call(stage: Stage, pool: Pool) -> tuple[Outcome, pl.DataFrame]:
+def _call(stage: Stage, pool: Pool) -> tuple[OpResult, pl.DataFrame]:
     """Call the op of a stage."""
     op = OPS.get(stage.op)
     if stage.where is not None:

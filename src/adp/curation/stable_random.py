@@ -24,9 +24,9 @@ def draws(seed: int, names: Iterable[str], salt: str = "") -> np.ndarray[Any, np
         Whole numbers, even over 0 to 2**64 - 1.
     """
     head = hashlib.blake2b(f"{seed}\0{salt}\0".encode(), digest_size=8)
-    found = bytearray()
+    result = bytearray()
     for name in names:
-        own = head.copy()
-        own.update(name.encode("utf-8", "surrogatepass"))
-        found += own.digest()
-    return np.frombuffer(bytes(found), dtype=">u8").astype(np.uint64)
+        hasher = head.copy()
+        hasher.update(name.encode("utf-8", "surrogatepass"))
+        result += hasher.digest()
+    return np.frombuffer(bytes(result), dtype=">u8").astype(np.uint64)

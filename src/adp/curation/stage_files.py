@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from adp.curation.op import Outcome
+from adp.curation.op import OpResult
 from adp_schema.builder import RowBuilder
 from adp_schema.manifest import Counts, Lineage, Manifest, Shard, write_atomic
 from adp_schema.store import Store
@@ -29,7 +29,7 @@ FRAMES = (
 )  # fmt: skip
 
 
-def save(outcome: Outcome, seen: pl.DataFrame, folder: Path) -> None:
+def save(outcome: OpResult, seen: pl.DataFrame, folder: Path) -> None:
     """Write what a stage said, whole or not at all.
 
     Args:
@@ -54,12 +54,12 @@ def save(outcome: Outcome, seen: pl.DataFrame, folder: Path) -> None:
     staged.replace(folder)
 
 
-def read(folder: Path) -> tuple[Outcome, pl.DataFrame]:
+def read(folder: Path) -> tuple[OpResult, pl.DataFrame]:
     """The inverse of `save`; made-up trajectories are in the store `made_store` names."""
     import polars as pl
 
     words = json.loads((folder / "words.json").read_text(encoding="utf-8"))
-    outcome = Outcome(summary=words["summary"], lines=words["lines"])
+    outcome = OpResult(summary=words["summary"], lines=words["lines"])
     for name in FRAMES:
         path = folder / f"{name}.parquet"
         if path.exists():

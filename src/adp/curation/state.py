@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from adp.core.progress import Progress
 from adp.curation.inputs import Input
-from adp.curation.load import Loaded
-from adp.curation.op import Outcome
+from adp.curation.load import LoadedPool
+from adp.curation.op import OpResult
 from adp.curation.op_columns import twice
 from adp.curation.pool import Pool
 from adp.curation.recipe import Stage
@@ -55,7 +55,7 @@ class State:
     report: list[dict[str, Any]] = field(default_factory=list)
 
     @classmethod
-    def first(cls, loaded: Loaded) -> State:
+    def first(cls, loaded: LoadedPool) -> State:
         """The state before the first stage."""
         import polars as pl
 
@@ -86,7 +86,7 @@ class State:
 
     # ---- taking up what an op says ---------------------------------------------------------
 
-    def take(self, stage: Stage, number: int, outcome: Outcome, seen: pl.DataFrame) -> None:
+    def take(self, stage: Stage, number: int, outcome: OpResult, seen: pl.DataFrame) -> None:
         """Take up the outcome of a stage.
 
         Args:
@@ -166,15 +166,15 @@ class State:
         joined = self.steps.join(columns, on=keys, how="full", coalesce=True)
         self.steps = joined.sort(keys)
 
-    def _weigh(self, outcome: Outcome) -> None:
+    def _weigh(self, outcome: OpResult) -> None:
         import polars as pl
 
         if outcome.weights is None:
             return
-        own = outcome.weights.select(
+        frame = outcome.weights.select(
             "seq", pl.col("step").cast(pl.Int32), pl.col("loss_weight").cast(pl.Float64)
         )
-        both = own if self.weights is None else pl.concat([self.weights, own])
+        both = frame if self.weights is None else pl.concat([self.weights, frame])
         self.weights = (
             both.group_by("seq", "step").agg(pl.col("loss_weight").min()).sort("seq", "step")
         )
@@ -182,16 +182,16 @@ class State:
     def _edit(self, stage: Stage, edits: pl.DataFrame) -> None:
         import polars as pl
 
-        own = edits.select(
+        frame = edits.select(
             "seq", pl.col("step").cast(pl.Int32), "text", pl.lit(stage.op).alias("made_by")
         )
-        both = own if self.edits is None else pl.concat([self.edits, own])
+        both = frame if self.edits is None else pl.concat([self.edits, frame])
         self.edits = both.unique(["seq", "step"], keep="last", maintain_order=True).sort(
             "seq", "step"
         )
 
     def _move(
-        self, stage: Stage, number: int, outcome: Outcome, seen: pl.DataFrame
+        self, stage: Stage, number: int, outcome: OpResult, seen: pl.DataFrame
     ) -> tuple[int, int]:
         """Take out what the op drops and in what it admits; return how many each."""
         import polars as pl
@@ -219,7 +219,7 @@ class State:
             )
         return dropped, admitted
 
-    def _note(self, number: int, stage: Stage, outcome: Outcome) -> None:
+    def _note(self, number: int, stage: Stage, outcome: OpResult) -> None:
         import polars as pl
 
         if outcome.events is not None and outcome.events.height:
@@ -285,9 +285,9 @@ def _stacked(old: pl.DataFrame | None, new: pl.DataFrame) -> pl.DataFrame:
 
     empty = pl.from_arrow(TABLES["pairs"].schema.empty_table())
     assert isinstance(empty, pl.DataFrame)
-    own = pl.concat([empty, new.select(new.columns)], how="diagonal_relaxed")
-    own = own.select(pl.col(name).cast(kind) for name, kind in empty.schema.items())
-    both = own if old is None else pl.concat([old, own])
+    frame = pl.concat([empty, new.select(new.columns)], how="diagonal_relaxed")
+    frame = frame.select(pl.col(name).cast(kind) for name, kind in empty.schema.items())
+    both = frame if old is None else pl.concat([old, frame])
     return both.unique("pair_id", keep="first", maintain_order=True)
 
 

@@ -33,15 +33,15 @@ class StoreRows:
         self.media_ids = self._media_ids()
 
     def _media_ids(self) -> dict[bytes, str]:
-        found: dict[bytes, str] = {}
+        media_ids: dict[bytes, str] = {}
         for reader in self._readers:
             file = reader.file("media")
             if file is None:
                 continue
             for index in range(file.num_row_groups):
                 rows = file.read_row_group(index, columns=["media_id"])
-                found.update((name.encode(), name) for name in rows["media_id"].to_pylist())
-        return found
+                media_ids.update((name.encode(), name) for name in rows["media_id"].to_pylist())
+        return media_ids
 
     def rows(self, table: str, seqs: pa.Array) -> Iterator[pa.Table]:
         """Rows of a table with some ``seq``, which go upwards."""
@@ -58,7 +58,7 @@ class StoreRows:
 
     def numbered(self, table: str, wanted: Sequence[int]) -> pa.Table:
         """Rows of a table by their numbers, from 0, in the order asked for."""
-        found = [TABLES[table].schema.empty_table()]
+        results = [TABLES[table].schema.empty_table()]
         numbers = np.unique(np.array(wanted, np.int64))
         start = 0
         for number, reader in enumerate(self._readers):
@@ -70,13 +70,15 @@ class StoreRows:
                 first, last = np.searchsorted(numbers, [start, end])
                 if first < last:
                     group = self._group(table, number, index)
-                    found.append(group.take(pa.array(numbers[first:last] - start)))
+                    results.append(group.take(pa.array(numbers[first:last] - start)))
                 start = end
-        return pa.concat_tables(found).take(pa.array(np.searchsorted(numbers, wanted), pa.int64()))
+        return pa.concat_tables(results).take(
+            pa.array(np.searchsorted(numbers, wanted), pa.int64())
+        )
 
     def media(self, wanted: pa.Array) -> pa.Table:
         """The first row for each blob of some ids, in the order of the store."""
-        found = [TABLES["media"].schema.empty_table()]
+        results = [TABLES["media"].schema.empty_table()]
         seen: set[tuple[Any, ...]] = set()
         for reader in self._readers:
             for rows in shards.groups(reader, "media"):
@@ -86,8 +88,8 @@ class StoreRows:
                 for values in zip(*(rows[name].to_pylist() for name in same), strict=True):
                     keep.append(values not in seen)
                     seen.add(values)
-                found.append(rows.filter(pa.array(keep, pa.bool_())))
-        return pa.concat_tables(found)
+                results.append(rows.filter(pa.array(keep, pa.bool_())))
+        return pa.concat_tables(results)
 
     def _group(self, table: str, number: int, index: int) -> pa.Table:
         known = self._last.get(table)

@@ -47,8 +47,8 @@ def task_keys(source: Input) -> pl.DataFrame:
     for seq, dataset, user, text in steps.iter_rows():
         messages = sets[dataset][seq]
         # Without words, what the agent did is not known here: it counts as a word of its own.
-        found = ids.digest(text.encode("utf-8")) if text is not None else f"{seq}/{len(messages)}"
-        messages.append((user, found))
+        digest = ids.digest(text.encode("utf-8")) if text is not None else f"{seq}/{len(messages)}"
+        messages.append((user, digest))
     keys = {seq: key for runs in sets.values() for seq, key in keys_of(runs).items()}
     seqs = sorted(keys)
     return pl.DataFrame(
@@ -67,8 +67,8 @@ def rollout_keys(source: Input) -> pl.DataFrame:
     made = pl.col("source_format") == ROLLOUT
     rows = source.store.scan("trajectories").filter(made).select("seq", "trajectory_id").collect()
     tasks = find_tasks(source.store) if rows.height else {}
-    found = [(seq, tasks[name].key) for seq, name in rows.iter_rows()]
-    keys = [(seq + source.shift, _name(key)) for seq, key in found if key is not None]
+    results = [(seq, tasks[name].key) for seq, name in rows.iter_rows()]
+    keys = [(seq + source.shift, _name(key)) for seq, key in results if key is not None]
     return pl.DataFrame(keys, {"seq": pl.Int64, "tried": pl.String}, orient="row")
 
 
@@ -133,7 +133,7 @@ def _told_apart(
     for seq, place in members:
         end = _run_of(runs[seq], place, user=False)
         branches[tuple(runs[seq][place:end])].append((seq, end))
-    found = []
+    told_apart = []
     for words, branch in branches.items():
         if words and 1 < len(branch) >= ALIKE * len(members):
             asked: dict[str, list[tuple[int, int]]] = defaultdict(list)
@@ -142,10 +142,10 @@ def _told_apart(
                 if end > place:
                     asked[_key(key, runs[seq], place, end)].append((seq, end))
             if len(asked) == 1:  # they all say the same: still the preamble
-                found += [(key, same) for same in asked.values()]
+                told_apart += [(key, same) for same in asked.values()]
             else:
-                found += asked.items()
-    return found
+                told_apart += asked.items()
+    return told_apart
 
 
 def _run_of(messages: Sequence[Message], start: int, *, user: bool) -> int:
@@ -157,5 +157,5 @@ def _run_of(messages: Sequence[Message], start: int, *, user: bool) -> int:
 
 
 def _key(before: str, messages: Sequence[Message], start: int, end: int) -> str:
-    text = " ".join([before, *(found for _, found in messages[start:end])])
+    text = " ".join([before, *(result for _, result in messages[start:end])])
     return "words:" + ids.digest(text.encode("utf-8"))

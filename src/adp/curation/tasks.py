@@ -34,15 +34,15 @@ def tasks_of(partition: Partition, columns: Sequence[str]) -> pl.DataFrame:
     store = _open(partition.root)
     wanted = runs["task_id"].unique().implode()
     rows = store.scan("tasks").filter(pl.col("task_id").is_in(wanted))
-    whole = (
+    full = (
         rows.select(list(dict.fromkeys((*ROW_COLUMNS, *columns)))).collect().with_row_index("row")
     )
-    at = whole["seq"].unique().implode()
+    at = full["seq"].unique().implode()
     owners = store.scan("trajectories").filter(pl.col("seq").is_in(at)).select(HOME_COLUMNS)
     places = homes(runs.with_columns(pl.col("seq") - shift))
-    told = whole.select("row", *ROW_COLUMNS)
-    found = assign(places, told, homes(owners.collect()), _starts(partition.root))
-    known = found.select("seq", "row").join(whole.select("row", *columns), on="row", how="left")
+    frame = full.select("row", *ROW_COLUMNS)
+    result = assign(places, frame, homes(owners.collect()), _starts(partition.root))
+    known = result.select("seq", "row").join(full.select("row", *columns), on="row", how="left")
     return known.select(pl.col("seq") + shift, *columns).sort("seq")
 
 

@@ -105,8 +105,10 @@ def _from_record(record: Path, name: str) -> Story:
     stages = [{"stage": s["stage"], "name": s["name"]} for s in report["stages"]]
     stages.append({"stage": len(stages), "name": "output"})
     story.stages = [{**stage, "notes": _notes(rows, stage["stage"])} for stage in stages]
-    own = annotations.filter(pl.col("trajectory_id") == full).collect().to_dicts()
-    story.columns = {key: value for row in own for key, value in row.items() if value is not None}
+    to_dicts = annotations.filter(pl.col("trajectory_id") == full).collect().to_dicts()
+    story.columns = {
+        key: value for row in to_dicts for key, value in row.items() if value is not None
+    }
     return story
 
 
@@ -117,15 +119,15 @@ def _copied(ledger: pl.LazyFrame, name: str) -> str | None:
     base, mark, number = name.rpartition("#")
     if not mark or not number.isascii() or not number.isdigit():
         return None
-    own = (pl.col("trajectory_id") == base) & (pl.col("verdict") == "repeated")
-    return base if ledger.filter(own).collect().height else None
+    repeated = (pl.col("trajectory_id") == base) & (pl.col("verdict") == "repeated")
+    return base if ledger.filter(repeated).collect().height else None
 
 
 def _notes(rows: pl.DataFrame, stage: int) -> list[dict[str, Any]]:
     import polars as pl
 
-    own = rows.filter(pl.col("stage") == stage)
-    return own.select("verdict", "step", "reason", "evidence").to_dicts()
+    frame = rows.filter(pl.col("stage") == stage)
+    return frame.select("verdict", "step", "reason", "evidence").to_dicts()
 
 
 def _add_provenance(story: Story, store: Store) -> None:

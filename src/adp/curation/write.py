@@ -12,11 +12,11 @@ import pyarrow.compute as pc
 
 from adp.core.progress import Progress
 from adp.curation.inputs import MADE, Input
-from adp.curation.outputs import BUFFER, Chosen
+from adp.curation.outputs import BUFFER, OutputSelection
 from adp.curation.record import write_frame
-from adp.curation.write_shard import ShardJob, Source, write_shard
+from adp.curation.write_shard import InputStore, ShardJob, write_shard
 from adp.stores import shards
-from adp.stores.staged import StagedRun, Written
+from adp.stores.staged import StagedRun, WrittenShard
 from adp.stores.task_rows import hashes, task_rows
 from adp_schema.manifest import MANIFEST, Counts, Lineage, Manifest
 from adp_schema.store import Store
@@ -60,11 +60,11 @@ class _Lookups:
 
     weights: str
     edits: str
-    sources: tuple[Source, ...]
+    sources: tuple[InputStore, ...]
 
 
 def write_stores(
-    making: Making, chosen: list[Chosen], run: StagedRun, progress: Progress
+    making: Making, chosen: list[OutputSelection], run: StagedRun, progress: Progress
 ) -> list[Manifest]:
     """Write all stores of a run.
 
@@ -76,11 +76,11 @@ def write_stores(
     """
     lookups = _lookups(making, run)
     made = []
-    single = [each for each in chosen if not each.name]
-    for each in (each for each in chosen if each.name):
-        made.append(_named(making, each, run, lookups, progress))
-    for each in single:
-        manifest = _manifest(making, each, run, lookups, progress)
+    single = [entry for entry in chosen if not entry.name]
+    for item in (entry for entry in chosen if entry.name):
+        made.append(_named(making, item, run, lookups, progress))
+    for item in single:
+        manifest = _manifest(making, item, run, lookups, progress)
         run.finish(manifest)
         made.append(manifest)
     if not single:
@@ -90,7 +90,7 @@ def write_stores(
 
 def _named(
     making: Making,
-    chosen: Chosen,
+    chosen: OutputSelection,
     run: StagedRun,
     lookups: _Lookups,
     progress: Progress,
@@ -100,15 +100,15 @@ def _named(
     if (folder / MANIFEST).exists():
         shutil.rmtree(folder / ".run", ignore_errors=True)
         return Store.open(str(folder), check=False).manifest
-    own = StagedRun(str(folder), {"output": chosen.name, **run.key}, run.workers)
-    if own.finished is not None:
-        return own.finished
-    manifest = _manifest(making, chosen, own, lookups, progress)
-    own.finish(manifest)
+    staged_run = StagedRun(str(folder), {"output": chosen.name, **run.key}, run.workers)
+    if staged_run.finished is not None:
+        return staged_run.finished
+    manifest = _manifest(making, chosen, staged_run, lookups, progress)
+    staged_run.finish(manifest)
     return manifest
 
 
-def _act(making: Making, chosen: Chosen) -> dict[str, Any]:
+def _act(making: Making, chosen: OutputSelection) -> dict[str, Any]:
     """What the lineage says of the act."""
     options: dict[str, Any] = {
         "recipe": making.report["recipe"]["hash"],
@@ -146,7 +146,7 @@ def _lookups(making: Making, run: StagedRun) -> _Lookups:
         tasks = run.scratch / f"tasks-{source.index}.parquet"
         write_frame(_task_rows(source), tasks)
         sources.append(
-            Source(source.store.root, source.shift, renamed, prefixes[source.name], str(tasks))
+            InputStore(source.store.root, source.shift, renamed, prefixes[source.name], str(tasks))
         )
     return _Lookups(files["weights"], files["edits"], tuple(sources))
 
@@ -159,12 +159,12 @@ def _task_rows(source: Input) -> pl.DataFrame:
     """
     import polars as pl
 
-    found = task_rows(source.store).filter(~pl.col("above"))
+    frame = task_rows(source.store).filter(~pl.col("above"))
     rollout = ~pl.col("shared").fill_null("").str.starts_with("{")
-    return found.select(
+    return frame.select(
         "seq",
         "row",
-        hashes(source.store).gather(found["row"]),
+        hashes(source.store).gather(frame["row"]),
         pl.when(rollout)
         .then(pl.format("{}:{}", pl.lit(source.index), "shared"))
         .otherwise("shared")
@@ -176,17 +176,17 @@ def _task_rows(source: Input) -> pl.DataFrame:
 def _prefixes(inputs: list[Input]) -> dict[str, str]:
     """A folder to put before the file names of an input that shares one with an earlier input."""
     used: set[str] = set()
-    found = {}
+    prefixes = {}
     for source in inputs:
         files = set(shards.source_rows(source.store)["source_file"].to_pylist())
-        found[source.name] = source.name if files & used else ""
-        used |= {f"{source.name}/{file}" if found[source.name] else file for file in files}
-    return found
+        prefixes[source.name] = source.name if files & used else ""
+        used |= {f"{source.name}/{file}" if prefixes[source.name] else file for file in files}
+    return prefixes
 
 
 def _manifest(
     making: Making,
-    chosen: Chosen,
+    chosen: OutputSelection,
     run: StagedRun,
     lookups: _Lookups,
     progress: Progress,
@@ -194,7 +194,7 @@ def _manifest(
     """Write the shards of a store and describe it."""
     jobs = _jobs(chosen, run, lookups)
     progress.note(f"writing {chosen.name or 'the store'}")
-    written = run.shards(jobs, write_shard, Written.parse, progress)
+    written = run.shards(jobs, write_shard, WrittenShard.parse, progress)
     manifest = Manifest()
     counted: dict[str, Counter[str]] = {name: Counter() for name in ("datasets", "losses", "files")}
     for shard in written:
@@ -205,11 +205,11 @@ def _manifest(
     manifest.datasets = dict(sorted(counted["datasets"].items()))
     manifest.losses = dict(sorted(counted["losses"].items()))
     once = chosen.entries.filter(chosen.entries["main"] & (chosen.entries["copy"] == 0))
-    whole = making.trajectories
+    trajectories = making.trajectories
     manifest.counts = Counts(
-        records=whole,
+        records=trajectories,
         used=once.height,
-        skipped=whole - once.height,
+        skipped=trajectories - once.height,
         trajectories=chosen.entries.height,
     )
     manifest.reasons = {LEFT_OUT: manifest.counts.skipped} if manifest.counts.skipped else {}
@@ -230,7 +230,7 @@ def _manifest(
 
 def _sources(making: Making, lookups: _Lookups, files: Counter[str]) -> pa.Table:
     """The input files that something in the store comes from, with what came of them."""
-    found = [TABLES["sources"].schema.empty_table()]
+    results = [TABLES["sources"].schema.empty_table()]
     for source, lookup in zip(making.inputs, lookups.sources, strict=True):
         rows = shards.source_rows(source.store)
         if lookup.prefix:
@@ -239,11 +239,11 @@ def _sources(making: Making, lookups: _Lookups, files: Counter[str]) -> pa.Table
         wanted = pc.is_in(rows["source_file"], value_set=pa.array([*files], pa.string()))
         rows = rows.filter(wanted)
         counts = [files[name] for name in rows["source_file"].to_pylist()]
-        found.append(shards.put(rows, "trajectories", pa.array(counts, pa.int64())))
-    return pa.concat_tables(found).combine_chunks()
+        results.append(shards.put(rows, "trajectories", pa.array(counts, pa.int64())))
+    return pa.concat_tables(results).combine_chunks()
 
 
-def _jobs(chosen: Chosen, run: StagedRun, lookups: _Lookups) -> list[ShardJob]:
+def _jobs(chosen: OutputSelection, run: StagedRun, lookups: _Lookups) -> list[ShardJob]:
     """Cut an output into shards, by what its trajectories hold."""
     path = run.scratch / "entries.parquet"
     write_frame(chosen.entries, path)
@@ -274,17 +274,17 @@ def cut_shards(entries: pl.DataFrame) -> list[tuple[int, int, int]]:
 
     A shard holds entries of one stage and one copy, so their ``seq`` go upwards.
     """
-    found: list[tuple[int, int, int]] = []
+    results: list[tuple[int, int, int]] = []
     start, total = 0, 0
     before: tuple[int, int] | None = None
     columns = ("position", "stage", "copy", "size")
     for position, stage, copy, size in entries.select(columns).iter_rows():
         full = total + size > SHARD_BYTES or position - start >= SHARD_ROWS
         if before is not None and (full or (stage, copy) != before):
-            found.append((start, position - 1, total))
+            results.append((start, position - 1, total))
             start, total = position, 0
         before = (stage, copy)
         total += size
     if before is not None:
-        found.append((start, entries.height - 1, total))
-    return found
+        results.append((start, entries.height - 1, total))
+    return results

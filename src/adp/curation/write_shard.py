@@ -25,7 +25,7 @@ from adp.curation.store_rows import store_rows
 from adp.stores import shards
 from adp.stores.drop_shard import id_places
 from adp.stores.merge import NO_FILE, REFERENCES
-from adp.stores.staged import Written, place_all
+from adp.stores.staged import WrittenShard, place_all
 from adp.stores.task_rows import Needed, places_of
 from adp_schema.builder import ROW_GROUP_BYTES, ROW_GROUP_ROWS
 from adp_schema.protocols import general_path
@@ -37,7 +37,7 @@ _KEYED = ("trajectories", "steps", "tool_calls", "observations", "links", "raw")
 
 
 @dataclass(frozen=True)
-class Source:
+class InputStore:
     """An input.
 
     Attributes:
@@ -79,21 +79,21 @@ class ShardJob:
     entries: str
     first: int
     last: int
-    sources: tuple[Source, ...]
+    sources: tuple[InputStore, ...]
     weights: str
     edits: str
     pairs: str
     buffer: bool
 
 
-def write_shard(job: ShardJob) -> Written:
+def write_shard(job: ShardJob) -> WrittenShard:
     """Write one shard."""
     shard = _Shard(job)
     writer = ShardWriter(Path(job.out) / ".run" / f"part-{job.index:05d}")
     for table, rows in shard.rows():
         writer.write(table, rows)
     tables = place_all(writer, Path(job.out), job.index)
-    return Written(job.index, tables, shard.facts())
+    return WrittenShard(job.index, tables, shard.facts())
 
 
 class _Shard:
@@ -132,35 +132,35 @@ class _Shard:
         start = size = rows = 0
         sizes = self._entries["size"].to_pylist()
         counts = self._entries["rows"].to_pylist()
-        for index, (own, count) in enumerate(zip(sizes, counts, strict=True)):
-            full = size + own > ROW_GROUP_BYTES or rows + count > ROW_GROUP_ROWS
+        for index, (size_here, count) in enumerate(zip(sizes, counts, strict=True)):
+            full = size + size_here > ROW_GROUP_BYTES or rows + count > ROW_GROUP_ROWS
             if index > start and full:
                 yield start, index
                 start, size, rows = index, 0, 0
-            size, rows = size + own, rows + count
+            size, rows = size + size_here, rows + count
         if start < len(sizes):
             yield start, len(sizes)
 
     def _chunk(self, table: str, chunk: pa.Table) -> pa.Table:
         """Rows of a table of some entries, as the new store holds them."""
-        found = [TABLES[table].schema.empty_table()]
+        results = [TABLES[table].schema.empty_table()]
         inputs = chunk["seq"].to_numpy() >> SEQ_SHIFT
         for number in np.unique(inputs):
             source = self._job.sources[int(number)]
-            own = chunk.filter(pa.array(inputs == number))
-            seqs = pc.subtract(own["seq"], source.shift).combine_chunks()
+            frame = chunk.filter(pa.array(inputs == number))
+            seqs = pc.subtract(frame["seq"], source.shift).combine_chunks()
             for rows in store_rows(source.root).rows(table, seqs):
-                found.append(self._changed(table, rows, source, own, seqs))
-        return pa.concat_tables(found)
+                results.append(self._changed(table, rows, source, frame, seqs))
+        return pa.concat_tables(results)
 
     def _changed(
-        self, table: str, rows: pa.Table, source: Source, own: pa.Table, seqs: pa.Array
+        self, table: str, rows: pa.Table, source: InputStore, sources: pa.Table, seqs: pa.Array
     ) -> pa.Table:
         """What changes in the rows of one input."""
         places = pc.index_in(rows["seq"], value_set=seqs)
 
         def of(name: str) -> pa.ChunkedArray:
-            return pc.take(own[name], places)
+            return pc.take(sources[name], places)
 
         old = pc.add(rows["seq"], source.shift)
         if table == "steps" and not self._job.buffer:
@@ -221,13 +221,13 @@ class _Shard:
             wanted = store_rows(self._job.sources[int(number)].root).media_ids
             if not wanted:
                 continue
-            found = self._media.setdefault(int(number), {})
+            value = self._media.setdefault(int(number), {})
             seqs = rows["seq"].to_numpy()
             for column in rows.columns:
                 if pa.types.is_string(column.type):
                     for place, name in id_places(column, wanted):
                         seq = int(seqs[place])
-                        found[name] = min(found.get(name, seq), seq)
+                        value[name] = min(value.get(name, seq), seq)
 
     def _tasks(self) -> pa.Table:
         """The rows of tasks that the trajectories of the shard need, each beside one of them."""
@@ -237,23 +237,23 @@ class _Shard:
         for number in np.unique(inputs):
             source = self._job.sources[int(number)]
             here = np.flatnonzero(inputs == number)
-            own = seqs[here] - source.shift
-            known = _tasks_of(source.tasks, own)
+            input_seqs = seqs[here] - source.shift
+            known = _tasks_of(source.tasks, input_seqs)
             needed += [
                 Needed(place, *known[seq])
-                for place, seq in zip(here.tolist(), own.tolist(), strict=True)
+                for place, seq in zip(here.tolist(), input_seqs.tolist(), strict=True)
                 if seq in known
             ]
         hung = list(places_of(sorted(needed)))
-        found = [TABLES["tasks"].schema.empty_table()]
-        for number, members in itertools.groupby(hung, lambda each: int(inputs[each.seq])):
-            rows, places = zip(*((each.row, each.seq) for each in members), strict=True)
+        results = [TABLES["tasks"].schema.empty_table()]
+        for number, members in itertools.groupby(hung, lambda item: int(inputs[item.seq])):
+            rows, places = zip(*((member.row, member.seq) for member in members), strict=True)
             table = store_rows(self._job.sources[number].root).numbered("tasks", rows)
             for name, column in (("seq", "position"), ("trajectory_id", "trajectory_id")):
                 table = shards.put(table, name, pc.take(self._entries[column], pa.array(places)))
-            found.append(table)
-        whole = pa.concat_tables(found).combine_chunks()
-        return whole.take(pc.sort_indices(whole, [("seq", "ascending"), ("task_id", "ascending")]))
+            results.append(table)
+        full = pa.concat_tables(results).combine_chunks()
+        return full.take(pc.sort_indices(full, [("seq", "ascending"), ("task_id", "ascending")]))
 
     def _shared_media(self) -> pa.Table:
         """Blobs, once a shard, hung from the first trajectory that needs them."""
@@ -264,16 +264,16 @@ class _Shard:
                 strict=True,
             )
         )
-        found = [TABLES["media"].schema.empty_table()]
+        results = [TABLES["media"].schema.empty_table()]
         for number, wanted in sorted(self._media.items()):
             reader = store_rows(self._job.sources[number].root)
             rows = reader.media(pa.array([*wanted], pa.string()))
             seqs = [wanted[value] for value in rows["media_id"].to_pylist()]
             rows = shards.put(rows, "seq", pa.array(seqs, pa.int64()))
             ids = pa.array([names[seq] for seq in seqs], pa.string())
-            found.append(shards.put(rows, "trajectory_id", ids))
-        whole = pa.concat_tables(found).combine_chunks()
-        return whole.take(pc.sort_indices(whole, [("seq", "ascending"), ("media_id", "ascending")]))
+            results.append(shards.put(rows, "trajectory_id", ids))
+        full = pa.concat_tables(results).combine_chunks()
+        return full.take(pc.sort_indices(full, [("seq", "ascending"), ("media_id", "ascending")]))
 
 
 def _renamed(path: str) -> dict[str, pa.Array]:
@@ -313,15 +313,15 @@ def _by_step(
     if not len(wanted):
         return pa.chunked_array([], rows.schema.field(column).type)
     start, end = np.searchsorted(known, [wanted.min(), wanted.max() + 1])
-    own = rows.slice(int(start), int(end - start))
-    numbers = own["step"].to_numpy()
+    part = rows.slice(int(start), int(end - start))
+    numbers = part["step"].to_numpy()
     places = {
         key: place
         for place, key in enumerate(zip(known[start:end].tolist(), numbers.tolist(), strict=True))
     }
     keys = zip(wanted.tolist(), steps.to_pylist(), strict=True)
     indices = pa.array([places.get(key) for key in keys], pa.int64())
-    return pc.take(own[column], indices)
+    return pc.take(part[column], indices)
 
 
 def _as_table(rows: pa.Table, table: str) -> pa.Table:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from adp.eval.scorer import SCORERS, Item, Scored
-from adp.eval.scoring import Chosen
+from adp.eval.scoring import ChosenScorer
 from adp_schema.errors import UsageError, unknown_name
 from adp_schema.model import Observation, Step, Task, ToolCall, Trajectory
 
@@ -23,7 +23,7 @@ _ASKS = ("judge", "conciseness")
 _NEAR = 0.8
 
 
-def check_bounds(bounds: Iterable[Mapping[str, float]], scorers: Sequence[Chosen]) -> None:
+def check_bounds(bounds: Iterable[Mapping[str, float]], scorers: Sequence[ChosenScorer]) -> None:
     """Refuse bounds that can never hold, as far as that is known before a run.
 
     Which figures scorers give depends on the run, so an unknown name is refused only when it is
@@ -37,8 +37,8 @@ def check_bounds(bounds: Iterable[Mapping[str, float]], scorers: Sequence[Chosen
         UsageError: a share has a bound that is none; a scorer is not in the run; a figure is
             misspelt.
     """
-    given = {name: limit for one in bounds for name, limit in one.items()}
-    names = {one.scorer.name for one in scorers}
+    given = {name: limit for bound in bounds for name, limit in bound.items()}
+    names = {item.scorer.name for item in scorers}
     for name, limit in given.items():
         if not limit == limit:  # NaN
             raise UsageError(f"the bound of {name} is no number")
@@ -56,16 +56,16 @@ def check_bounds(bounds: Iterable[Mapping[str, float]], scorers: Sequence[Chosen
                 raise UsageError(f"no scorer gives '{name}'; did you mean {' or '.join(near)}?")
 
 
-def _known(scorers: Sequence[Chosen]) -> set[str]:
+def _known(scorers: Sequence[ChosenScorer]) -> set[str]:
     """Figures of a run of one episode; empty when not all scorers can be tried out."""
-    found = {BROKEN}
-    for one in scorers:
-        if one.scorer.name in _ASKS or one.scorer.name not in SCORERS.builtin:
+    known = {BROKEN}
+    for scorer in scorers:
+        if scorer.scorer.name in _ASKS or scorer.scorer.name not in SCORERS.builtin:
             return set()
-        scores = one.scorer.score(_episode())
+        scores = scorer.scorer.score(_episode())
         rows = [Scored("a", "t", 0, score) for score in scores]
-        found.update(figure.name for figure in one.scorer.figures(rows))
-    return found
+        known.update(figure.name for figure in scorer.scorer.figures(rows))
+    return known
 
 
 def _episode() -> Item:

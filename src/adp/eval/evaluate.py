@@ -124,8 +124,8 @@ def evaluate(
         dict(suite.maximum) | dict(options.maximum),
     )
     check_bounds(bounds, scorers)
-    found = read_tasks(suite.tasks, environment, settings, split=suite.split)
-    tasks = found.tasks[: options.limit]
+    result = read_tasks(suite.tasks, environment, settings, split=suite.split)
+    tasks = result.tasks[: options.limit]
     first = made(environment, settings)
     closed(first)
     actor = policy_kind.make(policy_settings)
@@ -133,9 +133,9 @@ def evaluate(
         "environment": kind_facts(environment.name, settings),
         "policy": kind_facts(policy_kind.name, policy_settings),
     }
-    own = {"seed": suite.seed, "n": suite.n, "limits": limits_in(first, suite.limits)}
+    settings_here = {"seed": suite.seed, "n": suite.n, "limits": limits_in(first, suite.limits)}
     collecting = CollectSettings.model_validate(
-        own
+        settings_here
         | dict(options.collect)
         | {"environment": environment.name, "policy": actor.name, "facts": {"made_with": facts}}
     )
@@ -154,7 +154,7 @@ def evaluate(
         suite.name,
         actor.name,
         len(tasks),
-        tuple(found.reasons),
+        tuple(result.reasons),
         collected,
         scores,
         gates(scores, *bounds),
@@ -179,11 +179,11 @@ def gates(
     Returns:
         The bounds. A figure that no scorer gives, or that several give, is undefined.
     """
-    found = _figures(scores)
+    figures = _figures(scores)
     made = []
     for bound, limits in (("at least", minimum), ("at most", maximum)):
         for name, limit in limits.items():
-            value, reason = _one(found, name)
+            value, reason = _one(figures, name)
             if value is None:
                 made.append(Gate(name, bound, limit, None, False, reason))
                 continue
@@ -199,19 +199,19 @@ Value = tuple[float | None, str | None]
 def _figures(scores: ScoreReport) -> dict[str, list[Value]]:
     broken = sum(scores.broken.values())
     share = broken / scores.trajectories if scores.trajectories else None
-    found: dict[str, list[Value]] = {BROKEN: [(share, "there are no episodes")]}
+    figures: dict[str, list[Value]] = {BROKEN: [(share, "there are no episodes")]}
     for scorer in scores.scorers:
         for figure in scorer.figures:
             value = (figure.value, figure.reason or "it is undefined")
-            found.setdefault(figure.name, []).append(value)
-            found.setdefault(f"{scorer.scorer}.{figure.name}", []).append(value)
-    return found
+            figures.setdefault(figure.name, []).append(value)
+            figures.setdefault(f"{scorer.scorer}.{figure.name}", []).append(value)
+    return figures
 
 
-def _one(found: Mapping[str, list[Value]], name: str) -> Value:
-    values = found.get(name, [])
+def _one(items: Mapping[str, list[Value]], name: str) -> Value:
+    values = items.get(name, [])
     if not values:
-        known = ", ".join(key for key in found if "." not in key)
+        known = ", ".join(key for key in items if "." not in key)
         return None, f"no scorer gives it; there are {known}"
     if len(values) > 1:
         return None, f"several scorers give it; write SCORER.{name}"
@@ -224,13 +224,13 @@ def read_bounds(bounds: Sequence[str]) -> dict[str, float]:
     Raises:
         UsageError: one is not ``FIGURE=NUMBER``.
     """
-    found = {}
+    results = {}
     for text in bounds:
         name, equals, value = text.rpartition("=")
         try:
-            found[name.strip()] = float(value)
+            results[name.strip()] = float(value)
         except ValueError:
             equals = ""
         if not equals or not name.strip():
             raise UsageError(f"'{text}' is not FIGURE=NUMBER, such as success=0.9")
-    return found
+    return results

@@ -149,7 +149,8 @@ class ScorerKind:
 SCORERS: Registry[ScorerKind] = Registry(
     "scorer",
     "adp.scorers",
-    {
+    has=("name", "about", "settings", "make"),
+    builtin={
         "answer": "adp.eval.scorers.answer:KIND",
         "conciseness": "adp.eval.scorers.conciseness:KIND",
         "efficiency": "adp.eval.scorers.efficiency:KIND",

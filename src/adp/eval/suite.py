@@ -52,7 +52,8 @@ class Suite(Settings):
 SUITES: Registry[Suite] = Registry(
     "suite",
     "adp.suites",
-    {
+    has=("environment", "tasks", "scorers"),
+    builtin={
         "calculator": "adp.eval.suites:CALCULATOR",
         "toolworld": "adp.eval.suites:TOOLWORLD",
         "weather": "adp.eval.suites:WEATHER",
@@ -73,15 +74,15 @@ def read_suite(text: str) -> Suite:
     if not Path(text).exists():
         raise InputError(f"the suite {text} is not there; adp eval --list shows those with a name")
     try:
-        found = yaml.safe_load(read_text(text))
+        value = yaml.safe_load(read_text(text))
     except OSError as error:
         raise InputError(f"{text} cannot be read: {error.strerror}") from error
     except (yaml.YAMLError, RecursionError) as error:
         raise InputError(f"{text} cannot be read as YAML: {error}") from error
-    if not isinstance(found, dict):
+    if not isinstance(value, dict):
         raise UsageError(f"{text} is no suite; it needs name, environment and tasks")
     try:
-        return Suite.model_validate(found)
+        return Suite.model_validate(value)
     except ValidationError as error:
         raise UsageError(f"{text}: {wrong_setting(error, Suite)}") from error
 

@@ -57,8 +57,8 @@ def number_of(text: str) -> float | int | None:
 
 def final_part(text: str) -> str:
     """What follows the last ``answer:`` or ``answer is``; the whole text where there is none."""
-    found = list(_LEAD.finditer(text))
-    return (text[found[-1].end() :] if found else text).strip()
+    finditer = list(_LEAD.finditer(text))
+    return (text[finditer[-1].end() :] if finditer else text).strip()
 
 
 def same_answer(answer: str, reference: str) -> bool:
@@ -68,8 +68,8 @@ def same_answer(answer: str, reference: str) -> bool:
     if right is not None:
         left = number_of(answer)
         return left is not None and (left == right or _close(left, right))
-    one, other = normalised(answer), normalised(reference)
-    return one == other if one or other else answer == reference
+    result, other = normalised(answer), normalised(reference)
+    return result == other if result or other else answer == reference
 
 
 def references_of(task: Task | None) -> Sequence[str] | None:
@@ -84,11 +84,11 @@ def references_of(task: Task | None) -> Sequence[str] | None:
     if task is None or task.answers is None:
         return None
     try:
-        found = json.loads(task.answers)
+        value = json.loads(task.answers)
     except (ValueError, RecursionError):
         return None
-    listed = found if isinstance(found, list) else [found]
-    answers = [_text(each) for each in listed if isinstance(each, str | int | float | bool)]
+    listed = value if isinstance(value, list) else [value]
+    answers = [_text(item) for item in listed if isinstance(item, str | int | float | bool)]
     return answers or None
 
 
@@ -102,7 +102,7 @@ def judged(task: Task | None, answer: str | None) -> Verdict:
     references = references_of(task)
     if references is None:
         return Verdict()
-    success = answer is not None and any(same_answer(answer, each) for each in references)
+    success = answer is not None and any(same_answer(answer, reference) for reference in references)
     expected: dict[str, Any] = {"expected": list(references), "found": answer}
     return Verdict(success=success, reward=float(success), judge=expected)
 

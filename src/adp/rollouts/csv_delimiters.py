@@ -28,11 +28,11 @@ def delimiter_of(text: str) -> str:
         except csv.Error:
             continue
         # A row that the text ends in may be cut.
-        whole = rows[:-1] if 2 < len(rows) < _LINES else rows
-        counts = {len(row) for row in whole}
+        full = rows[:-1] if 2 < len(rows) < _LINES else rows
+        counts = {len(row) for row in full}
         if len(counts) == 1 and len(rows[0]) > most:
             best, most = delimiter, len(rows[0])
     if most == 1 and text:
         head = text.splitlines()[0]
-        best = max(DELIMITERS, key=lambda each: head.count(each))
+        best = max(DELIMITERS, key=lambda item: head.count(item))
     return best

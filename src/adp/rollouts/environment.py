@@ -164,18 +164,18 @@ class InThread:
 
     async def reset(self, task: Task | None = None, *, seed: int | None = None) -> Start:
         """Begin an episode."""
-        found: Start = await self._run(self.inner.reset, task, seed=seed)
-        return found
+        start: Start = await self._run(self.inner.reset, task, seed=seed)
+        return start
 
     async def step(self, turn: Turn) -> Outcome:
         """Carry out a turn."""
-        found: Outcome = await self._run(self.inner.step, turn)
-        return found
+        outcome: Outcome = await self._run(self.inner.step, turn)
+        return outcome
 
     async def score(self, trajectory: Trajectory) -> Verdict:
         """Judge the finished episode."""
-        found: Verdict = await self._run(self.inner.score, trajectory)
-        return found
+        verdict: Verdict = await self._run(self.inner.score, trajectory)
+        return verdict
 
     def fork(self) -> InThread:
         """An independent copy in the same state."""

@@ -36,15 +36,15 @@ def collect_in_python(
     """See `adp.collect`."""
     kind, about = _environment(env)
     acting, policy_facts = _policy(policy)
-    found = read_tasks(tasks, kind, about).tasks if isinstance(tasks, str) else _tasks(tasks)
+    result = read_tasks(tasks, kind, about).tasks if isinstance(tasks, str) else _tasks(tasks)
     cast = cast_of(acting, expert)
-    one = made(kind, about)
+    match = made(kind, about)
     if cast.assistance is not None:
-        able, reasons = cast.able(found, one)
-        if found and not able:
+        able, reasons = cast.able(result, match)
+        if result and not able:
             raise InputError(f"no task can be done: {reasons[-1]}")
-        found = able
-    closed(one)
+        result = able
+    closed(match)
     facts = {"environment": kind_facts(kind.name, about), "policy": policy_facts, **cast.facts}
     try:
         chosen = CollectSettings.model_validate(
@@ -60,9 +60,9 @@ def collect_in_python(
         place = ".".join(map(str, first["loc"]))
         known = ", ".join(CollectSettings.model_fields)
         raise UsageError(f"collect: {place}: {first['msg']}; its settings: {known}") from error
-    chosen = chosen.within(one)
+    chosen = chosen.within(match)
     return collect_now(
-        out, lambda: kind.make(about), cast.actors, found, chosen, policies=cast.policies
+        out, lambda: kind.make(about), cast.actors, result, chosen, policies=cast.policies
     )
 
 
@@ -85,10 +85,10 @@ def _policy(policy: Any) -> tuple[Policy, dict[str, Any]]:
 
 
 def _tasks(tasks: Iterable[Task | Mapping[str, Any]]) -> list[Task]:
-    found = []
+    results = []
     for number, task in enumerate(tasks):
         try:
-            found.append(task if isinstance(task, Task) else task_of(dict(task)))
+            results.append(task if isinstance(task, Task) else task_of(dict(task)))
         except (ValueError, TypeError, KeyError) as error:
             raise UsageError(f"task {number}: {error}") from error
-    return found
+    return results

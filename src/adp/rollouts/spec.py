@@ -22,14 +22,14 @@ from typing import Any, Protocol, TypeVar
 import yaml
 from pydantic import BaseModel, ValidationError
 
-from adp.core.code_files import OWN
+from adp.core.code_files import CODE_NAME
 from adp.core.input_files import read_text
 from adp.core.registry import Registry
 from adp.rollouts.environment import ENVIRONMENTS, Settings
 from adp_schema.errors import InputError, UsageError, unknown_name
 
 _NAMED = re.compile(r"[\w-]{2,}:[^/\\=]*=")
-_OWN = re.compile(rf"({OWN.pattern})(?:,(?P<rest>.*))?$", re.DOTALL)
+_CODE = re.compile(rf"({CODE_NAME.pattern})(?:,(?P<rest>.*))?$", re.DOTALL)
 _OPENING, _CLOSING, _QUOTES, _BEFORE_QUOTES = "([{", ")]}", "\"'", "=,([{:"
 
 
@@ -67,8 +67,12 @@ def read_spec(text: str) -> tuple[str, dict[str, Any]]:
     # The last value may be a file, too: configured:file=tools.yaml
     if text.endswith((".yaml", ".yml")) and not _NAMED.match(text):
         return _from_file(Path(text))
-    own = _OWN.match(text)
-    name, rest = (own[1], own["rest"] or "") if own else text.partition(":")[::2]
+    code_reference = _CODE.match(text)
+    name, rest = (
+        (code_reference[1], code_reference["rest"] or "")
+        if code_reference
+        else text.partition(":")[::2]
+    )
     settings: dict[str, Any] = {}
     for part in _split(rest):
         key, equals, value = part.partition("=")
@@ -117,8 +121,8 @@ def checked(kind: Kind, name: str, given: Mapping[str, Any]) -> Any:
     try:
         return kind.settings.model_validate(dict(given))
     except ValidationError as error:
-        said = wrong_setting(error, kind.settings)
-        raise UsageError(f"{name}: {said}") from error
+        message = wrong_setting(error, kind.settings)
+        raise UsageError(f"{name}: {message}") from error
 
 
 def wrong_setting(error: ValidationError, settings: type[BaseModel]) -> str:
@@ -132,10 +136,10 @@ def wrong_setting(error: ValidationError, settings: type[BaseModel]) -> str:
     place = ".".join(map(str, first["loc"]))
     known = list(settings.model_fields)
     if first["type"] != "extra_forbidden":
-        said = first["msg"].removeprefix("Value error, ")
-        said = "it must be given" if first["type"] == "missing" else said
-        said = f"{place}: {said}" if place else said  # a fault of several settings has no place
-        return f"{said}; its settings: {', '.join(known) or 'none'}"
+        text = first["msg"].removeprefix("Value error, ")
+        text = "it must be given" if first["type"] == "missing" else text
+        text = f"{place}: {text}" if place else text  # a fault of several settings has no place
+        return f"{text}; its settings: {', '.join(known) or 'none'}"
     if len(first["loc"]) > 1:
         return f"{place}: there is no such setting"
     if f"{place}_env" in known:
@@ -146,8 +150,8 @@ def wrong_setting(error: ValidationError, settings: type[BaseModel]) -> str:
     return unknown_name("setting", place, known)
 
 
-def _is_kind(found: Any) -> bool:
-    settings = getattr(found, "settings", None)
+def _is_kind(value: Any) -> bool:
+    settings = getattr(value, "settings", None)
     return isinstance(settings, type) and issubclass(settings, BaseModel)
 
 
@@ -180,14 +184,14 @@ def _from_file(path: Path) -> tuple[str, dict[str, Any]]:
     if not path.exists():
         raise InputError(f"{path} is not there")
     try:
-        found = yaml.safe_load(read_text(path))
+        result = yaml.safe_load(read_text(path))
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror}") from error
     except (yaml.YAMLError, RecursionError) as error:
         raise InputError(f"{path} cannot be read as YAML: {error}") from error
-    if not isinstance(found, dict) or not isinstance(found.get("name"), str):
+    if not isinstance(result, dict) or not isinstance(result.get("name"), str):
         raise UsageError(f"{path} needs a line 'name: ...' and the settings beside it")
-    return found.pop("name"), {str(key): value for key, value in found.items()}
+    return result.pop("name"), {str(key): value for key, value in result.items()}
 
 
 def _split(text: str) -> list[str]:

@@ -105,9 +105,9 @@ def by_name(tools: Sequence[FunctionTool]) -> Mapping[str, FunctionTool]:
     Raises:
         UsageError: two have one name.
     """
-    found: dict[str, FunctionTool] = {}
+    results: dict[str, FunctionTool] = {}
     for tool in tools:
-        if tool.name in found:
+        if tool.name in results:
             raise UsageError(f"two tools are named '{tool.name}'; rename one of them")
-        found[tool.name] = tool
-    return found
+        results[tool.name] = tool
+    return results

@@ -16,7 +16,7 @@ from jsonschema.exceptions import best_match
 from referencing import Registry
 from referencing.exceptions import Unresolvable
 
-from adp.render.arguments import object_of
+from adp.rendering.arguments import object_of
 from adp.rollouts.plugin_errors import said, stops
 from adp.rollouts.policy import InfrastructureError
 from adp.rollouts.turns import Call, ErrorType, Result, Tool
@@ -115,15 +115,15 @@ async def carry_out_async(call: Call, tools: Mapping[str, FunctionTool]) -> Resu
     return _timed(await _carry_out_async(call, tools), call, started)
 
 
-def _timed(found: Result, call: Call, started: float) -> Result:
+def _timed(result: Result, call: Call, started: float) -> Result:
     duration = (time.perf_counter() - started) * 1000
     return Result(
-        text=found.text,
+        text=result.text,
         call_id=call.call_id,
         name=call.name,
-        error=found.error,
-        structured=found.structured,
-        exit_code=found.exit_code,
+        error=result.error,
+        structured=result.structured,
+        exit_code=result.exit_code,
         duration_ms=round(duration, 3),
     )
 
@@ -213,7 +213,7 @@ def plain(value: Any) -> Any:
     if isinstance(value, float):
         return value if math.isfinite(value) else str(value)
     if isinstance(value, Mapping):
-        return {str(key): plain(inner) for key, inner in value.items()}
+        return {str(key): plain(child) for key, child in value.items()}
     if isinstance(value, Sequence | set | frozenset) and not isinstance(value, bytes):
-        return [plain(inner) for inner in value]
+        return [plain(child) for child in value]
     return str(value)

@@ -27,11 +27,11 @@ from adp_schema.errors import UsageError
 _SOLVED_AT = Field(default=None, description="Reward from which on the task counts as solved.")
 
 
-def environment_kind(found: Any, name: str, file: Path | None = None) -> EnvironmentKind:
+def environment_kind(value: Any, name: str, file: Path | None = None) -> EnvironmentKind:
     """An environment out of what a name stands for.
 
     Args:
-        found: an `EnvironmentKind`, a class, or a function that makes an environment or an object
+        value: an `EnvironmentKind`, a class, or a function that makes an environment or an object
             with typed methods.
         name: what to call it.
         file: file that it is defined in; a run notes its hash.
@@ -39,17 +39,17 @@ def environment_kind(found: Any, name: str, file: Path | None = None) -> Environ
     Raises:
         UsageError: it is something else, or an argument cannot be a setting.
     """
-    if isinstance(found, EnvironmentKind):
-        return found
-    if not callable(found) or not (inspect.isclass(found) or inspect.isroutine(found)):
+    if isinstance(value, EnvironmentKind):
+        return value
+    if not callable(value) or not (inspect.isclass(value) or inspect.isroutine(value)):
         raise UsageError(
-            f"'{name}' is no environment but a {type(found).__name__}; an environment is a name, a "
+            f"'{name}' is no environment but a {type(value).__name__}; an environment is a name, a "
             "class, or a function that makes one for each episode"
         )
     more: dict[str, Any] = {}
-    if inspect.isclass(found) and hasattr(found, "get_reward"):
+    if inspect.isclass(value) and hasattr(value, "get_reward"):
         more["solved_at"] = (float | None, _SOLVED_AT)
-    settings, make = _made_with(found, name, file, more)
+    settings, make = _made_with(value, name, file, more)
 
     def environment(chosen: Settings) -> Any:
         made = make(chosen)
@@ -58,36 +58,36 @@ def environment_kind(found: Any, name: str, file: Path | None = None) -> Environ
         solved_at = getattr(chosen, "solved_at", None) if more else None
         return from_object(lambda: made, solved_at=solved_at)
 
-    return EnvironmentKind(name, _about(found), settings, environment)
+    return EnvironmentKind(name, _about(value), settings, environment)
 
 
-def policy_kind(found: Any, name: str, file: Path | None = None) -> PolicyKind:
+def policy_kind(value: Any, name: str, file: Path | None = None) -> PolicyKind:
     """A policy out of what a name stands for.
 
     Args:
-        found: a `PolicyKind`, a class or an object with ``act``, or a function of a request.
+        value: a `PolicyKind`, a class or an object with ``act``, or a function of a request.
         name: what to call it, when it has no ``name``.
         file: file that it is defined in; a run notes its hash.
 
     Raises:
         UsageError: it is something else, or an argument cannot be a setting.
     """
-    if isinstance(found, PolicyKind):
-        return found
-    if inspect.isclass(found) and callable(getattr(found, "act", None)):
-        settings, make = _made_with(found, name, file, {})
-        return PolicyKind(name, _about(found), settings, lambda chosen: as_policy(make(chosen)))
-    if inspect.isclass(found) or not (callable(found) or hasattr(found, "act")):
-        what = "a class without act" if inspect.isclass(found) else f"a {type(found).__name__}"
+    if isinstance(value, PolicyKind):
+        return value
+    if inspect.isclass(value) and callable(getattr(value, "act", None)):
+        settings, make = _made_with(value, name, file, {})
+        return PolicyKind(name, _about(value), settings, lambda chosen: as_policy(make(chosen)))
+    if inspect.isclass(value) or not (callable(value) or hasattr(value, "act")):
+        what = "a class without act" if inspect.isclass(value) else f"a {type(value).__name__}"
         raise UsageError(
             f"'{name}' is no policy but {what}; name a class with act(request), a function of a "
             "request, or a PolicyKind"
         )
     settings = _settings(name, file, {})
-    return PolicyKind(name, _about(found), settings, lambda chosen: as_policy(found))
+    return PolicyKind(name, _about(value), settings, lambda chosen: as_policy(value))
 
 
-def as_policy(found: Any) -> Policy:
+def as_policy(value: Any) -> Policy:
     """A policy out of an object with ``act``, or of a function of a request.
 
     ``act`` and the function may be coroutine functions; ``name`` and ``close`` may be missing.
@@ -95,19 +95,19 @@ def as_policy(found: Any) -> Policy:
     Raises:
         UsageError: it is neither.
     """
-    if not callable(found) and not hasattr(found, "act"):
+    if not callable(value) and not hasattr(value, "act"):
         raise UsageError(
             f"a policy is a name, an object with act(request), or a function of a request, not "
-            f"{type(found).__name__}"
+            f"{type(value).__name__}"
         )
-    act = getattr(found, "act", None)
-    whole = inspect.iscoroutinefunction(act) and inspect.iscoroutinefunction(
-        getattr(found, "close", None)
+    act = getattr(value, "act", None)
+    full = inspect.iscoroutinefunction(act) and inspect.iscoroutinefunction(
+        getattr(value, "close", None)
     )
-    if whole and isinstance(getattr(found, "name", None), str):
-        policy: Policy = found
+    if full and isinstance(getattr(value, "name", None), str):
+        policy: Policy = value
         return policy
-    return _Own(found, act or found)
+    return _Own(value, act or value)
 
 
 class _Own:
@@ -121,8 +121,8 @@ class _Own:
 
     async def act(self, request: Request) -> Turn:
         """The next turn."""
-        found = self._act(request)
-        turn = await found if inspect.isawaitable(found) else found
+        act = self._act(request)
+        turn = await act if inspect.isawaitable(act) else act
         if not isinstance(turn, Turn):
             raise TypeError(f"{self.name} gave a {type(turn).__name__} instead of a Turn")
         return turn
@@ -130,17 +130,17 @@ class _Own:
     async def close(self) -> None:
         """Free what it holds."""
         close = getattr(self._inner, "close", None)
-        found = close() if callable(close) else None
-        if inspect.isawaitable(found):
-            await found
+        result = close() if callable(close) else None
+        if inspect.isawaitable(result):
+            await result
 
 
 def _made_with(
-    found: Any, name: str, file: Path | None, more: Mapping[str, Any]
+    value: Any, name: str, file: Path | None, more: Mapping[str, Any]
 ) -> tuple[type[Settings], Callable[[Any], Any]]:
     """The settings of a class or a function, and what makes one of chosen settings."""
     try:
-        parameters = inspect.signature(found, eval_str=True).parameters.values()
+        parameters = inspect.signature(value, eval_str=True).parameters.values()
     except NameError as error:
         raise UsageError(
             f"the arguments of '{name}' have a type that is unknown: {error}"
@@ -148,20 +148,22 @@ def _made_with(
     except (ValueError, TypeError):  # written in C
         parameters = ()  # type: ignore[assignment]
     taken = [
-        each for each in parameters if each.kind not in (each.VAR_KEYWORD, each.VAR_POSITIONAL)
+        parameter
+        for parameter in parameters
+        if parameter.kind not in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL)
     ]
     if len(taken) == 1 and inspect.isclass(taken[0].annotation):
-        own = taken[0].annotation
-        if issubclass(own, Settings):
-            return _settings(name, file, {}, own), found
+        annotation = taken[0].annotation
+        if issubclass(annotation, Settings):
+            return _settings(name, file, {}, annotation), value
     fields: dict[str, Any] = {}
-    for each in taken:
-        kind = Any if each.annotation is each.empty else each.annotation
-        fields[each.name] = (kind, ... if each.default is each.empty else each.default)
+    for item in taken:
+        kind = Any if item.annotation is item.empty else item.annotation
+        fields[item.name] = (kind, ... if item.default is item.empty else item.default)
     names = tuple(fields)
 
     def make(chosen: Any) -> Any:
-        return found(**{key: getattr(chosen, key) for key in names})
+        return value(**{key: getattr(chosen, key) for key in names})
 
     return _settings(name, file, {**more, **fields}), make
 
@@ -184,5 +186,5 @@ def _settings(
     return made
 
 
-def _about(found: Any) -> str:
-    return (inspect.getdoc(found) or "").partition("\n")[0] or "Your own."
+def _about(value: Any) -> str:
+    return (inspect.getdoc(value) or "").partition("\n")[0] or "Your own."

@@ -61,15 +61,15 @@ def select_where(columns: str, condition: str) -> str:
     check_condition(condition)
     start = f"SELECT {columns} FROM all_trajectories WHERE"
     query = f"{start} (\n{condition}\n)"
-    found = _around_where(query)
-    if found is not None and found != _around_where(f"{start} (\ntrue\n)"):
+    around_where = _around_where(query)
+    if around_where is not None and around_where != _around_where(f"{start} (\ntrue\n)"):
         raise QueryError(f"the condition is more than a condition; {_EXAMPLE}")
     return query
 
 
 def own_lines(message: str) -> str:
     """A message about such a query, with the lines counted from the condition's first one."""
-    return re.sub(r"\(line (\d+)", lambda found: f"(line {max(int(found[1]) - 1, 1)}", message)
+    return re.sub(r"\(line (\d+)", lambda item: f"(line {max(int(item[1]) - 1, 1)}", message)
 
 
 def _around_where(query: str) -> Any:

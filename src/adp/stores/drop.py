@@ -23,7 +23,7 @@ from adp.stores.drop_shard import DropJob, drop_shard, refers
 from adp.stores.locks import alone
 from adp.stores.merge import REFERENCES
 from adp.stores.shards import Files
-from adp.stores.staged import StagedRun, Written, versions
+from adp.stores.staged import StagedRun, WrittenShard, versions
 from adp_schema.errors import QueryError
 from adp_schema.ids import digest
 from adp_schema.manifest import Counts, Lineage, Manifest
@@ -36,7 +36,7 @@ DROPPED = "skipped: dropped"
 
 
 @dataclass(frozen=True)
-class Selection:
+class DropSelection:
     """The trajectories that a condition selects, and the branches that go with them.
 
     Attributes:
@@ -76,7 +76,7 @@ class DropOptions:
     workers: int | None = None
 
 
-def select(path: str, where: str) -> Selection:
+def select(path: str, where: str) -> DropSelection:
     """Find the trajectories that a condition selects, and their branches.
 
     Args:
@@ -89,29 +89,29 @@ def select(path: str, where: str) -> Selection:
         QueryError: it is not one valid condition.
     """
     store = shards.open_finished(path)
-    found: dict[int, tuple[str, str | None]] = {}
+    results: dict[int, tuple[str, str | None]] = {}
     query = select_where("seq, trajectory_id, dataset", where)
     try:
         for batch in store.gate().of_user(query):
             for seq, name, dataset in zip(*(column.to_pylist() for column in batch), strict=True):
-                found[seq] = (name, dataset)
+                results[seq] = (name, dataset)
     except QueryError as error:
         raise QueryError(own_lines(str(error))) from None
-    matched = len(found)
-    _add_branches(store, found)
-    seqs = sorted(found)
-    counted = Counter(found[seq][1] or "" for seq in seqs)
-    return Selection(
+    matched = len(results)
+    _add_branches(store, results)
+    seqs = sorted(results)
+    counted = Counter(results[seq][1] or "" for seq in seqs)
+    return DropSelection(
         store=store,
         where=digest(where.strip().encode("utf-8")),
         matched=matched,
         datasets=dict(sorted(counted.items())),
         seqs=seqs,
-        ids=[found[seq][0] for seq in seqs],
+        ids=[results[seq][0] for seq in seqs],
     )
 
 
-def _add_branches(store: Store, found: dict[int, tuple[str, str | None]]) -> None:
+def _add_branches(store: Store, fields: dict[int, tuple[str, str | None]]) -> None:
     """Add the branches of what was found, and their branches; without it they make no sense."""
     sql = (
         "SELECT seq, trajectory_id, dataset, parent_id FROM all_trajectories WHERE parent_id <> ''"
@@ -120,17 +120,17 @@ def _add_branches(store: Store, found: dict[int, tuple[str, str | None]]) -> Non
     for batch in store.gate().batches(sql):
         for *child, parent in zip(*(column.to_pylist() for column in batch), strict=True):
             children[parent].append((child[0], child[1], child[2]))
-    pending = [name for name, _ in found.values()]
+    pending = [name for name, _ in fields.values()]
     while pending:
         for seq, name, dataset in children.pop(pending.pop(), []):
-            if seq not in found:
-                found[seq] = (name, dataset)
+            if seq not in fields:
+                fields[seq] = (name, dataset)
                 pending.append(name)
 
 
 @alone
 def drop(
-    selection: Selection,
+    selection: DropSelection,
     out: str,
     *,
     options: DropOptions | None = None,
@@ -166,7 +166,7 @@ def drop(
     if run.finished is not None:
         return run.finished
     written = run.shards(
-        _jobs(selection, options, run, seqs), drop_shard, Written.parse, progress or Silent()
+        _jobs(selection, options, run, seqs), drop_shard, WrittenShard.parse, progress or Silent()
     )
     manifest, sources = _manifest(selection, options, written)
     manifest.tables["sources"] = run.sources(sources)
@@ -178,14 +178,14 @@ def drop(
 
 
 def _jobs(
-    selection: Selection, options: DropOptions, run: StagedRun, seqs: pa.Array
+    selection: DropSelection, options: DropOptions, run: StagedRun, seqs: pa.Array
 ) -> list[DropJob]:
     """One job a shard. Shards of which nothing is left get no number, unless all are such."""
     names = pa.array(selection.ids, pa.string())
     lookup = run.lookup("dropped", {"seq": seqs, "trajectory_id": names})
-    found = shards.shard_files(selection.store)
-    held = [_holds(files, selection, options, seqs, names) for files, _ in found]
-    if found and not any(held):
+    shard_files = shards.shard_files(selection.store)
+    held = [_holds(files, selection, options, seqs, names) for files, _ in shard_files]
+    if shard_files and not any(held):
         held[0] = True
     return [
         DropJob(
@@ -198,12 +198,12 @@ def _jobs(
             dropped=lookup,
             drop_rejects=options.drop_rejects,
         )
-        for index, (files, size) in enumerate(found)
+        for index, (files, size) in enumerate(shard_files)
     ]
 
 
 def _holds(
-    files: Files, selection: Selection, options: DropOptions, seqs: pa.Array, names: pa.Array
+    files: Files, selection: DropSelection, options: DropOptions, seqs: pa.Array, names: pa.Array
 ) -> bool:
     """Whether a shard holds a trajectory, a pair or a reject that stays."""
     renamed = selection.store.renamed
@@ -222,7 +222,7 @@ def _holds(
 
 
 def _manifest(
-    selection: Selection, options: DropOptions, written: list[Written]
+    selection: DropSelection, options: DropOptions, written: list[WrittenShard]
 ) -> tuple[Manifest, pa.Table]:
     """The manifest of the new store and its table of input files, with counts that fit the rows."""
     known = selection.store.manifest
@@ -259,7 +259,7 @@ def _manifest(
     return manifest, pa.Table.from_pylist(rows, schema=TABLES["sources"].schema)
 
 
-def _main_lines_gone(selection: Selection) -> int:
+def _main_lines_gone(selection: DropSelection) -> int:
     """Main lines of which no copy stays: curation counts these as records, and each once."""
     import polars as pl
 

@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 from adp.stores import shards
 from adp.stores.merge import REFERENCES
 from adp.stores.shards import Files
-from adp.stores.staged import Written, place_all
+from adp.stores.staged import WrittenShard, place_all
 from adp.stores.task_rows import HOME_COLUMNS, ROW_COLUMNS, Needed, assign, homes, places_of
 from adp_schema.protocols import general_path
 from adp_schema.reader import ShardReader
@@ -61,7 +61,7 @@ class DropJob:
     drop_rejects: bool
 
 
-def drop_shard(job: DropJob) -> Written:
+def drop_shard(job: DropJob) -> WrittenShard:
     """Write one shard without the trajectories that are left out."""
     shard = _Shard(job)
     shard.tally()
@@ -72,7 +72,7 @@ def drop_shard(job: DropJob) -> Written:
             writer.write(table, rows)
         tables = place_all(writer, Path(job.out), job.target)
     shard.reader.close()
-    return Written(job.index, tables, shard.facts())
+    return WrittenShard(job.index, tables, shard.facts())
 
 
 class _Shard:
@@ -130,8 +130,8 @@ class _Shard:
         for rows in self._narrow("trajectories", "source_file", "source_records"):
             left = rows.filter(pc.invert(self._gone(rows)))
             files, numbers = left["source_file"].to_pylist(), left["source_records"].to_pylist()
-            for file, own in zip(files, numbers, strict=True):
-                shared.update((file or "", number) for number in own or ())
+            for file, file_numbers in zip(files, numbers, strict=True):
+                shared.update((file or "", number) for number in file_numbers or ())
         return shared & self._records
 
     # ---- the rows that stay ----------------------------------------------------------------
@@ -193,14 +193,14 @@ class _Shard:
         places = self._task_places() if table == "tasks" else self._media_places()
         places.sort()
         numbers = [row for row, _ in places]
-        found = [TABLES[table].schema.empty_table()]
+        results = [TABLES[table].schema.empty_table()]
         start = 0
         for rows in shards.groups(self.reader, table) if places else ():
             first, last = np.searchsorted(numbers, [start, start + len(rows)])
-            own = np.array(numbers[first:last], np.int64) - start
-            found.append(rows.take(pa.array(own)))
+            offsets = np.array(numbers[first:last], np.int64) - start
+            results.append(rows.take(pa.array(offsets)))
             start += len(rows)
-        moved = pa.concat_tables(found)
+        moved = pa.concat_tables(results)
         seqs = [seq for _, seq in places]
         names = self._names(set(seqs))
         moved = shards.put(moved, "seq", pa.array(seqs, pa.int64()))
@@ -232,8 +232,8 @@ class _Shard:
         import polars as pl
 
         def read(table: str, columns: Sequence[str]) -> pl.DataFrame:
-            found = [TABLES[table].schema.empty_table().select(columns)]
-            return pl.DataFrame(pa.concat_tables([*found, *self._narrow(table, *columns[1:])]))
+            results = [TABLES[table].schema.empty_table().select(columns)]
+            return pl.DataFrame(pa.concat_tables([*results, *self._narrow(table, *columns[1:])]))
 
         rows = read("tasks", ROW_COLUMNS).with_row_index("row")
         gone = pl.col("seq").is_in(pl.Series(self._seqs).implode())
@@ -245,31 +245,31 @@ class _Shard:
         rows_of = left.select(
             "seq", "row", pl.col("row").alias("says"), "shared", "own"
         ).iter_rows()
-        hung = places_of(Needed(*each) for each in rows_of)
-        return [(each.row, each.seq) for each in hung if not each.stays]
+        hung = places_of(Needed(*item) for item in rows_of)
+        return [(item.row, item.seq) for item in hung if not item.stays]
 
     def _names(self, seqs: set[int]) -> Mapping[int, str]:
         """Ids of trajectories."""
         wanted = pa.array(sorted(seqs), pa.int64())
-        found: dict[int, str] = {}
+        names: dict[int, str] = {}
         for rows in self._narrow("trajectories", "trajectory_id") if seqs else ():
-            own = rows.filter(pc.is_in(rows["seq"], value_set=wanted))
-            pairs = zip(own["seq"].to_pylist(), own["trajectory_id"].to_pylist(), strict=True)
-            found.update(pairs)
-        return found
+            frame = rows.filter(pc.is_in(rows["seq"], value_set=wanted))
+            pairs = zip(frame["seq"].to_pylist(), frame["trajectory_id"].to_pylist(), strict=True)
+            names.update(pairs)
+        return names
 
     def _mentions(self, media: Set[str]) -> dict[str, int]:
         """The first trajectory that stays and mentions each of some blobs, in any text."""
         wanted = {name.encode(): name for name in media}
-        found: dict[str, int] = {}
+        mentions: dict[str, int] = {}
         for rows in self._texts():
             seqs = rows["seq"].to_numpy()
             for column in rows.columns:
                 if pa.types.is_string(column.type):
                     for place, name in id_places(column, wanted):
                         seq = int(seqs[place])
-                        found[name] = min(found.get(name, seq), seq)
-        return found
+                        mentions[name] = min(mentions.get(name, seq), seq)
+        return mentions
 
     def _texts(self) -> Iterator[pa.Table]:
         for table in _WORDS:
@@ -296,7 +296,7 @@ def id_places(column: pa.ChunkedArray, wanted: Mapping[bytes, str]) -> Iterator[
 
 def refers(rows: pa.Table, columns: Sequence[str], ids: pa.Array) -> pa.ChunkedArray:
     """Which rows name one of some trajectories in one of some columns."""
-    found = pc.is_in(rows[columns[0]], value_set=ids)
+    result = pc.is_in(rows[columns[0]], value_set=ids)
     for name in columns[1:]:
-        found = pc.or_(found, pc.is_in(rows[name], value_set=ids))
-    return found
+        result = pc.or_(result, pc.is_in(rows[name], value_set=ids))
+    return result

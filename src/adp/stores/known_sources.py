@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Source:
+class DataSource:
     """A data set that others are made from.
 
     Attributes:
@@ -37,91 +37,93 @@ class Source:
 
 _HUB = "huggingface.co/datasets/"
 
-SOURCES: tuple[Source, ...] = (
+SOURCES: tuple[DataSource, ...] = (
     # ---- not for everybody, or not for everything --------------------------------------
-    Source("APIGen-MT", "apigen-mt(-5k)?", "cc-by-nc-4.0", _HUB + "Salesforce/APIGen-MT-5k",
+    DataSource("APIGen-MT", "apigen-mt(-5k)?", "cc-by-nc-4.0", _HUB + "Salesforce/APIGen-MT-5k",
            gated=True, note="made with GPT-4: not for models that compete with OpenAI"),
-    Source("xLAM function calling", "xlam-function-calling(-60k)?", "cc-by-4.0",
+    DataSource("xLAM function calling", "xlam-function-calling(-60k)?", "cc-by-4.0",
            _HUB + "Salesforce/xlam-function-calling-60k", gated=True),
-    Source("MiroVerse", "miroverse(-v0-1)?", "cc-by-nc-4.0", gated=True),
-    Source("SWE-chat", "(salt-nlp-)?swe-chat", "odc-by", _HUB + "SALT-NLP/SWE-chat", gated=True),
-    Source("daVinci-Dev", "(gair-)?davinci-dev", None, gated=True,
+    DataSource("MiroVerse", "miroverse(-v0-1)?", "cc-by-nc-4.0", gated=True),
+    DataSource("SWE-chat", "(salt-nlp-)?swe-chat", "odc-by", _HUB + "SALT-NLP/SWE-chat",
+           gated=True),
+    DataSource("daVinci-Dev", "(gair-)?davinci-dev", None, gated=True,
            note="licenses of several kinds"),
-    Source("CoALM-IT", "(coalm|calm)-it", "cc-by-nc-4.0", _HUB + "uiuc-convai/CoALM-IT"),
-    Source("CRMArena", "crmarena(-?pro)?", "cc-by-nc-4.0"),
-    Source("MMAT-1M", "mmat-1m", "cc-by-nc-sa-4.0", _HUB + "VIS-MPU-Agent/MMAT-1M",
+    DataSource("CoALM-IT", "(coalm|calm)-it", "cc-by-nc-4.0", _HUB + "uiuc-convai/CoALM-IT"),
+    DataSource("CRMArena", "crmarena(-?pro)?", "cc-by-nc-4.0"),
+    DataSource("MMAT-1M", "mmat-1m", "cc-by-nc-sa-4.0", _HUB + "VIS-MPU-Agent/MMAT-1M",
            note="parts are Apache-2.0 and CC-BY-4.0"),
-    Source("Cognitive Kernel-Pro SFT", "cognitivekernel-pro(-sft)?", "academic"),
-    Source("OpenManus-RL", "(charliedreemur-)?openmanus-rl", None,
+    DataSource("Cognitive Kernel-Pro SFT", "cognitivekernel-pro(-sft)?", "academic"),
+    DataSource("OpenManus-RL", "(charliedreemur-)?openmanus-rl", None,
            _HUB + "CharlieDreemur/OpenManus-RL",
            note="Apache-2.0, but parts are CC-BY-NC-4.0"),
-    Source("Mind2Web, multimodal", "(mind2web-multimodal|multimodal-mind2web)", "openrail",
+    DataSource("Mind2Web, multimodal", "(mind2web-multimodal|multimodal-mind2web)", "openrail",
            test_split=True, note="its authors ask not to upload the test data again"),
-    Source("Mind2Web", "mind2web", "cc-by-4.0", _HUB + "osunlp/Mind2Web", test_split=True,
+    DataSource("Mind2Web", "mind2web", "cc-by-4.0", _HUB + "osunlp/Mind2Web", test_split=True,
            note="its authors ask not to upload the test data again"),
     # ---- there to test models with -----------------------------------------------------
-    Source("WebArena, solved", "webarena-successful", None, evaluation=True),
-    Source("BFCL", "(bfcl|berkeley-function-call(ing)?-leaderboard)(-v[0-9]+)?", "apache-2.0",
+    DataSource("WebArena, solved", "webarena-successful", None, evaluation=True),
+    DataSource("BFCL", "(bfcl|berkeley-function-call(ing)?-leaderboard)(-v[0-9]+)?", "apache-2.0",
            evaluation=True),
-    Source("tau-bench", "tau2?-bench", "mit", evaluation=True),
-    Source("ToolAlpaca, evaluation", "toolalpaca-eval(-simulated|-real)?", "apache-2.0",
+    DataSource("tau-bench", "tau2?-bench", "mit", evaluation=True),
+    DataSource("ToolAlpaca, evaluation", "toolalpaca-eval(-simulated|-real)?", "apache-2.0",
            evaluation=True),
-    Source("Terminal-Bench, development", "openthoughts-tb-dev", "apache-2.0", evaluation=True,
+    DataSource("Terminal-Bench, development", "openthoughts-tb-dev", "apache-2.0", evaluation=True,
            note="carries canary lines"),
     # ---- no license stated -------------------------------------------------------------
-    Source("AgentTraj-L", "agenttraj-l", None, _HUB + "AgentGym/AgentTraj-L"),
-    Source("AgentRefine", "agentrefine", None),
-    Source("MobileIAR", "mobileiar", None),
-    Source("R2E-Gym SFT", "r2e-?gym-sft(-trajectories)?", None,
+    DataSource("AgentTraj-L", "agenttraj-l", None, _HUB + "AgentGym/AgentTraj-L"),
+    DataSource("AgentRefine", "agentrefine", None),
+    DataSource("MobileIAR", "mobileiar", None),
+    DataSource("R2E-Gym SFT", "r2e-?gym-sft(-trajectories)?", None,
            _HUB + "R2E-Gym/R2EGym-SFT-Trajectories"),
-    Source("BitAgent tool calling", "bitagent(-tool-calling)?", None,
+    DataSource("BitAgent tool calling", "bitagent(-tool-calling)?", None,
            _HUB + "BitAgent/tool_calling"),
-    Source("CodeScout", "codescout", None),
-    Source("SWE-Star", "(logicstar-)?swe-star", None),
+    DataSource("CodeScout", "codescout", None),
+    DataSource("SWE-Star", "(logicstar-)?swe-star", None),
     # ---- for everybody -----------------------------------------------------------------
-    Source("AgentInstruct", "(agentinstruct|agenttuning-(alfworld|db|kg|mind2web|os|webshop))",
+    DataSource("AgentInstruct", "(agentinstruct|agenttuning-(alfworld|db|kg|mind2web|os|webshop))",
            "apache-2.0", _HUB + "zai-org/AgentInstruct",
            note="some copies say CC-BY-NC-4.0"),
-    Source("Orca AgentInstruct", "orca-agentinstruct", "cdla-permissive-2.0"),
-    Source("Agent-FLAN", "agent-flan", "apache-2.0", _HUB + "internlm/Agent-FLAN"),
-    Source("AgentBank", "agentbank", "apache-2.0", _HUB + "Solaris99/AgentBank"),
-    Source("AFM", "afm-(webagent|mhqa|codeagent)-(sft|rl)(-dataset)?", "apache-2.0"),
-    Source("Lumos", "lumos", "mit"),
-    Source("ToolAlpaca", "toolalpaca", "apache-2.0"),
-    Source("ToolLLaMA", "(toolllama|toolbench)", "apache-2.0"),
-    Source("ToolACE", "toolace", "apache-2.0", _HUB + "Team-ACE/ToolACE"),
-    Source("ToolMind", "toolmind", "apache-2.0"),
-    Source("Toucan", "toucan(-1-5m)?", "apache-2.0", _HUB + "Agent-Ark/Toucan-1.5M"),
-    Source("Glaive function calling", "glaive-function-calling(-v2)?", "apache-2.0",
+    DataSource("Orca AgentInstruct", "orca-agentinstruct", "cdla-permissive-2.0"),
+    DataSource("Agent-FLAN", "agent-flan", "apache-2.0", _HUB + "internlm/Agent-FLAN"),
+    DataSource("AgentBank", "agentbank", "apache-2.0", _HUB + "Solaris99/AgentBank"),
+    DataSource("AFM", "afm-(webagent|mhqa|codeagent)-(sft|rl)(-dataset)?", "apache-2.0"),
+    DataSource("Lumos", "lumos", "mit"),
+    DataSource("ToolAlpaca", "toolalpaca", "apache-2.0"),
+    DataSource("ToolLLaMA", "(toolllama|toolbench)", "apache-2.0"),
+    DataSource("ToolACE", "toolace", "apache-2.0", _HUB + "Team-ACE/ToolACE"),
+    DataSource("ToolMind", "toolmind", "apache-2.0"),
+    DataSource("Toucan", "toucan(-1-5m)?", "apache-2.0", _HUB + "Agent-Ark/Toucan-1.5M"),
+    DataSource("Glaive function calling", "glaive-function-calling(-v2)?", "apache-2.0",
            _HUB + "glaiveai/glaive-function-calling-v2"),
-    Source("Hermes function calling", "hermes-function-calling(-v1)?", "apache-2.0"),
-    Source("Hammer", "xlam-irrelevance-7-5k", "cc-by-4.0",
+    DataSource("Hermes function calling", "hermes-function-calling(-v1)?", "apache-2.0"),
+    DataSource("Hammer", "xlam-irrelevance-7-5k", "cc-by-4.0",
            _HUB + "MadeAgents/xlam-irrelevance-7.5k"),
-    Source("Nemotron agentic", "nemotron-agentic(-v1)?", "cc-by-4.0",
+    DataSource("Nemotron agentic", "nemotron-agentic(-v1)?", "cc-by-4.0",
            _HUB + "nvidia/Nemotron-Agentic-v1"),
-    Source("FireAct", "fireact", "mit"),
-    Source("ETO", "eto(-sft-trajectory)?", "apache-2.0", _HUB + "agent-eto/eto-sft-trajectory"),
-    Source("WebShop", "webshop", "mit"),
-    Source("NNetNav", "nnetnav-(live|wa)", "apache-2.0"),
-    Source("Go-Browse", "go-browse-wa", "mit"),
-    Source("Synatra", "synatra", "cc-by-sa-4.0"),
-    Source("CodeActInstruct", "codeactinstruct", "apache-2.0"),
-    Source("Code-Feedback", "code-feedback", "apache-2.0"),
-    Source("SWE-Gym", "(swe-gym-)?openhands-sampled-trajectories", "mit",
+    DataSource("FireAct", "fireact", "mit"),
+    DataSource("ETO", "eto(-sft-trajectory)?", "apache-2.0", _HUB + "agent-eto/eto-sft-trajectory"),
+    DataSource("WebShop", "webshop", "mit"),
+    DataSource("NNetNav", "nnetnav-(live|wa)", "apache-2.0"),
+    DataSource("Go-Browse", "go-browse-wa", "mit"),
+    DataSource("Synatra", "synatra", "cc-by-sa-4.0"),
+    DataSource("CodeActInstruct", "codeactinstruct", "apache-2.0"),
+    DataSource("Code-Feedback", "code-feedback", "apache-2.0"),
+    DataSource("SWE-Gym", "(swe-gym-)?openhands-sampled-trajectories", "mit",
            _HUB + "SWE-Gym/OpenHands-Sampled-Trajectories"),
-    Source("SWE-smith", "swe-smith(-trajectories)?", "mit",
+    DataSource("SWE-smith", "swe-smith(-trajectories)?", "mit",
            _HUB + "SWE-bench/SWE-smith-trajectories"),
-    Source("SWE-agent trajectories", "(nebius-)?swe-agent-trajectories", "cc-by-4.0",
+    DataSource("SWE-agent trajectories", "(nebius-)?swe-agent-trajectories", "cc-by-4.0",
            _HUB + "nebius/SWE-agent-trajectories"),
-    Source("SWE-rebench OpenHands", "(nebius-)?swe-rebench-openhands(-trajectories)?", "cc-by-4.0"),
-    Source("SWE-Zero", "(alienkevin-|nvidia-)?swe-zero(-12m|-openhands)?", None,
+    DataSource("SWE-rebench OpenHands", "(nebius-)?swe-rebench-openhands(-trajectories)?",
+           "cc-by-4.0"),
+    DataSource("SWE-Zero", "(alienkevin-|nvidia-)?swe-zero(-12m|-openhands)?", None,
            note="Apache-2.0 or CC-BY-4.0, depending on the copy"),
-    Source("OpenThoughts Agent", "openthoughts-agent(-v1)?-sft(-100k)?", "apache-2.0"),
-    Source("Jupyter agent", "jupyter-agent-dataset", "apache-2.0"),
-    Source("OpenResearcher", "openresearcher", "mit"),
-    Source("LiteCoder terminal", "litecoder-terminal-sft", "mit"),
-    Source("CoderForge preview", "coderforge-preview", "apache-2.0"),
-    Source("AgentNet", "agentnet", "mit"),
+    DataSource("OpenThoughts Agent", "openthoughts-agent(-v1)?-sft(-100k)?", "apache-2.0"),
+    DataSource("Jupyter agent", "jupyter-agent-dataset", "apache-2.0"),
+    DataSource("OpenResearcher", "openresearcher", "mit"),
+    DataSource("LiteCoder terminal", "litecoder-terminal-sft", "mit"),
+    DataSource("CoderForge preview", "coderforge-preview", "apache-2.0"),
+    DataSource("AgentNet", "agentnet", "mit"),
 )  # fmt: skip
 """The table; what comes first wins."""
 
@@ -137,7 +139,7 @@ def plain(name: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", name[:400].lower()).strip("-")
 
 
-def find_source(dataset: str | None, url: str | None) -> tuple[Source | None, bool]:
+def find_source(dataset: str | None, url: str | None) -> tuple[DataSource | None, bool]:
     """The known data set that a name or an address stands for.
 
     Args:
@@ -155,8 +157,8 @@ def find_source(dataset: str | None, url: str | None) -> tuple[Source | None, bo
             return source, True
     texts = [text[:400] for text in (dataset, url) if text]
     ends = [plain(end) for text in texts for end in (text, text.rstrip("/").rsplit("/", 1)[-1])]
-    for source, whole, _ in _COMPILED:
-        if any(whole.fullmatch(name) for name in ends):
+    for source, full, _ in _COMPILED:
+        if any(full.fullmatch(name) for name in ends):
             return source, True
     for source, _, part in _COMPILED:
         if any(part.fullmatch(plain(text)) for text in texts):

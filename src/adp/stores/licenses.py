@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from adp.stores.known_sources import Source, find_source, is_test, plain
+from adp.stores.known_sources import DataSource, find_source, is_test, plain
 from adp_schema.store import Store
 
 PERMISSIVE, SHARE_ALIKE = "permissive", "share-alike"
@@ -146,15 +146,19 @@ def find_license(text: str | None) -> License | None:
         return None
     text = re.sub(r"(?i)[\s-]or[\s-]later\b", "", text)
     if " or " in text.lower() and " and " not in text.lower():
-        found = [find_license(part) for part in re.split(r"(?i) or ", text)]
-        return None if None in found else min((one for one in found if one), key=_asks)
-    if (whole := _find(text)) is not None:
-        return whole
+        find_licenses = [find_license(part) for part in re.split(r"(?i) or ", text)]
+        return (
+            None
+            if None in find_licenses
+            else min((find_license_ for find_license_ in find_licenses if find_license_), key=_asks)
+        )
+    if (find := _find(text)) is not None:
+        return find
     parts = re.split(r"(?i)\s+and\s+|\s*[,;&+]\s+", text.strip())
     several = [_find(part) for part in parts]
     if not several or None in several:
         return None
-    return max((one for one in several if one), key=_asks)
+    return max((item for item in several if item), key=_asks)
 
 
 def _asks(license_: License) -> int:
@@ -269,15 +273,16 @@ def assess(store: Store, default: str | None = None) -> Assessment:
         default: license of the trajectories that state none and whose data set is not known.
     """
     counted: dict[Key, int] = {}
-    said: dict[Key, LicenseRow] = {}
+    licenses: dict[Key, LicenseRow] = {}
     for batch in store.gate().batches(_SQL):
         for row in batch.to_pylist():
             judged = judge(default=default, **row)
             key = (row["dataset"], row["license"], row["may_publish"], "; ".join(judged.reasons))
             counted[key] = counted.get(key, 0) + judged.trajectories
-            said.setdefault(key, judged)
+            licenses.setdefault(key, judged)
     rows = [
-        LicenseRow(**{**one.__dict__, "trajectories": counted[key]}) for key, one in said.items()
+        LicenseRow(**{**result.__dict__, "trajectories": counted[key]})
+        for key, result in licenses.items()
     ]
     return Assessment(tuple(sorted(rows, key=_order)))
 
@@ -313,11 +318,13 @@ def judge(
     silent = license is None or plain(license) in _NOTHING
     # A name that is only alike may forbid, but not allow.
     taken = silent and table is not None and (certain or _asks(table) > _asks(_MOST_OPEN))
-    found, told = (table, source.license if source else None) if taken else (stated, license)
+    result, given_license = (
+        (table, source.license if source else None) if taken else (stated, license)
+    )
     if silent and not taken and (source is None or not certain):
-        found, told = find_license(default), default
-    reasons = [*_about_license(found, told, source if taken else None)]
-    refused = found is None or found.kind not in (PERMISSIVE, SHARE_ALIKE)
+        result, given_license = find_license(default), default
+    reasons = [*_about_license(result, given_license, source if taken else None)]
+    refused = result is None or result.kind not in (PERMISSIVE, SHARE_ALIKE)
     if may_publish is False:
         reasons.append("marked as not to be published")
     more = list(_about_source(source, split))
@@ -332,29 +339,31 @@ def judge(
         noted = True
     verdict = REFUSE if refused or more or may_publish is False else NOTE if noted else OK
     return LicenseRow(
-        dataset, license, found.id if found else None, found.kind if found else UNKNOWN,
+        dataset, license, result.id if result else None, result.kind if result else UNKNOWN,
         may_publish, source_url, trajectories, verdict, (*more, *reasons),
     )  # fmt: skip
 
 
-def _about_license(found: License | None, told: str | None, source: Source | None) -> Iterable[str]:
+def _about_license(
+    value: License | None, text: str | None, source: DataSource | None
+) -> Iterable[str]:
     """What is to be said about a license."""
     where = f" (as {source.name} is known to be)" if source is not None else ""
-    if found is None:
-        yield "no license is stated" if told is None else "the license is not known"
-    elif found.kind == NON_COMMERCIAL:
-        yield f"{found.id} forbids commercial use{where}"
-    elif found.kind == NO_DERIVATIVES:
-        yield f"{found.id} forbids changed copies{where}"
-    elif found.kind == CUSTOM:
-        yield f"{found.id} has terms of its own{where}"
-    elif found.kind == SHARE_ALIKE:
-        yield f"{found.id} asks for the same license on what is made from it{where}"
+    if value is None:
+        yield "no license is stated" if text is None else "the license is not known"
+    elif value.kind == NON_COMMERCIAL:
+        yield f"{value.id} forbids commercial use{where}"
+    elif value.kind == NO_DERIVATIVES:
+        yield f"{value.id} forbids changed copies{where}"
+    elif value.kind == CUSTOM:
+        yield f"{value.id} has terms of its own{where}"
+    elif value.kind == SHARE_ALIKE:
+        yield f"{value.id} asks for the same license on what is made from it{where}"
     elif source is not None:
-        yield f"{found.id}{where}"
+        yield f"{value.id}{where}"
 
 
-def _about_source(source: Source | None, split: str | None) -> Iterable[str]:
+def _about_source(source: DataSource | None, split: str | None) -> Iterable[str]:
     """Why a known data set is not to be uploaded again."""
     if source is None:
         return

@@ -125,9 +125,9 @@ def _acquire(out: Path, path: Path, together: bool) -> int | None:
         try:
             fcntl.flock(handle, (fcntl.LOCK_SH if together else fcntl.LOCK_EX) | fcntl.LOCK_NB)
         except BlockingIOError:
-            said = os.pread(handle, 1 << 16, 0)
+            content = os.pread(handle, 1 << 16, 0)
             os.close(handle)
-            raise StoreError(_sentence(out, said)) from None
+            raise StoreError(_sentence(out, content)) from None
         except OSError:  # no locks here
             os.close(handle)
             return None
@@ -147,12 +147,12 @@ def _holder() -> bytes:
     return json.dumps(facts).encode() + b"\n"
 
 
-def _sentence(out: Path, said: bytes) -> str:
+def _sentence(out: Path, content: bytes) -> str:
     who = "it has just begun"
-    for line in said.splitlines():
+    for line in content.splitlines():
         with suppress(ValueError, KeyError, TypeError):
             facts = json.loads(line)
-            if len(said.splitlines()) == 1 or _runs(facts["host"], facts["pid"]):
+            if len(content.splitlines()) == 1 or _runs(facts["host"], facts["pid"]):
                 who = (
                     f"process {facts['pid']} on {facts['host']}, since {facts['began']}: "
                     f"{facts['command']}"

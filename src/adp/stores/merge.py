@@ -23,7 +23,7 @@ from adp.core.progress import Progress, Silent
 from adp.stores import shards
 from adp.stores.locks import alone
 from adp.stores.shards import Files
-from adp.stores.staged import StagedRun, Written, place_all, versions
+from adp.stores.staged import StagedRun, WrittenShard, place_all, versions
 from adp_schema import ids
 from adp_schema.errors import UsageError
 from adp_schema.location import is_url
@@ -125,7 +125,7 @@ def merge(
     if run.finished is not None:
         return run.finished
     _plan(parents)
-    written = run.shards(_jobs(parents, run), merge_shard, Written.parse, progress or Silent())
+    written = run.shards(_jobs(parents, run), merge_shard, WrittenShard.parse, progress or Silent())
     manifest = _manifest(parents, written)
     manifest.tables["sources"] = run.sources(_sources(parents))
     run.finish(manifest)
@@ -224,8 +224,8 @@ def base_of(row: dict[str, Any]) -> str:
     name: str = row["trajectory_id"]
     base = ids.base_id(row["dataset"] or "", row["source_id"], row["source_hash"] or "")
     further = r"(?:\.\d+)?" if row["source_id"] is None else ""
-    found = re.fullmatch(rf"({re.escape(base)}{further})(?:#\d+)?", name, re.DOTALL)
-    return found[1] if found else name
+    match = re.fullmatch(rf"({re.escape(base)}{further})(?:#\d+)?", name, re.DOTALL)
+    return match[1] if match else name
 
 
 def _prefix(name: str, files: set[str], used: set[str]) -> str:
@@ -246,19 +246,19 @@ def _joined(prefix: str, file: str) -> str:
 
 def _plan_pairs(parent: Parent, taken: set[str]) -> None:
     """Number the ids of pairs that a store before has too."""
-    own: set[str] = set()
+    task_ids: set[str] = set()
     for shard, _ in shards.shard_files(parent.store):
         reader = ShardReader(shard, parent.store.renamed)
         for rows in shards.narrow(reader, parent.store.renamed, "pairs", ["pair_id"]):
-            own.update(rows["pair_id"].drop_null().to_pylist())
+            task_ids.update(rows["pair_id"].drop_null().to_pylist())
         reader.close()
-    for name in sorted(own & taken):
+    for name in sorted(task_ids & taken):
         number = 2
-        while ids.numbered(name, number) in taken or ids.numbered(name, number) in own:
+        while ids.numbered(name, number) in taken or ids.numbered(name, number) in task_ids:
             number += 1
         parent.pairs[name] = ids.numbered(name, number)
-        own.add(parent.pairs[name])
-    taken |= own
+        task_ids.add(parent.pairs[name])
+    taken |= task_ids
 
 
 def _jobs(parents: list[Parent], run: StagedRun) -> list[MergeJob]:
@@ -296,7 +296,7 @@ def _jobs(parents: list[Parent], run: StagedRun) -> list[MergeJob]:
 # ---- one shard -----------------------------------------------------------------------------------
 
 
-def merge_shard(job: MergeJob) -> Written:
+def merge_shard(job: MergeJob) -> WrittenShard:
     """Copy one shard into the new store."""
     changes = _Changes(job)
     reader = ShardReader(job.files, job.renamed)
@@ -305,7 +305,7 @@ def merge_shard(job: MergeJob) -> Written:
         for rows in shards.groups(reader, table):
             writer.write(table, changes.apply(table, rows))
     reader.close()
-    return Written(job.index, place_all(writer, Path(job.out), job.index))
+    return WrittenShard(job.index, place_all(writer, Path(job.out), job.index))
 
 
 class _Changes:
@@ -323,8 +323,10 @@ class _Changes:
             old, new = (self._ids[name].chunk(0) for name in ("old", "new"))
             if "trajectory_id" in names:
                 # By seq: an id that was not unique in its store names more than one trajectory.
-                own = shards.exchange_keys(rows["seq"], self._ids["seq"].chunk(0), new)
-                rows = shards.put(rows, "trajectory_id", pc.coalesce(own, rows["trajectory_id"]))
+                exchange_keys = shards.exchange_keys(rows["seq"], self._ids["seq"].chunk(0), new)
+                rows = shards.put(
+                    rows, "trajectory_id", pc.coalesce(exchange_keys, rows["trajectory_id"])
+                )
             for name in REFERENCES.get(table, ()):
                 rows = shards.put(rows, name, shards.exchange(rows[name], old, new))
         if table == "pairs" and self._pairs is not None:
@@ -350,14 +352,14 @@ def _with_prefix(rows: pa.Table, prefix: str, empty: str | None) -> pa.Table:
 
 def _sources(parents: list[Parent]) -> pa.Table:
     """The input files of all stores."""
-    found = []
+    results = []
     for parent in parents:
         rows = shards.source_rows(parent.store)
-        found.append(_with_prefix(rows, parent.prefix, None) if parent.prefix else rows)
-    return pa.concat_tables(found).combine_chunks()
+        results.append(_with_prefix(rows, parent.prefix, None) if parent.prefix else rows)
+    return pa.concat_tables(results).combine_chunks()
 
 
-def _manifest(parents: list[Parent], written: list[Written]) -> Manifest:
+def _manifest(parents: list[Parent], written: list[WrittenShard]) -> Manifest:
     manifest = Manifest()
     datasets: Counter[str] = Counter()
     reasons: Counter[str] = Counter()

@@ -81,11 +81,11 @@ def narrow(
 def source_rows(store: Store) -> pa.Table:
     """The table of input files of a store, in the present schema."""
     names = store.renamed.get("sources", {})
-    found = [
+    upgrades = [
         upgrade("sources", location.open_parquet(address).read(), names)
         for address in store.files("sources")
     ]
-    return pa.concat_tables([TABLES["sources"].schema.empty_table(), *found])
+    return pa.concat_tables([TABLES["sources"].schema.empty_table(), *upgrades])
 
 
 def put(rows: pa.Table, name: str, values: pa.Array | pa.ChunkedArray) -> pa.Table:

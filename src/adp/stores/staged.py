@@ -43,7 +43,7 @@ _GONE = ".gone"
 """End of the names of folders that are being removed."""
 
 
-class Job(Protocol):
+class StageJob(Protocol):
     """One shard to write: what a worker needs to know."""
 
     @property
@@ -57,7 +57,7 @@ class Job(Protocol):
         ...
 
 
-class Result(Protocol):
+class StageResult(Protocol):
     """What became of a shard; its text is noted until the manifest is written."""
 
     index: int
@@ -67,12 +67,12 @@ class Result(Protocol):
         ...
 
 
-AnyJob = TypeVar("AnyJob", bound=Job)
-AnyResult = TypeVar("AnyResult", bound=Result)
+AnyJob = TypeVar("AnyJob", bound=StageJob)
+AnyResult = TypeVar("AnyResult", bound=StageResult)
 
 
 @dataclass
-class Written:
+class WrittenShard:
     """A shard that is done.
 
     Attributes:
@@ -91,7 +91,7 @@ class Written:
         return json.dumps({"index": self.index, "tables": tables, "facts": self.facts})
 
     @classmethod
-    def parse(cls, text: str) -> Written:
+    def parse(cls, text: str) -> WrittenShard:
         """The inverse of `text`."""
         plain = json.loads(text)
         tables = {name: Shard(**shard) for name, shard in plain["tables"].items()}
@@ -263,7 +263,7 @@ def check_free(folder: Path) -> None:
             f"{folder} holds a finished curation already; choose another -o or remove it first"
         )
     stopped = (folder / ".run" / "plan.json").exists()
-    if folder.exists() and not stopped and any(each.name != ".run" for each in folder.iterdir()):
+    if folder.exists() and not stopped and any(path.name != ".run" for path in folder.iterdir()):
         raise OutputExistsError(f"{folder} is not empty and is no store; choose another -o")
 
 

@@ -48,7 +48,7 @@ class Recorded:
 
 
 @dataclass
-class Tool:
+class ToolStats:
     """How often a tool was called, and how often that went wrong.
 
     Attributes:
@@ -71,7 +71,7 @@ class Tool:
 
 
 @dataclass
-class Group:
+class GroupStats:
     """The numbers of one group of trajectories."""
 
     key: dict[str, str | None]
@@ -85,7 +85,7 @@ class Group:
     results: int = 0
     known_results: int = 0
     error_results: int = 0
-    tools: list[Tool] = field(default_factory=list)
+    tools: list[ToolStats] = field(default_factory=list)
     histograms: dict[str, list[tuple[str, int]]] = field(default_factory=dict)
 
 
@@ -95,7 +95,7 @@ def stats(
     *,
     tools: int = TOP_TOOLS,
     histograms: bool = True,
-) -> list[Group]:
+) -> list[GroupStats]:
     """Numbers of a store's main lines, by group.
 
     Args:
@@ -124,7 +124,7 @@ def stats(
     return sorted(groups.values(), key=lambda group: (-group.trajectories, str(group.key)))
 
 
-Groups = dict[tuple[Any, ...], Group]
+Groups = dict[tuple[Any, ...], GroupStats]
 
 _RESULTS = """
 results AS (
@@ -164,7 +164,7 @@ class _Questions:
                 list_sum(list(reward ORDER BY seq)) AS reward
             FROM trajectories {self.grouped} ORDER BY ALL"""
         for key, row in self.ask(sql):
-            group = Group(dict(zip(self.by, key, strict=True)), trajectories=row["n"])
+            group = GroupStats(dict(zip(self.by, key, strict=True)), trajectories=row["n"])
             group.success = _recorded(row["good"], row["known"], row["n"])
             group.reward = _recorded(row["reward"], row["rewarded"], row["n"])
             groups[key] = group
@@ -214,7 +214,7 @@ class _Questions:
             QUALIFY row_number() OVER ({over} ORDER BY calls DESC, name) <= {most}
             ORDER BY calls DESC, name"""
         for key, row in self.ask(sql):
-            groups[key].tools.append(Tool(**row))
+            groups[key].tools.append(ToolStats(**row))
 
     def histograms(self, groups: Groups) -> None:
         per_row = {
@@ -230,10 +230,10 @@ class _Questions:
                     count(*) AS rows
                 FROM counted JOIN t USING (seq)
                 GROUP BY {self.named} bucket ORDER BY bucket"""
-            found: dict[tuple[Any, ...], dict[int, int]] = {}
+            results: dict[tuple[Any, ...], dict[int, int]] = {}
             for key, row in self.ask(sql):
-                found.setdefault(key, {})[row["bucket"]] = row["rows"]
-            for key, buckets in found.items():
+                results.setdefault(key, {})[row["bucket"]] = row["rows"]
+            for key, buckets in results.items():
                 groups[key].histograms[title] = [
                     (_range(bucket), buckets.get(bucket, 0))
                     for bucket in range(min(buckets), max(buckets) + 1)

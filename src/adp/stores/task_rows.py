@@ -38,10 +38,10 @@ _DEEPEST = 32
 def environment_of(extra: str | None) -> str | None:
     """The environment of a rollout, by the column ``extra`` of its trajectory."""
     try:
-        found = json.loads(extra or "null")
+        value = json.loads(extra or "null")
     except (ValueError, RecursionError):
         return None
-    name = found.get("environment") if isinstance(found, dict) else None
+    name = value.get("environment") if isinstance(value, dict) else None
     return name if isinstance(name, str) and name else None
 
 
@@ -59,17 +59,17 @@ def homes(trajectories: pl.DataFrame) -> pl.DataFrame:
 
     rollout = (pl.col("source_format") == ROLLOUT).fill_null(value=False)
     extras = trajectories.select(pl.when(rollout).then("extra").alias("extra"))["extra"]
-    environments = pl.Series("home_env", [environment_of(one) for one in extras], pl.String)
+    environments = pl.Series("home_env", [environment_of(extra) for extra in extras], pl.String)
     named = pl.col("dataset").replace("", None).alias("home_set")
-    found = trajectories.with_columns(environments).select(
+    frame = trajectories.with_columns(environments).select(
         "seq", "task_id", named, "home_env", rollout.alias("rollout")
     )
-    found = found.with_columns(_roots(trajectories))
+    frame = frame.with_columns(_roots(trajectories))
     # Branches of a rollout do not say where they were made.
-    above = found.select(pl.col("seq").alias("root"), pl.col("home_env").alias("above"))
-    found = found.join(above, on="root", how="left", maintain_order="left")
+    above = frame.select(pl.col("seq").alias("root"), pl.col("home_env").alias("above"))
+    frame = frame.join(above, on="root", how="left", maintain_order="left")
     env = pl.when("rollout").then(pl.coalesce("home_env", "above")).alias("home_env")
-    return found.with_columns(env).drop("above")
+    return frame.with_columns(env).drop("above")
 
 
 def _roots(trajectories: pl.DataFrame) -> pl.Series:
@@ -84,10 +84,10 @@ def _roots(trajectories: pl.DataFrame) -> pl.Series:
     roots = rows.select("seq", pl.coalesce("root", "seq"))
     for _ in range(_DEEPEST):
         higher = roots.select(pl.col("seq").alias("root"), pl.col("root").alias("higher"))
-        found = roots.join(higher, on="root", how="left", maintain_order="left")["higher"]
-        if found.equals(roots["root"].alias("higher")):
+        result = roots.join(higher, on="root", how="left", maintain_order="left")["higher"]
+        if result.equals(roots["root"].alias("higher")):
             break
-        roots = roots.with_columns(found.alias("root"))
+        roots = roots.with_columns(result.alias("root"))
     return roots["root"]
 
 
@@ -126,24 +126,24 @@ def assign(
     mine = mine.select("seq", "row", "first")
     main = pl.concat([mine, _of_others(lacking.filter(~branch), known, starts)])
     above = _of_roots(lacking.filter(branch), main.join(places, on="seq"))
-    found = pl.concat([main, above])
-    alone = lacking.filter(branch).join(found, on="seq", how="anti")
-    found = pl.concat([found, _of_others(alone, known, starts)]).join(places, on="seq")
-    found = found.with_columns(
+    frame = pl.concat([main, above])
+    alone = lacking.filter(branch).join(frame, on="seq", how="anti")
+    frame = pl.concat([frame, _of_others(alone, known, starts)]).join(places, on="seq")
+    frame = frame.with_columns(
         pl.col("seq").is_in(mine["seq"].implode()).alias("own"),
         pl.col("seq").is_in(above["seq"].implode()).alias("above"),
     )
     named = pl.struct("home_set", "task_id").struct.json_encode()
     shared = pl.when("rollout").then(pl.col("first").cast(pl.String)).otherwise(named)
     shared = pl.when(pl.col("task_id").is_not_null()).then(shared)
-    return found.select("seq", "row", "own", "above", shared.alias("shared")).sort("seq")
+    return frame.select("seq", "row", "own", "above", shared.alias("shared")).sort("seq")
 
 
-def _of_roots(branches: pl.DataFrame, found: pl.DataFrame) -> pl.DataFrame:
+def _of_roots(branches: pl.DataFrame, frame: pl.DataFrame) -> pl.DataFrame:
     """``seq``, ``row`` and ``first`` of branches that have the task of their main line."""
     import polars as pl
 
-    above = found.select(pl.col("seq").alias("root"), "task_id", "row", "first")
+    above = frame.select(pl.col("seq").alias("root"), "task_id", "row", "first")
     rows = branches.join(above, on=["root", "task_id"], how="inner")
     return rows.select("seq", "row", "first")
 
@@ -169,7 +169,7 @@ def _of_others(lacking: pl.DataFrame, known: pl.DataFrame, starts: Sequence[int]
     ]
     beside = of_set & kin & ~pl.col("rollout") & (pl.col("at_shard") == pl.col("shard"))
     only = pl.when(pl.col("first").n_unique() == 1).then(pl.col("row").min())
-    found = (
+    drop_nulls = (
         lacking.with_columns(shard.alias("shard"))
         .join(there, on="task_id", how="inner")
         .filter(fits)
@@ -177,7 +177,7 @@ def _of_others(lacking: pl.DataFrame, known: pl.DataFrame, starts: Sequence[int]
         .agg(pl.coalesce(pl.col("row").filter(beside).min(), only).alias("row"))
         .drop_nulls("row")
     )
-    return found.join(known.select("row", "first"), on="row", how="left")
+    return drop_nulls.join(known.select("row", "first"), on="row", how="left")
 
 
 def _alike(known: str, other: str) -> pl.Expr:
@@ -196,29 +196,29 @@ def _keyed(rows: pl.DataFrame, owners: pl.DataFrame) -> pl.DataFrame:
     """
     import polars as pl
 
-    whole = rows.join(owners.drop("task_id"), on="seq", how="left", maintain_order="left")
-    whole = whole.with_columns(
+    frame = rows.join(owners.drop("task_id"), on="seq", how="left", maintain_order="left")
+    frame = frame.with_columns(
         pl.col("dataset").replace("", None).alias("set"),
         pl.coalesce(pl.col("environment").replace("", None), "home_env").alias("environment"),
     )
     # The data set of a rollout is named after the run; it is the last resort.
     of_run = pl.col("rollout").fill_null(value=False) & pl.col("environment").is_not_null()
     home = pl.when(~of_run).then("home_set")
-    whole = whole.with_columns(pl.coalesce(pl.col("set"), home).alias("place"))
+    frame = frame.with_columns(pl.coalesce(pl.col("set"), home).alias("place"))
     asked = pl.col("place").is_null()
     text = [pl.col(name).replace("", None) for name in ("instruction", "turns")]
-    bare = pl.all_horizontal(one.is_null() for one in text)
+    bare = pl.all_horizontal(item.is_null() for item in text)
     where = pl.when(pl.col("environment") != pl.col("place").fill_null("")).then("environment")
     key = (
         pl.col("place"),
         where.alias("where"),
         pl.col("task_id"),
-        *(pl.when(asked).then(one).alias(f"asked_{one.meta.output_name()}") for one in text),
+        *(pl.when(asked).then(item).alias(f"asked_{item.meta.output_name()}") for item in text),
         pl.when(asked & bare).then(pl.col("environment_config").replace("", None)).alias("config"),
     )
-    first = whole.select(pl.col("row"), *key)
+    first = frame.select(pl.col("row"), *key)
     first = first.with_columns(pl.col("row").min().over(first.columns[1:]).alias("first"))
-    return whole.with_columns(first["first"]).select(
+    return frame.with_columns(first["first"]).select(
         "row", "seq", "task_id", "set", "home_set", "home_env", "rollout", "first"
     )
 
@@ -288,8 +288,8 @@ def places_of(needed: Iterable[Needed]) -> Iterator[Needed]:
         Those that rows hang from.
     """
     seen: dict[str, int] = {}
-    for each in needed:
-        if each.stays or each.shared is None or seen.get(each.shared) != each.says:
-            yield each
-        if each.shared is not None:
-            seen.setdefault(each.shared, each.says)
+    for item in needed:
+        if item.stays or item.shared is None or seen.get(item.shared) != item.says:
+            yield item
+        if item.shared is not None:
+            seen.setdefault(item.shared, item.says)

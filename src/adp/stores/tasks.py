@@ -52,7 +52,7 @@ _Named = dict[TaskKey, TaskKey]
 """Name of a task -> its key, with what it asks where that is known."""
 
 
-class Found(NamedTuple):
+class TrajectoryTask(NamedTuple):
     """The task of a trajectory.
 
     Attributes:
@@ -64,7 +64,7 @@ class Found(NamedTuple):
     row: int | None = None
 
 
-NONE = Found(None)
+NONE = TrajectoryTask(None)
 """Of a trajectory without a task."""
 
 
@@ -76,7 +76,7 @@ def key_of(task: Task) -> TaskKey | None:
     return _key(task.dataset, task.environment, task.task_id, asked)
 
 
-def find_tasks(store: Store) -> dict[str, Found]:
+def find_tasks(store: Store) -> dict[str, TrajectoryTask]:
     """The task of each trajectory of a store, by the id of the trajectory.
 
     A trajectory without a row of its own among the tasks has that of an attempt at the same task:
@@ -112,18 +112,18 @@ class TaskIndex:
 
     def tasks(self) -> dict[TaskKey, Task]:
         """All tasks that have an id; of several rows for one task the first."""
-        found: dict[TaskKey, Task] = {}
+        tasks: dict[TaskKey, Task] = {}
         for key, task in zip(self._looked[1], self._rows, strict=True):
             if key is not None:
-                found.setdefault(key, task)
-        return found
+                tasks.setdefault(key, task)
+        return tasks
 
     @property
-    def _found(self) -> dict[str, Found]:
+    def _found(self) -> dict[str, TrajectoryTask]:
         return self._looked[0]
 
     @cached_property
-    def _looked(self) -> tuple[dict[str, Found], list[TaskKey | None]]:
+    def _looked(self) -> tuple[dict[str, TrajectoryTask], list[TaskKey | None]]:
         return _look(self._store)
 
     @cached_property
@@ -147,16 +147,18 @@ def same_tasks(first: Iterable[TaskKey], second: Iterable[TaskKey]) -> dict[Task
         Name of a task of the second -> name of that task in the first.
     """
     mine, theirs = _named(first), _named(second)
-    found = {name: name for name in theirs if name in mine}
+    names = {name: name for name in theirs if name in mine}
     rest, others = _strangers(mine, theirs), _strangers(theirs, mine)
-    for one, other in _only_pairs(rest, others, lambda key: key.asked and (key.task_id, key.asked)):
-        found[other.name] = one.name
-        del rest[one.name], others[other.name]
-    for one, other in _only_pairs(rest, others, lambda key: key.task_id):
-        unknown = one.asked is None or other.asked is None
-        if unknown and (one.dataset is None or other.dataset is None):
-            found[other.name] = one.name
-    return found
+    for result, other in _only_pairs(
+        rest, others, lambda key: key.asked and (key.task_id, key.asked)
+    ):
+        names[other.name] = result.name
+        del rest[result.name], others[other.name]
+    for result, other in _only_pairs(rest, others, lambda key: key.task_id):
+        unknown = result.asked is None or other.asked is None
+        if unknown and (result.dataset is None or other.dataset is None):
+            names[other.name] = result.name
+    return names
 
 
 def _strangers(side: _Named, other: _Named) -> _Named:
@@ -184,29 +186,31 @@ def _only_pairs(
 
 
 def _named(keys: Iterable[TaskKey]) -> _Named:
-    found: _Named = {}
+    results: _Named = {}
     for key in keys:
-        if key.name not in found or found[key.name].asked is None:
-            found[key.name] = key
-    return found
+        if key.name not in results or results[key.name].asked is None:
+            results[key.name] = key
+    return results
 
 
-def _look(store: Store) -> tuple[dict[str, Found], list[TaskKey | None]]:
+def _look(store: Store) -> tuple[dict[str, TrajectoryTask], list[TaskKey | None]]:
     """The task of each trajectory, and the key of each row of the table of tasks."""
     homes = list(_homes(store))
     at = {home.seq: home for home in homes}
     keys = [_row_key(row, at.get(row.seq, _NOWHERE)) for row in _rows(store)]
     rows = dict(task_rows(store).select("seq", "row").iter_rows())
-    found = {}
+    results = {}
     for home in homes:
         chosen = rows.get(home.seq)
         if home.task_id is None:
-            found[home.trajectory_id] = NONE
+            results[home.trajectory_id] = NONE
         elif chosen is None:
-            found[home.trajectory_id] = Found(_key(*home.place(None, None), home.task_id))
+            results[home.trajectory_id] = TrajectoryTask(
+                _key(*home.place(None, None), home.task_id)
+            )
         else:
-            found[home.trajectory_id] = Found(keys[chosen], chosen)
-    return found, keys
+            results[home.trajectory_id] = TrajectoryTask(keys[chosen], chosen)
+    return results, keys
 
 
 @dataclass(frozen=True)
@@ -224,8 +228,8 @@ class _Home:
         """Data set and environment of the task, with what a row says of them."""
         environment = environment or self.environment
         # The data set of a rollout is named after the run; it is the last resort.
-        own = None if self.rollout and environment else self.dataset
-        return dataset or own, environment
+        task_dataset = None if self.rollout and environment else self.dataset
+        return dataset or task_dataset, environment
 
 
 _NOWHERE = _Home(-1, "", None, None, None, rollout=False)
@@ -264,9 +268,9 @@ def _asked(instruction: str | None, turns: str | None, config: str | None) -> st
 
 def _homes(store: Store) -> Iterator[_Home]:
     rows = store.scan("trajectories").select(HOME_COLUMNS).collect()
-    found = homes(rows).with_columns(rows["trajectory_id"])
+    frame = homes(rows).with_columns(rows["trajectory_id"])
     names = ("seq", "trajectory_id", "home_set", "home_env", "task_id", "rollout")
-    for seq, name, dataset, environment, task_id, rollout in found.select(names).iter_rows():
+    for seq, name, dataset, environment, task_id, rollout in frame.select(names).iter_rows():
         yield _Home(seq, str(name), dataset, environment, task_id, rollout=rollout)
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from adp_schema.model import Observation, Step, ToolCall, Trajectory
 
 KINDS = ("user", "agent", "system", "environment", "reasoning", "call", "result")
-"""What ``View.kinds`` may hold: texts by their source, and the parts of a turn."""
+"""What ``TranscriptView.kinds`` may hold: texts by their source, and the parts of a turn."""
 
 _SHOWN = {code: chr(0x2400 + code) for code in range(32) if chr(code) not in "\n\t"}
 _SHOWN[127] = "␡"
@@ -52,7 +52,7 @@ def human_size(size: int) -> str:
 
 
 @dataclass(frozen=True)
-class View:
+class TranscriptView:
     """What is shown of a trajectory.
 
     Attributes:
@@ -89,14 +89,14 @@ class View:
         return self.first <= step and (self.last is None or step < self.last)
 
 
-def transcript(trajectory: Trajectory, view: View | None = None) -> Iterator[Text]:
+def transcript(trajectory: Trajectory, view: TranscriptView | None = None) -> Iterator[Text]:
     """The lines of a trajectory.
 
     Args:
         trajectory: as `Store.get` returns it.
         view: what is shown; None shows all, with long texts cut.
     """
-    view = view or View()
+    view = view or TranscriptView()
     yield from header(trajectory)
     yield from _Writer(trajectory, view).lines()
 
@@ -107,7 +107,7 @@ class Transcript(str):
     __slots__ = ()
 
     @classmethod
-    def of(cls, trajectory: Trajectory, view: View) -> Transcript:
+    def of(cls, trajectory: Trajectory, view: TranscriptView) -> Transcript:
         """The text of a trajectory; its arguments are those of `transcript`."""
         return cls("\n".join(line.plain.rstrip() for line in transcript(trajectory, view)))
 
@@ -151,13 +151,13 @@ def _outcome(trajectory: Trajectory) -> str:
 
 def _tool_names(tools: str | None) -> list[str]:
     try:
-        found = json.loads(tools or "[]")
+        value = json.loads(tools or "[]")
     except ValueError:
         return []
     names = []
-    for tool in found if isinstance(found, list) else []:
-        inner = tool.get("function", tool) if isinstance(tool, dict) else tool
-        name = inner.get("name") if isinstance(inner, dict) else inner
+    for tool in value if isinstance(value, list) else []:
+        child = tool.get("function", tool) if isinstance(tool, dict) else tool
+        name = child.get("name") if isinstance(child, dict) else child
         names.append(str(name or "?"))
     return names
 
@@ -176,7 +176,7 @@ def _first_words(text: str | None) -> str:
 class _Writer:
     """Makes the lines of one trajectory's steps."""
 
-    def __init__(self, trajectory: Trajectory, view: View) -> None:
+    def __init__(self, trajectory: Trajectory, view: TranscriptView) -> None:
         self.trajectory = trajectory
         self.view = view
         self.answers: dict[tuple[int | None, int | None], list[Observation]] = {}
@@ -277,8 +277,8 @@ class _Writer:
         if not isinstance(value, dict):
             yield from self._block(_words(value), margin, "", self.view.limit // 2)
             return
-        for name, inner in value.items():
-            words = _words(inner)
+        for name, child in value.items():
+            words = _words(child)
             if "\n" in words or len(words) > 100:
                 yield _line(f"{margin}{name}:", "blue")
                 yield from self._block(words, margin + _MARGIN, "", self.view.limit // 2)

@@ -43,13 +43,13 @@ def common_arguments(config: TrainConfig, out: Path) -> dict[str, Any]:
     import torch
 
     training = config.training
-    found: dict[str, Any] = {name: getattr(training, name) for name in _AS_THEY_ARE}
+    results: dict[str, Any] = {name: getattr(training, name) for name in _AS_THEY_ARE}
     cpu = training.use_cpu or not torch.cuda.is_available()
     strategy = training.eval_strategy or "epoch"
     reports = list(config.report.report_to)
     if config.report.tensorboard and "tensorboard" not in reports:
         reports.append("tensorboard")
-    found |= {
+    results |= {
         "output_dir": str(out / "checkpoints"),
         "learning_rate": config.learning_rate,
         "bf16": choose(config).compute == "bfloat16",
@@ -65,8 +65,8 @@ def common_arguments(config: TrainConfig, out: Path) -> dict[str, Any]:
         checkpointing_name(): training.gradient_checkpointing,
     }
     if training.gradient_checkpointing:
-        found[f"{checkpointing_name()}_kwargs"] = {"use_reentrant": config.launch.zero == 3}
-    return {**found, **training.other}
+        results[f"{checkpointing_name()}_kwargs"] = {"use_reentrant": config.launch.zero == 3}
+    return {**results, **training.other}
 
 
 def checkpointing_name() -> str:

@@ -20,8 +20,8 @@ from typing import Any, Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from adp.render.options import RenderOptions
-from adp.trainers.config_methods import DpoSection, GrpoSection, KtoSection, Section, made
+from adp.rendering.options import RenderOptions
+from adp.trainers.config_methods import ConfigSection, DpoSection, GrpoSection, KtoSection, made
 from adp_schema.ids import digest
 
 Method = Literal["sft", "dpo", "kto", "grpo"]
@@ -31,7 +31,7 @@ TINY = "tiny"
 """The model that is built on the spot."""
 
 
-class TinySection(Section):
+class TinySection(ConfigSection):
     """Shape of the model ``tiny``, which is built on the spot with random weights."""
 
     architecture: Literal["qwen3", "llama"] = Field("qwen3", description="Its architecture.")
@@ -45,7 +45,7 @@ class TinySection(Section):
     seed: int = Field(0, ge=0, description="Seed of the weights.")
 
 
-class ModelSection(Section):
+class ModelSection(ConfigSection):
     """The model that is trained."""
 
     model_name_or_path: str = Field(
@@ -78,7 +78,7 @@ class ModelSection(Section):
     tiny: TinySection = Field(default_factory=made(TinySection), description="Shape of tiny.")
 
 
-class DataSection(Section):
+class DataSection(ConfigSection):
     """Stores, and which of their trajectories."""
 
     store: str | None = Field(
@@ -105,7 +105,7 @@ class DataSection(Section):
     workers: int | None = Field(None, ge=1, description="Processes that render; null: one a core.")
 
 
-class LoraSection(Section):
+class LoraSection(ConfigSection):
     """A LoRA adapter, under PEFT's names. ``lora: null`` trains all weights."""
 
     r: int = Field(16, ge=1, description="Rank.")
@@ -150,7 +150,7 @@ class LoraSection(Section):
         return str(self.init_lora_weights).startswith(("pissa", "olora"))
 
 
-class TrainingSection(Section):
+class TrainingSection(ConfigSection):
     """How it is trained, under the names of TRL's configurations."""
 
     num_train_epochs: float = Field(1.0, gt=0, description="Passes over the data.")
@@ -230,7 +230,7 @@ class TrainingSection(Section):
         return "no" if value is False else value
 
 
-class LaunchSection(Section):
+class LaunchSection(ConfigSection):
     """How many processes train, and how they share the work."""
 
     processes: int = Field(1, ge=1, description="Processes; on GPUs one for each.")
@@ -245,7 +245,7 @@ class LaunchSection(Section):
     )
 
 
-class ReportSection(Section):
+class ReportSection(ConfigSection):
     """What is written about the run."""
 
     tensorboard: bool = Field(False, description="Write events for TensorBoard, too.")
@@ -255,7 +255,7 @@ class ReportSection(Section):
     run_name: str | None = Field(None, description="Name of the run.")
 
 
-class TrainConfig(Section):
+class TrainConfig(ConfigSection):
     """A training run."""
 
     method: Method = Field("sft", description="sft, dpo, kto or grpo.")
@@ -335,11 +335,11 @@ class TrainConfig(Section):
 
     def plain(self) -> dict[str, Any]:
         """As it stands in a file, with all options; without the sections of other methods."""
-        found = self.model_dump(mode="json")
+        fields = self.model_dump(mode="json")
         for name in ("dpo", "kto", "grpo"):
             if name != self.method:
-                del found[name]
-        return found
+                del fields[name]
+        return fields
 
     def hash(self) -> str:
         """Hash of what decides the result: not where it is read from and written to."""
@@ -353,12 +353,12 @@ class TrainConfig(Section):
 
 def json_schema() -> dict[str, Any]:
     """The JSON Schema of the configuration, for editors."""
-    found = copy.deepcopy(TrainConfig.model_json_schema())
+    model_json_schema = copy.deepcopy(TrainConfig.model_json_schema())
     for name in ("model", "data"):
-        inner = found["properties"][name]
-        text = inner.pop("description", "")
-        found["properties"][name] = {
+        child = model_json_schema["properties"][name]
+        text = child.pop("description", "")
+        model_json_schema["properties"][name] = {
             "description": text,
-            "anyOf": [{"type": "string"}, inner],
+            "anyOf": [{"type": "string"}, child],
         }
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **found}
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **model_json_schema}

@@ -16,7 +16,7 @@ from adp.core.option_errors import names, sentence
 from adp.core.yaml_text import measure, parse_yaml
 from adp.trainers.config import TINY, TrainConfig
 from adp.trainers.readers import read_foreign
-from adp.trainers.readers.mapping import Foreign, put
+from adp.trainers.readers.mapping import MappedConfig, put
 from adp_schema.errors import UsageError
 
 
@@ -24,7 +24,7 @@ def read_config(
     path: str | os.PathLike[str] | Mapping[str, Any] | None,
     settings: Sequence[str] = (),
     more: Mapping[str, Any] | None = None,
-) -> tuple[TrainConfig, Foreign | None]:
+) -> tuple[TrainConfig, MappedConfig | None]:
     """Read and check a configuration.
 
     Args:
@@ -64,7 +64,11 @@ def read_config(
 
 def _method(settings: Sequence[str], more: Mapping[str, Any]) -> str | None:
     """The method that the call names, which wins over the file's; None when it names none."""
-    named = [text for path, _, text in (one.partition("=") for one in settings) if path == "method"]
+    named = [
+        text
+        for path, _, text in (setting.partition("=") for setting in settings)
+        if path == "method"
+    ]
     return named[-1].strip() if named else more.get("method")
 
 

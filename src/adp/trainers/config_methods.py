@@ -24,7 +24,7 @@ Reference = Literal["start", "base"]
 Divergence = Literal["reverse_kl", "forward_kl", "js_divergence", "alpha_divergence"]
 
 
-class Section(BaseModel):
+class ConfigSection(BaseModel):
     """A section of the configuration: unknown names are errors, and nothing changes later."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, protected_namespaces=())
@@ -38,7 +38,7 @@ def made(kind: type[Made]) -> Callable[[], Made]:
     return lambda: kind.model_validate({})
 
 
-class DpoSection(Section):
+class DpoSection(ConfigSection):
     """Direct preference optimisation."""
 
     loss_type: tuple[DpoLoss, ...] = Field(
@@ -92,10 +92,10 @@ class DpoSection(Section):
     @model_validator(mode="after")
     def _terms(self) -> DpoSection:
         try:
-            found = terms(self.loss_type, self.loss_weights, self.label_smoothing)
+            result = terms(self.loss_type, self.loss_weights, self.label_smoothing)
         except UsageError as error:
             raise ValueError(str(error)) from error
-        _divergence(self.f_divergence_type, found.loss_type)
+        _divergence(self.f_divergence_type, result.loss_type)
         return self
 
     @property
@@ -114,7 +114,7 @@ def _divergence(kind: str, losses: tuple[str, ...]) -> None:
         )
 
 
-class KtoSection(Section):
+class KtoSection(ConfigSection):
     """Kahneman-Tversky optimisation: single trajectories that are good or bad."""
 
     rows: Literal["success", "reward", "pairs"] = Field(
@@ -146,7 +146,7 @@ class KtoSection(Section):
     )
 
 
-class GrpoSection(Section):
+class GrpoSection(ConfigSection):
     """Group relative policy optimisation: the model answers, rewards say how well."""
 
     prompts: Literal["first", "steps"] = Field(

@@ -35,9 +35,9 @@ def loss_curve(log: Sequence[dict[str, Any]]) -> str:
     file = f"{matplotlib.get_data_path()}/fonts/ttf/DejaVuSans.ttf"
     font: dict[str, Any] = {"fontproperties": FontProperties(fname=file, size=10)}
     # The loss of GRPO is about 0 all the time; what it goes by is the reward.
-    shown = "reward" if any("reward" in one for one in log) else "loss"
-    trained = [(one["step"], one[shown]) for one in log if shown in one]
-    measured = [(one["step"], one["eval_loss"]) for one in log if "eval_loss" in one]
+    shown = "reward" if any("reward" in item for item in log) else "loss"
+    trained = [(item["step"], item[shown]) for item in log if shown in item]
+    measured = [(item["step"], item["eval_loss"]) for item in log if "eval_loss" in item]
     fixed = {"svg.hashsalt": "adp", "svg.fonttype": "path", "axes.unicode_minus": False}
     with matplotlib.style.context(["default", fixed]):
         figure = Figure(figsize=(WIDTH / POINTS, HEIGHT / POINTS), layout="constrained")

@@ -9,17 +9,17 @@ from typing import Any
 import pyarrow as pa
 
 from adp.core.progress import Progress
-from adp.render.pairs import BadPair, pairs_of
-from adp.render.render import Renderer
+from adp.rendering.pairs import BadPair, pairs_of
+from adp.rendering.render import Renderer
 from adp.trainers.config import TrainConfig
 from adp.trainers.config_methods import DpoSection
 from adp.trainers.losses import terms
-from adp.trainers.method import Plan
+from adp.trainers.method import TrainingPlan
 from adp.trainers.preference import policy_and_reference
-from adp.trainers.preference_rows import PairRenderer, PairRow, Tally
-from adp.trainers.prepared_rows import EVAL, IDS, MASK, TRAIN, Example, Order, write_rows
+from adp.trainers.preference_rows import PairCounts, PairRenderer, PairRow
+from adp.trainers.prepared_rows import EVAL, IDS, MASK, TRAIN, Order, TrainingRow, write_rows
 from adp.trainers.rows import read_arrow
-from adp.trainers.store_parts import Part, Parts
+from adp.trainers.store_parts import Part, StoreParts
 from adp_schema.store import Store
 
 SCHEMA = pa.schema(
@@ -46,7 +46,7 @@ class Dpo:
 
     name = "dpo"
 
-    def prepare(self, config: TrainConfig, folder: Path, progress: Progress) -> Plan:
+    def prepare(self, config: TrainConfig, folder: Path, progress: Progress) -> TrainingPlan:
         """Write the pairs as tokens; see `adp.trainers.method`."""
         return write_rows(config, folder, SCHEMA, examples, Order(), progress)
 
@@ -111,7 +111,9 @@ def dpo_settings(section: DpoSection) -> dict[str, Any]:
     }
 
 
-def examples(store: Store, renderer: Renderer, parts: Parts, tally: Tally) -> Iterator[Example]:
+def examples(
+    store: Store, renderer: Renderer, parts: StoreParts, tally: PairCounts
+) -> Iterator[TrainingRow]:
     """The pairs of a store as rows.
 
     Args:
@@ -131,7 +133,7 @@ def examples(store: Store, renderer: Renderer, parts: Parts, tally: Tally) -> It
             yield example(row, part)
 
 
-def example(row: PairRow, part: Part) -> Example:
+def example(row: PairRow, part: Part) -> TrainingRow:
     """One pair as a row of the file."""
     sides = (row.chosen, row.rejected)
     lengths = [len(row.prompt) + len(side.ids) for side in sides]
@@ -144,4 +146,4 @@ def example(row: PairRow, part: Part) -> Example:
         "rejected_mask": row.rejected.mask.astype("int8"),
     }
     trained = sum(int(side.mask.sum()) for side in sides)
-    return Example(part, columns, sum(lengths), trained, max(lengths))
+    return TrainingRow(part, columns, sum(lengths), trained, max(lengths))

@@ -10,16 +10,16 @@ from typing import Any
 import pyarrow as pa
 
 from adp.core.progress import Progress
-from adp.render.render import Renderer
+from adp.rendering.render import Renderer
 from adp.trainers.config import TrainConfig
 from adp.trainers.config_methods import GrpoSection
 from adp.trainers.grpo_rows import prompts
-from adp.trainers.method import Plan
-from adp.trainers.preference_rows import Tally
-from adp.trainers.prepared_rows import EVAL, TRAIN, Example, Order, renderer_of, write_rows
+from adp.trainers.method import TrainingPlan
+from adp.trainers.preference_rows import PairCounts
+from adp.trainers.prepared_rows import EVAL, TRAIN, Order, TrainingRow, renderer_of, write_rows
 from adp.trainers.rewards import make_rewards
 from adp.trainers.rows import read_arrow
-from adp.trainers.store_parts import Parts
+from adp.trainers.store_parts import StoreParts
 from adp_schema.errors import UsageError
 from adp_schema.store import Store
 
@@ -43,7 +43,7 @@ class Grpo:
 
     name = "grpo"
 
-    def prepare(self, config: TrainConfig, folder: Path, progress: Progress) -> Plan:
+    def prepare(self, config: TrainConfig, folder: Path, progress: Progress) -> TrainingPlan:
         """Write the prompts; see `adp.trainers.method`."""
         check_groups(config)
         make_rewards(config.grpo, renderer_of(config), _beside(config))
@@ -112,8 +112,8 @@ def check_groups(config: TrainConfig) -> None:
 def answers_of_a_step(config: TrainConfig) -> int:
     """Answers that are written for one step of the optimiser."""
     training = config.training
-    each = training.per_device_train_batch_size * training.gradient_accumulation_steps
-    return each * config.launch.processes
+    result = training.per_device_train_batch_size * training.gradient_accumulation_steps
+    return result * config.launch.processes
 
 
 def grpo_settings(section: GrpoSection) -> dict[str, Any]:
@@ -122,11 +122,11 @@ def grpo_settings(section: GrpoSection) -> dict[str, Any]:
     Args:
         section: the section ``grpo``.
     """
-    own = {name: getattr(section, name) for name in _AS_THEY_ARE}
-    if own["reward_weights"] is not None:
-        own["reward_weights"] = list(own["reward_weights"])
+    settings = {name: getattr(section, name) for name in _AS_THEY_ARE}
+    if settings["reward_weights"] is not None:
+        settings["reward_weights"] = list(settings["reward_weights"])
     # Rewards need the other columns.
-    return {**own, "remove_unused_columns": False}
+    return {**settings, "remove_unused_columns": False}
 
 
 def _beside(config: TrainConfig) -> Path:
@@ -135,8 +135,8 @@ def _beside(config: TrainConfig) -> Path:
 
 
 def examples(
-    store: Store, renderer: Renderer, parts: Parts, tally: Tally, options: GrpoSection
-) -> Iterator[Example]:
+    store: Store, renderer: Renderer, parts: StoreParts, tally: PairCounts, options: GrpoSection
+) -> Iterator[TrainingRow]:
     """The prompts of a store as rows.
 
     Args:
@@ -155,4 +155,4 @@ def examples(
             "expected_calls": prompt.expected_calls,
             "tools": prompt.tools,
         }
-        yield Example(part, columns, prompt.tokens, 0, prompt.tokens)
+        yield TrainingRow(part, columns, prompt.tokens, 0, prompt.tokens)

@@ -9,20 +9,20 @@ from typing import Any
 
 import numpy as np
 
-from adp.render.chat import Chat, Message, chats_of
-from adp.render.prepare import plain_tools, prepare
-from adp.render.probe import TemplateRefusalError
-from adp.render.render import Renderer
+from adp.rendering.chat import Chat, Message, chats_of
+from adp.rendering.prepare import plain_tools, prepare
+from adp.rendering.probe import TemplateRefusalError
+from adp.rendering.render import Renderer
 from adp.stores.tasks import TaskIndex, TaskKey
 from adp.trainers.config_methods import GrpoSection
-from adp.trainers.preference_rows import Tally
-from adp.trainers.store_parts import Part, Parts
+from adp.trainers.preference_rows import PairCounts
+from adp.trainers.store_parts import Part, StoreParts
 from adp_schema.model import Task, Trajectory
 from adp_schema.store import Store
 
 
 @dataclass(frozen=True)
-class Prompt:
+class GrpoPrompt:
     """One prompt.
 
     Attributes:
@@ -45,8 +45,8 @@ class Prompt:
 
 
 def prompts(
-    store: Store, renderer: Renderer, parts: Parts, tally: Tally, options: GrpoSection
-) -> Iterator[tuple[Part, Prompt]]:
+    store: Store, renderer: Renderer, parts: StoreParts, tally: PairCounts, options: GrpoSection
+) -> Iterator[tuple[Part, GrpoPrompt]]:
     """The prompts of a store, and what each is for.
 
     Args:
@@ -66,7 +66,7 @@ def prompts(
     yield from _first(store, parts, maker, tasks)
 
 
-def _main_lines(store: Store, parts: Parts) -> Iterator[tuple[Part, Trajectory]]:
+def _main_lines(store: Store, parts: StoreParts) -> Iterator[tuple[Part, Trajectory]]:
     for trajectory in store.trajectories():
         part = parts.of(trajectory.trajectory_id or "")
         if trajectory.parent_id is None and part is not None:
@@ -74,10 +74,10 @@ def _main_lines(store: Store, parts: Parts) -> Iterator[tuple[Part, Trajectory]]
 
 
 def _first(
-    store: Store, parts: Parts, maker: _Maker, tasks: TaskIndex
-) -> Iterator[tuple[Part, Prompt]]:
+    store: Store, parts: StoreParts, maker: _Maker, tasks: TaskIndex
+) -> Iterator[tuple[Part, GrpoPrompt]]:
     """One prompt a task: that of its best run, which also says which call comes first."""
-    best: dict[TaskKey | str, tuple[tuple[bool, float], Part, Prompt]] = {}
+    best: dict[TaskKey | str, tuple[tuple[bool, float], Part, GrpoPrompt]] = {}
     for part, trajectory in _main_lines(store, parts):
         prompt = maker.first(trajectory, tasks.of(trajectory))
         if prompt is None:
@@ -90,8 +90,8 @@ def _first(
             best[key] = (score, part, prompt)
     for _, part, prompt in best.values():
         yield part, prompt
-    for own, task in tasks.tasks().items():
-        if own.name not in best and task.instruction:
+    for task_id, task in tasks.tasks().items():
+        if task_id.name not in best and task.instruction:
             alone = maker.of_task(task)
             if alone is not None:
                 yield "train", alone
@@ -100,33 +100,33 @@ def _first(
 class _Maker:
     """Makes prompts of chats."""
 
-    def __init__(self, renderer: Renderer, options: GrpoSection, tally: Tally) -> None:
+    def __init__(self, renderer: Renderer, options: GrpoSection, tally: PairCounts) -> None:
         self._renderer = renderer
         self._options = options
         self._tally = tally
 
-    def first(self, trajectory: Trajectory, task: Task | None) -> Prompt | None:
+    def first(self, trajectory: Trajectory, task: Task | None) -> GrpoPrompt | None:
         """The first messages of a trajectory, before the agent's."""
         chat = chats_of(trajectory).chats[0]
         place = next((i for i, m in enumerate(chat.messages) if m.role == "assistant"), None)
-        said = None if place is None else chat.messages[place]
+        message = None if place is None else chat.messages[place]
         asked = chat.messages if place is None else chat.messages[:place]
-        calls = None if said is None or trajectory.success is False else _calls(said)
+        calls = None if message is None or trajectory.success is False else _calls(message)
         return self._prompt(chat, asked, task, calls, _answers(task))
 
-    def steps(self, trajectory: Trajectory, task: Task | None) -> Iterator[Prompt]:
+    def steps(self, trajectory: Trajectory, task: Task | None) -> Iterator[GrpoPrompt]:
         """What the model saw before each trained step."""
         for chat in chats_of(trajectory).chats:
             for index in chat.trained():
-                said = chat.messages[index]
+                message = chat.messages[index]
                 # Only a step that answers is compared with the reference answers.
-                answers = None if said.calls else _answers(task)
+                answers = None if message.calls else _answers(task)
                 asked = chat.messages[:index]
-                prompt = self._prompt(chat, asked, task, _calls(said), answers)
+                prompt = self._prompt(chat, asked, task, _calls(message), answers)
                 if prompt is not None:
                     yield prompt
 
-    def of_task(self, task: Task) -> Prompt | None:
+    def of_task(self, task: Task) -> GrpoPrompt | None:
         """The instruction of a task that no trajectory tries."""
         asked = (Message("user", task.instruction or "", 0),)
         chat = Chat(task.task_id or "", 0, 0, asked)
@@ -139,7 +139,7 @@ class _Maker:
         task: Task | None,
         calls: str | None,
         answers: str | None,
-    ) -> Prompt | None:
+    ) -> GrpoPrompt | None:
         left_out, template = self._tally.left_out, self._renderer.template
         if not any(message.role == "user" for message in asked):
             left_out["nothing is asked before the agent speaks"] += 1
@@ -159,7 +159,7 @@ class _Maker:
         if self._options.calls_from == "task":
             calls = None if task is None else task.expected_calls
         tools: Any = plain_tools(chat)
-        return Prompt(
+        return GrpoPrompt(
             chat.trajectory_id,
             None if task is None else task.task_id,
             text,
@@ -174,9 +174,9 @@ def _answers(task: Task | None) -> str | None:
     return None if task is None else task.answers
 
 
-def _calls(said: Message) -> str | None:
+def _calls(message: Message) -> str | None:
     """The calls of a message as they are expected again; None for one that is not learnt from."""
-    if not said.weight or not all(call.valid for call in said.calls):
+    if not message.weight or not all(call.valid for call in message.calls):
         return None
-    calls = [{"name": call.name, "arguments": call.arguments} for call in said.calls]
+    calls = [{"name": call.name, "arguments": call.arguments} for call in message.calls]
     return json.dumps(calls, ensure_ascii=False)

@@ -23,20 +23,20 @@ def held_out(store: Store, share: float) -> frozenset[str]:
     """
     rows = store.scan("trajectories").select("trajectory_id", "task_id", "parent_id").collect()
     parents = dict(zip(rows["trajectory_id"], rows["parent_id"], strict=True))
-    found = set()
-    for own, task in zip(rows["trajectory_id"], rows["task_id"], strict=True):
-        if own is None:
+    result = set()
+    for row, task in zip(rows["trajectory_id"], rows["task_id"], strict=True):
+        if row is None:
             continue
-        name = task if task is not None else _root(own, parents)
+        name = task if task is not None else _root(row, parents)
         if is_held_out(name, share):
-            found.add(own)
-    return frozenset(found)
+            result.add(row)
+    return frozenset(result)
 
 
-def _root(own: str, parents: dict[str | None, str | None]) -> str:
+def _root(text: str, parents: dict[str | None, str | None]) -> str:
     """Where a branch comes from; damaged links that go in a circle end where they began."""
-    seen = {own}
-    while (above := parents.get(own)) is not None and above not in seen:
+    seen = {text}
+    while (above := parents.get(text)) is not None and above not in seen:
         seen.add(above)
-        own = above
-    return own
+        text = above
+    return text

@@ -11,16 +11,16 @@ import numpy as np
 import pyarrow as pa
 
 from adp.core.progress import Progress
-from adp.render.render import Renderer
+from adp.rendering.render import Renderer
 from adp.trainers.config import TrainConfig
 from adp.trainers.config_methods import KtoSection
 from adp.trainers.kto_rows import kto_rows, rotate
-from adp.trainers.method import Plan
+from adp.trainers.method import TrainingPlan
 from adp.trainers.preference import policy_and_reference
-from adp.trainers.preference_rows import Tally
-from adp.trainers.prepared_rows import EVAL, IDS, MASK, TRAIN, Example, Order, write_rows
+from adp.trainers.preference_rows import PairCounts
+from adp.trainers.prepared_rows import EVAL, IDS, MASK, TRAIN, Order, TrainingRow, write_rows
 from adp.trainers.rows import read_arrow
-from adp.trainers.store_parts import Parts
+from adp.trainers.store_parts import StoreParts
 from adp_schema.store import Store
 
 SCHEMA = pa.schema(
@@ -45,7 +45,7 @@ class Kto:
 
     name = "kto"
 
-    def prepare(self, config: TrainConfig, folder: Path, progress: Progress) -> Plan:
+    def prepare(self, config: TrainConfig, folder: Path, progress: Progress) -> TrainingPlan:
         """Write the trajectories as tokens; see `adp.trainers.method`."""
         size = config.training.per_device_train_batch_size
         others = partial(rotate, batch_size=size) if config.kto.loss_type == "kto" else None
@@ -68,11 +68,11 @@ class Kto:
         from adp.trainers.trl_preference import ExactKTOTrainer, KtoCollator
 
         check_other(config, KTOConfig)
-        own = {name: getattr(config.kto, name) for name in _AS_THEY_ARE}
-        whole = {**args, **own, "max_length": None, "remove_unused_columns": False}
+        settings_here = {name: getattr(config.kto, name) for name in _AS_THEY_ARE}
+        full = {**args, **settings_here, "max_length": None, "remove_unused_columns": False}
         if config.kto.loss_type == "kto":
-            whole["train_sampling_strategy"] = "sequential"
-        settings = KTOConfig(**whole)
+            full["train_sampling_strategy"] = "sequential"
+        settings = KTOConfig(**full)
         tokenizer: Any = load_tokenizer(config, folder)
         plus = config.lora is not None and config.lora.loraplus_lr_ratio is not None
         policy, reference, base = policy_and_reference(config, config.kto, folder)
@@ -106,8 +106,8 @@ def _desirable(folder: Path) -> int:
 
 
 def examples(
-    store: Store, renderer: Renderer, parts: Parts, tally: Tally, options: KtoSection
-) -> Iterator[Example]:
+    store: Store, renderer: Renderer, parts: StoreParts, tally: PairCounts, options: KtoSection
+) -> Iterator[TrainingRow]:
     """The trajectories of a store as rows.
 
     Args:
@@ -126,4 +126,4 @@ def examples(
             "label": row.label,
         }
         length = len(row.prompt) + len(row.completion.ids)
-        yield Example(part, columns, length, int(row.completion.mask.sum()), length)
+        yield TrainingRow(part, columns, length, int(row.completion.mask.sum()), length)

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from adp.render.pairs import BadPair, pairs_of
-from adp.render.render import Renderer, Row
+from adp.rendering.pairs import BadPair, pairs_of
+from adp.rendering.render import Renderer, TokenRow
 from adp.trainers.config_methods import KtoSection
-from adp.trainers.preference_rows import Ints, PairRenderer, Side, Tally
-from adp.trainers.store_parts import Part, Parts
+from adp.trainers.preference_rows import Ints, PairCounts, PairRenderer, SideTokens
+from adp.trainers.store_parts import Part, StoreParts
 from adp_schema.model import Trajectory
 from adp_schema.store import Store
 
@@ -30,12 +30,12 @@ class KtoRow:
 
     source_id: str
     prompt: Ints
-    completion: Side
+    completion: SideTokens
     label: bool
 
 
 def kto_rows(
-    store: Store, renderer: Renderer, parts: Parts, tally: Tally, options: KtoSection
+    store: Store, renderer: Renderer, parts: StoreParts, tally: PairCounts, options: KtoSection
 ) -> Iterator[tuple[Part, KtoRow]]:
     """The rows of a store, and what each is for.
 
@@ -53,7 +53,7 @@ def kto_rows(
 
 
 def _from_pairs(
-    store: Store, renderer: Renderer, parts: Parts, tally: Tally
+    store: Store, renderer: Renderer, parts: StoreParts, tally: PairCounts
 ) -> Iterator[tuple[Part, KtoRow]]:
     pairs = PairRenderer(renderer)
     for pair in pairs_of(store):
@@ -69,7 +69,7 @@ def _from_pairs(
 
 
 def _from_trajectories(
-    store: Store, renderer: Renderer, parts: Parts, tally: Tally, options: KtoSection
+    store: Store, renderer: Renderer, parts: StoreParts, tally: PairCounts, options: KtoSection
 ) -> Iterator[tuple[Part, KtoRow]]:
     wanted = renderer.options.branches
     for trajectory in store.trajectories():
@@ -91,17 +91,17 @@ def _from_trajectories(
                 yield part, made
 
 
-def _rendered(renderer: Renderer, trajectory: Trajectory, tally: Tally) -> list[Row]:
+def _rendered(renderer: Renderer, trajectory: Trajectory, tally: PairCounts) -> list[TokenRow]:
     """The rows of a trajectory; why there is none is counted."""
-    found = renderer.trajectory(trajectory)
-    tally.notes += found.notes
-    if not found.rows:
-        tally.left_out["; ".join(found.lost) or "no step of it is trained"] += 1
-    elif found.lost:
-        tally.notes["steps that are in no row"] += found.lost.total()
-    if any(((row.loss_weights > 0) & (row.loss_weights != 1)).any() for row in found.rows):
+    result = renderer.trajectory(trajectory)
+    tally.notes += result.notes
+    if not result.rows:
+        tally.left_out["; ".join(result.lost) or "no step of it is trained"] += 1
+    elif result.lost:
+        tally.notes["steps that are in no row"] += result.lost.total()
+    if any(((row.loss_weights > 0) & (row.loss_weights != 1)).any() for row in result.rows):
         tally.notes["trajectories with weights between 0 and 1, taken as 1"] += 1
-    return found.rows
+    return result.rows
 
 
 def _label(trajectory: Trajectory, options: KtoSection) -> bool | None:
@@ -111,11 +111,11 @@ def _label(trajectory: Trajectory, options: KtoSection) -> bool | None:
     return trajectory.success
 
 
-def _row(row: Row, label: bool) -> KtoRow | None:
+def _row(row: TokenRow, label: bool) -> KtoRow | None:
     first = int(np.argmax(row.labels >= 0))
     if first == 0:
         return None
-    side = Side(row.input_ids[first:], row.labels[first:] >= 0)
+    side = SideTokens(row.input_ids[first:], row.labels[first:] >= 0)
     return KtoRow(row.trajectory_id, row.input_ids[:first], side, label)
 
 
@@ -130,10 +130,10 @@ def rotate(indices: np.ndarray[Any, Any], batch_size: int) -> np.ndarray[Any, An
         indices: the rows in the order in which they are trained.
         batch_size: rows of one process at once; more than 1.
     """
-    found = np.empty_like(indices)
+    empty_like = np.empty_like(indices)
     for start in range(0, len(indices), batch_size):
         batch = indices[start : start + batch_size]
-        found[start : start + len(batch)] = np.roll(batch, 1)
+        empty_like[start : start + len(batch)] = np.roll(batch, 1)
     if len(indices) % batch_size == 1 and len(indices) > 1:
-        found[-1] = indices[-2]
-    return found
+        empty_like[-1] = indices[-2]
+    return empty_like

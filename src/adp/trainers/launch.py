@@ -79,10 +79,10 @@ def config_file(config: TrainConfig) -> Path:
 
 def _environment(config: TrainConfig) -> dict[str, str]:
     """Variables for the processes; each has its share of the cores."""
-    found = dict(os.environ)
+    environment = dict(os.environ)
     share = max(1, (os.cpu_count() or 1) // config.launch.processes)
-    found.setdefault("OMP_NUM_THREADS", str(share))
-    found.setdefault("TOKENIZERS_PARALLELISM", "false")
+    environment.setdefault("OMP_NUM_THREADS", str(share))
+    environment.setdefault("TOKENIZERS_PARALLELISM", "false")
     if config.training.use_cpu:
-        found["CUDA_VISIBLE_DEVICES"] = ""
-    return found
+        environment["CUDA_VISIBLE_DEVICES"] = ""
+    return environment

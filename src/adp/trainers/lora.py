@@ -59,10 +59,10 @@ def add_adapter(model: Any, config: TrainConfig, folder: Path | None = None) -> 
         return model
     made = get_peft_model(model, peft_config(config.lora), **more)
     if config.lora.changes_base and folder is not None and int(os.environ.get("RANK", "0")) == 0:
-        own = made.peft_config["default"]
-        own.init_lora_weights, name = True, own.init_lora_weights
+        default = made.peft_config["default"]
+        default.init_lora_weights, name = True, default.init_lora_weights
         made.save_pretrained(str(folder / BEGIN))
-        own.init_lora_weights = name
+        default.init_lora_weights = name
     return made
 
 

@@ -177,25 +177,25 @@ def from_m3(values: Mapping[str, Any]) -> dict[str, Any]:
     if name not in by_name:
         known = ", ".join(by_name)
         raise UsageError(f"pref_loss: M3 has no loss '{name}'; it has {known}")
-    found: dict[str, Any] = {"loss_type": [by_name[name].loss_type]}
+    results: dict[str, Any] = {"loss_type": [by_name[name].loss_type]}
     weight = float(values.get("pref_ftx") or 0)
     # M3 leaves out what is smaller.
     if weight > 1e-6:
-        found["loss_type"].append("sft")
-        found["loss_weights"] = [1.0, weight]
+        results["loss_type"].append("sft")
+        results["loss_weights"] = [1.0, weight]
     for old, new in (
         ("pref_beta", "beta"),
         ("dpo_label_smoothing", "label_smoothing"),
         ("ld_alpha", "ld_alpha"),
     ):
         if values.get(old) is not None:
-            found[new] = values[old]
-    if found.get("label_smoothing") and by_name[name].loss_type not in SMOOTHED:
+            results[new] = values[old]
+    if results.get("label_smoothing") and by_name[name].loss_type not in SMOOTHED:
         # M3 ignores it there; TRL does too, but we refuse what has no effect.
-        del found["label_smoothing"]
+        del results["label_smoothing"]
     if name == "simpo" and values.get("simpo_gamma") is not None:
-        found["simpo_gamma"] = values["simpo_gamma"]
-    return found
+        results["simpo_gamma"] = values["simpo_gamma"]
+    return results
 
 
 @dataclass(frozen=True)

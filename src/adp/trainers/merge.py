@@ -90,8 +90,8 @@ def _write(place: Path, name: str, target: Path, dtype: str | None) -> dict[str,
         model = AutoModelForCausalLM.from_pretrained(name, dtype=kind)
         merged: Any = PeftModel.from_pretrained(model, str(place)).merge_and_unload(safe_merge=True)
     except (OSError, ValueError, RuntimeError) as error:
-        said = " ".join(str(error).split())[:300]
-        raise InputError(f"{place} cannot be merged into {name}: {said}") from None
+        message = " ".join(str(error).split())[:300]
+        raise InputError(f"{place} cannot be merged into {name}: {message}") from None
     staged = target.with_name(f".{target.name}.part")
     shutil.rmtree(staged, ignore_errors=True)
     try:
@@ -102,6 +102,6 @@ def _write(place: Path, name: str, target: Path, dtype: str | None) -> dict[str,
     finally:
         shutil.rmtree(staged, ignore_errors=True)
     return {
-        "parameters": sum(each.numel() for each in merged.parameters()),
+        "parameters": sum(parameter.numel() for parameter in merged.parameters()),
         "dtype": str(merged.dtype).removeprefix("torch."),
     }

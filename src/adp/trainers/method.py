@@ -20,7 +20,7 @@ from adp.trainers.config import TrainConfig
 
 
 @dataclass
-class Plan:
+class TrainingPlan:
     """What a training is about to do.
 
     Attributes:
@@ -51,13 +51,13 @@ class Plan:
 
     def plain(self) -> dict[str, Any]:
         """As JSON has it."""
-        found = dict(vars(self))
+        result = dict(vars(self))
         for name in ("dropped", "notes"):
-            found[name] = dict(sorted(found[name].items()))
-        return found
+            result[name] = dict(sorted(result[name].items()))
+        return result
 
     @classmethod
-    def from_plain(cls, plain: dict[str, Any]) -> Plan:
+    def from_plain(cls, plain: dict[str, Any]) -> TrainingPlan:
         """The other way round."""
         counters = {name: Counter(plain[name]) for name in ("dropped", "notes")}
         return cls(**{**plain, **counters})
@@ -69,7 +69,7 @@ class TrainingMethod(Protocol):
     name: str
     """Name, as in ``adp train NAME``."""
 
-    def prepare(self, config: TrainConfig, folder: Path, progress: Progress) -> Plan:
+    def prepare(self, config: TrainConfig, folder: Path, progress: Progress) -> TrainingPlan:
         """Write the rows under a folder; no model is loaded, and no process was started.
 
         Args:

@@ -35,7 +35,7 @@ def build_tiny(folder: Path, section: TinySection) -> None:
         folder: where to.
         section: the shape.
     """
-    from adp.render.tiny import tiny_model, tiny_tokenizer
+    from adp.rendering.tiny import tiny_model, tiny_tokenizer
 
     tiny_model(section.model_dump()).save_pretrained(folder)
     tiny_tokenizer().save_pretrained(folder)
@@ -137,14 +137,14 @@ def context_length(config: TrainConfig) -> int | None:
     from transformers import AutoConfig
 
     try:
-        found = AutoConfig.from_pretrained(
+        result = AutoConfig.from_pretrained(
             config.model.model_name_or_path,
             revision=config.model.model_revision,
             trust_remote_code=config.model.trust_remote_code,
         )
     except (OSError, ValueError):
         return None  # loading the model will say what is wrong
-    length = getattr(found, "max_position_embeddings", None)
+    length = getattr(result, "max_position_embeddings", None)
     return length if isinstance(length, int) and length > 0 else None
 
 
@@ -164,8 +164,8 @@ def _place(config: TrainConfig, folder: Path | None) -> str:
 
 
 def _unloadable(what: str, name: str, error: Exception) -> str:
-    said = next((line.strip() for line in str(error).splitlines() if line.strip()), repr(error))
+    message = next((line.strip() for line in str(error).splitlines() if line.strip()), repr(error))
     return (
-        f"the {what} {name} cannot be loaded: {said.rstrip('.')}; name a folder with a model, a "
+        f"the {what} {name} cannot be loaded: {message.rstrip('.')}; name a folder with a model, a "
         "name on the Hub, or tiny"
     )

@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from adp.render.chat import Chat
-from adp.render.options import RenderOptions
-from adp.render.pairs import PairChats
-from adp.render.render import Renderer, Row
+from adp.rendering.chat import Chat
+from adp.rendering.options import RenderOptions
+from adp.rendering.pairs import PairChats
+from adp.rendering.render import Renderer, TokenRow
 from adp_schema.errors import UsageError
 
 Ints = np.ndarray[Any, np.dtype[np.int32]]
@@ -26,7 +26,7 @@ TOO_LONG = "longer than max_length"
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
+class SideTokens:
     """What follows the prompt.
 
     Attributes:
@@ -51,12 +51,12 @@ class PairRow:
 
     pair_id: str
     prompt: Ints
-    chosen: Side
-    rejected: Side
+    chosen: SideTokens
+    rejected: SideTokens
 
 
 @dataclass
-class Tally:
+class PairCounts:
     """What became of the pairs or trajectories.
 
     Attributes:
@@ -89,52 +89,52 @@ class PairRenderer:
         self._cuts = options.window == "keep_ends"
         self._renderer = Renderer(renderer.tokenizer, whole(options), renderer.stops)
 
-    def row(self, pair: PairChats, tally: Tally) -> PairRow | None:
+    def row(self, pair: PairChats, tally: PairCounts) -> PairRow | None:
         """The row of one pair; None when it gives none, with the reason counted."""
         notes: Counter[str] = Counter()
-        found = self._sides(pair, notes)
-        if not isinstance(found, str) and self._too_long(found):
+        sides = self._sides(pair, notes)
+        if not isinstance(sides, str) and self._too_long(sides):
             cut = self._cut(pair) if self._cuts else None
             if cut is None:
-                found = TOO_LONG
+                sides = TOO_LONG
             else:
                 notes = Counter({"pairs whose prompt was cut": 1})
-                pair, found = cut, self._sides(cut, notes)
-        if isinstance(found, str):
-            tally.left_out[found] += 1
+                pair, sides = cut, self._sides(cut, notes)
+        if isinstance(sides, str):
+            tally.left_out[sides] += 1
             return None
         tally.notes += notes
-        row = _join(pair, *found, tally.notes)
+        row = _join(pair, *sides, tally.notes)
         if not len(row.prompt):
             tally.left_out["the two sides have no token in common"] += 1
             return None
         return row
 
-    def _sides(self, pair: PairChats, notes: Counter[str]) -> tuple[Row, Row] | str:
+    def _sides(self, pair: PairChats, notes: Counter[str]) -> tuple[TokenRow, TokenRow] | str:
         """Both sides, or why there is no such row."""
         rows = []
         for name, chat in (("chosen", pair.chosen), ("rejected", pair.rejected)):
-            found = self._renderer.chat(chat)
-            notes += found.notes
-            if found.rejected is not None:
-                return f"refused: {found.rejected}"
-            if not found.rows:
+            result = self._renderer.chat(chat)
+            notes += result.notes
+            if result.rejected is not None:
+                return f"refused: {result.rejected}"
+            if not result.rows:
                 return f"no token of the {name} side is trained"
-            row = found.rows[-1]
+            row = result.rows[-1]
             if ((row.loss_weights > 0) & (row.loss_weights != 1)).any():
                 notes[f"{name} sides with weights between 0 and 1, taken as 1"] += 1
             # A template that rewrites history cannot show all steps of a side at once. The last
             # render holds the most of it.
             shown = int(np.unique(row.step_index[row.step_index >= 0]).size)
-            if shown < found.steps:
-                notes[f"steps of a {name} side that are not trained"] += found.steps - shown
+            if shown < result.steps:
+                notes[f"steps of a {name} side that are not trained"] += result.steps - shown
             rows.append(row)
         return rows[0], rows[1]
 
-    def _too_long(self, found: tuple[Row, Row] | str) -> bool:
-        if isinstance(found, str) or self._limit is None:
+    def _too_long(self, token_rows: tuple[TokenRow, TokenRow] | str) -> bool:
+        if isinstance(token_rows, str) or self._limit is None:
             return False
-        return max(len(row.input_ids) for row in found) > self._limit
+        return max(len(row.input_ids) for row in token_rows) > self._limit
 
     def _cut(self, pair: PairChats) -> PairChats | None:
         """The pair without the fewest steps of its prompt that make it fit; None when none do.
@@ -145,8 +145,8 @@ class PairRenderer:
         low, high = 0, len(shorter)
         while low < high:
             middle = (low + high) // 2
-            found = self._sides(shorter[middle], Counter())
-            if isinstance(found, str) or self._too_long(found):
+            sides = self._sides(shorter[middle], Counter())
+            if isinstance(sides, str) or self._too_long(sides):
                 low = middle + 1
             else:
                 high = middle
@@ -195,7 +195,7 @@ def _without(pair: PairChats, first: int) -> PairChats:
     return PairChats(pair.pair, cut(pair.chosen), cut(pair.rejected), shared)
 
 
-def _join(pair: PairChats, chosen: Row, rejected: Row, notes: Counter[str]) -> PairRow:
+def _join(pair: PairChats, chosen: TokenRow, rejected: TokenRow, notes: Counter[str]) -> PairRow:
     """Split both renders after what they have in common."""
     first = [int(np.argmax(row.labels >= 0)) for row in (chosen, rejected)]
     length = min(common_prefix(chosen.input_ids, rejected.input_ids), *first)
@@ -204,15 +204,15 @@ def _join(pair: PairChats, chosen: Row, rejected: Row, notes: Counter[str]) -> P
         # Both sides begin right after the prompt, so their renders should agree up to there.
         notes["pairs whose prompt is rendered differently on the two sides"] += 1
     sides = [
-        Side(row.input_ids[length:].astype(np.int32), row.labels[length:] >= 0)
+        SideTokens(row.input_ids[length:].astype(np.int32), row.labels[length:] >= 0)
         for row in (chosen, rejected)
     ]
     prompt = chosen.input_ids[:length].astype(np.int32)
     return PairRow(pair.pair.pair_id or "", prompt, sides[0], sides[1])
 
 
-def common_prefix(one: Ints, other: Ints) -> int:
+def common_prefix(ints: Ints, other: Ints) -> int:
     """Number of ids that two rows begin with in common."""
-    limit = min(len(one), len(other))
-    differ = np.flatnonzero(one[:limit] != other[:limit])
+    limit = min(len(ints), len(other))
+    differ = np.flatnonzero(ints[:limit] != other[:limit])
     return int(differ[0]) if len(differ) else limit

@@ -15,14 +15,14 @@ import numpy as np
 import pyarrow as pa
 
 from adp.core.progress import Progress
-from adp.render.model import load_tokenizer, stop_ids
-from adp.render.render import Renderer
-from adp.render.report import check_ends
+from adp.rendering.model import load_tokenizer, stop_ids
+from adp.rendering.render import Renderer
+from adp.rendering.report import check_ends
 from adp.trainers.config import TrainConfig
-from adp.trainers.method import Plan
-from adp.trainers.preference_rows import Tally
+from adp.trainers.method import TrainingPlan
+from adp.trainers.preference_rows import PairCounts
 from adp.trainers.rows import TOKENS, write_arrow
-from adp.trainers.store_parts import Part, Parts
+from adp.trainers.store_parts import Part, StoreParts
 from adp_schema.errors import EmptyResultError
 from adp_schema.store import Store
 
@@ -39,7 +39,7 @@ _COUNTS = {"held": pa.bool_(), "tokens": pa.int32(), "trained": pa.int32(), "lon
 
 
 @dataclass(frozen=True)
-class Example:
+class TrainingRow:
     """A row of a method.
 
     Attributes:
@@ -57,7 +57,7 @@ class Example:
     longest: int
 
 
-Examples = Callable[[Store, Renderer, Parts, Tally], Iterator[Example]]
+Examples = Callable[[Store, Renderer, StoreParts, PairCounts], Iterator[TrainingRow]]
 """The examples of a store that are in a part of the run, counted in the tally."""
 
 
@@ -97,7 +97,7 @@ def write_rows(
     examples: Examples,
     order: Order,
     progress: Progress,
-) -> Plan:
+) -> TrainingPlan:
     """Write the rows of a run, for training and for measuring.
 
     Args:
@@ -113,12 +113,12 @@ def write_rows(
     """
     assert config.data.store is not None
     renderer = renderer_of(config)
-    tally = Tally()
+    tally = PairCounts()
     raw = folder / "raw.arrow"
     store = Store.open(config.data.store)
-    _write_raw(raw, schema, examples(store, renderer, Parts.of_run(store, config), tally))
+    _write_raw(raw, schema, examples(store, renderer, StoreParts.of_run(store, config), tally))
     check_ends(tally.notes, config.render)
-    plan = Plan(dropped=tally.left_out, notes=tally.notes)
+    plan = TrainingPlan(dropped=tally.left_out, notes=tally.notes)
     with pa.memory_map(str(raw)) as source:
         table = pa.ipc.open_stream(source).read_all()
         held = table["held"].to_numpy()
@@ -150,7 +150,7 @@ def facts(store: Store, renderer: Renderer) -> dict[str, Any]:
     }
 
 
-def _nothing(tally: Tally, all_held: bool) -> str:
+def _nothing(tally: PairCounts, all_held: bool) -> str:
     if all_held:
         return "all rows are for measuring the loss; lower data.eval_share, or name other splits"
     reasons = ", ".join(f"{reason}: {count}" for reason, count in tally.left_out.most_common(5))
@@ -158,12 +158,12 @@ def _nothing(tally: Tally, all_held: bool) -> str:
     return f"nothing is left to train on ({reasons or missing})"
 
 
-def _write_raw(path: Path, schema: pa.Schema, examples: Iterable[Example]) -> int:
-    whole = pa.schema([*schema, *(pa.field(name, kind) for name, kind in _COUNTS.items())])
-    return write_arrow(path, whole, _batches(whole, examples))
+def _write_raw(path: Path, schema: pa.Schema, examples: Iterable[TrainingRow]) -> int:
+    full = pa.schema([*schema, *(pa.field(name, kind) for name, kind in _COUNTS.items())])
+    return write_arrow(path, full, _batches(full, examples))
 
 
-def _batches(schema: pa.Schema, examples: Iterable[Example]) -> Iterator[pa.RecordBatch]:
+def _batches(schema: pa.Schema, examples: Iterable[TrainingRow]) -> Iterator[pa.RecordBatch]:
     rows: list[dict[str, Any]] = []
     for example in examples:
         counts = {
@@ -201,7 +201,7 @@ def _write_part(
     """Write some rows, with the columns that they take from others."""
     others = order.others(indices) if order.others is not None else None
     extra = [] if others is None else [schema.field(name) for name in order.columns]
-    whole = pa.schema([*schema, *(field.with_name(order.prefix + field.name) for field in extra)])
+    full = pa.schema([*schema, *(field.with_name(order.prefix + field.name) for field in extra)])
 
     def batches() -> Iterator[pa.RecordBatch]:
         for start in range(0, len(indices), _BATCH):
@@ -210,9 +210,9 @@ def _write_part(
             if others is not None:
                 beside = table.select(list(order.columns)).take(others[start : start + _BATCH])
                 columns += [beside[name].combine_chunks() for name in order.columns]
-            yield pa.record_batch(columns, schema=whole)
+            yield pa.record_batch(columns, schema=full)
 
-    write_arrow(path, whole, batches())
+    write_arrow(path, full, batches())
 
 
 def _write_eval(
@@ -224,9 +224,9 @@ def _write_eval(
     renderer: Renderer,
 ) -> int:
     assert config.data.eval_store is not None
-    raw, tally = folder / "raw_eval.arrow", Tally()
+    raw, tally = folder / "raw_eval.arrow", PairCounts()
     store = Store.open(config.data.eval_store)
-    parts = Parts.to_measure(store, config.data.eval_splits)
+    parts = StoreParts.to_measure(store, config.data.eval_splits)
     count = _write_raw(raw, schema, examples(store, renderer, parts, tally))
     if not count:
         raise EmptyResultError(f"data.eval_store: {_nothing(tally, False)}")

@@ -15,7 +15,7 @@ from typing import Any
 
 from adp.trainers.config import TrainConfig
 from adp.trainers.curve import loss_curve
-from adp.trainers.method import Plan
+from adp.trainers.method import TrainingPlan
 from adp.trainers.training_process import RESULT, WORK
 from adp.version import __version__
 from adp_schema.manifest import write_atomic
@@ -32,7 +32,7 @@ _SECRET = re.compile(r"(^|[-_.])(token|secret|password|api_?key|authorization)$"
 
 
 def write_record(
-    config: TrainConfig, plan: Plan, out: Path, command: Sequence[str], seconds: float
+    config: TrainConfig, plan: TrainingPlan, out: Path, command: Sequence[str], seconds: float
 ) -> dict[str, Any]:
     """Write ``run.json`` and ``loss.svg``.
 
@@ -70,75 +70,80 @@ def write_record(
     return record
 
 
-def _mask(config: TrainConfig, plan: Plan) -> dict[str, Any]:
+def _mask(config: TrainConfig, plan: TrainingPlan) -> dict[str, Any]:
     """What is under the loss."""
-    found: dict[str, Any] = {
+    mask: dict[str, Any] = {
         "policy": "the steps of the agent, by their weight in the store",
         "train": config.render.train,
     }
     if "fractional_weights" in plan.facts:
-        found["fractional_weights"] = plan.facts["fractional_weights"]
-    return found
+        mask["fractional_weights"] = plan.facts["fractional_weights"]
+    return mask
 
 
 def _stores(config: TrainConfig) -> list[dict[str, Any]]:
     """Name, manifest hash and lineage of each store."""
     from adp.stores.shards import manifest_hash
 
-    found = []
+    stores = []
     for use, place in (("train", config.data.store), ("eval", config.data.eval_store)):
         if place is None:
             continue
         store = Store.open(place)
-        lineage = [one.model_dump(mode="json") for one in store.manifest.lineage]
-        own = None if store.journal is not None else manifest_hash(store)
-        found.append(
-            {"use": use, "name": PurePath(place).name, "manifest": own, "lineage": _bare(lineage)}
+        lineage = [item.model_dump(mode="json") for item in store.manifest.lineage]
+        store_hash = None if store.journal is not None else manifest_hash(store)
+        stores.append(
+            {
+                "use": use,
+                "name": PurePath(place).name,
+                "manifest": store_hash,
+                "lineage": _bare(lineage),
+            }
         )
-    return found
+    return stores
 
 
 def _metrics(log: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """First and last loss, and the last of every other number."""
     losses = [entry["loss"] for entry in log if "loss" in entry]
-    found: dict[str, Any] = {}
+    results: dict[str, Any] = {}
     if losses:
-        found |= {"first_loss": losses[0], "last_loss": losses[-1]}
-        found["mean_loss"] = sum(losses) / len(losses)
+        results |= {"first_loss": losses[0], "last_loss": losses[-1]}
+        results["mean_loss"] = sum(losses) / len(losses)
     rewards = [entry["reward"] for entry in log if "reward" in entry]
     if rewards:
-        found |= {"first_reward": rewards[0], "last_reward": rewards[-1]}
+        results |= {"first_reward": rewards[0], "last_reward": rewards[-1]}
     measured = [entry for entry in log if "eval_loss" in entry]
     if measured:
-        found |= {"eval_loss": measured[-1]["eval_loss"]}
+        results |= {"eval_loss": measured[-1]["eval_loss"]}
     last: dict[str, Any] = next((entry for entry in reversed(log) if "loss" in entry), {})
     others = {
         key: value for key, value in last.items() if key not in ("loss", "step", "num_tokens")
     }
-    return {**found, "last_log": others}
+    return {**results, "last_log": others}
 
 
 def _versions() -> dict[str, str]:
     import platform
 
-    found = {"python": platform.python_version(), "adp": __version__}
+    versions = {"python": platform.python_version(), "adp": __version__}
     for package in _PACKAGES:
         try:
-            found[package] = version(package)
+            versions[package] = version(package)
         except PackageNotFoundError:
             continue
-    return found
+    return versions
 
 
 def _bare(value: Any) -> Any:
     """A value without absolute paths and secrets: of a path, its last part is left."""
     if isinstance(value, dict):
         return {
-            key: "(left out)" if _SECRET.search(key) and isinstance(each, str) else _bare(each)
-            for key, each in value.items()
+            key: "(left out)" if _SECRET.search(key) and isinstance(result, str) else _bare(result)
+            for key, result in value.items()
         }
     if isinstance(value, list | tuple):
-        return [_bare(each) for each in value]
+        return [_bare(item) for item in value]
     if not isinstance(value, str):
         return value
     name, equals, rest = value.partition("=")

@@ -8,7 +8,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from adp.render.call_form import Written
+from adp.rendering.call_form import WrittenCall
 
 _THOUGHT_END = "</think>"
 _TAGGED = re.compile(r"<(answer|FINAL)>(.*?)</\1>", re.DOTALL)
@@ -73,12 +73,12 @@ def _boxed(text: str) -> str | None:
     return None
 
 
-def _equal(one: str, other: str) -> bool:
-    first, second = _number(one), _number(other)
+def _equal(text: str, other: str) -> bool:
+    first, second = _number(text), _number(other)
     if first is not None and second is not None:
         return math.isclose(first, second, rel_tol=1e-6, abs_tol=1e-12)
-    plain = _plain(one)
-    return plain == _plain(other) and (bool(plain) or one.strip() == other.strip())
+    plain = _plain(text)
+    return plain == _plain(other) and (bool(plain) or text.strip() == other.strip())
 
 
 def _number(text: str) -> float | None:
@@ -91,7 +91,7 @@ def _plain(text: str) -> str:
     return " ".join(_ARTICLES.sub(" ", letters).split())
 
 
-def wanted_calls(expected: str | None) -> list[Written] | None:
+def wanted_calls(expected: str | None) -> list[WrittenCall] | None:
     """The calls that are expected.
 
     Args:
@@ -100,22 +100,22 @@ def wanted_calls(expected: str | None) -> list[Written] | None:
     if expected is None:
         return None
     value = json.loads(expected)
-    found = []
+    results = []
     for item in value if isinstance(value, list) else [value]:
-        inner = item.get("function", item) if isinstance(item, dict) else None
-        if not isinstance(inner, dict) or not isinstance(inner.get("name"), str):
+        child = item.get("function", item) if isinstance(item, dict) else None
+        if not isinstance(child, dict) or not isinstance(child.get("name"), str):
             return None
-        arguments = inner.get("arguments", inner.get("parameters"))
+        arguments = child.get("arguments", child.get("parameters"))
         if isinstance(arguments, str):
             try:
                 arguments = json.loads(arguments)
             except ValueError:
                 return None
-        found.append(Written(inner["name"], arguments if isinstance(arguments, dict) else {}))
-    return found
+        results.append(WrittenCall(child["name"], arguments if isinstance(arguments, dict) else {}))
+    return results
 
 
-def calls_score(calls: Sequence[Written], wanted: Sequence[Written]) -> float:
+def calls_score(calls: Sequence[WrittenCall], wanted: Sequence[WrittenCall]) -> float:
     """How much of the expected calls was made: from 0 to 1, in any order.
 
     A call with the right name scores a third, another third times the F1 of its argument names,
@@ -145,25 +145,25 @@ def calls_score(calls: Sequence[Written], wanted: Sequence[Written]) -> float:
     return total / max(len(calls), len(wanted))
 
 
-def _pair_score(call: Written, wanted: Written) -> float:
+def _pair_score(call: WrittenCall, wanted: WrittenCall) -> float:
     if call.name != wanted.name:
         return 0.0
-    own, other = set(call.arguments), set(wanted.arguments)
-    if not own and not other:
+    called, other = set(call.arguments), set(wanted.arguments)
+    if not called and not other:
         return 1.0
-    common = own & other
-    names = 2 * len(common) / (len(own) + len(other))
+    common = called & other
+    names = 2 * len(common) / (len(called) + len(other))
     equal = sum(_same(call.arguments[key], wanted.arguments[key]) for key in common)
-    values = equal / len(own | other)
+    values = equal / len(called | other)
     return 1.0 if names == values == 1 else (1 + names + values) / 3
 
 
-def _same(one: Any, other: Any) -> bool:
+def _same(value: Any, other: Any) -> bool:
     """Equal as JSON: 1 and 1.0 are, 1 and true are not."""
-    if isinstance(one, bool) or isinstance(other, bool):
-        return one is other
-    if isinstance(one, dict) and isinstance(other, dict):
-        return one.keys() == other.keys() and all(_same(one[key], other[key]) for key in one)
-    if isinstance(one, list) and isinstance(other, list):
-        return len(one) == len(other) and all(map(_same, one, other))
-    return bool(one == other)
+    if isinstance(value, bool) or isinstance(other, bool):
+        return value is other
+    if isinstance(value, dict) and isinstance(other, dict):
+        return value.keys() == other.keys() and all(_same(value[key], other[key]) for key in value)
+    if isinstance(value, list) and isinstance(other, list):
+        return len(value) == len(other) and all(map(_same, value, other))
+    return bool(value == other)

@@ -13,15 +13,15 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from adp.render.answers import calls_of, library_parser
-from adp.render.call_form import CallForm, Written, call_form
-from adp.render.render import Renderer
+from adp.rendering.answers import calls_of, library_parser
+from adp.rendering.call_form import CallForm, WrittenCall, call_form
+from adp.rendering.render import Renderer
 from adp.trainers.config_methods import GrpoSection
 from adp.trainers.reward_scores import answer_score, calls_score, references, said, wanted_calls
 from adp_schema.errors import MissingExtraError, UsageError, unknown_name
 
 Reward = Callable[..., list[float | None]]
-Reader = Callable[[str, str, Any], "list[Written] | None"]
+Reader = Callable[[str, str, Any], "list[WrittenCall] | None"]
 """From an answer, its prompt and the tools on offer to its calls; None when one is malformed."""
 
 NAMES = ("answer", "calls", "calls_exact", "format", "json", "length")
@@ -38,10 +38,10 @@ def check_python(section: GrpoSection, allowed: bool) -> None:
     Raises:
         UsageError: they are not.
     """
-    own = [name for name in section.rewards if ":" in name]
-    if own and not allowed:
+    names = [name for name in section.rewards if ":" in name]
+    if names and not allowed:
         raise UsageError(
-            f"the reward {own[0]} is Python code; add --allow-python when you trust it"
+            f"the reward {names[0]} is Python code; add --allow-python when you trust it"
         )
 
 
@@ -97,14 +97,14 @@ def _own(name: str, folder: Path) -> Reward:
     module, _, attribute = name.partition(":")
     sys.path.insert(0, str(folder))
     try:
-        found = getattr(importlib.import_module(module), attribute)
+        result = getattr(importlib.import_module(module), attribute)
     except (ImportError, AttributeError) as error:
         raise UsageError(f"the reward {name} cannot be loaded: {error}") from error
     finally:
         sys.path.remove(str(folder))
-    if not callable(found):
+    if not callable(result):
         raise UsageError(f"the reward {name} is no function")
-    reward: Reward = found
+    reward: Reward = result
     return reward
 
 
@@ -139,7 +139,7 @@ def _reader(renderer: Renderer, name: str) -> Reader:
 
 
 def _form_reader(form: CallForm) -> Reader:
-    def read(text: str, prompt: str, tools: Any) -> list[Written] | None:
+    def read(text: str, prompt: str, tools: Any) -> list[WrittenCall] | None:
         return form.read(text)
 
     return read
@@ -151,10 +151,10 @@ def _library_reader(renderer: Renderer) -> Reader | None:
     if parse is None:
         return None
 
-    def read(text: str, prompt: str, tools: Any) -> list[Written] | None:
-        found = parse(text, prompt, tools)
+    def read(text: str, prompt: str, tools: Any) -> list[WrittenCall] | None:
+        result = parse(text, prompt, tools)
         try:
-            return None if found is None else calls_of(found)
+            return None if result is None else calls_of(result)
         except (ValueError, TypeError, KeyError, AttributeError):
             return None
 
@@ -187,17 +187,17 @@ def _calls_reward(decode: Callable[[Sequence[int]], str], read: Reader, *, exact
         tools: Sequence[str | None],
         **_: Any,
     ) -> list[float | None]:
-        found: list[float | None] = []
+        results: list[float | None] = []
         rows = zip(prompts, completion_ids, expected_calls, tools, strict=True)
         for prompt, ids, expected, offered in rows:
             wanted = wanted_calls(expected)
             if wanted is None:
-                found.append(None)
+                results.append(None)
                 continue
             calls = read(decode(ids), prompt, json.loads(offered) if offered else None)
             score = 0.0 if calls is None else calls_score(calls, wanted)
-            found.append(float(score == 1.0) if exact else score)
-        return found
+            results.append(float(score == 1.0) if exact else score)
+        return results
 
     return reward
 
@@ -214,14 +214,14 @@ def _format_reward(decode: Callable[[Sequence[int]], str], read: Reader) -> Rewa
         tools: Sequence[str | None],
         **_: Any,
     ) -> list[float | None]:
-        found: list[float | None] = []
+        results: list[float | None] = []
         for prompt, ids, offered in zip(prompts, completion_ids, tools, strict=True):
             known = json.loads(offered) if offered else None
             calls = read(decode(ids), prompt, known)
             names = {tool["function"]["name"] for tool in known or []}
             good = calls is not None and all(not names or call.name in names for call in calls)
-            found.append(float(good))
-        return found
+            results.append(float(good))
+        return results
 
     return reward
 

@@ -23,13 +23,13 @@ from pathlib import Path
 from typing import Any
 
 from adp.core.progress import Progress, Silent
-from adp.render.drops import check_drops
+from adp.rendering.drops import check_drops
 from adp.stores.locks import holding
 from adp.trainers.config import TrainConfig
 from adp.trainers.incompatible import refuse
 from adp.trainers.launch import launch
 from adp.trainers.library_output import quiet
-from adp.trainers.method import METHODS, Plan
+from adp.trainers.method import METHODS, TrainingPlan
 from adp.trainers.model import build_tiny, check_installed, context_length
 from adp.trainers.precision import Precision, choose
 from adp.trainers.record import RECORD, write_record
@@ -66,7 +66,7 @@ class TrainOptions:
     resume: bool = False
     command: Sequence[str] = ()
     shown: bool = False
-    told: Callable[[Plan], None] | None = None
+    told: Callable[[TrainingPlan], None] | None = None
     allow_python: bool = False
     steps: Progress = field(default_factory=Silent)
     strict: bool = False
@@ -81,7 +81,7 @@ class Trained:
         record: the record; None after a dry run.
     """
 
-    plan: Plan
+    plan: TrainingPlan
     record: dict[str, Any] | None = None
 
 
@@ -91,7 +91,7 @@ def plan_run(
     *,
     allow_python: bool = False,
     strict: bool = False,
-) -> Plan:
+) -> TrainingPlan:
     """What a run would do; nothing is written and no model is loaded.
 
     Args:
@@ -207,22 +207,22 @@ def _check_out(config: TrainConfig, out: Path, options: TrainOptions) -> None:
 
 def _differences(old: dict[str, Any], new: dict[str, Any], above: str = "") -> list[str]:
     """Paths at which two configurations differ."""
-    found: list[str] = []
+    differences: list[str] = []
     for name in sorted({*old, *new}):
-        one, other = old.get(name), new.get(name)
-        if isinstance(one, dict) and isinstance(other, dict):
-            found += _differences(one, other, f"{above}{name}.")
-        elif one != other:
-            found.append(f"{above}{name}")
-    return found
+        result, other = old.get(name), new.get(name)
+        if isinstance(result, dict) and isinstance(other, dict):
+            differences += _differences(result, other, f"{above}{name}.")
+        elif result != other:
+            differences.append(f"{above}{name}")
+    return differences
 
 
-def _rows(config: TrainConfig, work: Path, progress: Progress) -> Plan:
+def _rows(config: TrainConfig, work: Path, progress: Progress) -> TrainingPlan:
     """The rows of a run: those that are there, when it is resumed and the store is the same."""
     plan_file, rows = work / PLAN, work / ROWS
     old = None
     if plan_file.exists():
-        old = Plan.from_plain(json.loads(plan_file.read_text(encoding="utf-8")))
+        old = TrainingPlan.from_plain(json.loads(plan_file.read_text(encoding="utf-8")))
         if rows.exists():
             return old
     shutil.rmtree(rows, ignore_errors=True)
@@ -243,7 +243,7 @@ def _rows(config: TrainConfig, work: Path, progress: Progress) -> Plan:
     return plan
 
 
-def _prepare(config: TrainConfig, folder: Path, progress: Progress) -> Plan:
+def _prepare(config: TrainConfig, folder: Path, progress: Progress) -> TrainingPlan:
     plan = METHODS.get(config.method).prepare(config, folder, progress)
     plan.steps = _steps(config, plan.sequences)
     plan.precision = choose(config).plain()
@@ -261,8 +261,8 @@ def _steps(config: TrainConfig, sequences: int) -> int:
     if training.max_steps > 0:
         return training.max_steps
     batches = math.ceil(sequences / training.per_device_train_batch_size)
-    each = math.ceil(batches / config.launch.processes)
-    updates = max(math.ceil(each / training.gradient_accumulation_steps), 1)
+    ceil = math.ceil(batches / config.launch.processes)
+    updates = max(math.ceil(ceil / training.gradient_accumulation_steps), 1)
     return math.ceil(training.num_train_epochs * updates)
 
 

@@ -18,11 +18,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from adp.core.progress import Progress
-from adp.render.report import RenderReport, check_ends
-from adp.render.run import render_store
+from adp.rendering.report import RenderReport, check_ends
+from adp.rendering.run import render_store
 from adp.trainers.config import TrainConfig
 from adp.trainers.held_out import held_out
-from adp.trainers.method import Plan
+from adp.trainers.method import TrainingPlan
 from adp.trainers.rows import TOKENS, WEIGHTS, read_arrow, write_arrow
 from adp_schema.errors import EmptyResultError, UsageError
 from adp_schema.store import Store
@@ -64,7 +64,7 @@ class Sft:
 
     name = "sft"
 
-    def prepare(self, config: TrainConfig, folder: Path, progress: Progress) -> Plan:
+    def prepare(self, config: TrainConfig, folder: Path, progress: Progress) -> TrainingPlan:
         """Render the store, choose the rows and write them under the folder."""
         train, measured = _parts(config, progress)
         plan = _plan(config, train)
@@ -93,7 +93,7 @@ class Sft:
         from adp.trainers.model import load_model, load_tokenizer
 
         check_other(config, SFTConfig)
-        own = SFTConfig(
+        sftconfig = SFTConfig(
             **args,
             max_length=None,
             packing=False,
@@ -118,7 +118,7 @@ class Sft:
             optimizer = loraplus_optimizer(model, config)
         return kind(
             model=model,
-            args=own,
+            args=sftconfig,
             data_collator=collator,
             train_dataset=train,
             eval_dataset=read_arrow(folder / "eval.arrow"),
@@ -155,8 +155,8 @@ def _parts(config: TrainConfig, progress: Progress) -> tuple[_Part, _Part | None
         measured = _Part(render(data.eval_store or data.store, data.eval_splits))
     elif data.eval_share:
         out = held_out(Store.open(data.store), data.eval_share)
-        ids = [str(one) for one in _column(train, "trajectory_id")]
-        chosen = np.array([one in out for one in ids], dtype=bool)
+        ids = [str(item) for item in _column(train, "trajectory_id")]
+        chosen = np.array([id_ in out for id_ in ids], dtype=bool)
         if not chosen.any():
             raise UsageError(
                 f"data.eval_share {data.eval_share} of {len(set(ids)):,} trajectories is none; use "
@@ -181,7 +181,7 @@ def _column(part: _Part, name: str) -> list[Any]:
     return [value for batch in part.batches([name]) for value in batch.column(0).to_pylist()]
 
 
-def _plan(config: TrainConfig, train: _Part) -> Plan:
+def _plan(config: TrainConfig, train: _Part) -> TrainingPlan:
     """Count what is in the rows."""
     report = train.report
     lengths, trained = _column(train, "length"), _column(train, "trained")
@@ -189,7 +189,7 @@ def _plan(config: TrainConfig, train: _Part) -> Plan:
         raise EmptyResultError(
             "no row is left to train on; lower data.eval_share, or train on more trajectories"
         )
-    plan = Plan(
+    plan = TrainingPlan(
         rows=len(lengths),
         tokens=sum(lengths),
         trained=sum(trained),
@@ -214,10 +214,10 @@ def _write(config: TrainConfig, part: _Part, folder: Path, name: str, *, weighte
     """Write the rows for the trainer, packed if it is asked for; returns their number."""
     columns = ["input_ids", "labels", *(["loss_weights"] if weighted else [])]
     kinds = {"input_ids": TOKENS, "labels": TOKENS, "loss_weights": WEIGHTS}
-    schema = pa.schema([pa.field(each, kinds[each]) for each in columns])
+    schema = pa.schema([pa.field(column, kinds[column]) for column in columns])
     path = folder / f"{name}.arrow"
     rows = (
-        pa.RecordBatch.from_arrays([batch.column(each) for each in columns], schema=schema)
+        pa.RecordBatch.from_arrays([batch.column(column) for column in columns], schema=schema)
         for batch in part.batches(columns)
     )
     if not config.training.packing:
@@ -249,7 +249,7 @@ def _pack(plain: Path, packed: Path, length: int | None) -> int:
     shown = datasets.are_progress_bars_disabled()
     datasets.disable_progress_bars()
     try:
-        found = pack_dataset(
+        result = pack_dataset(
             rows,
             length,
             "bfd",
@@ -258,4 +258,4 @@ def _pack(plain: Path, packed: Path, length: int | None) -> int:
     finally:
         if not shown:
             datasets.enable_progress_bars()
-    return len(found)
+    return len(result)

@@ -12,7 +12,7 @@ from adp_schema.store import Store
 Part = Literal["train", "eval"]
 
 
-class Parts:
+class StoreParts:
     """The parts of a store.
 
     Args:
@@ -35,24 +35,24 @@ class Parts:
         self._held = held
 
     @classmethod
-    def of_run(cls, store: Store, config: TrainConfig) -> Parts:
+    def of_run(cls, store: Store, config: TrainConfig) -> StoreParts:
         """The parts of the store that a run trains on."""
         data = config.data
         held = held_out(store, data.eval_share) if data.eval_share else frozenset()
-        own = data.eval_splits if data.eval_store is None else None
-        return cls(_splits(store), data.splits, own, held)
+        eval_splits = data.eval_splits if data.eval_store is None else None
+        return cls(_splits(store), data.splits, eval_splits, held)
 
     @classmethod
-    def to_measure(cls, store: Store, splits: Sequence[str] | None) -> Parts:
+    def to_measure(cls, store: Store, splits: Sequence[str] | None) -> StoreParts:
         """The parts of a store that is only measured.
 
         Args:
             store: the store.
             splits: those that are; None: all.
         """
-        found = _splits(store)
-        every = {str(split) for split in found.values()}
-        named = {name: str(split) for name, split in found.items()}
+        result = _splits(store)
+        every = {str(split) for split in result.values()}
+        named = {name: str(split) for name, split in result.items()}
         return cls({**named}, (), splits if splits is not None else tuple(every))
 
     def of(self, *trajectories: str) -> Part | None:
@@ -61,10 +61,10 @@ class Parts:
         Args:
             trajectories: their ids. If one of them is measured, none of them is trained on.
         """
-        found = [self._one(name) for name in trajectories]
-        if None in found:
+        items = [self._one(name) for name in trajectories]
+        if None in items:
             return None
-        return "eval" if "eval" in found else "train"
+        return "eval" if "eval" in items else "train"
 
     def _one(self, name: str) -> Part | None:
         split = self._splits.get(name)

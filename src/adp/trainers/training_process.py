@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from adp.core.progress import Console, Progress, Silent
+from adp.core.progress import ConsoleProgress, Progress, Silent
 from adp.trainers.config import TrainConfig
 from adp.trainers.library_output import quiet
 from adp.trainers.method import METHODS
@@ -69,13 +69,13 @@ def train_here(config: TrainConfig, out: Path, progress: Progress) -> None:
 
 def last_checkpoint(out: Path) -> Path | None:
     """The newest whole checkpoint; what a kill left half written is not one."""
-    found = []
+    results = []
     for path in (out / CHECKPOINTS).glob("checkpoint-*"):
         number = path.name.rpartition("-")[2]
         # transformers writes this file last.
         if number.isdigit() and _parses(path / "trainer_state.json"):
-            found.append((int(number), path))
-    return max(found)[1] if found else None
+            results.append((int(number), path))
+    return max(results)[1] if results else None
 
 
 def _parses(path: Path) -> bool:
@@ -125,17 +125,17 @@ def _write_result(trainer: Any, out: Path) -> None:
 
     state = trainer.state
     peak = torch.cuda.max_memory_allocated() if torch.cuda.is_available() else None
-    found = {
+    results = {
         "steps": state.global_step,
         "epochs": state.epoch,
         "log": state.log_history,
         "peak_gpu_bytes": peak,
-        "parameters": sum(each.numel() for each in trainer.model.parameters()),
+        "parameters": sum(parameter.numel() for parameter in trainer.model.parameters()),
         "trained_parameters": sum(
-            each.numel() for each in trainer.model.parameters() if each.requires_grad
+            parameter.numel() for parameter in trainer.model.parameters() if parameter.requires_grad
         ),
     }
-    write_atomic(out / WORK / RESULT, json.dumps(found) + "\n")
+    write_atomic(out / WORK / RESULT, json.dumps(results) + "\n")
 
 
 def _tensorboard(config: TrainConfig, out: Path) -> None:
@@ -164,8 +164,8 @@ def _said() -> Iterator[None]:
             f"({str(error).splitlines()[0]})"
         ) from error
     except (ValueError, RuntimeError, OSError) as error:
-        said = " ".join(str(error).split())
-        raise TrainingError(f"the training stopped: {said or repr(error)}") from error
+        text = " ".join(str(error).split())
+        raise TrainingError(f"the training stopped: {text or repr(error)}") from error
 
 
 def main(arguments: list[str]) -> int:
@@ -183,7 +183,9 @@ def main(arguments: list[str]) -> int:
         TrainConfig.model_validate(job["config"])
     )
     try:
-        with Console("training", "steps") if first and job["shown"] else Silent() as progress:
+        with (
+            ConsoleProgress("training", "steps") if first and job["shown"] else Silent() as progress
+        ):
             train_here(config, out, progress)
     except AdpError as error:
         plain = {"error": str(error), "exit_code": error.exit_code}

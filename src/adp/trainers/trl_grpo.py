@@ -20,5 +20,5 @@ class ExactGRPOTrainer(Exact, GRPOTrainer):  # type: ignore[misc]
     """
 
     def _tokenize_prompts(self, prompts: list[str]) -> tuple[list[list[int]], None, dict[str, Any]]:
-        found = self.processing_class(text=prompts, add_special_tokens=False)
-        return found["input_ids"], None, {}
+        processing_class = self.processing_class(text=prompts, add_special_tokens=False)
+        return processing_class["input_ids"], None, {}

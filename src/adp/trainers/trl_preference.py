@@ -29,10 +29,10 @@ def _padded(rows: Sequence[Sequence[int]], value: int, multiple: int | None) -> 
     longest = max(map(len, rows))
     if multiple:
         longest = -(-longest // multiple) * multiple
-    found = torch.full((len(rows), longest), value, dtype=torch.long)
+    values = torch.full((len(rows), longest), value, dtype=torch.long)
     for index, row in enumerate(rows):
-        found[index, : len(row)] = torch.as_tensor(row, dtype=torch.long)
-    return found
+        values[index, : len(row)] = torch.as_tensor(row, dtype=torch.long)
+    return values
 
 
 def _sequences(
@@ -49,7 +49,7 @@ def _sequences(
         multiple: pad to a multiple of it.
         limit: cut what is longer.
     """
-    ids = [[*prompt, *own][:limit] for prompt, own, _ in sides]
+    ids = [[*prompt, *answer_ids][:limit] for prompt, answer_ids, _ in sides]
     masks = [[*[0] * len(prompt), *map(int, mask)][:limit] for prompt, _, mask in sides]
     return {
         "input_ids": _padded(ids, pad, multiple),
@@ -101,17 +101,19 @@ class KtoCollator:
 
     def __call__(self, rows: Sequence[Row]) -> Batch:
         """Put rows together."""
-        own = [(row["prompt_ids"], row["completion_ids"], row["completion_mask"]) for row in rows]
-        batch = _sequences(own, self.pad_token_id, self.pad_to_multiple_of)
+        answers = [
+            (row["prompt_ids"], row["completion_ids"], row["completion_mask"]) for row in rows
+        ]
+        batch = _sequences(answers, self.pad_token_id, self.pad_to_multiple_of)
         if "KL_completion_ids" in rows[0]:
             others = [
                 (row["prompt_ids"], row["KL_completion_ids"], row["KL_completion_mask"])
                 for row in rows
             ]
-            found = _sequences(
+            sequences = _sequences(
                 others, self.pad_token_id, self.pad_to_multiple_of, limit=self.max_length
             )
-            batch |= {f"KL_{name}": value for name, value in found.items()}
+            batch |= {f"KL_{name}": value for name, value in sequences.items()}
         batch["label"] = torch.tensor([bool(row["label"]) for row in rows])
         return batch | _floats(rows, "ref_logps", "ref_KL_logps")
 

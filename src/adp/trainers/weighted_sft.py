@@ -22,7 +22,9 @@ class WeightedCollator(DataCollatorForLanguageModeling):  # type: ignore[misc]
     def torch_call(self, examples: list[dict[str, Any]]) -> dict[str, Any]:
         """Make a batch."""
         batch: dict[str, Any] = super().torch_call(examples)
-        weights = [torch.tensor(one["loss_weights"], dtype=torch.float32) for one in examples]
+        weights = [
+            torch.tensor(example["loss_weights"], dtype=torch.float32) for example in examples
+        ]
         if self.padding_free:
             weights = [torch.cat(weights)]
         batch["loss_weights"] = pad(
@@ -53,8 +55,8 @@ class WeightedTrainer(SFTTrainer):  # type: ignore[misc]
         weights = inputs.pop("loss_weights")[:, 1:]
 
         def weighing(**given: Any) -> Any:
-            found = model(**given)
-            found.log_probs = found.log_probs * weights
-            return found
+            result = model(**given)
+            result.log_probs = result.log_probs * weights
+            return result
 
         return super().compute_loss(weighing, inputs, return_outputs, num_items_in_batch)

@@ -40,8 +40,8 @@ def escape(text: str | None, limit: int = 200) -> str:
     return f"\\{first}{_INSIDE.sub(_escaped, rest)}"
 
 
-def _escaped(found: re.Match[str]) -> str:
-    return "".join(_ENTITIES.get(sign, f"\\{sign}") for sign in found[0])
+def _escaped(match: re.Match[str]) -> str:
+    return "".join(_ENTITIES.get(sign, f"\\{sign}") for sign in match[0])
 
 
 def fenced(text: str) -> str:

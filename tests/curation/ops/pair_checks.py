@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from adp.curation.op import Outcome
+from adp.curation.op import OpResult
 from adp_schema.builder import Origin, RowBuilder
 from adp_schema.store import Store
 from adp_schema.tables import TABLES
@@ -47,7 +47,7 @@ def _run(builder: RowBuilder, columns: dict[str, Any], steps: list[dict[str, Any
     builder.finish()
 
 
-def rows_of(outcome: Outcome) -> list[dict[str, Any]]:
+def rows_of(outcome: OpResult) -> list[dict[str, Any]]:
     """The pairs; each is checked for what every pair must be."""
     assert outcome.pairs is not None
     assert outcome.pairs.columns == TABLES["pairs"].schema.names
@@ -62,7 +62,7 @@ def rows_of(outcome: Outcome) -> list[dict[str, Any]]:
     return rows
 
 
-def events_of(outcome: Outcome) -> list[dict[str, Any]]:
+def events_of(outcome: OpResult) -> list[dict[str, Any]]:
     """The events; each has a verdict, a reason and evidence, which names the pair, if any."""
     assert outcome.events is not None
     rows = outcome.events.to_dicts()
@@ -80,12 +80,12 @@ def events_of(outcome: Outcome) -> list[dict[str, Any]]:
     return rows
 
 
-def reasons_of(outcome: Outcome) -> dict[int, str]:
+def reasons_of(outcome: OpResult) -> dict[int, str]:
     """Key of a run -> why it is not paired."""
     return {row["seq"]: row["reason"] for row in events_of(outcome) if row["verdict"] != "paired"}
 
 
-def same(first: Outcome, second: Outcome) -> None:
+def same(first: OpResult, second: OpResult) -> None:
     """Two outcomes say the same."""
     assert first.pairs is not None
     assert second.pairs is not None

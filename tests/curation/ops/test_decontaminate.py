@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 
 from adp.curation.apply import apply
-from adp.curation.op import Outcome
+from adp.curation.op import OpResult
 from adp.curation.ops.decontaminate.items import read_benchmark
 from adp.curation.ops.decontaminate.options import Against
 from adp_schema.builder import Origin, RowBuilder
@@ -69,14 +69,14 @@ def _store(folder: Path, *runs: dict[str, Any]) -> Store:
 
 def _run(
     folder: Path, rows: list[dict[str, Any]], *runs: dict[str, Any], **options: Any
-) -> Outcome:
+) -> OpResult:
     folder.mkdir(exist_ok=True)
     path = folder / "bench.jsonl"
     path.write_text("\n".join(json.dumps(row) for row in rows), encoding="utf-8")
     return apply("decontaminate", _store(folder / "s", *runs), against=[str(path)], **options)
 
 
-def _levels(outcome: Outcome) -> list[str | None]:
+def _levels(outcome: OpResult) -> list[str | None]:
     assert outcome.columns is not None
     levels: list[str | None] = outcome.columns["contamination_level"].to_list()
     return levels

@@ -10,7 +10,7 @@ import pytest
 
 import adp.curation.ops.decontaminate as op
 from adp.curation.apply import apply
-from adp.curation.op import Outcome
+from adp.curation.op import OpResult
 from adp.curation.ops.decontaminate import index, scan
 from tests.curation.ops.planted import Planted
 
@@ -31,7 +31,7 @@ def folder(planted: Planted, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def _outcome(folder: Path, prompt: str, **options: object) -> Outcome:
+def _outcome(folder: Path, prompt: str, **options: object) -> OpResult:
     return apply(
         "decontaminate", str(folder / prompt), against=[str(folder / "items.jsonl")], **options
     )

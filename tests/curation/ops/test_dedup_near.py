@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from adp.curation import partitions, pool
 from adp.curation.apply import apply
-from adp.curation.op import Outcome
+from adp.curation.op import OpResult
 from adp.curation.ops.dedup_near import DedupNear, minhash, stars
 from adp_schema.builder import Origin, RowBuilder
 from adp_schema.errors import RecipeError
@@ -230,7 +230,7 @@ def test_clusters_are_stars(
         assert clusters == {names[cluster[0]]: sorted(cluster) for cluster in expected}
 
 
-def _same(one: Outcome, other: Outcome) -> None:
+def _same(one: OpResult, other: OpResult) -> None:
     assert one.columns is not None
     assert other.columns is not None
     assert one.columns.equals(other.columns)

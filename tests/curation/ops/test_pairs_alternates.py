@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import adp
 from adp.curation.apply import apply
 from adp.curation.ops.pairs.alternates import Taken, by_actor, by_label, by_reward, m3_step
-from adp.curation.ops.pairs.pair_candidates import Side
+from adp.curation.ops.pairs.pair_candidates import PairSide
 from adp_schema.errors import RecipeError
 from tests.curation.ops.pair_checks import events_of, reasons_of, rows_of, same, store_of
 
@@ -74,7 +74,7 @@ def test_workers_make_no_difference(runs):
 
 
 def _taken(actor: str | None = None, labels: list[str] | None = None, reward: Any = None) -> Taken:
-    return Taken(Side("x", 0, 1), actor, reward, labels or [])
+    return Taken(PairSide("x", 0, 1), actor, reward, labels or [])
 
 
 @given(st.sampled_from(["agent", "expert", None, "x"]), st.sampled_from(["agent", "expert"]),

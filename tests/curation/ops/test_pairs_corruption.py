@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from adp.converters.text_calls import find_tagged
 from adp.curation.apply import apply
-from adp.curation.ops.pairs.corruption import Call, damage
+from adp.curation.ops.pairs.corruption import StepCall, damage
 from tests.curation.ops.pair_checks import events_of, reasons_of, rows_of, same, store_of
 
 KINDS = ("tags_removed", "json_broken", "argument_dropped", "tool_renamed")
@@ -30,13 +30,13 @@ def tagged(name: str, arguments: dict[str, Any]) -> str:
     return f"<tool_call>\n{json.dumps({'name': name, 'arguments': arguments})}\n</tool_call>"
 
 
-def steps(name: str, arguments: dict[str, Any], words: str) -> list[tuple[str | None, Call]]:
+def steps(name: str, arguments: dict[str, Any], words: str) -> list[tuple[str | None, StepCall]]:
     """The same step with its call apart, and in its text."""
     written = tagged(name, arguments)
     text = f"{words}\n{written}" if words else written
     span = (len(text) - len(written), len(text))
     said = json.dumps(arguments)
-    return [(words or None, Call(name, said)), (text, Call(name, said, *span))]
+    return [(words or None, StepCall(name, said)), (text, StepCall(name, said, *span))]
 
 
 @example("search", {"0": ":"}, "", 1)  # without its colon it is a Python set
@@ -80,7 +80,7 @@ def test_each_kind_does_what_it_says(name, arguments, words, seed):
 def test_json_is_broken_within_the_tags():
     for seed in range(30):
         text = tagged("search", {"q": "x", "n": [1, {"a": "}"}]})
-        call = Call("search", "", 0, len(text))
+        call = StepCall("search", "", 0, len(text))
         out = damage("json_broken", text, call, OFFERED, np.random.default_rng(seed))
         assert out is not None
         assert out.text is not None
@@ -93,7 +93,7 @@ def test_json_is_broken_within_the_tags():
 
 def test_json_alone_has_no_tags_to_remove():
     text = '{"name": "search", "arguments": {"q": 1}}'
-    call = Call("search", '{"q": 1}', 0, len(text))
+    call = StepCall("search", '{"q": 1}', 0, len(text))
     assert damage("tags_removed", text, call, OFFERED, np.random.default_rng(0)) is None
     out = damage("argument_dropped", text, call, OFFERED, np.random.default_rng(0))
     assert out is not None

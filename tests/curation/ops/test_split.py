@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from adp.curation.apply import apply
-from adp.curation.op import Outcome
+from adp.curation.op import OpResult
 from adp.curation.ops.split import split_of, spot
 from adp_schema.builder import Origin, RowBuilder
 from adp_schema.errors import RecipeError
@@ -40,12 +40,12 @@ def _store(folder: Path, runs: list[Run]) -> Store:
     return write_store(folder, builder)
 
 
-def _split(runs: list[Run], **options: Any) -> Outcome:
+def _split(runs: list[Run], **options: Any) -> OpResult:
     with tempfile.TemporaryDirectory() as folder:
         return apply("split", _store(Path(folder) / "s", runs), **options)
 
 
-def _splits(outcome: Outcome) -> list[str]:
+def _splits(outcome: OpResult) -> list[str]:
     assert outcome.splits is not None
     splits: list[str] = outcome.splits.sort("seq")["split"].to_list()
     return splits

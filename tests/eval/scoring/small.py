@@ -6,7 +6,7 @@ import json
 
 from adp.eval.metrics import mean_figures, pass_figures
 from adp.eval.scorer import Score, ScorerKind
-from adp.eval.scoring import Chosen
+from adp.eval.scoring import ChosenScorer
 from adp.rollouts.environment import Settings
 from adp_schema.model import Observation, Step, Task, ToolCall, Trajectory
 from adp_schema.store import Store
@@ -57,7 +57,7 @@ class Doubtful(Plain):
 
 
 def chosen(scorer=None, **settings):
-    return Chosen(scorer or Plain(), json.dumps(settings, sort_keys=True))
+    return ChosenScorer(scorer or Plain(), json.dumps(settings, sort_keys=True))
 
 
 def run(name, attempt=0, **columns):

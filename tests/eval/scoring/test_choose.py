@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from adp.eval.scoring.choose import choose, rebuild, specs
+from adp.eval.scoring.choose import choose, label, rebuild, specs
 from adp_schema.errors import UsageError
 
 
@@ -53,3 +53,13 @@ class TestChoose:
         assert rebuild("gone", "{}") is None
         assert rebuild("plain", '{"old": 1}') is None
         assert rebuild("plain", "no JSON") is None
+
+
+def test_a_score_table_names_no_code(tmp_path, monkeypatch):
+    """A downloaded store may hold scores whose settings name a file of Python beside them."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "evil.py").write_text("open('ran', 'w').close()\nclass P:\n  act = None\n")
+    assert rebuild("judge", '{"policy": "evil.py:P"}') is None
+    assert rebuild("evil.py:P", "{}") is None
+    assert label("evil.py:P", "{}") == "evil.py:P"
+    assert not (tmp_path / "ran").exists()

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 pytest.importorskip("transformers", reason="needs the train extra")
 
-from adp.render.chat import chats_of
-from adp.render.options import RenderOptions
-from adp.render.render import Renderer
+from adp.rendering.chat import chats_of
+from adp.rendering.options import RenderOptions
+from adp.rendering.render import Renderer
 from adp.rollouts.environments.toolworld import Toolworld, ToolworldSettings, make_tasks
 from examples.loop.teachers import Teacher
 from examples.loop.tokenizer import build_tokenizer

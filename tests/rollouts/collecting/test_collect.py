@@ -582,8 +582,9 @@ def test_a_place_where_another_process_works_is_not_free(tmp_path):
         gather(out, environment=lambda: (_ for _ in ()).throw(UsageError("no")))
     code = (
         "import sys, time; from pathlib import Path\n"
-        "from adp.rollouts.collecting.episode_locks import Claims\n"
-        f"claims = Claims(Path({str(out)!r})); print(claims.join(), flush=True); sys.stdin.read()"
+        "from adp.rollouts.collecting.episode_locks import EpisodeLocks\n"
+        f"locks = EpisodeLocks(Path({str(out)!r}))\n"
+        "print(locks.join(), flush=True); sys.stdin.read()"
     )
     words = [sys.executable, "-c", code]
     with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:

@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from adp.render.chat import chats_of
+from adp.rendering.chat import chats_of
 from adp.rollouts.collecting.actor import Alone
 from adp.rollouts.collecting.episode import run_episode
 from adp.rollouts.collecting.limits import Limits

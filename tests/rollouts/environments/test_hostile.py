@@ -12,7 +12,7 @@ from adp.rollouts.environments.calculator import Calculator
 from adp.rollouts.environments.configured import KIND as CONFIGURED
 from adp.rollouts.environments.from_object import from_object
 from adp.rollouts.environments.retrieve_documents import KIND as RETRIEVE
-from adp.rollouts.environments.search import Search
+from adp.rollouts.environments.search import SearchEnvironment
 from adp.rollouts.environments.weather import Weather
 from adp.rollouts.turns import Call, Turn
 from adp_schema.model import Task
@@ -53,7 +53,7 @@ def worlds(tmp_path):
     return [
         Calculator(),
         Weather(),
-        Search(),
+        SearchEnvironment(),
         RETRIEVE.make(RETRIEVE.settings(collections=tmp_path)),
         CONFIGURED.make(CONFIGURED.settings(file=file)),
         from_object(Shop),

@@ -14,7 +14,7 @@ from adp.rollouts.collecting.recorder import About
 from adp.rollouts.environments.calculator import KIND as CALCULATOR
 from adp.rollouts.environments.calculator import Calculator
 from adp.rollouts.environments.from_object import from_object
-from adp.rollouts.environments.search import Search
+from adp.rollouts.environments.search import SearchEnvironment
 from adp.rollouts.environments.trl import answer_reward, from_trl, to_trl, trl_rows
 from adp.rollouts.environments.weather import Weather
 from adp.rollouts.policies.scripted import Scripted
@@ -177,7 +177,9 @@ def test_back_and_forth_brings_the_same_tools():
 
 
 @pytest.mark.train
-@pytest.mark.parametrize("make", [Calculator, Weather, Search, Odd, lambda: from_object(Shop)])
+@pytest.mark.parametrize(
+    "make", [Calculator, Weather, SearchEnvironment, Odd, lambda: from_object(Shop)]
+)
 def test_the_schema_that_transformers_reads_is_ours(make):
     chat = pytest.importorskip("transformers.utils.chat_template_utils")
     instance = to_trl(make, answer="text")()
@@ -219,7 +221,7 @@ def test_trl_trains_with_it(tmp_path, monkeypatch, answer):
     from datasets import Dataset
     from trl import GRPOConfig, GRPOTrainer, chat_template_utils
 
-    from adp.render.tiny import tiny_tokenizer
+    from adp.rendering.tiny import tiny_tokenizer
     from adp.trainers.config import TrainConfig
     from adp.trainers.model import build_tiny
 

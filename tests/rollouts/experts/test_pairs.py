@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from adp.render.pairs import BadPair, pairs_of
+from adp.rendering.pairs import BadPair, pairs_of
 from adp.rollouts.collecting.limits import Limits
 from adp.rollouts.turns import Turn
 from adp_schema.model import Task

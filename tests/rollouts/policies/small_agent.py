@@ -87,7 +87,7 @@ def train(model: Any, tokenizer: Any, chats: list[list[dict[str, Any]]], steps: 
 
 def write_agent(folder: Path) -> Path:
     """Train the model ``tiny`` on the tasks, and write it down."""
-    from adp.render.tiny import tiny_model, tiny_tokenizer
+    from adp.rendering.tiny import tiny_model, tiny_tokenizer
 
     model, tokenizer = tiny_model(), tiny_tokenizer()
     chats = [conversation(one) for one in TASKS] + [conversation(BROKEN, broken=True)]

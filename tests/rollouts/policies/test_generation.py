@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 torch = pytest.importorskip("torch", reason="needs the train extra")
 
-from adp.render.tiny import tiny_model  # noqa: E402
-from adp.rollouts.policies.generation import Generator, Job  # noqa: E402
+from adp.rendering.tiny import tiny_model  # noqa: E402
+from adp.rollouts.policies.generation import GenerationJob, Generator  # noqa: E402
 from adp.rollouts.policies.prefixes import BLOCK, Prefixes  # noqa: E402
 from adp.rollouts.policies.settings import SamplingSettings  # noqa: E402
 
@@ -35,7 +35,9 @@ def jobs(count, longest=24, seed=0):
     draw = random.Random(seed)
     shared = [draw.randrange(3, 600) for _ in range(40)]
     return [
-        Job([*shared, *(draw.randrange(3, 600) for _ in range(draw.randrange(1, 60)))], n, longest)
+        GenerationJob(
+            [*shared, *(draw.randrange(3, 600) for _ in range(draw.randrange(1, 60)))], n, longest
+        )
         for n in range(count)
     ]
 
@@ -72,7 +74,7 @@ def test_a_conversation_that_goes_on_is_read_from_where_it_was(model):
     generator = Generator(model, {END}, SamplingSettings(), 1 << 24)
     # Of all lengths, so that some end where a block ends.
     (job,) = jobs(1)
-    first = [Job([*job.ids, *range(3, 3 + n)], n, 5) for n in range(BLOCK)]
+    first = [GenerationJob([*job.ids, *range(3, 3 + n)], n, 5) for n in range(BLOCK)]
     read = []
     forward = model.forward
     model.forward = lambda **given: read.append(given["input_ids"].numel()) or forward(**given)
@@ -80,7 +82,8 @@ def test_a_conversation_that_goes_on_is_read_from_where_it_was(model):
         found = generator.generate(first)
         more = [7, 8, 9, *range(20, 30)]
         second = [
-            Job([*job.ids, *row.ids, *more], 99, 8) for job, row in zip(first, found, strict=True)
+            GenerationJob([*job.ids, *row.ids, *more], 99, 8)
+            for job, row in zip(first, found, strict=True)
         ]
         read.clear()
         again = generator.generate(second)
@@ -106,7 +109,7 @@ def test_what_is_drawn_depends_on_the_seed_and_not_on_the_batch(model):
     together = Generator(model, {END}, sampling, 1 << 24).generate(jobs(10))
     alone = [Generator(model, {END}, sampling).generate([job])[0] for job in jobs(10)]
     assert [row.ids for row in together] == [row.ids for row in alone]
-    others = [Job(job.ids, job.seed + 100, job.longest) for job in jobs(10)]
+    others = [GenerationJob(job.ids, job.seed + 100, job.longest) for job in jobs(10)]
     changed = Generator(model, {END}, sampling).generate(others)
     assert [row.ids for row in together] != [row.ids for row in changed]
 
@@ -122,7 +125,7 @@ def test_draws_have_the_probabilities_of_the_model():
     generator = Generator(made, {END}, sampling)
     drawn: Counter[int] = Counter()
     for start in range(0, count, 500):
-        rows = generator.generate([Job(ids, start + n, 1) for n in range(500)])
+        rows = generator.generate([GenerationJob(ids, start + n, 1) for n in range(500)])
         drawn.update(row.ids[0] for row in rows)
     values, order = scores.topk(3)
     shares = values.softmax(-1)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from adp.render.prepare import REASONING_DROPPED, WORDS_CONTEXT
+from adp.rendering.prepare import REASONING_DROPPED, WORDS_CONTEXT
 from adp.rollouts.policies.prompts import Generated, Prompter
 from adp.rollouts.policies.settings import InProcessSettings
 from adp.rollouts.policy import Request
-from tests.render.families import tokenizer
-from tests.render.test_endings import IGNORES_THE_PROMPT, OPEN, tokenizer_of
+from tests.rendering.families import tokenizer
+from tests.rendering.test_endings import IGNORES_THE_PROMPT, OPEN, tokenizer_of
 
 ASKED = [{"role": "user", "content": "Weather?"}]
 

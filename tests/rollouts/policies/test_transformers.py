@@ -10,7 +10,7 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="needs the train extra")
 
-from adp.render.tiny import SHAPE  # noqa: E402
+from adp.rendering.tiny import SHAPE  # noqa: E402
 from adp.rollouts.collecting.actor import Alone  # noqa: E402
 from adp.rollouts.collecting.episode import run_episode  # noqa: E402
 from adp.rollouts.collecting.limits import Limits  # noqa: E402

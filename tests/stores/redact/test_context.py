@@ -7,11 +7,11 @@ import string
 
 import pytest
 
-from adp.stores.redact.finder import Finder
+from adp.stores.redact.finder import ValueFinder
 from adp.stores.redact.options import RedactOptions
 from adp.stores.redact.rules import placeholder
 
-FINDER = Finder(RedactOptions(own=((), ())).rules())
+FINDER = ValueFinder(RedactOptions(own=((), ())).rules())
 
 
 def _keys() -> list[str]:

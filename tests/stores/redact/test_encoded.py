@@ -14,13 +14,13 @@ import pytest
 import adp
 from adp.stores.redact import redact
 from adp.stores.redact.blob_texts import texts_of_blob
-from adp.stores.redact.finder import Finder
+from adp.stores.redact.finder import ValueFinder
 from adp.stores.redact.options import RedactOptions
 from adp_schema.ids import digest
 from adp_schema.store import Store
 from tests.stores.redact.planted import ALNUM, _draw, _pem
 
-FINDER = Finder(RedactOptions(kinds=("secrets",), own=((), ())).rules())
+FINDER = ValueFinder(RedactOptions(kinds=("secrets",), own=((), ())).rules())
 PLACE = "[redacted:encoded-secret]"
 VALUE = _draw("encoded", 24)
 SECRETS = [

@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adp.stores.redact.finder import Finder
+from adp.stores.redact.finder import ValueFinder
 from adp.stores.redact.options import RULES, RedactOptions
 from adp.stores.redact.rules import placeholder
 from adp_schema import jsontext
 from tests.stores.redact import planted
 
 OWN = (("/home/testerina",), ("testerina",))
-FINDER = Finder(RedactOptions(kinds=("all",), own=OWN).rules())
+FINDER = ValueFinder(RedactOptions(kinds=("all",), own=OWN).rules())
 
 WRAPS = (
     "{}", "The key is {}.", "a={},b", '"{}"', "'{}'", "x\\n{}\\n", "[{}]", "`{}`", "a%3D{}", "<{}>",

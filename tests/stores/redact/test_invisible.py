@@ -7,12 +7,12 @@ import json
 
 import pytest
 
-from adp.stores.redact.finder import Finder
+from adp.stores.redact.finder import ValueFinder
 from adp.stores.redact.options import RedactOptions
 from adp.stores.redact.rules import placeholder
 from tests.stores.redact import planted
 
-FINDER = Finder(RedactOptions(kinds=("secrets", "email", "phone")).rules())
+FINDER = ValueFinder(RedactOptions(kinds=("secrets", "email", "phone")).rules())
 KEYS = [pair for pair in planted.plain("7") if len(pair[1]) >= 24]
 
 NOISE = {

@@ -8,9 +8,9 @@ import pytest
 
 from adp.stores.redact.current_user import surroundings
 from adp.stores.redact.custom_rules import read_rules
-from adp.stores.redact.finder import Finder
+from adp.stores.redact.finder import ValueFinder
 from adp.stores.redact.options import DEFAULT_KINDS, RULES, RedactOptions, chosen_kinds
-from adp.stores.redact.prefilter import Screen
+from adp.stores.redact.prefilter import Prefilter
 from adp.stores.redact.rules import placeholder
 from adp_schema.errors import InputError, UsageError
 from tests.stores.redact import planted
@@ -34,7 +34,7 @@ def test_kinds_and_groups():
 def test_only_what_was_asked_for():
     text = f"{planted.plain()[4][1]} ada.lovelace@analytical.io"
     for name, left in (("secrets", "ada"), ("personal", planted.plain()[4][1][:9])):
-        cleaned = Finder(RedactOptions(kinds=(name,), own=((), ())).rules()).text(text)
+        cleaned = ValueFinder(RedactOptions(kinds=(name,), own=((), ())).rules()).text(text)
         assert cleaned is not None
         assert len(cleaned.found) == 1
         assert left in cleaned.text
@@ -52,7 +52,7 @@ def test_the_own_name_and_home_come_from_the_surroundings(monkeypatch):
     assert homes == ("/Users/Ada.L", "/home/testerina")
     assert names == ("Ada.L", "ada", "testerina")
     rules = RedactOptions(own=(homes, names), kinds=("own",)).rules()
-    cleaned = Finder(rules).text("cd /Users/Ada.L/x && ls -la /Users/Ada.Lx; ada adam _ada_")
+    cleaned = ValueFinder(rules).text("cd /Users/Ada.L/x && ls -la /Users/Ada.Lx; ada adam _ada_")
     assert cleaned is not None
     assert cleaned.text == (
         "cd [redacted:own-home]/x && ls -la /Users/Ada.Lx; [redacted:own-name] adam "
@@ -70,7 +70,9 @@ def test_generic_names_are_nobody(monkeypatch):
 
 def test_a_home_of_windows():
     options = RedactOptions(own=(("C:\\Users\\Ada",), ("Ada",)), kinds=("own",))
-    (cleaned,) = Finder(options.rules()).texts(['{"p": "C:\\\\Users\\\\Ada\\\\x"}'], is_json=True)
+    (cleaned,) = ValueFinder(options.rules()).texts(
+        ['{"p": "C:\\\\Users\\\\Ada\\\\x"}'], is_json=True
+    )
     assert cleaned is not None
     assert json.loads(cleaned.text) == {"p": "[redacted:own-home]\\x"}
 
@@ -78,7 +80,7 @@ def test_a_home_of_windows():
 def test_odd_names_are_no_expressions():
     home, name = "/Users/J. O'Neil & Co-\u00e9 (x)+<y>", "J. O'Neil & Co-\u00e9 (x)+<y>"
     rules = RedactOptions(own=((home,), (name,)), kinds=("own",)).rules()
-    cleaned = Finder(rules).text(f"in {home}/a, by {name}!")
+    cleaned = ValueFinder(rules).text(f"in {home}/a, by {name}!")
     assert cleaned is not None
     assert cleaned.text == "in [redacted:own-home]/a, by [redacted:own-name]!"
 
@@ -88,7 +90,7 @@ def test_rules_of_the_caller(tmp_path):
     file.write_text("- name: ticket\n  what: A ticket\n  regex: '\\bOPS-\\d{4,6}\\b'\n")
     (rule,) = read_rules(str(file))
     options = RedactOptions(kinds=("email",), given=(rule,), own=((), ()))
-    found = Finder(options.rules()).texts(
+    found = ValueFinder(options.rules()).texts(
         ["see OPS-1234, XOPS-1234 and OPS-99", '{"a": "OPS-12345\\n"}'], is_json=False
     )
     assert found[0] is not None
@@ -97,7 +99,7 @@ def test_rules_of_the_caller(tmp_path):
     assert found[1].text == '{"a": "[redacted:ticket]\\n"}'
     file.write_text('[{"name": "all-said", "regex": "said:.*"}]')
     rules = RedactOptions(kinds=("email",), given=read_rules(str(file)), own=((), ())).rules()
-    (cleaned,) = Finder(rules).texts(['{"a": "said: \\"x\\" y", "b": 1}'], is_json=True)
+    (cleaned,) = ValueFinder(rules).texts(['{"a": "said: \\"x\\" y", "b": 1}'], is_json=True)
     assert cleaned is not None
     assert "x" not in cleaned.text
     assert json.loads(cleaned.text)
@@ -135,12 +137,12 @@ def test_rules_of_the_caller_cannot_take_for_ever(tmp_path):
     file = tmp_path / "rules.yaml"
     file.write_text("[{name: slow, regex: '(a+)+b'}]")
     rules = RedactOptions(kinds=("email",), given=read_rules(str(file)), own=((), ())).rules()
-    assert Finder(rules).texts(["a" * 200_000]) == [None]
+    assert ValueFinder(rules).texts(["a" * 200_000]) == [None]
 
 
 def test_the_screen_lets_through_what_the_rules_find():
     """A rule that is never asked finds nothing: each is asked about its own keys."""
-    screen = Screen(RULES)
+    screen = Prefilter(RULES)
     texts = [value for _, value in planted.plain()] + [text for *_, text in planted.in_context()]
     kinds = [kind for kind, _ in planted.plain()] + [kind for kind, *_ in planted.in_context()]
     rows = screen.rows(texts)

@@ -7,12 +7,12 @@ import time
 
 import pytest
 
-from adp.stores.redact.finder import Finder
+from adp.stores.redact.finder import ValueFinder
 from adp.stores.redact.options import RedactOptions
 from adp.stores.redact.rules import placeholder
 from tests.stores.redact.planted import _draw
 
-FINDER = Finder(RedactOptions(kinds=("all",), own=((), ())).rules())
+FINDER = ValueFinder(RedactOptions(kinds=("all",), own=((), ())).rules())
 PASSWORD = "Tq7!k" + _draw("password", 9) + "W2"
 PLACE = placeholder("password")
 

@@ -6,10 +6,10 @@ import random
 
 import pytest
 
-from adp.stores.redact.finder import Finder
+from adp.stores.redact.finder import ValueFinder
 from adp.stores.redact.options import RedactOptions
 
-FINDER = Finder(RedactOptions(own=((), ())).rules())
+FINDER = ValueFinder(RedactOptions(own=((), ())).rules())
 
 
 @pytest.mark.parametrize(

@@ -8,11 +8,11 @@ import string
 
 import pytest
 
-from adp.stores.redact.finder import Finder
+from adp.stores.redact.finder import ValueFinder
 from adp.stores.redact.options import RedactOptions
 from adp.stores.redact.rules import placeholder
 
-FINDER = Finder(RedactOptions(own=((), ())).rules())
+FINDER = ValueFinder(RedactOptions(own=((), ())).rules())
 ALNUM = string.ascii_letters + string.digits
 WORD = ALNUM + "_-"
 HEX = "0123456789abcdef"

@@ -6,7 +6,7 @@ import pytest
 
 from adp.stores.redact import prefilter
 from adp.stores.redact.options import RedactOptions
-from adp.stores.redact.prefilter import Screen
+from adp.stores.redact.prefilter import Prefilter
 from adp.stores.redact.rules import Rule
 from tests.stores.redact import planted
 
@@ -19,7 +19,7 @@ TEXTS = [
 
 
 def test_a_small_column_is_searched_as_a_large_one(monkeypatch: pytest.MonkeyPatch):
-    made = Screen(RedactOptions(kinds=("all",), own=OWN).rules())
+    made = Prefilter(RedactOptions(kinds=("all",), own=OWN).rules())
     small = [made.rows([text]) for text in TEXTS]
     monkeypatch.setattr(prefilter, "SMALL", -1)
     assert small == [made.rows([text]) for text in TEXTS]
@@ -29,15 +29,15 @@ def test_a_small_column_is_searched_as_a_large_one(monkeypatch: pytest.MonkeyPat
 def test_patterns_that_do_not_fit_together_are_tried_alone():
     patterns = ["(?x) abc # a remark", "(?P<a>y)", "(?P<a>z)"]
     rules = [Rule(text, "given", "mine", text, gate=text) for text in patterns]
-    assert Screen(rules).rows(["abc", "nothing", "z"]) == {0: [rules[0]], 2: [rules[2]]}
+    assert Prefilter(rules).rows(["abc", "nothing", "z"]) == {0: [rules[0]], 2: [rules[2]]}
 
 
 def test_a_small_column_is_asked_for_all_gates_of_all_its_cells(monkeypatch: pytest.MonkeyPatch):
     rules = [Rule(name, "given", "mine", name, gate=name) for name in "abcdefghijklmnopqrst"]
     cells = ["t", "none: 1", "b a", "gz", "m"]
-    found = Screen(rules).rows(cells)
+    found = Prefilter(rules).rows(cells)
     assert {row: [rule.kind for rule in own] for row, own in found.items()} == {
         0: ["t"], 1: ["e", "n", "o"], 2: ["a", "b"], 3: ["g"], 4: ["m"],
     }  # fmt: skip
     monkeypatch.setattr(prefilter, "SMALL", -1)
-    assert found == Screen(rules).rows(cells)
+    assert found == Prefilter(rules).rows(cells)

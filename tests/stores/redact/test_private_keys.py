@@ -8,12 +8,12 @@ import urllib.parse
 
 import pytest
 
-from adp.stores.redact.finder import Finder
+from adp.stores.redact.finder import ValueFinder
 from adp.stores.redact.options import RedactOptions
 from adp.stores.redact.rules import placeholder
 from tests.stores.redact.planted import ALNUM, HEX, _draw
 
-FINDER = Finder(RedactOptions(kinds=("private-key",), own=((), ())).rules())
+FINDER = ValueFinder(RedactOptions(kinds=("private-key",), own=((), ())).rules())
 LINES = [_draw(f"layout{n}", 64, ALNUM + "+/") for n in range(12)] + ["q7Zx" + "=="]
 KEY = ["-----BEGIN RSA PRIVATE" + " KEY-----", *LINES, "-----END RSA PRIVATE" + " KEY-----"]
 PLACE = placeholder("private-key")

@@ -9,9 +9,9 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from adp.render.chat import Call, Chat, Message, expand
-from adp.render.pairs import PairChats
-from adp.trainers.export.exporter import Exporter, ExporterOptions, Item, Tally
+from adp.rendering.chat import Chat, ChatCall, Message, expand
+from adp.rendering.pairs import PairChats
+from adp.trainers.export.exporter import ExportCounts, Exporter, ExporterOptions, ExportItem
 from adp_schema.model import Pair, Task, Trajectory
 
 TOOLS: tuple[dict[str, Any], ...] = (
@@ -43,15 +43,15 @@ def user(text: str) -> Message:
     return Message("user", text, 0)
 
 
-def agent(text: str = "", *calls: Call, weight: float = 1.0, reasoning: str = "") -> Message:
+def agent(text: str = "", *calls: ChatCall, weight: float = 1.0, reasoning: str = "") -> Message:
     """A message of the agent."""
     return Message("assistant", text, 0, reasoning=reasoning or None, calls=calls, weight=weight)
 
 
-def call(call_id: str, at: str = "sea", name: str = "look") -> Call:
+def call(call_id: str, at: str = "sea", name: str = "look") -> ChatCall:
     """A call of the tool."""
     text = json.dumps({"at": at})
-    return Call(name, json.loads(text), text, call_id)
+    return ChatCall(name, json.loads(text), text, call_id)
 
 
 def result(call_id: str, text: str) -> Message:
@@ -87,10 +87,10 @@ def chats(draw: st.DrawFn, weights: Sequence[float] = (0.0, 1.0)) -> Chat:
     return chat_of(*messages, tools=draw(st.sampled_from(((), TOOLS))))
 
 
-def _drawn_call(draw: st.DrawFn, call_id: str) -> Call:
+def _drawn_call(draw: st.DrawFn, call_id: str) -> ChatCall:
     name = draw(st.sampled_from(("look", "look.at <tool_call>")))
     if draw(st.integers(0, 9)) == 0:
-        return Call(name, "not json", "not json", call_id, valid=False)
+        return ChatCall(name, "not json", "not json", call_id, valid=False)
     made = call(call_id, draw(words), name)
     return replace(made, text=made.text.replace(": ", " :  "))
 
@@ -108,15 +108,15 @@ def export(
     options: ExporterOptions | None = None,
     run: Trajectory | None = None,
     rendered: Any = None,
-) -> tuple[list[dict[str, Any]], Tally]:
+) -> tuple[list[dict[str, Any]], ExportCounts]:
     """The rows of one chat or pair, and the counts."""
-    tally = Tally()
+    tally = ExportCounts()
     options = options or exporter.options()
     run = run or Trajectory(trajectory_id="d/run", dataset="d")
     items = (
-        [Item(None, given, run)]
+        [ExportItem(None, given, run)]
         if isinstance(given, PairChats)
-        else [Item(each, None, run, rendered) for each in _fitted(given, options)]
+        else [ExportItem(each, None, run, rendered) for each in _fitted(given, options)]
     )
     rows = [row for item in items for row in exporter.rows(item, options, tally)]
     return rows, tally

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adp.render.render import IGNORED
-from adp.render.tiny import tiny_tokenizer
+from adp.rendering.render import IGNORED
+from adp.rendering.tiny import tiny_tokenizer
 from adp.trainers.export.run import export_rows
 from adp_schema.errors import EmptyResultError, UsageError
 from tests.effort import examples

@@ -11,7 +11,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adp.render.chat import Call, Chat, Message
+from adp.rendering.chat import Chat, ChatCall, Message
 from adp.trainers.export.llamafactory_ranking import EXPORTER as RANKING
 from adp.trainers.export.llamafactory_sharegpt import EXPORTER as SHAREGPT
 from adp.trainers.export.llamafactory_turns import RESULT_JOINT
@@ -189,7 +189,7 @@ def test_marks_of_a_template_inside_arguments_stay_arguments() -> None:
 
 
 def test_half_a_character_does_not_stop_the_run() -> None:
-    odd = Call("look", {"at": "\ud83d"}, '{"at": "\\ud83d"}', "c")
+    odd = ChatCall("look", {"at": "\ud83d"}, '{"at": "\\ud83d"}', "c")
     [row], _ = export(SHAREGPT, chat_of(user("a"), agent("", odd)))
     value = row["conversations"][1]["value"]
     assert json.loads(value)["arguments"] == {"at": "\ufffd"}

@@ -8,7 +8,7 @@ from typing import Any
 
 from hypothesis import given
 
-from adp.render.chat import Call, Message
+from adp.rendering.chat import ChatCall, Message
 from adp.trainers.export.openai_ft_dpo import EXPORTER as DPO
 from adp.trainers.export.openai_ft_sft import EXPORTER as SFT
 from tests.trainers.export.chats import (
@@ -74,7 +74,7 @@ def test_every_trained_step_is_written_with_weight_1_or_counted(chat) -> None:
 
 
 def test_arguments_are_the_characters_of_the_source() -> None:
-    odd = Call("look", {"n": 1e5}, '{"n":1e5 }', "c")
+    odd = ChatCall("look", {"n": 1e5}, '{"n":1e5 }', "c")
     [row], tally = export(SFT, chat_of(user("a"), agent("", odd), result("c", "r"), agent("done")))
     assert row["messages"][1] == {
         "role": "assistant",

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from adp.render.options import RenderOptions
-from adp.render.render import IGNORED, Renderer
-from adp.render.tiny import TEMPLATE, tiny_tokenizer
+from adp.rendering.options import RenderOptions
+from adp.rendering.render import IGNORED, Renderer
+from adp.rendering.tiny import TEMPLATE, tiny_tokenizer
 from adp.trainers.export.run import export_rows
 from tests.trainers.export.agent_runs import Run, Turn, word, write_runs
 

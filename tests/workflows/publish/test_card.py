@@ -11,7 +11,7 @@ from markdown_it import MarkdownIt
 
 from adp.stores.composition import composition
 from adp.workflows.publish import findings
-from adp.workflows.publish.findings import Found
+from adp.workflows.publish.findings import StoreFindings
 from adp.workflows.publish.folder import Prepared, prepare
 from adp.workflows.publish.options import PublishOptions
 from adp.workflows.publish.repo import RepoId
@@ -22,7 +22,7 @@ from tests.workflows.publish.published import HOSTILE, Words, write_published
 
 REPO = RepoId("alice", "agent-runs")
 PARSER = MarkdownIt("commonmark").enable(["table", "strikethrough"])
-FOUND = Found({"github_token": 2, "<b>|": 1})
+FOUND = StoreFindings({"github_token": 2, "<b>|": 1})
 TITLE = "A | `b` <script>x</script>\n---\n# h {{7*7}} \\}@misc{evil"
 
 

@@ -21,7 +21,7 @@ from markdown_it import MarkdownIt
 
 from adp.workflows.publish import findings, folder, staged_store
 from adp.workflows.publish.checksums import SCRATCH
-from adp.workflows.publish.findings import Found
+from adp.workflows.publish.findings import StoreFindings
 from adp.workflows.publish.folder import Prepared, prepare
 from adp.workflows.publish.options import PublishOptions
 from adp.workflows.publish.repo import RepoId
@@ -36,8 +36,8 @@ REPO = RepoId("alice", "agent-runs")
 OPTIONS = PublishOptions(date="2026-05-03", tag="v1.2")
 
 
-def nothing(*_) -> Found:
-    return Found({})
+def nothing(*_) -> StoreFindings:
+    return StoreFindings({})
 
 
 @pytest.fixture(autouse=True)
@@ -328,10 +328,12 @@ def test_licenses_stop_it(tmp_path: Path):
 def test_findings_stop_it_or_are_replaced(store: Store, tmp_path, monkeypatch):
     scans = []
 
-    def scan(found: Store, *_) -> Found:
+    def scan(found: Store, *_) -> StoreFindings:
         scans.append(found.root)
         assert not found.manifest.rows("rejects")  # what is not published need not be clean
-        return Found({"github_token": 2}, ("github_token  trips/one $.steps[0].text  ghp_...", "x"))
+        return StoreFindings(
+            {"github_token": 2}, ("github_token  trips/one $.steps[0].text  ghp_...", "x")
+        )
 
     monkeypatch.setattr(findings, "scan", scan)
     out = tmp_path / "out"
@@ -359,7 +361,7 @@ def test_findings_stop_it_or_are_replaced(store: Store, tmp_path, monkeypatch):
 
 
 def test_a_stopped_redaction_leaves_nothing_for_a_call_that_allows(store, tmp_path, monkeypatch):
-    monkeypatch.setattr(findings, "scan", lambda *_: Found({"token": 1}))
+    monkeypatch.setattr(findings, "scan", lambda *_: StoreFindings({"token": 1}))
 
     def stopped(found: Store, target: Path, *_) -> None:
         half = target / "steps" / "part-00000.parquet"

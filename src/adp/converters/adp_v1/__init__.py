@@ -19,8 +19,8 @@ from typing import Any
 import msgspec
 from msgspec import Raw
 
-from adp.converters.adp_v1.read import Reader
-from adp.converters.adp_v1.write import Writer
+from adp.converters.adp_v1.read import AdpV1Reader
+from adp.converters.adp_v1.write import AdpV1Writer
 from adp_schema import jsontext
 from adp_schema.builder import RowBuilder
 from adp_schema.errors import RecordError
@@ -71,7 +71,7 @@ class AdpV1:
             RecordError: the record is wrong; it names the JSON path.
         """
         try:
-            Reader(builder, losses, marked=record.marked).read(record.data)
+            AdpV1Reader(builder, losses, marked=record.marked).read(record.data)
         except UnicodeDecodeError:
             raise RecordError("the text is not UTF-8") from None
 
@@ -79,7 +79,7 @@ class AdpV1:
         self, trajectory: Trajectory, losses: Losses, flavour: str | None = None
     ) -> dict[str, Any]:
         """Convert a trajectory into a record."""
-        return Writer(trajectory, losses).record()
+        return AdpV1Writer(trajectory, losses).record()
 
 
 CONVERTER = AdpV1()

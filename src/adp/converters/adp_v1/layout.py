@@ -87,7 +87,7 @@ def is_null(raw: Raw) -> bool:
     return jsontext.first_byte(raw) == ord("n")
 
 
-class Item:
+class AdpV1Object:
     """One object of a record while it is read: typed access to its keys, and its ``extra``."""
 
     __slots__ = ("exact", "fields", "name", "path", "shape", "values")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec import Raw
 
 from adp.converters.adp_v1 import images
-from adp.converters.adp_v1.layout import Item, is_null, number_of
+from adp.converters.adp_v1.layout import AdpV1Object, is_null, number_of
 from adp_schema import jsontext
 from adp_schema.arrow import Columns
 from adp_schema.builder import RowBuilder
@@ -16,7 +16,7 @@ from adp_schema.protocols import Losses
 SOURCES = frozenset({"user", "agent", "environment"})
 
 
-class Reader:
+class AdpV1Reader:
     """Reads one record.
 
     Args:
@@ -59,8 +59,8 @@ class Reader:
             self._read_item(raw, f"$.content[{index}]")
         self._builder.finish()
 
-    def _item(self, raw: Raw | bytes, path: str) -> Item:
-        item = Item(raw, path, self._losses)
+    def _item(self, raw: Raw | bytes, path: str) -> AdpV1Object:
+        item = AdpV1Object(raw, path, self._losses)
         if self._marked:
             for key in item.values:
                 if jsontext.has_mark(key):
@@ -87,7 +87,7 @@ class Reader:
 
     # ---- observations ----------------------------------------------------------------------
 
-    def _said(self, item: Item) -> None:
+    def _said(self, item: AdpV1Object) -> None:
         """A text or an image, from the user, the agent or the environment."""
         source = _source(item)
         columns: Columns = {"source": source}
@@ -116,7 +116,7 @@ class Reader:
         item.homeless("tool_call_id")
         self._step(columns, item)
 
-    def _image(self, item: Item) -> Columns:
+    def _image(self, item: AdpV1Object) -> Columns:
         """The columns of an image: a part of ``content``, and its labelled boxes."""
         text = item.required("content")
         media_id, remember = images.lift(text, self._builder)
@@ -130,7 +130,7 @@ class Reader:
             columns["annotations"] = jsontext.one_line(annotations)
         return columns
 
-    def _web(self, item: Item) -> None:
+    def _web(self, item: AdpV1Object) -> None:
         columns: Columns = {"source": "environment"}
         for key in ("html", "axtree", "url"):
             text = item.text(key)
@@ -162,7 +162,7 @@ class Reader:
         item.shape["class"] = item.name
         self._observe(columns, item)
 
-    def _observe(self, columns: Columns, item: Item) -> None:
+    def _observe(self, columns: Columns, item: AdpV1Object) -> None:
         """Add an observation; without an id it answers the call right before it, if any."""
         answers = item.text("tool_call_id")
         by_order = answers is None and self._after_call
@@ -179,7 +179,7 @@ class Reader:
 
     # ---- steps -----------------------------------------------------------------------------
 
-    def _step(self, columns: Columns, item: Item) -> None:
+    def _step(self, columns: Columns, item: AdpV1Object) -> None:
         reward = item.number("reward")
         if reward is not None:
             columns["reward"] = reward
@@ -189,7 +189,7 @@ class Reader:
         self._after_call = False
         self._builder.step(columns)
 
-    def _message(self, item: Item) -> None:
+    def _message(self, item: AdpV1Object) -> None:
         """A message: what was thought before it is reasoning, in one or two keys."""
         columns: Columns = {"source": "agent", "kind": "llm_turn"}
         parts = Parts()
@@ -205,7 +205,7 @@ class Reader:
         self._acted = True
         self._step(columns, item)
 
-    def _api(self, item: Item) -> None:
+    def _api(self, item: AdpV1Object) -> None:
         kwargs = item.value("kwargs", "{", "an object")
         if kwargs is None:
             raise RecordError("expected an object", f"{item.path}.kwargs")
@@ -217,7 +217,7 @@ class Reader:
         }
         self._act(call, item)
 
-    def _code(self, item: Item) -> None:
+    def _code(self, item: AdpV1Object) -> None:
         language = item.required("language")
         call: Columns = {
             "kind": "code",
@@ -228,7 +228,7 @@ class Reader:
         }
         self._act(call, item)
 
-    def _act(self, call: Columns, item: Item) -> None:
+    def _act(self, call: Columns, item: AdpV1Object) -> None:
         """Add the step of an action and its call."""
         columns: Columns = {"source": "agent", "kind": "llm_turn"}
         for key, column in (("description", "text"), ("reasoning_content", "reasoning")):
@@ -244,14 +244,14 @@ class Reader:
         self._last_has_id = call_id is not None
 
 
-def _source(item: Item) -> str:
+def _source(item: AdpV1Object) -> str:
     source = item.required("source")
     if source not in SOURCES:
         raise RecordError("expected user, agent or environment", f"{item.path}.source")
     return source
 
 
-def _viewport(raw: Raw, item: Item) -> Columns:
+def _viewport(raw: Raw, item: AdpV1Object) -> Columns:
     """Width and height of the view; numbers that are not plain integers keep their spelling."""
     path = f"{item.path}.viewport_size"
     sizes = jsontext.decode_array(raw)

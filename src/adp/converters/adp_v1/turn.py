@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from adp.converters.adp_v1.write_parts import Item, Pen
+from adp.converters.adp_v1.write_parts import AdpV1Parts, Item
 from adp_schema import extra_column
 from adp_schema.extra_column import Extra
 from adp_schema.model import Step, ToolCall
@@ -13,7 +13,7 @@ from adp_schema.parts import JOINT, Part
 CallWriter = Callable[[ToolCall, Item, Extra, str], None]
 
 
-class Turn:
+class AdpV1Turn:
     """Writes one step by its parts; a text belongs to the call after it.
 
     Args:
@@ -21,7 +21,7 @@ class Turn:
         call: adds the action of a call, with the values and the ``extra`` of its step.
     """
 
-    def __init__(self, pen: Pen, call: CallWriter) -> None:
+    def __init__(self, pen: AdpV1Parts, call: CallWriter) -> None:
         self._pen = pen
         self._call = call
         self._words: dict[str, list[str]] = {"text": [], "reasoning": []}
@@ -79,8 +79,8 @@ class Turn:
     def _speak(self) -> None:
         """Add a message of the words that wait."""
         values, extra = self._take()
-        said = values["description"]
-        values |= {"content": "" if said is None else said, "description": None}
+        description = values["description"]
+        values |= {"content": "" if description is None else description, "description": None}
         self._pen.put("message_action", values, extra)
 
     def _image(self, part: Part) -> None:

@@ -11,8 +11,8 @@ from typing import Any
 from msgspec import Raw
 
 from adp.converters.adp_v1.layout import arrange, write_number
-from adp.converters.adp_v1.turn import Turn
-from adp.converters.adp_v1.write_parts import Item, Pen
+from adp.converters.adp_v1.turn import AdpV1Turn
+from adp.converters.adp_v1.write_parts import AdpV1Parts, Item
 from adp.converters.unwritten_columns import REASON, report_columns
 from adp_schema import extra_column, jsontext
 from adp_schema.extra_column import Extra
@@ -31,7 +31,7 @@ _PAGE = frozenset({"html", "axtree", "url", "viewport_width", "viewport_height"}
 _BOXES = frozenset({"annotations"})
 
 
-class Writer:
+class AdpV1Writer:
     """Writes one trajectory.
 
     Args:
@@ -42,9 +42,9 @@ class Writer:
     def __init__(self, trajectory: Trajectory, losses: Losses) -> None:
         self._run = trajectory
         self._losses = losses
-        self._pen = Pen(trajectory, losses)
-        own = frozenset({"extra", "native_id"})
-        self._carried = own if self._pen.keeps else frozenset[str]()
+        self._pen = AdpV1Parts(trajectory, losses)
+        known_keys = frozenset({"extra", "native_id"})
+        self._carried = known_keys if self._pen.keeps else frozenset[str]()
 
     def record(self) -> Item:
         """The record."""
@@ -85,14 +85,14 @@ class Writer:
         extra = pen.extra(step)
         if step.kind in ("context_edit", "event"):
             self._losses.add(f"{path}.kind", f"a step of kind {step.kind} becomes a message")
-        told = not step.calls and (step.kind == "message" or step.reasoning is None)
-        copied = step.is_copied_context and told
+        plain_message = not step.calls and (step.kind == "message" or step.reasoning is None)
+        copied = step.is_copied_context and plain_message
         if step.source == "agent" and not copied:
             report_columns(step, _ACTED | self._carried, path, self._losses)
             self._acted(step, extra, path)
             return
-        said = _SAID | {"is_copied_context"} if step.source == "agent" else _SAID
-        report_columns(step, said | self._carried, path, self._losses)
+        written_columns = _SAID | {"is_copied_context"} if step.source == "agent" else _SAID
+        report_columns(step, written_columns | self._carried, path, self._losses)
         values: Item = {"source": step.source, "name": pen.text(step, "actor", extra)}
         if step.source == "system":
             if step.actor is not None:
@@ -114,7 +114,7 @@ class Writer:
         values: Item = {"reward": pen.reward(step, extra)}
         parts = [part for _, part in pen.parts(step, extra, path)]
         if parts and thought != "both":
-            Turn(pen, self._call).write(step, parts, (values, extra), path)
+            AdpV1Turn(pen, self._call).write(step, parts, (values, extra), path)
             return
         # Calls that stand in the text are written as actions.
         spoken = "text" if step.prose is None else "prose"
@@ -138,19 +138,19 @@ class Writer:
     def _call(self, call: ToolCall, values: Item, extra: Extra, path: str) -> None:
         """Add an action; ``values`` and ``extra`` are those of its step."""
         pen = self._pen
-        own = pen.extra(call)
-        name = pen.text(call, "name", own)
-        values = {"description": None, **values, "tool_call_id": pen.call_id(call, own)}
+        call_extra = pen.extra(call)
+        name = pen.text(call, "name", call_extra)
+        values = {"description": None, **values, "tool_call_id": pen.call_id(call, call_extra)}
         carried = _CALL | self._carried
         if call.kind == "code":
-            language = pen.text(call, "language", own)
+            language = pen.text(call, "language", call_extra)
             # What was read from this format has the language as its name, so an edit of the
             # name is an edit of the language.
             first, second = (name, language) if pen.own else (language, name)
             if None not in (first, second) and first != second:
                 self._losses.add(f"{path}.{'language' if pen.own else 'name'}", REASON)
             column = "arguments" if call.arguments_raw is None else "arguments_raw"
-            code = pen.text(call, column, own)
+            code = pen.text(call, column, call_extra)
             values["language"] = first if first is not None else second or "text"
             values["content"] = "" if code is None else code
             pen.put("code_action", values, extra)
@@ -159,7 +159,7 @@ class Writer:
             if call.kind not in (None, "function"):
                 self._losses.add(f"{path}.kind", f"a call of kind {call.kind} becomes api_action")
             values["function"] = "" if name is None else name
-            values["kwargs"] = pen.kwargs(call, own, path)
+            values["kwargs"] = pen.kwargs(call, call_extra, path)
             pen.put("api_action", values, extra)
         if pen.ids.get((call.step, call.call)) == call.native_id:
             carried |= {"native_id"}
@@ -249,18 +249,18 @@ class Writer:
         page |= {"image_observation": image, "viewport_size": self._viewport(row, extra, path)}
         page |= {key: values[key] for key in ("tool_call_id", "reward")}
         pen.put("web_observation", page, Extra(fields=fields, shape=extra.shape))
-        said = {"source": values["source"], "name": values["name"]}
+        speaker = {"source": values["source"], "name": values["name"]}
         if not pen.own:
-            said["tool_call_id"] = values["tool_call_id"]
+            speaker["tool_call_id"] = values["tool_call_id"]
             if row.text or images[1:]:
                 self._losses.add(f"{path}.content", "each of its parts becomes an item by itself")
         if row.text:
-            item = {**said, "content": pen.text(row, "text", extra)}
+            item = {**speaker, "content": pen.text(row, "text", extra)}
             pen.put("text_observation", item, Extra())
         elif values["name"] is not None:
             self._losses.add(f"{path}.name", "a web observation has no name")
         for part in images[1:]:
-            item = {"content": pen.image(part, extra), **said, "annotations": None}
+            item = {"content": pen.image(part, extra), **speaker, "annotations": None}
             del item["name"]
             pen.put("image_observation", item, Extra())
 

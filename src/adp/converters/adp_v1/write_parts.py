@@ -28,7 +28,7 @@ _TAKEN = frozenset(name for names in ORDER.values() for name in names) - {
 """Keys that a foreign trajectory is written under."""
 
 
-class Pen:
+class AdpV1Parts:
     """Turns columns into values of a record, and collects its items.
 
     Args:

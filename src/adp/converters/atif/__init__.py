@@ -18,8 +18,8 @@ from adp.converters.atif import trial
 from adp.converters.atif.flavours import HARBOR, UPSTREAM, make_strict
 from adp.converters.atif.objects import BRACE, BRACKET
 from adp.converters.atif.origin import pair_columns
-from adp.converters.atif.read import Reader
-from adp.converters.atif.write import Writer
+from adp.converters.atif.read import AtifReader
+from adp.converters.atif.write import AtifWriter
 from adp_schema import jsontext
 from adp_schema.builder import RowBuilder
 from adp_schema.model import Pair, Trajectory
@@ -71,18 +71,18 @@ class Atif:
             first = jsontext.decode_object(items[0])
         except (ValueError, RecursionError):
             return Match.NO
-        found = "source" in first and ("message" in first or "step_id" in first)
-        return Match.SHAPE if found else Match.NO
+        result = "source" in first and ("message" in first or "step_id" in first)
+        return Match.SHAPE if result else Match.NO
 
     def read(self, record: RawRecord, builder: RowBuilder, losses: Losses) -> None:
         """Convert a record into a trajectory, and one more for each embedded one."""
-        Reader(record, builder, losses).read()
+        AtifReader(record, builder, losses).read()
 
     def write(
         self, trajectory: Trajectory, losses: Losses, flavour: str | None = None
     ) -> dict[str, Any]:
         """Convert a trajectory with its branches into a record."""
-        writer = Writer(trajectory, losses)
+        writer = AtifWriter(trajectory, losses)
         record = writer.record()
         if flavour in (None, "as-read"):
             if writer.native:

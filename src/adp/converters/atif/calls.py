@@ -7,7 +7,7 @@ from typing import Any
 from adp.converters.atif import keys as k
 from adp.converters.atif.extra_keys import adp_columns, write_beside
 from adp.converters.atif.objects import BRACE, BRACKET, arrange
-from adp.converters.atif.write_parts import Hand, Item, string
+from adp.converters.atif.write_parts import AtifParts, Item, string
 from adp.converters.call_ids import written_ids
 from adp.converters.unwritten_columns import RENUMBERED
 from adp_schema import jsontext, media
@@ -18,7 +18,7 @@ from adp_schema.model import Observation, ToolCall
 class Calls:
     """Writes the calls and the results of one trajectory."""
 
-    def __init__(self, hand: Hand) -> None:
+    def __init__(self, hand: AtifParts) -> None:
         self._hand = hand
         self._run = hand.run
         self._losses = hand.losses
@@ -50,9 +50,9 @@ class Calls:
                 self._losses.add(f"{path}.name", "ATIF needs a name; an empty one is written")
         known["arguments"] = self._arguments(call, extra, path)
         adp = adp_columns(call, extra, {"kind": "function"}, self._run.media)
-        inner, own = self._hand.split(extra)
-        known["extra"] = write_beside(call, inner, extra, adp, self._run.media)
-        return arrange(known, own, extra.shape, k.CALL)
+        child, adp_extra = self._hand.split(extra)
+        known["extra"] = write_beside(call, child, extra, adp, self._run.media)
+        return arrange(known, adp_extra, extra.shape, k.CALL)
 
     def _arguments(self, call: ToolCall, extra: Extra, path: str) -> Any:
         text = original(call, "arguments", extra)
@@ -78,25 +78,25 @@ class Calls:
         column = "arguments_raw" if text is None else "arguments"
         reason = "it is not a JSON object and is written under the key arguments"
         self._losses.add(f"{path}.{column}", reason)
-        whole = media.restore(written, blobs)
-        return {"arguments": jsontext.string(whole) if text is None else jsontext.raw(whole)}
+        full = media.restore(written, blobs)
+        return {"arguments": jsontext.string(full) if text is None else jsontext.raw(full)}
 
     def result(self, row: Observation, path: str) -> Item:
         """A result; ``path`` is where it is in the trajectory."""
         extra = self._hand.extra(row)
         known: Item = {"source_call_id": string(self._answered(row, extra, path))}
         known["content"], opaque = self._hand.content(row, extra, path)
-        inner, own = self._hand.split(extra)
+        child, adp_extra = self._hand.split(extra)
         if row.subagent is not None:
             refs = jsontext.raw(original(row, "subagent", extra))
             listed = self.native or jsontext.first_byte(refs) == BRACKET
             known["subagent_trajectory_ref"] = refs if listed else [refs]
         if opaque:
-            inner = {**(inner or {}), "opaque": opaque}
+            child = {**(child or {}), "opaque": opaque}
         beside = self._hand.beside(row, extra)
         adp = adp_columns(row, extra, {"source": "environment"}, self._run.media, beside=beside)
-        known["extra"] = write_beside(row, inner, extra, adp, self._run.media)
-        return arrange(known, own, extra.shape, k.RESULT)
+        known["extra"] = write_beside(row, child, extra, adp, self._run.media)
+        return arrange(known, adp_extra, extra.shape, k.RESULT)
 
     def _answered(self, row: Observation, extra: Extra, path: str) -> str | None:
         first, second = "native_call_id", "call_id"

@@ -55,8 +55,8 @@ def read_value(raw: Raw, field: pa.Field, words: frozenset[str] | None) -> Any:
         raise ValueError(f"{field.name} cannot be {value}")
     if pa.types.is_list(field.type):
         items = value if isinstance(value, list) else [None]
-        whole = all(_item(item, field.type.value_type) is not None for item in items)
-        return value if whole else None
+        full = all(_item(item, field.type.value_type) is not None for item in items)
+        return value if full else None
     return _item(value, field.type)
 
 

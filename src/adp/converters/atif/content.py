@@ -78,15 +78,15 @@ def _rest(part: dict[str, Raw], names: list[str], usual: list[str]) -> dict[str,
 def _read_media(part: dict[str, Raw], kind: str, parts: Parts, builder: RowBuilder) -> bool:
     """An image or a sound; False when it is not of the form that can be written again."""
     raw = part.get("source", Raw())
-    inner = jsontext.decode_object(raw) if jsontext.first_byte(raw) == BRACE else {}
-    odd = jsontext.first_byte(inner.get("path", b"")) != QUOTE or jsontext.lost_keys(raw, inner)
-    if odd or any(map(_is_reserved, inner)):
+    child = jsontext.decode_object(raw) if jsontext.first_byte(raw) == BRACE else {}
+    odd = jsontext.first_byte(child.get("path", b"")) != QUOTE or jsontext.lost_keys(raw, child)
+    if odd or any(map(_is_reserved, child)):
         return False
-    sources = list(inner)
-    path = jsontext.decode_value(inner.pop("path"))
+    sources = list(child)
+    path = jsontext.decode_value(child.pop("path"))
     if jsontext.has_mark(path):
         return False
-    written = inner.get("media_type", Raw())
+    written = child.get("media_type", Raw())
     mime = jsontext.decode_value(written) if jsontext.first_byte(written) == QUOTE else None
     if mime is not None and jsontext.has_mark(mime):
         return False
@@ -106,9 +106,9 @@ def _read_media(part: dict[str, Raw], kind: str, parts: Parts, builder: RowBuild
     if blob.data is not None and stored != blob.mime:
         extra["$mime"] = blob.mime
     if mime is not None and mime == stored:
-        del inner["media_type"]
-    if inner:
-        extra["$more"] = inner
+        del child["media_type"]
+    if child:
+        extra["$more"] = child
     if sources != _SOURCE:
         extra["$source"] = sources
     parts.media(media_id, extra)
@@ -118,16 +118,16 @@ def _read_media(part: dict[str, Raw], kind: str, parts: Parts, builder: RowBuild
 def _lift_boxes(part: dict[str, Raw]) -> dict[str, Any]:
     """Labelled boxes of an image stand in its ``extra``; here they are the part's own."""
     raw = part.get("extra", Raw())
-    inner = jsontext.decode_object(raw) if jsontext.first_byte(raw) == BRACE else {}
-    listed = jsontext.first_byte(inner.get("annotations", Raw())) == BRACKET
-    if not listed or "annotations" in part or any(map(_is_reserved, inner)):
+    child = jsontext.decode_object(raw) if jsontext.first_byte(raw) == BRACE else {}
+    listed = jsontext.first_byte(child.get("annotations", Raw())) == BRACKET
+    if not listed or "annotations" in part or any(map(_is_reserved, child)):
         return {}
-    if jsontext.lost_keys(raw, inner):
+    if jsontext.lost_keys(raw, child):
         return {}
-    out: dict[str, Any] = {"$extra": list(inner)}
-    out["annotations"] = jsontext.raw(jsontext.one_line(inner.pop("annotations")))
-    if inner:
-        part["extra"] = Raw(jsontext.encode(inner))
+    out: dict[str, Any] = {"$extra": list(child)}
+    out["annotations"] = jsontext.raw(jsontext.one_line(child.pop("annotations")))
+    if child:
+        part["extra"] = Raw(jsontext.encode(child))
     else:
         del part["extra"]
     return out
@@ -167,20 +167,20 @@ def write_foreign_content(
     written: list[Any] = []
     plain = sum(part.type == "text" for part in parts) < 2
     for index, part in enumerate(parts):
-        own = {
+        values = {
             key.removeprefix("$"): value for key, value in part.extra.items() if key not in _FORM
         }
         if part.type in ("text", "media"):
             if part.type == "media" and blobs.get(part.media_id or "") is None:
                 losses.add(f"$.media.{part.media_id}", "the store does not hold it")
-            plain = plain and part.type == "text" and not own
+            plain = plain and part.type == "text" and not values
             mime = part.extra.get("$mime", part.extra.get("mime"))
             part.extra = {}
             if mime is not None:
                 part.extra = {"$mime": mime, "$more": Raw(b'{"media_type":%s}' % bytes(mime))}
             item = _write_part(part, blobs)
-            written.append({**item, "extra": own} if own else item)
-        elif own:
+            written.append({**item, "extra": values} if values else item)
+        elif values:
             losses.add(f"{path}.content[{index}].extra", REASON)
     opaque = [part.value for part in parts if part.type == "opaque"]
     for index, part in enumerate(parts):
@@ -198,17 +198,17 @@ def _write_part(part: Part, blobs: Blobs) -> Any:
     extra: dict[str, Any] = dict(part.extra)
     names, lifted = _pop(extra, "$keys"), _pop(extra, "$extra")
     if lifted is not None:
-        inner = dict(members(extra.get("extra")) or {})
+        child = dict(members(extra.get("extra")) or {})
         if "annotations" in extra:
-            inner["annotations"] = extra.pop("annotations")
-        extra["extra"] = {name: inner[name] for name in lifted if name in inner}
+            child["annotations"] = extra.pop("annotations")
+        extra["extra"] = {name: child[name] for name in lifted if name in child}
     if part.type == "text":
         text = jsontext.string(media.restore(part.text, blobs))
-        whole: dict[str, Any] = {"type": "text", "text": text, **extra}
+        full: dict[str, Any] = {"type": "text", "text": text, **extra}
     else:
         source, kind = _write_source(blobs.get(part.media_id), extra)
-        whole = {"type": kind, "source": source, **extra}
-    return whole if names is None else {name: whole[name] for name in names if name in whole}
+        full = {"type": kind, "source": source, **extra}
+    return full if names is None else {name: full[name] for name in names if name in full}
 
 
 def _write_source(blob: Media | None, extra: dict[str, Any]) -> tuple[dict[str, Any], str]:
@@ -217,14 +217,14 @@ def _write_source(blob: Media | None, extra: dict[str, Any]) -> tuple[dict[str, 
     more = members(extra.pop("$more", None)) or {}
     mime, names, kind = (_pop(extra, name) for name in ("$mime", "$source", "$form"))
     path = jsontext.string(media.reference_of_media(blob, mime))
-    whole = {"media_type": blob.mime, "path": path, **more}
+    full = {"media_type": blob.mime, "path": path, **more}
     if names is not None:
-        whole = {name: whole[name] for name in names}
-    elif whole["media_type"] is None:
-        del whole["media_type"]
+        full = {name: full[name] for name in names}
+    elif full["media_type"] is None:
+        del full["media_type"]
     if kind is None:
         kind = "audio" if (blob.mime or "").startswith("audio/") else "image"
-    return whole, kind
+    return full, kind
 
 
 def _pop(extra: dict[str, Any], name: str) -> Any:

@@ -84,12 +84,12 @@ def _spans(texts: list[str], text: str) -> list[list[int]] | None:
 
 
 def take_elsewhere(
-    found: Columns, columns: Columns, form: dict[str, Any], usual: Mapping[str, Any], table: str
+    value: Columns, columns: Columns, form: dict[str, Any], usual: Mapping[str, Any], table: str
 ) -> bool:
     """Check what ``extra.adp`` says of columns that have a place, and fit the content to it.
 
     Args:
-        found: what ``extra.adp`` says.
+        value: what ``extra.adp`` says.
         columns: what the places say; ``content`` is changed.
         form: takes the names.
         usual: the source that the row has.
@@ -98,15 +98,15 @@ def take_elsewhere(
     Returns:
         False when it is not what `columns_elsewhere` chooses.
     """
-    names = sorted(found.keys() & ELSEWHERE.get(table, frozenset()))
+    names = sorted(value.keys() & ELSEWHERE.get(table, frozenset()))
     of_others = [name for name in names if name != "text"]
     if any(columns.get(name) is not None for name in of_others):
         return False
     if usual.get("source") == "agent" and AGENT_ONLY.intersection(names):
         return False
-    if "timestamp_text" in names and is_time(found["timestamp_text"]):
+    if "timestamp_text" in names and is_time(value["timestamp_text"]):
         return False
-    if "text" in names and not _fit(found["text"], columns, form):
+    if "text" in names and not _fit(value["text"], columns, form):
         return False
     if names:
         form[FORM] = names

@@ -20,7 +20,7 @@ from adp.converters.atif.extra_columns import ELSEWHERE, take_elsewhere
 from adp.converters.atif.objects import (
     BRACE,
     BRACKET,
-    Source,
+    AtifObject,
     arrange,
     members,
 )
@@ -39,7 +39,7 @@ _TABLES = {table.row: table.name for table in TABLES.values()}
 
 
 def read_beside(
-    source: Source, table: str, columns: Columns, usual: Mapping[str, Any], losses: Losses
+    source: AtifObject, table: str, columns: Columns, usual: Mapping[str, Any], losses: Losses
 ) -> None:
     """Move what columns can hold out of the ``extra`` of an object.
 
@@ -56,50 +56,52 @@ def read_beside(
     names = jsontext.decode_object(raw)
     if jsontext.lost_keys(raw, names) or any(jsontext.has_mark(name) for name in names):
         return
-    inner = Source(raw, f"{source.path}.extra", losses)
-    found: Columns = {}
+    atif_object = AtifObject(raw, f"{source.path}.extra", losses)
+    results: Columns = {}
     if table in ("steps", "observations"):
-        found["reward"] = inner.number("reward")
-    if table == "observations" and inner.first("web") == BRACE:
-        _read_web(inner, found, losses)
-    if inner.first("adp") == BRACE:
-        raw = inner.values["adp"]
+        results["reward"] = atif_object.number("reward")
+    if table == "observations" and atif_object.first("web") == BRACE:
+        _read_web(atif_object, results, losses)
+    if atif_object.first("adp") == BRACE:
+        raw = atif_object.values["adp"]
         if table == "trajectories":
             raw = read_origin(raw, source.form, usual.get("embedded"))
-        own = {} if raw is None else read_adp(raw, table, usual)
-        if own is not None and take_elsewhere(own, columns, source.form, usual, table):
-            inner.take("adp")
-            found |= own
+        kept_columns = {} if raw is None else read_adp(raw, table, usual)
+        if kept_columns is not None and take_elsewhere(
+            kept_columns, columns, source.form, usual, table
+        ):
+            atif_object.take("adp")
+            results |= kept_columns
         else:
             drop_origin(source.form)
-    if not inner.taken:
+    if not atif_object.taken:
         return
-    columns.update({name: value for name, value in found.items() if value is not None})
-    source.form["extra"] = inner.names
-    if inner.exact:
-        source.exact |= inner.exact
-    if "web" in inner.form:
-        source.form["web"] = inner.form["web"]
-    if inner.values:
-        source.values["extra"] = Raw(jsontext.encode(inner.values))
+    columns.update({name: value for name, value in results.items() if value is not None})
+    source.form["extra"] = atif_object.names
+    if atif_object.exact:
+        source.exact |= atif_object.exact
+    if "web" in atif_object.form:
+        source.form["web"] = atif_object.form["web"]
+    if atif_object.values:
+        source.values["extra"] = Raw(jsontext.encode(atif_object.values))
     else:
         source.take("extra")
 
 
-def _read_web(inner: Source, found: Columns, losses: Losses) -> None:
-    raw = inner.values["web"]
+def _read_web(atif_object: AtifObject, columns: Columns, losses: Losses) -> None:
+    raw = atif_object.values["web"]
     if jsontext.lost_keys(raw, jsontext.decode_object(raw)):
         return
-    web = inner.inner("web", losses)
+    web = atif_object.inner("web", losses)
     assert web is not None
     for name in ("html", "axtree", "url"):
-        found[name] = web.text(name)
+        columns[name] = web.text(name)
     sizes = _read_sizes(web.values.get("viewport_size", Raw()))
     if sizes is not None:
         web.take("viewport_size")
-        found["viewport_width"], found["viewport_height"] = sizes
-    inner.close("web", web, k.WEB)
-    inner.form.setdefault("web", {})
+        columns["viewport_width"], columns["viewport_height"] = sizes
+    atif_object.close("web", web, k.WEB)
+    atif_object.form.setdefault("web", {})
 
 
 def _read_sizes(raw: Raw) -> list[float | None] | None:
@@ -149,9 +151,9 @@ def write_beside(
     if names is None:
         names = before
     taken = {f"{name}_": rest.pop(name) for name in known if name in rest}
-    whole = {**rest, **known, **taken}
-    ordered = {name: whole.pop(name) for name in names if name in whole}
-    return {**ordered, **whole}
+    full = {**rest, **known, **taken}
+    ordered = {name: full.pop(name) for name in names if name in full}
+    return {**ordered, **full}
 
 
 def _write_web(row: Observation, kept: Any, extra: Extra, blobs: Any) -> Any:
@@ -220,12 +222,12 @@ def adp_columns(
 
 def read_adp(raw: Raw, table: str, usual: Mapping[str, Any]) -> Columns | None:
     """The columns that an ``extra.adp`` names; None when it is not what `adp_columns` writes."""
-    inner = jsontext.decode_object(raw)
+    child = jsontext.decode_object(raw)
     fields = _columns(table)
-    if not inner or list(inner) != [name for name in fields if name in inner]:
+    if not child or list(child) != [name for name in fields if name in child]:
         return None
     out: Columns = {}
-    for name, value in inner.items():
+    for name, value in child.items():
         try:
             out[name] = read_value(value, fields[name], ENUMS.get((table, name)))
         except (msgspec.DecodeError, ValueError, OverflowError):

@@ -79,14 +79,14 @@ class _Strict:
 
     def _split(self, value: Any, order: tuple[str, ...]) -> tuple[Item, Item]:
         """The values under known keys, and the ``extra`` with all other keys."""
-        whole = dict(members(value) or {})
-        given = whole.pop("extra", None)
-        inner = members(given)
-        extra = dict(inner or {})
-        if inner is None and not is_null(given):
+        full = dict(members(value) or {})
+        given = full.pop("extra", None)
+        child = members(given)
+        extra = dict(child or {})
+        if child is None and not is_null(given):
             extra["value"] = given
         out: Item = {}
-        for key, item in whole.items():
+        for key, item in full.items():
             if key in order and not is_null(item):
                 out[key] = item
             elif key not in order:
@@ -117,9 +117,9 @@ class _Strict:
         seen: set[str] = set()
         for index, branch in enumerate(branches):
             place = f"{path}.branches[{index}]"
-            inner = _Strict(self.flavour, self.losses, int(is_early(branch)))
-            record = inner.trajectory(branch, place)
-            self.audio = self.audio or inner.audio
+            child = _Strict(self.flavour, self.losses, int(is_early(branch)))
+            record = child.trajectory(branch, place)
+            self.audio = self.audio or child.audio
             name = plain(record.get("trajectory_id", record.get("session_id"))) or "subagent"
             unique, number = name, 1
             while unique in seen:
@@ -234,14 +234,14 @@ class _Strict:
         if members(out["final_metrics"]) is None:
             above["final_metrics"] = out.pop("final_metrics")
         elif self.harbor:
-            inner, extra = self._split(out["final_metrics"], k.FINAL_METRICS)
-            for name in list(inner):
-                count = whole_number(inner[name]) if name != "total_cost_usd" else None
+            child, extra = self._split(out["final_metrics"], k.FINAL_METRICS)
+            for name in list(child):
+                count = whole_number(child[name]) if name != "total_cost_usd" else None
                 if count is not None:
-                    inner[name] = count
-                elif name != "total_cost_usd" or not is_number(inner[name]):
-                    extra[name] = inner.pop(name)
-            out["final_metrics"] = _ordered(inner, extra, k.FINAL_METRICS)
+                    child[name] = count
+                elif name != "total_cost_usd" or not is_number(child[name]):
+                    extra[name] = child.pop(name)
+            out["final_metrics"] = _ordered(child, extra, k.FINAL_METRICS)
 
     # ---- calls and results -----------------------------------------------------------------
 

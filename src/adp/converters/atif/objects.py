@@ -22,7 +22,7 @@ _INT32, _INT64 = 2**31, 2**63
 _ints = msgspec.json.Decoder(list[int])
 
 
-class Source:
+class AtifObject:
     """One object of the source while it is read: each key that a column takes is popped.
 
     Args:
@@ -128,18 +128,18 @@ class Source:
             raise RecordError(f"expected a list of {what}", f"{self.path}.{key}")
         return jsontext.decode_array(self.take(key))
 
-    def inner(self, key: str, losses: Losses) -> Source | None:
+    def inner(self, key: str, losses: Losses) -> AtifObject | None:
         """The object under a key, to be ended with `close`; None when it is no object."""
         if self.first(key) != BRACE:
             return None
-        return Source(self.take(key), f"{self.path}.{key}", losses)
+        return AtifObject(self.take(key), f"{self.path}.{key}", losses)
 
-    def close(self, key: str, inner: Source, order: tuple[str, ...]) -> None:
+    def close(self, key: str, atif_object: AtifObject, order: tuple[str, ...]) -> None:
         """End an inner object: what is left of it, and its form."""
-        form = inner.end(order)
-        if inner.values:
-            self.values[key] = Raw(jsontext.encode(inner.values))
-        if form or not inner.names:
+        form = atif_object.end(order)
+        if atif_object.values:
+            self.values[key] = Raw(jsontext.encode(atif_object.values))
+        if form or not atif_object.names:
             self.form[key] = form
 
     def end(self, order: tuple[str, ...], always: tuple[str, ...] = ()) -> dict[str, Any]:
@@ -162,23 +162,23 @@ class Source:
         return self.form
 
 
-def spread(source: Source) -> None:
+def spread(source: AtifObject) -> None:
     """Put the keys of ``extra`` in the place of it; ``own`` tells the others from them.
 
     An ``extra`` stays whole when its keys cannot stand beside those of the object itself.
     """
-    own = [name for name in source.values if name != "extra"]
+    names = [name for name in source.values if name != "extra"]
     raw = source.values.get("extra")
     if raw is not None:
-        inner = jsontext.decode_object(raw) if jsontext.first_byte(raw) == BRACE else {}
-        odd = any(name in own or jsontext.has_mark(name) for name in inner)
-        if odd or not inner or jsontext.lost_keys(raw, inner):
+        child = jsontext.decode_object(raw) if jsontext.first_byte(raw) == BRACE else {}
+        odd = any(name in names or jsontext.has_mark(name) for name in child)
+        if odd or not child or jsontext.lost_keys(raw, child):
             source.form["whole"] = True
             return
         del source.values["extra"]
-        source.values.update(inner)
-    if own:
-        source.form["own"] = own
+        source.values.update(child)
+    if names:
+        source.form["own"] = names
 
 
 def integer(text: str, bits: int = 64) -> int | None:
@@ -244,12 +244,12 @@ def arrange(
         form: the form of the source; a key that it lists without a value was null.
         order: the usual order.
     """
-    whole = {**kept, **{key: value for key, value in known.items() if value is not None}}
+    full = {**kept, **{key: value for key, value in known.items() if value is not None}}
     names = form.get("keys")
     if names is None:
-        names = [name for name in order if name in whole]
-    out = {name: whole.pop(name, None) for name in names}
-    return {**out, **whole}
+        names = [name for name in order if name in full]
+    out = {name: full.pop(name, None) for name in names}
+    return {**out, **full}
 
 
 def members(value: Any) -> dict[str, Any] | None:
@@ -297,12 +297,12 @@ def lift_code(columns: Columns) -> None:
     text = columns.get("arguments") or ""
     if columns.get("arguments_kind") != "object" or text[0] != "{":
         return
-    inner = jsontext.decode_object(text.encode("utf-8"))
+    child = jsontext.decode_object(text.encode("utf-8"))
     if (
-        list(inner) == ["code"]
-        and not jsontext.lost_keys(text.encode("utf-8"), inner)
-        and jsontext.first_byte(inner["code"]) == QUOTE
+        list(child) == ["code"]
+        and not jsontext.lost_keys(text.encode("utf-8"), child)
+        and jsontext.first_byte(child["code"]) == QUOTE
     ):
         del columns["arguments"]
-        columns["arguments_raw"] = jsontext.decode_value(inner["code"])
+        columns["arguments_raw"] = jsontext.decode_value(child["code"])
         columns["arguments_kind"] = "text"

@@ -72,9 +72,9 @@ def write_pairs(run: Trajectory) -> list[dict[str, Any]]:
 def pair_columns(run: Trajectory, pair: Pair) -> frozenset[str]:
     """The columns of a pair that the record of a trajectory says: all, or none of them."""
     sides = {getattr(pair, column) for column in _SIDES} - {None}
-    whole = sides <= set(_ids(run)) and pair.pair_id is not None
+    full = sides <= set(_ids(run)) and pair.pair_id is not None
     # Early observations that stay a step move the steps that a pair counts.
-    if not whole or not all(map(returns_early, _runs(run))):
+    if not full or not all(map(returns_early, _runs(run))):
         return frozenset()
     return frozenset(columns_of(Pair))
 
@@ -107,19 +107,21 @@ def read_origin(raw: Raw, form: dict[str, Any], embedded: list[Raw] | None) -> R
         `write_origin` and `write_pairs` write.
     """
     values = jsontext.decode_object(raw)
-    own = [name for name in _NAMES if name in values]
-    if not own or list(values)[: len(own)] != own:
+    names = [name for name in _NAMES if name in values]
+    if not names or list(values)[: len(names)] != names:
         return raw
     try:
-        found = {name: jsontext.decode_value(values.pop(name)) for name in own if name != _PAIRS}
-        pairs = _read_pairs(values.pop(_PAIRS), embedded) if _PAIRS in own else []
+        results = {
+            name: jsontext.decode_value(values.pop(name)) for name in names if name != _PAIRS
+        }
+        pairs = _read_pairs(values.pop(_PAIRS), embedded) if _PAIRS in names else []
     except (msgspec.DecodeError, ValueError, OverflowError):
         return raw
-    name, made = found.get("source_format"), found.get(MADE)
-    if "source_format" in found and (not isinstance(name, str) or name not in FORMATS):
+    name, made = results.get("source_format"), results.get(MADE)
+    if "source_format" in results and (not isinstance(name, str) or name not in FORMATS):
         return raw
     usual = isinstance(made, list) and made and [n for n in MADE_COLUMNS if n in made] == made
-    if MADE in found and not (usual and name):
+    if MADE in results and not (usual and name):
         return raw
     form |= {key: value for key, value in ((FORM, name), (MADE, made), (_PAIRS, pairs)) if value}
     return Raw(jsontext.encode(values)) if values else None
@@ -189,7 +191,7 @@ def _count(embedded: list[Raw]) -> int:
     """Number of embedded trajectories, at any depth."""
     total = 0
     for item in embedded:
-        inner = jsontext.decode_object(item).get("subagent_trajectories", Raw())
-        listed = jsontext.first_byte(inner) == BRACKET
-        total += 1 + (_count(jsontext.decode_array(inner)) if listed else 0)
+        subagent_trajectories = jsontext.decode_object(item).get("subagent_trajectories", Raw())
+        listed = jsontext.first_byte(subagent_trajectories) == BRACKET
+        total += 1 + (_count(jsontext.decode_array(subagent_trajectories)) if listed else 0)
     return total

@@ -81,24 +81,24 @@ def parts_of(
 
 def _part(part: Any, place: str, losses: Losses, strict: bool) -> tuple[Item | None, Any]:
     """A part, and what it cannot say."""
-    whole = members(part)
-    if whole is None:
+    full = members(part)
+    if full is None:
         text = isinstance(part, str) or (
             isinstance(part, Raw) and jsontext.first_byte(part) == QUOTE
         )
         return ({"type": "text", "text": part}, None) if text else (None, part)
-    kind = _text(whole.get("type")) or ""
+    kind = _text(full.get("type")) or ""
     known = _KEYS.get(kind)
     if known is None or (kind == "audio" and not strict):
         return None, part
     out: Item = {"type": kind}
-    rest = {key: value for key, value in whole.items() if key not in known}
+    rest = {key: value for key, value in full.items() if key not in known}
     if kind == "text":
-        if _text(whole.get("text")) is None:
+        if _text(full.get("text")) is None:
             return None, part
-        out["text"] = whole["text"]
+        out["text"] = full["text"]
     else:
-        source, further = _source(whole.get("source"), kind, place, losses, strict)
+        source, further = _source(full.get("source"), kind, place, losses, strict)
         if source is None:
             return None, part
         out["source"] = source
@@ -126,9 +126,9 @@ def _source(
         if mime is None and "media_type" in out:
             rest["media_type"] = out.pop("media_type")
         return out, rest
-    found = mime or _guess(path)
-    allowed = SOUNDS.get(found or "") if kind == "audio" else found if found in IMAGES else None
-    if allowed is None and found is not None:
+    result = mime or _guess(path)
+    allowed = SOUNDS.get(result or "") if kind == "audio" else result if result in IMAGES else None
+    if allowed is None and result is not None:
         return None, {}
     if allowed is None:
         allowed = "audio/wav" if kind == "audio" else "image/png"

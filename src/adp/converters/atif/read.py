@@ -23,7 +23,7 @@ from adp.converters.atif.objects import (
     BRACKET,
     NULL,
     QUOTE,
-    Source,
+    AtifObject,
     lift_code,
     read_time,
     spread,
@@ -41,7 +41,7 @@ from adp_schema.protocols import Losses, RawRecord
 _BOUNDARIES = frozenset({"replace", "append", "truncate"})
 
 
-class Reader:
+class AtifReader:
     """Reads one record: a trajectory and those that are embedded in it.
 
     Args:
@@ -72,7 +72,7 @@ class Reader:
     def _trajectory(
         self, raw: Raw, path: str, relation: Columns, files: Mapping[str, bytes]
     ) -> None:
-        top = Source(raw, path, self._losses)
+        top = AtifObject(raw, path, self._losses)
         columns: Columns = dict(relation)
         steps = top.items("steps", "steps")
         if steps is None:
@@ -94,14 +94,14 @@ class Reader:
         form = top.end(k.TRAJECTORY, ("steps",))
         spread(top)
         key = trial.free_key(top.values)
-        found = trial.read_files(self._record.source_file, files, self._losses)
-        if found.files:
-            top.values[key] = Raw(jsontext.encode(found.files))
+        result = trial.read_files(self._record.source_file, files, self._losses)
+        if result.files:
+            top.values[key] = Raw(jsontext.encode(result.files))
             form["own"] = [*form.get("own", ()), key]
-            form["trial"] = {"key": key, "layouts": found.layouts}
-            own = {name: value for name, value in columns.items() if value is not None}
-            columns = {**found.columns, **own}
-        self._turns = found.turns(sum(map(_is_turn, steps)))
+            form["trial"] = {"key": key, "layouts": result.layouts}
+            values = {name: value for name, value in columns.items() if value is not None}
+            columns = {**result.columns, **values}
+        self._turns = result.turns(sum(map(_is_turn, steps)))
         columns["extra"] = extra_column.pack(top.values, shape=form)
         self._builder.trajectory(columns)
         early = early_results(steps[0]) if steps else []
@@ -126,7 +126,7 @@ class Reader:
     def _link(self, columns: Columns) -> None:
         add_link(self._builder, columns)
 
-    def _agent(self, top: Source, columns: Columns) -> None:
+    def _agent(self, top: AtifObject, columns: Columns) -> None:
         if top.first("agent") in (0, NULL):
             return
         agent = top.inner("agent", self._losses)
@@ -159,7 +159,7 @@ def _is_turn(raw: Raw) -> bool:
     return bytes(step.get("source", b"")) == b'"agent"' and not made and not copied
 
 
-def _ids(top: Source, columns: Columns) -> None:
+def _ids(top: AtifObject, columns: Columns) -> None:
     """Ids of the trajectory and of its session; the session's stands in for a missing one."""
     columns["session_id"] = top.text("session_id")
     columns["source_id"] = top.text("trajectory_id")
@@ -184,7 +184,7 @@ class _Step:
 
     def read(self, raw: Raw, index: int, path: str) -> None:
         """Convert the step with this index."""
-        step = Source(raw, f"{path}.steps[{index}]", self._losses)
+        step = AtifObject(raw, f"{path}.steps[{index}]", self._losses)
         if step.first("source") != QUOTE:
             raise RecordError("expected a source", f"{step.path}.source")
         turn = self._turns.pop(0) if self._turns and _is_turn(raw) else {}
@@ -213,7 +213,7 @@ class _Step:
         for number, item in enumerate(items):
             self._result(item, at, f"{path}.observation.results[{number}]")
 
-    def _columns(self, step: Source, index: int) -> Columns:
+    def _columns(self, step: AtifObject, index: int) -> Columns:
         columns: Columns = {}
         if "step_id" in step.values:
             number = jsontext.unmark_json(jsontext.one_line(step.take("step_id")))
@@ -250,19 +250,19 @@ class _Step:
         columns["llm_call_count"] = step.number("llm_call_count", bits=32)
         return columns
 
-    def _results(self, step: Source) -> list[Raw]:
+    def _results(self, step: AtifObject) -> list[Raw]:
         if step.first("observation") in (0, NULL):
             return []
-        inner = step.inner("observation", self._losses)
-        if inner is None:
+        child = step.inner("observation", self._losses)
+        if child is None:
             raise RecordError("expected an object", f"{step.path}.observation")
-        results = inner.items("results", "results")
+        results = child.items("results", "results")
         if results == []:
-            inner.form["empty"] = True
-        step.close("observation", inner, k.OBSERVATION)
+            child.form["empty"] = True
+        step.close("observation", child, k.OBSERVATION)
         return results or []
 
-    def _context(self, step: Source, columns: Columns, results: list[Raw]) -> None:
+    def _context(self, step: AtifObject, columns: Columns, results: list[Raw]) -> None:
         """A step that says how the context was edited."""
         raw = step.values.get("extra")
         if raw is None or jsontext.first_byte(raw) != BRACE:
@@ -282,7 +282,7 @@ class _Step:
             columns["edit_summary"] = summary_of(results)
 
     def _call(self, raw: Raw, path: str) -> None:
-        call = Source(raw, path, self._losses)
+        call = AtifObject(raw, path, self._losses)
         columns: Columns = {"kind": "function", "call_id": call.text("tool_call_id")}
         columns["name"] = call.text("function_name")
         first = call.first("arguments")
@@ -306,7 +306,7 @@ class _Step:
         self._calls.append({"native": native, "call": number, "call_id": columns.get("call_id")})
 
     def _result(self, raw: Raw, at: int, path: str) -> None:
-        result = Source(raw, path, self._losses)
+        result = AtifObject(raw, path, self._losses)
         columns: Columns = {"source": "environment"}
         answers = result.text("source_call_id")
         if "content" in result.values and result.first("content") != NULL:
@@ -335,9 +335,9 @@ class _Step:
         """The call of this step that a further result with its id answers."""
         if answers is None:
             return None
-        own = [call for call in self._calls if call["native"] == answers]
+        calls = [call for call in self._calls if call["native"] == answers]
         count = self._answered[answers] = self._answered.get(answers, 0) + 1
-        return own[-1] if own and count > len(own) else None
+        return calls[-1] if calls and count > len(calls) else None
 
     def _subagent(self, raw: Raw, at: int, result: Columns) -> None:
         """Note that a result refers to the trajectory of a subagent."""
@@ -359,14 +359,14 @@ class _Step:
         add_link(self._builder, {n: v for n, v in columns.items() if v is not None})
 
 
-def _pack(source: Source, order: tuple[str, ...]) -> str | None:
+def _pack(source: AtifObject, order: tuple[str, ...]) -> str | None:
     """The column ``extra`` of an object."""
     form = source.end(order)
     spread(source)
     return extra_column.pack(source.values, shape=form)
 
 
-def _metrics(step: Source, columns: Columns, losses: Losses) -> None:
+def _metrics(step: AtifObject, columns: Columns, losses: Losses) -> None:
     raw = step.values.get("metrics", Raw())
     if jsontext.first_byte(raw) != BRACE or jsontext.lost_keys(raw, jsontext.decode_object(raw)):
         return

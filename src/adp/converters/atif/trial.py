@@ -61,8 +61,8 @@ class Trial:
             for key in _TURN_KEYS
             if isinstance(values := self._details[0].get(key), list) and len(values) == count
         }
-        found = [{key: values[index] for key, values in lists.items()} for index in range(count)]
-        return found if lists and all(map(_is_turn, found)) else []
+        numbers = [{key: values[index] for key, values in lists.items()} for index in range(count)]
+        return numbers if lists and all(map(_is_turn, numbers)) else []
 
 
 def _is_turn(columns: Columns) -> bool:
@@ -146,8 +146,8 @@ def _parse(text: str) -> Any:
 
 def _object(value: Any, key: str) -> dict[str, Any]:
     """An object inside an object; empty when it is none."""
-    inner = value.get(key) if isinstance(value, dict) else None
-    return inner if isinstance(inner, dict) else {}
+    child = value.get(key) if isinstance(value, dict) else None
+    return child if isinstance(child, dict) else {}
 
 
 def _fill(trial: Trial) -> None:

@@ -1,6 +1,6 @@
 """From trajectories to ATIF.
 
-`Writer` makes a loose record: what was read from ATIF comes out in the form that it had, and
+`AtifWriter` makes a loose record: what was read from ATIF comes out in the form that it had, and
 another format's trajectory becomes one that only `flavours` has to make strict. Columns without
 a key of their own go into ``extra`` (see `beside`).
 """
@@ -27,7 +27,7 @@ from adp.converters.atif.objects import (
 )
 from adp.converters.atif.origin import write_origin, write_pairs
 from adp.converters.atif.totals import total_columns
-from adp.converters.atif.write_parts import Hand, Item, string
+from adp.converters.atif.write_parts import AtifParts, Item, string
 from adp.converters.scalars import number_text
 from adp.converters.unwritten_columns import report_columns
 from adp_schema import jsontext, media
@@ -38,7 +38,7 @@ from adp_schema.protocols import Losses
 VERSION = "ATIF-v1.7"
 
 
-class Writer:
+class AtifWriter:
     """Writes one trajectory with its branches.
 
     Args:
@@ -51,7 +51,7 @@ class Writer:
         self._run = run
         self._embedded = embedded
         self._losses = losses
-        self._hand = Hand(run, losses)
+        self._hand = AtifParts(run, losses)
         self._calls = Calls(self._hand)
         self.native = self._hand.native
         self._files = trial.stored(run) if self.native else trial.Trial()
@@ -80,14 +80,14 @@ class Writer:
         without = {n for n, value in self._files.columns.items() if getattr(run, n) == value}
         if not self._embedded:
             without |= {"parent_step", "branch_kind"}
-        inner, own = self._hand.split(extra)
+        child, adp_extra = self._hand.split(extra)
         if self._files.files:
-            del own[extra.shape["trial"]["key"]]
+            del adp_extra[extra.shape["trial"]["key"]]
         usual = {"branch_kind": "subagent"}
         adp = adp_columns(run, extra, usual, run.media, without=frozenset(without))
         adp = {**write_origin(run, extra), **self._pairs(), **adp}
-        known["extra"] = write_beside(run, inner, extra, adp, run.media)
-        return arrange(known, own, extra.shape, k.TRAJECTORY)
+        known["extra"] = write_beside(run, child, extra, adp, run.media)
+        return arrange(known, adp_extra, extra.shape, k.TRAJECTORY)
 
     def _pairs(self) -> Item:
         """The preference pairs, which stand in the record that holds all their sides."""
@@ -97,8 +97,8 @@ class Writer:
     def _head(self, extra: Extra) -> Item:
         run = self._run
         known: Item = {"session_id": self._hand.text(run, "session_id", extra)}
-        own = extra.shape.get("id") == "session_id" and run.source_id == run.session_id
-        if not own:
+        same_id = extra.shape.get("id") == "session_id" and run.source_id == run.session_id
+        if not same_id:
             known["trajectory_id"] = self._hand.text(run, "source_id", extra)
         if self.native:
             known["schema_version"] = self._hand.text(run, "source_version", extra)
@@ -132,11 +132,11 @@ class Writer:
         """The final metrics as written, with the columns that were edited since."""
         run = self._run
         text = original(run, "final_metrics", extra)
-        whole = {} if text is None else members(jsontext.raw(text))
-        if whole is None:
+        full = {} if text is None else members(jsontext.raw(text))
+        if full is None:
             self._losses.add("$.final_metrics", "it is no JSON object")
-            whole = {}
-        before = total_columns(whole)
+            full = {}
+        before = total_columns(full)
         changed = False
         for key, column in k.TOTAL_COLUMNS.items():
             value = getattr(run, column)
@@ -144,30 +144,30 @@ class Writer:
             if value == before.get(column) or from_trial:
                 continue
             changed = True
-            holder = whole
-            if key not in whole and column in before:
-                holder = whole["extra"] = dict(members(whole["extra"]) or {})
+            holder = full
+            if key not in full and column in before:
+                holder = full["extra"] = dict(members(full["extra"]) or {})
             if value is None:
                 holder.pop(key, None)
             else:
                 holder[key] = jsontext.raw(number_text(value))
         if changed:
-            return whole or None
+            return full or None
         return None if text is None else jsontext.raw(text)
 
     def _links(self) -> Any:
         """The continuation; other links are told by the results, or are losses."""
-        run, found = self._run, None
+        run, result = self._run, None
         for index, link in enumerate(run.links):
             extra = unpack(link.extra)
-            if link.kind == "continuation" and found is None:
+            if link.kind == "continuation" and result is None:
                 column = "target_path" if link.target_path is not None else "target_id"
-                found = original(link, column, extra)
+                result = original(link, column, extra)
                 carried = frozenset({column, "kind"})
                 report_columns(link, carried, f"$.links[{index}]", self._losses)
             elif not self._is_told(link):
                 report_columns(link, frozenset(), f"$.links[{index}]", self._losses)
-        return None if found is None else jsontext.string(found)
+        return None if result is None else jsontext.string(result)
 
     def _is_told(self, link: Link) -> bool:
         """Whether a result refers to the subagent of a link."""
@@ -180,7 +180,7 @@ class Writer:
 
     def _branch(self, index: int) -> Item:
         branch, losses = self._run.branches[index], Losses()
-        record = Writer(branch, losses, embedded=True).record()
+        record = AtifWriter(branch, losses, embedded=True).record()
         if branch.branch_kind is None:
             losses.add("$.branch_kind", "a branch of no known kind is written as a subagent")
         for item in losses.items:
@@ -204,17 +204,17 @@ class Writer:
     def _step(self, step: Step, index: int, number: int) -> Item:
         extra, path = self._hand.extra(step), f"$.steps[{index}]"
         beside = self._hand.beside(step, extra)
-        whole = step
+        full = step
         if beside:
             step = step.model_copy(update=dict.fromkeys(beside - {"text"}))
-        inner, own = self._hand.split(extra)
+        context, adp_extra = self._hand.split(extra)
         own_id = extra.shape.get("step_id")
         known: Item = {"step_id": number, "source": step.source}
         if own_id is not None:
             known["step_id"] = jsontext.raw(own_id)
         usual = {"source": known["source"]}
         if step.source == "environment":
-            known["source"] = own.pop("source", None)
+            known["source"] = adp_extra.pop("source", None)
             if known["source"] is None:
                 usual["source"] = known["source"] = "system"
         known["timestamp"] = string(
@@ -239,27 +239,27 @@ class Writer:
         exact = extra.shape.get("exact", {})
         known["llm_call_count"] = write_number(step.llm_call_count, "llm_call_count", exact)
         usual["kind"] = k.USUAL_KINDS.get(usual["source"] or "", "message")
-        if self.native and (told := _edit(inner)) is not None:
+        if self.native and (edit := _edit(context)) is not None:
             usual["kind"] = "context_edit"
-            self._report_edit(step, told, path)
+            self._report_edit(step, edit, path)
         elif step.kind == "context_edit":
-            inner = self._context(step, inner, known)
+            context = self._context(step, context, known)
             usual["kind"] = "context_edit"
         else:
             edits = {"edit_boundary": step.edit_boundary, "edit_summary": step.edit_summary}
             for name in (name for name, value in edits.items() if value is not None):
                 self._losses.add(f"{path}.{name}", "only an edit of the context has one")
         if opaque:
-            inner = {**(inner or {}), "opaque": opaque}
-        adp = adp_columns(whole, extra, usual, self._run.media, beside=beside)
-        known["extra"] = write_beside(step, inner, extra, adp, self._run.media)
-        out = arrange(known, own, extra.shape, k.STEP)
+            context = {**(context or {}), "opaque": opaque}
+        adp = adp_columns(full, extra, usual, self._run.media, beside=beside)
+        known["extra"] = write_beside(step, context, extra, adp, self._run.media)
+        out = arrange(known, adp_extra, extra.shape, k.STEP)
         names = extra.shape.get("keys")
         if names is not None and "step_id" not in names:
             del out["step_id"]
         return out
 
-    def _context(self, step: Step, inner: Any, known: Item) -> Item:
+    def _context(self, step: Step, child: Any, known: Item) -> Item:
         """Say how the context is edited, in the way that ATIF agreed on."""
         context = {"type": "compaction", "boundary": step.edit_boundary}
         context = {name: value for name, value in context.items() if value is not None}
@@ -269,11 +269,11 @@ class Writer:
                 "content": jsontext.string(media.restore(step.edit_summary, self._run.media))
             }
             known["observation"] = {"results": [summary, *results]}
-        return {**(members(inner) or {}), "context_management": context}
+        return {**(members(child) or {}), "context_management": context}
 
-    def _report_edit(self, step: Step, told: Item, path: str) -> None:
+    def _report_edit(self, step: Step, edit: Item, path: str) -> None:
         """What was read about a context edit is written from ``extra`` and from the results."""
-        boundary = bytes(told.get("boundary", b"null")).decode("utf-8", "replace")
+        boundary = bytes(edit.get("boundary", b"null")).decode("utf-8", "replace")
         if step.edit_boundary is not None and boundary != f'"{step.edit_boundary}"':
             self._losses.add(f"{path}.edit_boundary", "extra.context_management says otherwise")
         texts = [row.text for row in step.observations if row.text is not None]
@@ -296,12 +296,12 @@ class Writer:
         cost = form.get("cost", "cost_usd")
         known[cost] = write_number(step.cost_usd, cost, exact)
         turn = self._turns.pop(0) if self._turns and _is_turn(step) else {}
-        told = {name for name, value in turn.items() if getattr(step, name) == value}
+        names = {name for name, value in turn.items() if getattr(step, name) == value}
         if not extra.shape.get("trial"):
-            told = set()
+            names = set()
         for key in k.ID_COLUMNS:
-            known[key] = None if key in told else getattr(step, key)
-        if "logprobs" not in told:
+            known[key] = None if key in names else getattr(step, key)
+        if "logprobs" not in names:
             known["logprobs"] = write_floats(step.logprobs, "logprobs", exact)
         return self._inner("metrics", known, extra, k.METRICS)
 
@@ -318,8 +318,8 @@ def _references(subagent: str | None) -> list[list[str | None]]:
     listed = [refs]
     if jsontext.first_byte(refs) == BRACKET:
         listed = jsontext.decode_array(refs)
-    found = [ref for ref in map(members, listed) if ref is not None]
-    return [[_text(ref.get(key)) for key in k.REF[:3]] for ref in found]
+    results = [ref for ref in map(members, listed) if ref is not None]
+    return [[_text(ref.get(key)) for key in k.REF[:3]] for ref in results]
 
 
 def _text(raw: Raw | None) -> str | None:
@@ -332,7 +332,7 @@ def _is_turn(step: Step) -> bool:
     return step.source == "agent" and not made and not step.is_copied_context
 
 
-def _edit(inner: Any) -> Item | None:
+def _edit(child: Any) -> Item | None:
     """What the ``extra`` of a step says about an edit of the context."""
-    found = members(inner)
-    return None if found is None else members(found.get("context_management"))
+    result = members(child)
+    return None if result is None else members(result.get("context_management"))

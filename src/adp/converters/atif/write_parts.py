@@ -18,7 +18,7 @@ from adp_schema.protocols import Losses
 Item = dict[str, Any]
 
 
-class Hand:
+class AtifParts:
     """Turns columns into values of a record.
 
     Args:
@@ -47,10 +47,10 @@ class Hand:
 
     def extra(self, row: Row) -> Extra:
         """A row's ``extra``; the form of another format means nothing here."""
-        found = unpack(row.extra)  # type: ignore[attr-defined]
+        extra = unpack(row.extra)  # type: ignore[attr-defined]
         if self.native:
-            return found
-        return Extra(fields=found.fields, escaped=found.escaped)
+            return extra
+        return Extra(fields=extra.fields, escaped=extra.escaped)
 
     def split(self, extra: Extra) -> tuple[Any, Item]:
         """What goes into the ``extra`` of an object, and what stands beside it."""
@@ -58,8 +58,8 @@ class Hand:
         if extra.shape.get("whole"):
             return fields.pop("extra", None), fields
         names = extra.shape.get("own", ())
-        own = {name: fields.pop(name) for name in names if name in fields}
-        return fields or None, own
+        adp_extra = {name: fields.pop(name) for name in names if name in fields}
+        return fields or None, adp_extra
 
     def text(self, row: Row, column: str, extra: Extra) -> Any:
         """A text column with its base64, as the encoder takes it; None when it is null."""

@@ -7,9 +7,9 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from adp.converters import json_layout
-from adp.converters.files.json_values import Scanner, is_closed
-from adp.converters.files.limits import Limits
-from adp.converters.files.streams import Place, Source
+from adp.converters.files.json_values import JsonScanner, is_closed
+from adp.converters.files.limits import ConvertLimits
+from adp.converters.files.streams import InputPlace, InputStream
 from adp.converters.files.walk import COMPRESSIONS
 from adp_schema import jsontext
 
@@ -32,7 +32,9 @@ _UNREAD = {
 }
 
 
-def detect(place: Place, name: str, limits: Limits) -> tuple[Place, str | None, str]:
+def detect(
+    place: InputPlace, name: str, limits: ConvertLimits
+) -> tuple[InputPlace, str | None, str]:
     """Look at the beginning of a file.
 
     Args:
@@ -85,17 +87,19 @@ def _is_lines(name: str) -> bool:
     return bool(suffixes) and suffixes[-1] in (".jsonl", ".ndjson")
 
 
-def _head(place: Place, limits: Limits) -> tuple[bytes, str]:
-    with Source(place, limits) as source:
+def _head(place: InputPlace, limits: ConvertLimits) -> tuple[bytes, str]:
+    with InputStream(place, limits) as source:
         head = source.file.read(_HEAD)
         return head, source.fault
 
 
-def _framing(place: Place, named_lines: bool, head: bytes, limits: Limits) -> str | None:
+def _framing(
+    place: InputPlace, named_lines: bool, head: bytes, limits: ConvertLimits
+) -> str | None:
     text = head.removeprefix(_BOM).lstrip()
     if text[:1] not in (b"{", b"["):
-        found = any(_is_record(line) for line in text.splitlines()[:20])
-        return "jsonl" if named_lines or found else None
+        result = any(_is_record(line) for line in text.splitlines()[:20])
+        return "jsonl" if named_lines or result else None
     first, _, rest = text.partition(b"\n")
     if is_closed(first) and named_lines:
         return "documents" if _several(first) else "jsonl"
@@ -115,11 +119,11 @@ def _several(line: bytes) -> bool:
     return not jsontext.is_valid(line) and b"}{" in line.replace(b" ", b"")
 
 
-def _not_lines(place: Place, limits: Limits) -> str | None:
+def _not_lines(place: InputPlace, limits: ConvertLimits) -> str | None:
     """The framing of a file that is called JSON Lines but begins with a value of many lines."""
-    with Source(place, limits) as source:
+    with InputStream(place, limits) as source:
         look = min(_LINES_LOOK, limits.record_bytes)
-        scanner = Scanner(source.file, look)
+        scanner = JsonScanner(source.file, look)
         array = scanner.next_byte() == b"["
         value = scanner.value(stop=look)
         if not (value.whole and b"\n" in value.data and jsontext.is_valid(value.data)):
@@ -127,10 +131,10 @@ def _not_lines(place: Place, limits: Limits) -> str | None:
         return "json_array" if array else "json" if scanner.next_byte() is None else "documents"
 
 
-def _by_first_value(place: Place, array: bool, limits: Limits) -> str:
+def _by_first_value(place: InputPlace, array: bool, limits: ConvertLimits) -> str:
     """Decide by what follows the first value, if anything does."""
-    with Source(place, limits) as source:
-        scanner = Scanner(source.file, _HEAD)
+    with InputStream(place, limits) as source:
+        scanner = JsonScanner(source.file, _HEAD)
         scanner.next_byte()
         value = scanner.value(stop=_HEAD if array else limits.record_bytes)
         if not value.whole:
@@ -143,32 +147,34 @@ def _by_first_value(place: Place, array: bool, limits: Limits) -> str:
         return "json_array" if array else "documents"
 
 
-def layout(place: Place, kind: str, first: bytes | None, limits: Limits) -> dict[str, Any]:
+def layout(
+    place: InputPlace, kind: str, first: bytes | None, limits: ConvertLimits
+) -> dict[str, Any]:
     """The style of a file, from its first record and its ends."""
     if kind == "parquet":
         from adp.converters.parquet_rows import schema_text
 
         return {"layout": "compact", "schema": schema_text(place.path)}
-    found: dict[str, Any] = {"layout": "spaced"}
+    results: dict[str, Any] = {"layout": "spaced"}
     if first is not None:
-        found = json_layout.detect(first, kind)
-    with Source(place, limits) as source:
-        found["bom"] = source.file.read(3) == _BOM
+        results = json_layout.detect(first, kind)
+    with InputStream(place, limits) as source:
+        results["bom"] = source.file.read(3) == _BOM
         if place.plain and place.size:
             source.file.seek(-1, 2)
-            found["final_newline"] = source.file.read(1) == b"\n"
+            results["final_newline"] = source.file.read(1) == b"\n"
     if place.compression:
-        found["compression"] = place.compression
+        results["compression"] = place.compression
     if kind == "documents":
-        found["between"] = _between(place, limits)
-    return found
+        results["between"] = _between(place, limits)
+    return results
 
 
-def _between(place: Place, limits: Limits) -> str:
+def _between(place: InputPlace, limits: ConvertLimits) -> str:
     """What stands between the first two documents."""
-    with Source(place, limits) as source:
-        scanner = Scanner(source.file, limits.record_bytes)
+    with InputStream(place, limits) as source:
+        scanner = JsonScanner(source.file, limits.record_bytes)
         scanner.next_byte()
         scanner.value(stop=limits.record_bytes)
-        found = scanner.next_byte() is not None
-        return scanner.gap.decode("ascii") if found else "\n"
+        is_match = scanner.next_byte() is not None
+        return scanner.gap.decode("ascii") if is_match else "\n"

@@ -100,7 +100,7 @@ class _Nesting:
         return at + 1
 
 
-class Scanner:
+class JsonScanner:
     """Walks over one file from its first byte.
 
     Args:

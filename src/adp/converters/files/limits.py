@@ -20,7 +20,7 @@ _NO_BRACKETS = bytes(set(range(256)) - set(b"[{]}"))
 
 
 @dataclass(frozen=True)
-class Limits:
+class ConvertLimits:
     """Limits of a conversion. What is over one is rejected with a reason.
 
     Attributes:
@@ -49,7 +49,7 @@ class Limits:
 
     def changed(self) -> dict[str, Any]:
         """The limits that are not the usual ones, by the names of their options."""
-        usual = Limits()
+        usual = ConvertLimits()
         names = {
             "max_record_bytes": "record_bytes",
             "max_depth": "depth",
@@ -111,9 +111,9 @@ class Gathered:
         if self.size > self._limit:
             self._hasher = hashlib.blake2b(digest_size=16)
             kept = b""
-            for each in self._parts:
-                self._hasher.update(each)
-                kept += each[: KEPT_BYTES - len(kept)]
+            for item in self._parts:
+                self._hasher.update(item)
+                kept += item[: KEPT_BYTES - len(kept)]
             self._parts = [kept]
 
     def data(self) -> bytes:

@@ -1,7 +1,8 @@
 """The bytes of an input as a stream: a plain file, a compressed one, or a member of an archive.
 
-A stream that is damaged, cut short or over a limit ends there like any file; `Source.fault` then
-says why. So all records before that point are read, and the rest is counted as one reject.
+A stream that is damaged, cut short or over a limit ends there like any file, and
+`InputStream.fault` says why. So all records before that point are read,
+and the rest is counted as one reject.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from typing import Any, BinaryIO, cast
 from zipfile import ZipInfo
 
 from adp.converters.files import archives
-from adp.converters.files.limits import BOMB_BYTES, BOMB_RATIO, Limits
+from adp.converters.files.limits import BOMB_BYTES, BOMB_RATIO, ConvertLimits
 from adp.core.input_files import open_file
 from adp_schema.errors import InputError
 
@@ -33,7 +34,7 @@ class _BrokenError(Exception):
 
 
 @dataclass(frozen=True)
-class Place:
+class InputPlace:
     """Where the bytes of an input lie.
 
     Attributes:
@@ -58,7 +59,7 @@ class Place:
         return self.member is None and not self.compression
 
 
-class Source:
+class InputStream:
     """An open input.
 
     Args:
@@ -69,7 +70,7 @@ class Source:
         file: the bytes, decompressed; a plain file can seek.
     """
 
-    def __init__(self, place: Place, limits: Limits) -> None:
+    def __init__(self, place: InputPlace, limits: ConvertLimits) -> None:
         self._handle = open_file(place.path, _BUFFER)
         self._chunks: _ChunkFile | None = None
         self.file: BinaryIO = self._handle
@@ -87,7 +88,7 @@ class Source:
         """The last byte of a compressed stream that was read to its end."""
         return self._chunks.last if self._chunks else b""
 
-    def __enter__(self) -> Source:
+    def __enter__(self) -> InputStream:
         return self
 
     def __exit__(
@@ -129,7 +130,7 @@ class _ChunkFile(io.RawIOBase):
         return count
 
 
-def _unpacked(handle: BinaryIO, place: Place, limits: Limits) -> Chunks:
+def _unpacked(handle: BinaryIO, place: InputPlace, limits: ConvertLimits) -> Chunks:
     def opened() -> Chunks:
         if place.member is None:
             return _read(handle, 0, place.size)
@@ -300,16 +301,16 @@ def _zstd_file(chunks: Chunks) -> Any:
     return pa.CompressedInputStream(source, "zstd")
 
 
-def beginning(place: Place, limits: Limits, size: int) -> bytes:
+def beginning(place: InputPlace, limits: ConvertLimits, size: int) -> bytes:
     """The first bytes of an input; none when it cannot be read."""
     try:
-        with Source(place, limits) as source:
+        with InputStream(place, limits) as source:
             return source.file.read(size)
     except OSError:
         return b""
 
 
-def check_unchanged(place: Place) -> None:
+def check_unchanged(place: InputPlace) -> None:
     """Make sure that a file is still the one that was planned.
 
     Raises:
@@ -323,12 +324,12 @@ def check_unchanged(place: Place) -> None:
         raise changed(place, "changed while it was read")
 
 
-def unreadable(place: Place, error: OSError) -> InputError:
+def unreadable(place: InputPlace, error: OSError) -> InputError:
     """The error for a file that could be read when the run was planned."""
     return changed(place, f"cannot be read ({error.strerror or error})")
 
 
-def changed(place: Place, what: str) -> InputError:
+def changed(place: InputPlace, what: str) -> InputError:
     """The error for a file that is not what it was when the run was planned."""
     return InputError(
         f"{place.path} {what}; nothing was finished: remove the folder of the new store, "

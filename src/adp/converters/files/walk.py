@@ -51,7 +51,7 @@ def is_store(folder: Path) -> bool:
 
 
 @dataclass
-class Found:
+class WalkedFiles:
     """What a walk found.
 
     Attributes:
@@ -65,7 +65,7 @@ class Found:
     faults: dict[Path, str] = field(default_factory=dict)
 
 
-def walk(root: Path, depth: int | None = None, roots: Roots | None = None) -> Found:
+def walk(root: Path, depth: int | None = None, roots: Roots | None = None) -> WalkedFiles:
     """All files below a folder, but hidden ones and those of stores.
 
     A folder that several links lead to is visited once, so a circle of links ends.
@@ -75,7 +75,7 @@ def walk(root: Path, depth: int | None = None, roots: Roots | None = None) -> Fo
         depth: levels to go down; None means all.
         roots: where links may lead; None allows what lies in the folder itself.
     """
-    found = Found()
+    walked_files = WalkedFiles()
     roots = roots or Roots([root])
     seen: set[str] = set()
     real, linked = deque([(root, 1)]), deque[tuple[Path, int]]()
@@ -86,7 +86,7 @@ def walk(root: Path, depth: int | None = None, roots: Roots | None = None) -> Fo
         if where in seen:
             continue
         seen.add(where)
-        for path, entry in _entries(folder, found):
+        for path, entry in _entries(folder, walked_files):
             is_link = entry.is_symlink()
             if is_link:
                 target = roots.locate(path)
@@ -94,28 +94,28 @@ def walk(root: Path, depth: int | None = None, roots: Roots | None = None) -> Fo
                 if target.fault:
                     # A file that would not be looked at is not missed.
                     if target.fault != OUTSIDE or is_folder or is_data(path.name):
-                        found.faults[path] = target.fault
+                        walked_files.faults[path] = target.fault
                     continue
             else:
                 is_folder, is_file = entry.is_dir(), entry.is_file()
             if is_folder and not is_store(path):
-                found.folders.append(path)
+                walked_files.folders.append(path)
                 if depth is None or level < depth:
                     (linked if is_link else real).append((path, level + 1))
             elif is_file:
-                found.files.append(path)
-    found.files.sort()
-    found.folders.sort()
-    return found
+                walked_files.files.append(path)
+    walked_files.files.sort()
+    walked_files.folders.sort()
+    return walked_files
 
 
-def _entries(folder: Path, found: Found) -> Iterator[tuple[Path, os.DirEntry[str]]]:
+def _entries(folder: Path, walked_files: WalkedFiles) -> Iterator[tuple[Path, os.DirEntry[str]]]:
     """What is in a folder and not hidden, sorted."""
     try:
         with os.scandir(folder) as entries:
             listed = sorted(entries, key=lambda entry: entry.name)
     except OSError as error:
-        found.faults[folder] = f"the folder cannot be read: {error.strerror}"
+        walked_files.faults[folder] = f"the folder cannot be read: {error.strerror}"
         return
     for entry in listed:
         if not is_hidden(entry.name):
@@ -147,9 +147,9 @@ def matches(pattern: str, roots: Roots | None = None) -> list[Path]:
     """
     base = base_of(pattern)
     wanted = Path(pattern).parts[len(base.parts) :]
-    found = walk(base, None if "**" in wanted else len(wanted), roots)
+    result = walk(base, None if "**" in wanted else len(wanted), roots)
     regex = re.compile(pattern_regex(wanted))
-    paths = [*found.files, *found.folders, *(path for path in found.faults if path != base)]
+    paths = [*result.files, *result.folders, *(path for path in result.faults if path != base)]
     return sorted({path for path in paths if regex.fullmatch(path.relative_to(base).as_posix())})
 
 

@@ -37,15 +37,15 @@ def _v0_history(row: Row) -> list[Row]:
     history = row.get("history")
     if not isinstance(history, list):
         return []
-    flat = [each for item in history for each in (item if isinstance(item, list) else [item])]
-    return [each for each in flat if isinstance(each, dict)]
+    flat = [entry for item in history for entry in (item if isinstance(item, list) else [item])]
+    return [item for item in flat if isinstance(item, dict)]
 
 
 def _v0_output(row: Row) -> bool:
     events = _v0_history(row)
     named = has(row, "instance_id") or has(row, "issue", "git_patch")
-    acts = [each for each in events if "action" in each or "observation" in each]
-    return named and bool(acts) and not any(has(each, "message_type") for each in events)
+    acts = [event for event in events if "action" in event or "observation" in event]
+    return named and bool(acts) and not any(has(event, "message_type") for event in events)
 
 
 def _llm_log(row: Row) -> bool:

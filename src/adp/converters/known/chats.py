@@ -26,9 +26,9 @@ _ANTHROPIC_BLOCKS = {"tool_use", "tool_result", "thinking", "redacted_thinking"}
 
 
 def _has_v1_blocks(messages: list[Row]) -> bool:
-    found = blocks(messages)
-    return bool(found) and all(
-        text(block, "type") in _V1_BLOCKS and "value" in block for block in found
+    result = blocks(messages)
+    return bool(result) and all(
+        text(block, "type") in _V1_BLOCKS and "value" in block for block in result
     )
 
 

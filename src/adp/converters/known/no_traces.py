@@ -89,11 +89,11 @@ def _documentation(row: Row) -> bool:
 def _lists_of_text(head: Head) -> bool:
     """A list of texts, or a table from a text to texts."""
     if head.container == "array":
-        return bool(head.records) and all(isinstance(each, str) for each in head.records)
+        return bool(head.records) and all(isinstance(record, str) for record in head.records)
     if head.container != "object" or not head.rows[0]:
         return False
     return all(
-        isinstance(value, list) and bool(value) and all(isinstance(each, str) for each in value)
+        isinstance(value, list) and bool(value) and all(isinstance(item, str) for item in value)
         for value in head.rows[0].values()
     )
 

@@ -60,8 +60,8 @@ def _gemini_lines(row: Row) -> bool:
 
 
 def _session_head(row: Row) -> bool:
-    own = "harness" not in row or "version" in row  # without a version it is one of `sts`
-    return row.get("type") == "session" and is_text(row, "id", "cwd") and own
+    is_codex = "harness" not in row or "version" in row  # without a version it is one of `sts`
+    return row.get("type") == "session" and is_text(row, "id", "cwd") and is_codex
 
 
 def _openclaw(row: Row) -> bool:

@@ -32,17 +32,17 @@ def _spans(row: Row) -> Iterator[Row]:
 
 def _attributes(head: Head) -> frozenset[str] | None:
     """The attribute names of the spans of a file; None when it holds no spans."""
-    found: set[str] = set()
+    result: set[str] = set()
     seen = False
     for row in head.rows:
         if "resourceSpans" in row:
             seen = True
             for span in _spans(row):
-                found.update(str(each.get("key")) for each in items(span, "attributes"))
+                result.update(str(item.get("key")) for item in items(span, "attributes"))
         elif "spanContext" in row or has(row, "context", "span_kind", "attributes"):
             seen = True
-            found.update(inner(row, "attributes"))
-    return frozenset(found) if seen else None
+            result.update(inner(row, "attributes"))
+    return frozenset(result) if seen else None
 
 
 def _dialect(names: frozenset[str]) -> str:

@@ -22,7 +22,7 @@ from adp.converters.m3 import metadata_file
 from adp.converters.m3.gold import is_gold, read_gold
 from adp.converters.m3.gold_write import was_gold, write_gold
 from adp.converters.m3.read import read_run
-from adp.converters.m3.write import Writer
+from adp.converters.m3.write import M3Writer
 from adp_schema import jsontext
 from adp_schema.builder import RowBuilder
 from adp_schema.model import Trajectory
@@ -70,8 +70,8 @@ class M3:
             turn = jsontext.decode_object(first) if jsontext.first_byte(first) == _BRACE else {}
         except (ValueError, RecursionError):
             return Match.NO
-        found = "output" in turn and ("input" in turn or "metadata" in turn)
-        return Match.SHAPE if found else Match.NO
+        result = "output" in turn and ("input" in turn or "metadata" in turn)
+        return Match.SHAPE if result else Match.NO
 
     def read(self, record: RawRecord, builder: RowBuilder, losses: Losses) -> None:
         """Convert a run with its alternates, or a record of reference data."""
@@ -84,7 +84,7 @@ class M3:
         """Convert a trajectory with its alternates into a record."""
         if was_gold(trajectory):
             return write_gold(trajectory, losses)
-        return Writer(trajectory, losses).record()
+        return M3Writer(trajectory, losses).record()
 
     def write_side_files(self, trajectory: Trajectory) -> dict[str, bytes]:
         """The file with the outcome, by its path."""

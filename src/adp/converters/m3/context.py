@@ -16,7 +16,7 @@ from typing import Any
 
 from msgspec import Raw
 
-from adp.converters.atif.objects import BRACE, QUOTE, Source
+from adp.converters.atif.objects import BRACE, QUOTE, AtifObject
 from adp.converters.m3 import keys as k
 from adp_schema import extra_column, jsontext
 from adp_schema.arrow import Columns
@@ -41,7 +41,7 @@ def seen_message(raw: Raw) -> Seen:
 
 
 @dataclass
-class Context:
+class ModelContext:
     """The messages that the next turn sees.
 
     Attributes:
@@ -65,7 +65,7 @@ class Context:
 
 
 def follow(
-    context: Context, given: list[Raw], builder: RowBuilder, path: str, losses: Losses
+    context: ModelContext, given: list[Raw], builder: RowBuilder, path: str, losses: Losses
 ) -> None:
     """Add the steps that turn the context into an input.
 
@@ -89,7 +89,7 @@ def follow(
         context.add(index, wanted[number])
 
 
-def _edit(context: Context, common: int, wanted: list[Seen], builder: RowBuilder) -> int:
+def _edit(context: ModelContext, common: int, wanted: list[Seen], builder: RowBuilder) -> int:
     """Leave out what the input does not have; return how many of its messages are there."""
     end = context.steps[common]
     context.keep(0, end)
@@ -121,7 +121,7 @@ def _message(raw: Raw, seen: Seen, builder: RowBuilder, path: str, losses: Losse
         form = {} if role == "user" else {"message": role}
         columns["extra"] = extra_column.pack(None, shape=form)
         return builder.step(columns)
-    message = Source(raw, path, losses) if jsontext.first_byte(raw) == BRACE else None
+    message = AtifObject(raw, path, losses) if jsontext.first_byte(raw) == BRACE else None
     if message is not None and _is_message(message):
         role, text = message.text("role") or "", message.text("content") or ""
         columns["source"] = k.SOURCES.get(role, "environment")
@@ -138,7 +138,7 @@ def _message(raw: Raw, seen: Seen, builder: RowBuilder, path: str, losses: Losse
     return builder.step(columns)
 
 
-def _is_message(message: Source) -> bool:
+def _is_message(message: AtifObject) -> bool:
     """Whether an object has a role that can be stored, and a text."""
     texts = all(message.first(key) == QUOTE for key in k.MESSAGE)
     return texts and not jsontext.has_mark(bytes(message.values["role"]).decode("utf-8"))

@@ -14,7 +14,7 @@ from typing import Any
 
 from msgspec import Raw
 
-from adp.converters.atif.objects import BRACE, BRACKET, NULL, QUOTE, Source
+from adp.converters.atif.objects import BRACE, BRACKET, NULL, QUOTE, AtifObject
 from adp.converters.m3 import keys as k
 from adp.converters.m3.tools import offered
 from adp.converters.scalars import is_null
@@ -51,7 +51,7 @@ def read_gold(record: RawRecord, builder: RowBuilder, losses: Losses) -> bool:
         return False
     if b"\n" in data:
         data = jsontext.one_line(data).encode("utf-8")
-    top = Source(data, "$", losses)
+    top = AtifObject(data, "$", losses)
     task = task_columns(top.values)
     columns = _head(top)
     turns = _turns(top)
@@ -68,7 +68,7 @@ def read_gold(record: RawRecord, builder: RowBuilder, losses: Losses) -> bool:
     return True
 
 
-def _head(top: Source) -> Columns:
+def _head(top: AtifObject) -> Columns:
     """The columns of the trajectory."""
     columns: Columns = {"tags": ["reference"]}
     if top.first("sample_id") == QUOTE:
@@ -86,7 +86,7 @@ def _head(top: Source) -> Columns:
     return columns
 
 
-def _turns(top: Source) -> list[list[tuple[Raw, str]]]:
+def _turns(top: AtifObject) -> list[list[tuple[Raw, str]]]:
     """The items of the run by turns, with their paths."""
     raw = top.take("trajectory")
     items = jsontext.decode_array(raw)
@@ -96,7 +96,7 @@ def _turns(top: Source) -> list[list[tuple[Raw, str]]]:
     ]
     if nested and all(nested):
         return [
-            [(one, f"$.trajectory[{n}][{m}]") for m, one in enumerate(turn)]
+            [(result, f"$.trajectory[{n}][{m}]") for m, result in enumerate(turn)]
             for n, turn in enumerate(nested)
         ]
     top.form["flat"] = True
@@ -107,7 +107,7 @@ def _item(raw: Raw, path: str, builder: RowBuilder, losses: Losses, *, starts: b
     """Add one item of the run."""
     # A question begins a turn, and nothing else does.
     odd = {"turn": True} if starts else {}
-    item = Source(raw, path, losses) if jsontext.first_byte(raw) == BRACE else None
+    item = AtifObject(raw, path, losses) if jsontext.first_byte(raw) == BRACE else None
     if item is not None and item.first("input") == QUOTE:
         text = builder.text(item.text("input") or "")
         columns: Columns = {"source": "user", "kind": "message", "text": text}
@@ -128,12 +128,12 @@ def _item(raw: Raw, path: str, builder: RowBuilder, losses: Losses, *, starts: b
         builder.step(columns)
 
 
-def _is_response(item: Source) -> bool:
+def _is_response(item: AtifObject) -> bool:
     return item.first("response") not in (0, NULL) and item.first("output") == 0
 
 
 def _step(
-    item: Source,
+    item: AtifObject,
     order: tuple[str, ...],
     form: dict[str, Any],
     columns: Columns,
@@ -145,7 +145,7 @@ def _step(
     builder.step(columns)
 
 
-def _act(item: Source, first: dict[str, Any], builder: RowBuilder, losses: Losses) -> None:
+def _act(item: AtifObject, first: dict[str, Any], builder: RowBuilder, losses: Losses) -> None:
     """A turn of the agent with a call."""
     columns: Columns = {"source": "agent", "kind": "llm_turn"}
     columns["reasoning"], columns["actor"] = item.text("plan"), item.text("agent")
@@ -166,7 +166,7 @@ def _act(item: Source, first: dict[str, Any], builder: RowBuilder, losses: Losse
     builder.call({name: value for name, value in call.items() if value is not None})
 
 
-def _response(item: Source, builder: RowBuilder) -> None:
+def _response(item: AtifObject, builder: RowBuilder) -> None:
     """What came back."""
     columns: Columns = {"source": "environment"}
     if item.first("response") == QUOTE:
@@ -216,11 +216,11 @@ def _id(raw: Raw | None) -> str | None:
 def _task_turns(values: Mapping[str, Raw]) -> list[dict[str, Any]]:
     """Query and answers of each turn: as they are told, else from the run."""
     if jsontext.first_byte(values.get("turns", b"")) == BRACKET:
-        told = [
+        taken_fields = [
             jsontext.decode_object(raw) if jsontext.first_byte(raw) == BRACE else {}
             for raw in jsontext.decode_array(values["turns"])
         ]
-        return [_turn(turn, "query", "answer") for turn in told]
+        return [_turn(turn, "query", "answer") for turn in taken_fields]
     if "merged_query" in values:
         return [_turn(values, "merged_query", "answer")]
     out = []
@@ -254,5 +254,7 @@ def _nested(raw: Raw) -> list[list[dict[str, Raw]]]:
 def _expected(raw: Raw) -> list[dict[str, Raw]]:
     """The calls of the reference run."""
     calls = [item["output"] for turn in _nested(raw) for item in turn if "output" in item]
-    found = [jsontext.decode_object(call) for call in calls if jsontext.first_byte(call) == BRACE]
-    return [{key: call[key] for key in OUTPUT if key in call} for call in found]
+    decode_objects = [
+        jsontext.decode_object(call) for call in calls if jsontext.first_byte(call) == BRACE
+    ]
+    return [{key: call[key] for key in OUTPUT if key in call} for call in decode_objects]

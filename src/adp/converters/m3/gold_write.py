@@ -9,7 +9,7 @@ from adp.converters.m3 import gold as g
 from adp.converters.m3 import keys as k
 from adp.converters.m3.model_text import same_json
 from adp.converters.m3.tools import bare
-from adp.converters.m3.write_parts import Item, Pen
+from adp.converters.m3.write_parts import Item, M3Parts
 from adp.converters.unwritten_columns import report_columns
 from adp_schema import jsontext
 from adp_schema.arrow import json_columns
@@ -31,7 +31,7 @@ def was_gold(run: Trajectory) -> bool:
 
 def write_gold(run: Trajectory, losses: Losses) -> dict[str, Any]:
     """Convert the trajectory of a task."""
-    pen = Pen(run, losses, native=True)
+    pen = M3Parts(run, losses, native=True)
     extra = unpack(run.extra)
     report_columns(run, _RUN, "$", losses)
     known: Item = {}
@@ -53,7 +53,7 @@ def write_gold(run: Trajectory, losses: Losses) -> dict[str, Any]:
     return out
 
 
-def _turns(pen: Pen, run: Trajectory) -> list[list[Any]]:
+def _turns(pen: M3Parts, run: Trajectory) -> list[list[Any]]:
     turns: list[list[Any]] = []
     for index, row in enumerate(run.early_observations):
         report_columns(row, frozenset(), f"$.early_observations[{index}]", pen.losses)
@@ -68,7 +68,7 @@ def _turns(pen: Pen, run: Trajectory) -> list[list[Any]]:
     return turns
 
 
-def _item(pen: Pen, step: Step, path: str) -> Any:
+def _item(pen: M3Parts, step: Step, path: str) -> Any:
     extra = pen.extra(step)
     report_columns(step, _STEP, path, pen.losses)
     parts = resolve(original(step, "content", extra), step.text)
@@ -89,23 +89,23 @@ def _item(pen: Pen, step: Step, path: str) -> Any:
         where = f"{path}.calls[{n}]"
         report_columns(call, _CALL if n == 0 else frozenset(), where, pen.losses)
     call = step.calls[0]
-    own = unpack(call.extra)
-    output: Item = {"name": _string(original(call, "name", own))}
-    written = original(call, "arguments", own)
-    loose = original(call, "arguments_raw", own)
+    call_extra = unpack(call.extra)
+    output: Item = {"name": _string(original(call, "name", call_extra))}
+    written = original(call, "arguments", call_extra)
+    loose = original(call, "arguments_raw", call_extra)
     if written is not None or loose is not None:
         value = written if written is not None else loose
         as_text = call.arguments_kind in ("json_string", "invalid")
         output["arguments"] = jsontext.string(value) if as_text else jsontext.raw(value)
     output = {key: value for key, value in output.items() if value is not None}
-    inner = members(kept.pop("output", None)) or {}
-    known["output"] = arrange(output, inner, extra.shape.get("output") or {}, g.OUTPUT)
+    child = members(kept.pop("output", None)) or {}
+    known["output"] = arrange(output, child, extra.shape.get("output") or {}, g.OUTPUT)
     if text is not None:
         known["answer"] = text
     return arrange(known, kept, extra.shape, g.ACT)
 
 
-def _response(pen: Pen, row: Observation, path: str) -> Any:
+def _response(pen: M3Parts, row: Observation, path: str) -> Any:
     extra = pen.extra(row)
     report_columns(row, _RESULT, path, pen.losses)
     parts = resolve(original(row, "content", extra), row.text)
@@ -125,18 +125,18 @@ def _report(run: Trajectory, out: Item, losses: Losses) -> None:
     if not jsontext.is_valid(data):
         data = jsontext.sanitise(data)
     values = jsontext.decode_object(data)
-    said = g.task_columns(values) if g.is_gold(values) else {}
+    task_columns = g.task_columns(values) if g.is_gold(values) else {}
     extra = unpack(task.extra)
-    told = {
+    names = {
         name
-        for name, value in said.items()
+        for name, value in task_columns.items()
         if any(
             value == stored
             or (name in json_columns("tasks") and stored is not None and same_json(value, stored))
             for stored in (getattr(task, name), original(task, name, extra))
         )
     }
-    report_columns(task, frozenset(told), "$.task", losses)
+    report_columns(task, frozenset(names), "$.task", losses)
 
 
 def _string(text: str | None) -> Any:

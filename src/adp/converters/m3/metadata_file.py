@@ -66,12 +66,12 @@ def read_side(files: Mapping[str, bytes], taken: Mapping[str, Any], losses: Loss
         while key in taken:
             key += "_"
         form: dict[str, Any] = {"name": path, "key": key}
-        found = styles.exact_layout(text)
-        if found is None:
+        exact_layout = styles.exact_layout(text)
+        if exact_layout is None:
             if exact and not jsontext.is_nearly_valid(text):
                 losses.add(f"$.extra.{KEY}", "not valid JSON; the file is kept as text")
             return {"side": (key, text, form)}
-        form["layout"] = found
+        form["layout"] = exact_layout
         kept = jsontext.raw(jsontext.one_line(text.strip().encode("utf-8")))
         return {**_outcome(kept), "side": (key, kept, form)}
     return {}
@@ -109,10 +109,10 @@ def stored_side(run: Trajectory) -> tuple[str, Raw | str, dict[str, Any]] | None
 
 def carried(run: Trajectory) -> frozenset[str]:
     """Columns that the file says."""
-    found = stored_side(run)
-    if found is None or isinstance(found[1], str):
+    result = stored_side(run)
+    if result is None or isinstance(result[1], str):
         return frozenset()
-    return frozenset(_edited(run, found[1])[1])
+    return frozenset(_edited(run, result[1])[1])
 
 
 def _edited(run: Trajectory, kept: Raw) -> tuple[dict[str, Any], set[str]]:
@@ -121,16 +121,16 @@ def _edited(run: Trajectory, kept: Raw) -> tuple[dict[str, Any], set[str]]:
         return {}, set()
     values: dict[str, Any] = dict(jsontext.decode_exact(kept))
     before = _outcome(kept)
-    told: set[str] = set()
+    reported: set[str] = set()
     for key, column in {"sample_id": "task_id", **_FLAGS}.items():
         value = getattr(run, column)
         if value is None and column not in before:
             continue
-        told.add(column)
+        reported.add(column)
         if value != before.get(column):
             number = key == "sample_id" and not is_null(values.get(key)) and _is_number(value)
             values[key] = jsontext.raw(value) if number else value
-    return values, told
+    return values, reported
 
 
 def _is_number(text: Any) -> bool:
@@ -139,10 +139,10 @@ def _is_number(text: Any) -> bool:
 
 def write_side(run: Trajectory) -> dict[str, bytes]:
     """The file, by its path."""
-    found = stored_side(run)
-    if found is None:
+    result = stored_side(run)
+    if result is None:
         return {}
-    _, kept, form = found
+    _, kept, form = result
     if isinstance(kept, str):
         return {form["name"]: kept.encode("utf-8")}
     values, _ = _edited(run, kept)

@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
-from adp.converters.text_calls import Group, find_bare
+from adp.converters.text_calls import CallGroup, find_bare
 from adp_schema import jsontext
 
 _ANSWER = re.compile(r"\s*<FINAL>(.*)</FINAL>\s*", re.DOTALL)
@@ -17,7 +17,7 @@ _STRING = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
 
 
 @dataclass
-class Said:
+class ModelTextParts:
     """The pieces of a text.
 
     Attributes:
@@ -30,11 +30,11 @@ class Said:
     thought: str | None = None
     prose: str | None = None
     answer: str | None = None
-    group: Group | None = None
+    group: CallGroup | None = None
     objects: list[str] = field(default_factory=list)
 
 
-def take_apart(text: str, thought: str | None, *, calling: bool) -> Said:
+def take_apart(text: str, thought: str | None, *, calling: bool) -> ModelTextParts:
     """Find the pieces of a text.
 
     Args:
@@ -42,7 +42,7 @@ def take_apart(text: str, thought: str | None, *, calling: bool) -> Said:
         thought: the thought, where the source says it; it may hold the tags itself.
         calling: whether calls are looked for.
     """
-    out = Said()
+    out = ModelTextParts()
     start = 0
     if thought is not None and text.startswith(f"<think>{thought}</think>"):
         out.thought, start = thought, len(thought) + len("<think></think>")
@@ -61,7 +61,7 @@ def take_apart(text: str, thought: str | None, *, calling: bool) -> Said:
     return out
 
 
-def _is_odd(group: Group) -> bool:
+def _is_odd(group: CallGroup) -> bool:
     """Whether a value cannot be stored as it is: it has lone surrogates."""
     values = [value for call in group.calls for value in call.values if value is not None]
     return any(_SURROGATE.search(value) for value in values)
@@ -74,11 +74,15 @@ def with_thought(text: str, thought: str) -> str:
     return _THOUGHT.sub(lambda _: f"<think>{thought}</think>", text, count=1)
 
 
-def arguments_of(said: Said) -> str | None:
+def arguments_of(model_text_parts: ModelTextParts) -> str | None:
     """What the metadata say of the calls of a text, as JSON; None when it has none."""
-    if not said.objects:
+    if not model_text_parts.objects:
         return None
-    return said.objects[0] if len(said.objects) == 1 else f"[{', '.join(said.objects)}]"
+    return (
+        model_text_parts.objects[0]
+        if len(model_text_parts.objects) == 1
+        else f"[{', '.join(model_text_parts.objects)}]"
+    )
 
 
 def plain_text(text: str) -> str:

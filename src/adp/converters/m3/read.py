@@ -5,11 +5,11 @@ from __future__ import annotations
 import msgspec
 from msgspec import Raw
 
-from adp.converters.atif.objects import BRACE, BRACKET, QUOTE, Source
+from adp.converters.atif.objects import BRACE, BRACKET, QUOTE, AtifObject
 from adp.converters.m3 import keys as k
-from adp.converters.m3.context import Context, Seen, follow, seen_message
+from adp.converters.m3.context import ModelContext, Seen, follow, seen_message
 from adp.converters.m3.metadata_file import id_of_file, read_side
-from adp.converters.m3.turn import Turn, emit, read_turn
+from adp.converters.m3.turn import M3Turn, emit, read_turn
 from adp_schema import extra_column, jsontext
 from adp_schema.arrow import Columns
 from adp_schema.builder import RowBuilder
@@ -28,7 +28,7 @@ def read_run(record: RawRecord, builder: RowBuilder, losses: Losses) -> None:
         # On one line every object is as long as its keys and values say (see lost_keys).
         data = jsontext.one_line(data).encode("utf-8")
     try:
-        top = Source(data, "$", losses)
+        top = AtifObject(data, "$", losses)
     except msgspec.ValidationError:
         raise RecordError("expected an object") from None
     if top.first("interactions") != BRACE:
@@ -43,7 +43,7 @@ def read_run(record: RawRecord, builder: RowBuilder, losses: Losses) -> None:
 
 
 def _head(
-    top: Source, record: RawRecord, turns: list[Turn], losses: Losses
+    top: AtifObject, record: RawRecord, turns: list[M3Turn], losses: Losses
 ) -> tuple[Columns, str | None]:
     """The columns of the trajectory, and the system prompt."""
     columns: Columns = {"source_id": id_of_file(record.source_file)}
@@ -54,18 +54,18 @@ def _head(
     last = turns[-1] if turns else None
     columns["final_answer"] = last.answer if last is not None else None
     form = top.end(k.RUN)
-    found = read_side(record.side_files, top.values, losses)
-    if "side" in found:
-        key, kept, form["side"] = found.pop("side")
+    side = read_side(record.side_files, top.values, losses)
+    if "side" in side:
+        key, kept, form["side"] = side.pop("side")
         top.values[key] = kept
     elif (verdict := verdict_of(last.columns.get("labels") if last else None)) is not None:
         columns["success"] = verdict
-    columns |= found
+    columns |= side
     columns["extra"] = extra_column.pack(top.values, shape=form)
     return {name: value for name, value in columns.items() if value is not None}, system
 
 
-def _tools(top: Source, columns: Columns) -> None:
+def _tools(top: AtifObject, columns: Columns) -> None:
     """The tools: a JSON string of a list, or the list."""
     first = top.first("tools")
     if first == QUOTE:
@@ -97,9 +97,9 @@ class _Run:
         self._builder = builder
         self._losses = losses
         self._columns = columns
-        self._alternates: list[tuple[int, Turn, list[Raw]]] = []
+        self._alternates: list[tuple[int, M3Turn, list[Raw]]] = []
 
-    def emit(self, turns: list[tuple[str, Turn]], system: str | None) -> None:
+    def emit(self, turns: list[tuple[str, M3Turn]], system: str | None) -> None:
         """Add everything."""
         builder = self._builder
         builder.trajectory(dict(self._columns))
@@ -107,7 +107,7 @@ class _Run:
             text = builder.text(system)
             builder.step({"source": "system", "kind": "message", "text": text})
         inputs = [_input(turn) for _, turn in turns]
-        context = Context()
+        context = ModelContext()
         for number, (key, turn) in enumerate(turns):
             given = inputs[number]
             if given is None:
@@ -125,14 +125,14 @@ class _Run:
                 path = f"{turn.source.path}.alternate_trace[{order}]"
                 self._alternate(parent, step, turn, raw, path)
 
-    def _turn(self, turn: Turn, context: Context, following: list[Raw] | None) -> None:
+    def _turn(self, turn: M3Turn, context: ModelContext, following: list[Raw] | None) -> None:
         """Add an executed turn; the context is then what the next one sees."""
         alternates = turn.source.items("alternate_trace", "alternates")
         if alternates is None:
             turn.form["alternates"] = "none"
         index = len(context.messages)
-        said = turn.role is not None and turn.said is not None
-        role = _shown_as(turn, index + said, following)
+        spoke = turn.role is not None and turn.said is not None
+        role = _shown_as(turn, index + spoke, following)
         if role is None:
             turn.form["observation"] = "next"
         at = emit(turn, k.INTERACTION, self._builder, role)
@@ -143,13 +143,13 @@ class _Run:
         if alternates:
             self._alternates.append((at, turn, alternates))
 
-    def _alternate(self, parent: str, step: int, executed: Turn, raw: Raw, path: str) -> None:
+    def _alternate(self, parent: str, step: int, executed: M3Turn, raw: Raw, path: str) -> None:
         """Add an alternate as a branch of one step."""
         turn = read_turn(raw, path, self._losses)
         turn.columns["turn"] = executed.turn
         columns: Columns = {"parent_id": parent, "parent_step": step, "branch_kind": "alternate"}
-        if (own := self._columns.get("source_id")) is not None:
-            columns["source_id"] = f"{own}/alternate-{step}"
+        if (source_id := self._columns.get("source_id")) is not None:
+            columns["source_id"] = f"{source_id}/alternate-{step}"
         if "task_id" in self._columns:
             columns["task_id"] = self._columns["task_id"]
         if turn.answer is not None:
@@ -159,14 +159,14 @@ class _Run:
         self._builder.finish()
 
 
-def _input(turn: Turn) -> list[Raw] | None:
+def _input(turn: M3Turn) -> list[Raw] | None:
     """The messages of an input; None when there is no list."""
     if turn.source.first("input") != BRACKET:
         return None
     return jsontext.decode_array(turn.source.take("input"))
 
 
-def _shown_as(turn: Turn, place: int, following: list[Raw] | None) -> str | None:
+def _shown_as(turn: M3Turn, place: int, following: list[Raw] | None) -> str | None:
     """The role under which the next input shows what came back.
 
     None when that is the next query of the user, which is a step by itself.

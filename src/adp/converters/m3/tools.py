@@ -24,7 +24,7 @@ def offered(raw: Raw) -> str | None:
     """
     if jsontext.first_byte(raw) != _BRACKET or jsontext.has_mark(bytes(raw).decode("utf-8")):
         return None
-    found: list[Any] = []
+    results: list[Any] = []
     for item in jsontext.decode_array(raw):
         if jsontext.first_byte(item) != _BRACE:
             return None
@@ -38,8 +38,8 @@ def offered(raw: Raw) -> str | None:
             if not _is_whole(properties):
                 schema = {"type": "object", "properties": tool["parameters"]}
                 tool["parameters"] = {**schema, "required": list(properties)}
-        found.append({"type": "function", "function": tool})
-    text = jsontext.one_line(jsontext.encode(found))
+        results.append({"type": "function", "function": tool})
+    text = jsontext.one_line(jsontext.encode(results))
     given = jsontext.relayout(bytes(raw), -1)
     back = bare(text)
     same = back is not None and jsontext.relayout(bytes(back), -1) == given
@@ -48,23 +48,23 @@ def offered(raw: Raw) -> str | None:
 
 def bare(text: str) -> Raw | None:
     """The inverse of `offered`; None when the tools have another form."""
-    found: list[Any] = []
+    results: list[Any] = []
     for item in jsontext.decode_array(text.encode("utf-8")):
         tool = jsontext.decode_object(item)
         if list(tool) != ["type", "function"]:
             return None
-        inner: dict[str, Any] = dict(jsontext.decode_object(tool["function"]))
-        if "parameters" in inner:
-            schema = jsontext.decode_object(inner["parameters"])
+        child: dict[str, Any] = dict(jsontext.decode_object(tool["function"]))
+        if "parameters" in child:
+            schema = jsontext.decode_object(child["parameters"])
             if not _is_whole(schema):
                 if list(schema) != ["type", "properties", "required"]:
                     return None
                 required = jsontext.decode_value(schema["required"])
                 if required != list(jsontext.decode_object(schema["properties"])):
                     return None
-                inner["parameters"] = schema["properties"]
-        found.append(inner)
-    return jsontext.raw(jsontext.encode(found).decode("utf-8"))
+                child["parameters"] = schema["properties"]
+        results.append(child)
+    return jsontext.raw(jsontext.encode(results).decode("utf-8"))
 
 
 def _is_whole(schema: Mapping[str, Raw]) -> bool:

@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec import Raw
 
-from adp.converters.atif.objects import BRACE, NULL, QUOTE, Source
+from adp.converters.atif.objects import BRACE, NULL, QUOTE, AtifObject
 from adp.converters.m3 import keys as k
 from adp.converters.m3.labels import error_of, labels_of
 from adp.converters.m3.model_text import arguments_of, same_json, take_apart
@@ -19,7 +19,7 @@ from adp_schema.protocols import Losses
 
 
 @dataclass
-class Turn:
+class M3Turn:
     """One turn as it was read.
 
     Attributes:
@@ -33,7 +33,7 @@ class Turn:
         turn: number of the user's turn that it belongs to; known when it is emitted.
     """
 
-    source: Source
+    source: AtifObject
     columns: Columns = field(default_factory=dict)
     calls: list[Columns] = field(default_factory=list)
     role: str | None = None
@@ -48,14 +48,14 @@ class Turn:
         return self.source.form
 
 
-def read_turn(raw: Raw, path: str, losses: Losses) -> Turn:
+def read_turn(raw: Raw, path: str, losses: Losses) -> M3Turn:
     """Read a turn; what it leaves of its object is packed by `emit`.
 
     Raises:
         RecordError: it is no object.
     """
-    source = Source(raw, path, losses)
-    out = Turn(source, {"source": "agent", "kind": "llm_turn"})
+    source = AtifObject(raw, path, losses)
+    out = M3Turn(source, {"source": "agent", "kind": "llm_turn"})
     meta = source.inner("metadata", losses)
     written = source.inner("output", losses)
     if written is not None:
@@ -74,7 +74,7 @@ def read_turn(raw: Raw, path: str, losses: Losses) -> Turn:
     return out
 
 
-def _read_reward(out: Turn) -> None:
+def _read_reward(out: M3Turn) -> None:
     """The categories of the reward as labels, or the reward when it is a number."""
     if out.source.first("reward") != QUOTE:
         out.columns["reward"] = out.source.number("reward")
@@ -88,7 +88,7 @@ def _read_reward(out: Turn) -> None:
         out.form["reward"] = "whole"
 
 
-def _read_said(out: Turn, meta: Source | None, thought: str | None) -> None:
+def _read_said(out: M3Turn, meta: AtifObject | None, thought: str | None) -> None:
     """Text, prose, reasoning and calls."""
     form, columns = out.form, out.columns
     given = meta.values.get("action_arguments") if meta is not None else None
@@ -99,29 +99,29 @@ def _read_said(out: Turn, meta: Source | None, thought: str | None) -> None:
             _structured(out, meta)
         _note_role(out)
         return
-    said = take_apart(out.said, thought, calling=out.role == "function" or is_object)
-    columns["text"], columns["prose"] = out.said, said.prose
+    pieces = take_apart(out.said, thought, calling=out.role == "function" or is_object)
+    columns["text"], columns["prose"] = out.said, pieces.prose
     columns["reasoning"] = thought
-    if thought is None and said.thought is not None:
-        columns["reasoning"], form["thought"] = said.thought, "text"
-    elif thought is not None and said.thought != thought:
+    if thought is None and pieces.thought is not None:
+        columns["reasoning"], form["thought"] = pieces.thought, "text"
+    elif thought is not None and pieces.thought != thought:
         form["thought"] = "apart"
-    found = arguments_of(said)
-    if said.answer is not None:
-        found = jsontext.encode(jsontext.string(said.answer)).decode("utf-8")
-        out.answer = said.answer
-    fits = found is not None and _agrees(found, given, meta, form)
-    if said.group is not None and fits:
-        out.calls = [_text_call(call) for call in said.group.calls]
+    arguments = arguments_of(pieces)
+    if pieces.answer is not None:
+        arguments = jsontext.encode(jsontext.string(pieces.answer)).decode("utf-8")
+        out.answer = pieces.answer
+    fits = arguments is not None and _agrees(arguments, given, meta, form)
+    if pieces.group is not None and fits:
+        out.calls = [_text_call(call) for call in pieces.group.calls]
     elif meta is not None and is_object:
         columns["prose"] = None
         _structured(out, meta)
-    elif said.group is not None:
+    elif pieces.group is not None:
         columns["prose"] = None
     _note_role(out)
 
 
-def _note_role(out: Turn) -> None:
+def _note_role(out: M3Turn) -> None:
     if out.role != usual_role(bool(out.calls)):
         out.form["role"] = out.role
 
@@ -131,17 +131,17 @@ def usual_role(calls: bool) -> str:
     return "function" if calls else "assistant"
 
 
-def _agrees(found: str, given: Raw | None, meta: Source | None, form: dict[str, Any]) -> bool:
+def _agrees(value: str, given: Raw | None, meta: AtifObject | None, form: dict[str, Any]) -> bool:
     """Whether the metadata say the same as the text; then they are written from it."""
     if given is None or jsontext.first_byte(given) == NULL:
         form["arguments"] = "none"
         return True
     assert meta is not None
     text = jsontext.unmark_json(jsontext.one_line(given))
-    found = jsontext.unmark_json(found)
-    if not same_json(found, text):
+    value = jsontext.unmark_json(value)
+    if not same_json(value, text):
         return False
-    if found != text and "\\" in found and found.isascii() and not text.isascii():
+    if value != text and "\\" in value and value.isascii() and not text.isascii():
         form["arguments"] = "plain"
     meta.take("action_arguments")
     return True
@@ -163,17 +163,17 @@ def _text_call(call: TextCall) -> Columns:
     return {name: value for name, value in columns.items() if value is not None}
 
 
-def _structured(out: Turn, meta: Source) -> None:
+def _structured(out: M3Turn, meta: AtifObject) -> None:
     """A call that only the metadata hold."""
     given = meta.values["action_arguments"]
-    inner = jsontext.decode_object(given)
-    if list(inner) not in (["name", "arguments"], ["name"]) or jsontext.lost_keys(given, inner):
+    child = jsontext.decode_object(given)
+    if list(child) not in (["name", "arguments"], ["name"]) or jsontext.lost_keys(given, child):
         return
-    if jsontext.first_byte(inner["name"]) != QUOTE:
+    if jsontext.first_byte(child["name"]) != QUOTE:
         return
-    columns: Columns = {"kind": "function", "name": jsontext.decode_value(inner["name"])}
-    if "arguments" in inner:
-        value = inner["arguments"]
+    columns: Columns = {"kind": "function", "name": jsontext.decode_value(child["name"])}
+    if "arguments" in child:
+        value = child["arguments"]
         if jsontext.first_byte(value) == NULL:
             return
         if jsontext.first_byte(value) == QUOTE:
@@ -189,7 +189,7 @@ def _structured(out: Turn, meta: Source) -> None:
     out.calls = [columns]
 
 
-def emit(out: Turn, order: tuple[str, ...], builder: RowBuilder, shown: str | None) -> int:
+def emit(out: M3Turn, order: tuple[str, ...], builder: RowBuilder, shown: str | None) -> int:
     """Add the step with its calls and what came back.
 
     Args:

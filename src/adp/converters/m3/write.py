@@ -11,12 +11,12 @@ from typing import Any
 
 from adp.converters.atif.objects import arrange
 from adp.converters.m3 import keys as k
-from adp.converters.m3.context import Context
+from adp.converters.m3.context import ModelContext
 from adp.converters.m3.metadata_file import carried as carried_by_side
 from adp.converters.m3.read import verdict_of
-from adp.converters.m3.write_native import Rows, Written, native_turn
+from adp.converters.m3.write_native import Rows, WrittenTurn, native_turn
 from adp.converters.m3.write_other import foreign_turns
-from adp.converters.m3.write_parts import Item, Pen
+from adp.converters.m3.write_parts import Item, M3Parts
 from adp.converters.unwritten_columns import report_columns
 from adp_schema import jsontext
 from adp_schema.extra_column import Extra, original
@@ -30,7 +30,7 @@ _EDIT = frozenset({"source", "kind", "edit_boundary", "edit_from", "edit_to", "e
 _ALTERNATE = frozenset({"task_id", "final_answer", "source_id"})
 
 
-class Writer:
+class M3Writer:
     """Writes one run.
 
     Args:
@@ -42,13 +42,13 @@ class Writer:
         self._run = run
         self._losses = losses
         self._native = run.source_format == k.NAME
-        self._pen = Pen(run, losses, native=self._native)
-        self._context = Context()
+        self._pen = M3Parts(run, losses, native=self._native)
+        self._context = ModelContext()
         self._turns: dict[str, Any] = {}
         self._waiting: dict[str, Step | Observation] = {}
         self._told = ""
         self._system: Any = None
-        self._last: Written | None = None
+        self._last: WrittenTurn | None = None
         self._alternates: dict[int, list[tuple[str, Trajectory]]] = {}
 
     # ---- the run ---------------------------------------------------------------------------
@@ -117,11 +117,11 @@ class Writer:
         extra, path = self._pen.extra(step), f"$.steps[{index}]"
         role = extra.shape.get("message")
         rows = [(f"{path}.observations[{n}]", row) for n, row in enumerate(step.observations)]
-        own = step.kind == "context_edit" and self._native
-        if step.source == "agent" and role is None and not own:
+        is_context_edit = step.kind == "context_edit" and self._native
+        if step.source == "agent" and role is None and not is_context_edit:
             self._turn(step, index, extra, rows)
             return
-        if own:
+        if is_context_edit:
             self._edit(step, path, extra)
         elif step.source == "system" and role is None and index == 0:
             self._system = self._system_text(step, path, extra)
@@ -199,15 +199,15 @@ class Writer:
         query = None
         if extra.shape.get("observation") == "next":
             later = enumerate(self._run.steps[index + 1 :], index + 1)
-            found = next(((n, one) for n, one in later if one.source == "user"), None)
-            if found is not None:
-                self._told = f"$.steps[{found[0]}]"
-                query = self._pen.text(found[1], "text", self._pen.extra(found[1]))
+            first = next(((n, result) for n, result in later if result.source == "user"), None)
+            if first is not None:
+                self._told = f"$.steps[{first[0]}]"
+                query = self._pen.text(first[1], "text", self._pen.extra(first[1]))
         written = native_turn(self._pen, step, path, rows, known, query)
         key = extra.shape.get("key", str(len(self._turns)))
         self._add(step, written, key)
 
-    def _add(self, step: Step, written: Written, key: str) -> None:
+    def _add(self, step: Step, written: WrittenTurn, key: str) -> None:
         """Add an interaction, and what it adds to the context."""
         while key in self._turns:
             key = f"{key}_"
@@ -220,23 +220,28 @@ class Writer:
     def _alternate(self, path: str, branch: Trajectory) -> list[Item]:
         """A branch of one turn, as an alternate."""
         losses = Losses()
-        pen = Pen(branch, losses, native=branch.source_format == k.NAME)
+        pen = M3Parts(branch, losses, native=branch.source_format == k.NAME)
         first = branch.steps[0] if branch.steps else None
         if first is None or first.source != "agent":
             self._losses.add(path, "an alternate begins with a turn of the agent")
             return []
         rows = [(f"$.steps[0].observations[{n}]", row) for n, row in enumerate(first.observations)]
         if pen.native:
-            found = [native_turn(pen, first, "$.steps[0]", rows)]
+            results = [native_turn(pen, first, "$.steps[0]", rows)]
         else:
-            found = foreign_turns(pen, first, "$.steps[0]", rows)
-        if len(branch.steps) > 1 or len(found) > 1 or branch.branches or branch.early_observations:
+            results = foreign_turns(pen, first, "$.steps[0]", rows)
+        if (
+            len(branch.steps) > 1
+            or len(results) > 1
+            or branch.branches
+            or branch.early_observations
+        ):
             self._losses.add(path, "an alternate holds one turn with one call")
-        carried = _ALTERNATE if pen.native else self._same(branch, found[0].answer)
+        carried = _ALTERNATE if pen.native else self._same(branch, results[0].answer)
         report_columns(branch, pen.carried(carried), "$", losses)
         for item in losses.items:
             self._losses.add(f"{path}{item['path'][1:]}", item["reason"])
-        return [found[0].item]
+        return [results[0].item]
 
     def _same(self, branch: Trajectory, answer: str | None) -> frozenset[str]:
         """Columns of a branch of another format that reading it gives again."""

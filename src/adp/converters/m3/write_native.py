@@ -9,8 +9,8 @@ from adp.converters.atif.objects import members
 from adp.converters.m3 import keys as k
 from adp.converters.m3.model_text import arguments_of, plain_text, take_apart, with_thought
 from adp.converters.m3.turn import usual_role
-from adp.converters.m3.write_parts import Item, Pen
-from adp.converters.text_calls import Group, Values, Wanted, find_bare, rewrite
+from adp.converters.m3.write_parts import Item, M3Parts
+from adp.converters.text_calls import CallEdit, CallGroup, Values, find_bare, rewrite
 from adp.converters.unwritten_columns import report_columns
 from adp_schema import jsontext
 from adp_schema.extra_column import Extra, original, unpack
@@ -24,7 +24,7 @@ _CALL = frozenset({"kind", "name", "arguments", "arguments_raw", "call_id", "nat
 
 
 @dataclass
-class Written:
+class WrittenTurn:
     """A turn as it is written.
 
     Attributes:
@@ -43,13 +43,13 @@ class Written:
 
 
 def native_turn(
-    pen: Pen,
+    pen: M3Parts,
     step: Step,
     path: str,
     rows: Rows,
     known: Item | None = None,
     query: str | None = None,
-) -> Written:
+) -> WrittenTurn:
     """Write a turn.
 
     Args:
@@ -75,10 +75,10 @@ def native_turn(
         report_columns(call, _CALL, f"{path}.calls[{n}]", pen.losses)
     if inside or (step.prose is not None and text is not None):
         text = _with_calls(step, text or "", inside)
-    said = None if text is None else take_apart(text, thought, calling=bool(inside))
+    pieces = None if text is None else take_apart(text, thought, calling=bool(inside))
     meta: Item = {
         "thought": _string(thought) if form.get("thought") != "text" else None,
-        "action_arguments": _arguments(step, said, extra, pen),
+        "action_arguments": _arguments(step, pieces, extra, pen),
     }
     seen, shown = pen.seen(rows, step.labels)
     if form.get("observation") == "next" and not rows:
@@ -93,11 +93,11 @@ def native_turn(
         "actor": _string(original(step, "actor", extra)),
         "reward": pen.judged(step, path, extra),
     }
-    return Written(
+    return WrittenTurn(
         item=pen.turn(known, meta, out, extra, order),
         message=None if role is None or text is None else out,
         seen=None if seen is None else {"role": _string(shown), "content": _string(seen)},
-        answer=None if said is None else said.answer,
+        answer=None if pieces is None else pieces.answer,
         labels=step.labels,
     )
 
@@ -106,19 +106,19 @@ def _with_calls(step: Step, text: str, calls: list[ToolCall]) -> str:
     """The text with its calls, in which only what was edited is written anew."""
     if not calls and take_apart(text, step.reasoning, calling=False).prose == step.prose:
         return text
-    groups: list[Group] = find_bare(text)
+    groups: list[CallGroup] = find_bare(text)
     return rewrite(text, groups, [_wanted(call) for call in calls], tagged=False)
 
 
-def _wanted(call: ToolCall) -> Wanted:
+def _wanted(call: ToolCall) -> CallEdit:
     extra = unpack(call.extra)
     column = "call_id" if call.native_id is None else "native_id"
     names = (column, "name", "arguments", "arguments_raw")
     values = Values(*(original(call, name, extra) for name in names))
-    return Wanted(values, call.arguments_kind, (call.span_start, call.span_end))
+    return CallEdit(values, call.arguments_kind, (call.span_start, call.span_end))
 
 
-def _arguments(step: Step, said: Any, extra: Extra, pen: Pen) -> Any:
+def _arguments(step: Step, written_here: Any, extra: Extra, pen: M3Parts) -> Any:
     """The arguments in the metadata: those of the calls, or the answer."""
     form = extra.shape.get("arguments")
     if form == "none":
@@ -129,11 +129,11 @@ def _arguments(step: Step, said: Any, extra: Extra, pen: Pen) -> Any:
         return written[0] if len(written) == 1 else written
     if "action_arguments" in (members(extra.fields.get("metadata")) or {}):
         return None
-    if said is None:
+    if written_here is None:
         return None
-    if said.answer is not None:
-        return _string(said.answer)
-    text = arguments_of(said)
+    if written_here.answer is not None:
+        return _string(written_here.answer)
+    text = arguments_of(written_here)
     if text is None:
         return None
     return jsontext.raw(plain_text(text) if form == "plain" else text)

@@ -7,8 +7,8 @@ from typing import Any
 from adp.converters.atif.objects import members
 from adp.converters.m3 import keys as k
 from adp.converters.m3.model_text import arguments_of, take_apart
-from adp.converters.m3.write_native import Rows, Written
-from adp.converters.m3.write_parts import Item, Pen
+from adp.converters.m3.write_native import Rows, WrittenTurn
+from adp.converters.m3.write_parts import Item, M3Parts
 from adp.converters.text_calls import is_json_like, json_string, write_call
 from adp.converters.unwritten_columns import REASON, report_columns
 from adp_schema import jsontext, media
@@ -19,7 +19,7 @@ _TURN = frozenset({"source", "kind", "actor", "text", "content", "reasoning", "l
 _CALL = frozenset({"kind", "name", "arguments", "arguments_raw", "language"})
 
 
-def foreign_turns(pen: Pen, step: Step, path: str, rows: Rows) -> list[Written]:
+def foreign_turns(pen: M3Parts, step: Step, path: str, rows: Rows) -> list[WrittenTurn]:
     """Write a turn; what came back and answers no call goes to the last interaction."""
     extra = pen.extra(step)
     report_columns(step, pen.carried(_TURN), path, pen.losses)
@@ -34,8 +34,8 @@ def foreign_turns(pen: Pen, step: Step, path: str, rows: Rows) -> list[Written]:
         for n, call in enumerate(step.calls)
     ]
     kept = dict(extra.fields)
-    inner = {name: members(kept.pop(name, None)) or {} for name in ("metadata", "output")}
-    out: list[Written] = []
+    child = {name: members(kept.pop(name, None)) or {} for name in ("metadata", "output")}
+    out: list[WrittenTurn] = []
     for number in range(max(len(calls), 1)):
         last = number == max(len(calls), 1) - 1
         mine = [item for item in rows if _belongs(item[1], step, number, last, len(calls))]
@@ -60,9 +60,9 @@ def foreign_turns(pen: Pen, step: Step, path: str, rows: Rows) -> list[Written]:
         role = "function" if calls else "assistant"
         message: Item = {"role": role, "content": jsontext.string(text)}
         item: Item = {
-            "metadata": {**meta, **inner["metadata"]},
+            "metadata": {**meta, **child["metadata"]},
             "actor": "agent" if actor is None else jsontext.string(actor),
-            "output": {**message, **inner["output"]},
+            "output": {**message, **child["output"]},
             "reward": judged,
             **kept,
         }
@@ -70,29 +70,29 @@ def foreign_turns(pen: Pen, step: Step, path: str, rows: Rows) -> list[Written]:
         if seen is not None:
             back = {"role": k.OBSERVATION, "content": meta["observation"]}
         answer = None if calls else words
-        out.append(Written(item, message, back, answer, step.labels))
+        out.append(WrittenTurn(item, message, back, answer, step.labels))
         thought = words = ""
-        kept, inner = {}, {name: {} for name in inner}
+        kept, child = {}, {name: {} for name in child}
     return out
 
 
 def _belongs(row: Any, step: Step, number: int, last: bool, calls: int) -> bool:
     """Whether an observation goes to the interaction of a call."""
-    own = row.call_step == step.step and row.call is not None and row.call < calls
-    return bool(row.call == number) if own else last
+    answers_call = row.call_step == step.step and row.call is not None and row.call < calls
+    return bool(row.call == number) if answers_call else last
 
 
 def _report_unclear(
-    pen: Pen, text: str, thought: str, words: str, call: str | None, path: str
+    pen: M3Parts, text: str, thought: str, words: str, call: str | None, path: str
 ) -> None:
     """Report words that a reader would not tell from the call beside them."""
-    said = take_apart(text, thought, calling=call is not None)
-    if (said.prose, arguments_of(said)) == (words, call):
+    pieces = take_apart(text, thought, calling=call is not None)
+    if (pieces.prose, arguments_of(pieces)) == (words, call):
         return
-    if words and not (call is None and said.answer == words):
+    if words and not (call is None and pieces.answer == words):
         pen.losses.add(f"{path}.text", "it cannot be told from the call that it stands with")
         pen.losses.add(f"{path}.prose", "it cannot be told from the call that it stands with")
-    if thought and said.thought != thought:
+    if thought and pieces.thought != thought:
         pen.losses.add(f"{path}.reasoning", "it cannot be told from the text after it")
 
 
@@ -101,7 +101,7 @@ def _is_retrieval(call: ToolCall) -> bool:
     return name == k.RETRIEVE or name.startswith("retriever_")
 
 
-def _call(pen: Pen, call: ToolCall, path: str) -> str:
+def _call(pen: M3Parts, call: ToolCall, path: str) -> str:
     """The JSON of a call."""
     report_columns(call, pen.carried(_CALL), path, pen.losses)
     extra = pen.extra(call)
@@ -115,7 +115,7 @@ def _call(pen: Pen, call: ToolCall, path: str) -> str:
     return write_call(name or "", _arguments(pen, call, path))
 
 
-def _arguments(pen: Pen, call: ToolCall, path: str) -> str:
+def _arguments(pen: M3Parts, call: ToolCall, path: str) -> str:
     """JSON text of the arguments."""
     extra = pen.extra(call)
     text = original(call, "arguments", extra)

@@ -23,7 +23,7 @@ _TAKEN = frozenset({"interactions", "input", "alternate_trace"})
 _RESULT = frozenset({"source", "text", "content"})
 
 
-class Pen:
+class M3Parts:
     """Writes the parts of one trajectory.
 
     Args:
@@ -108,10 +108,10 @@ class Pen:
             return write_number(step.reward, "reward", extra.shape.get("exact", {}))
         if step.reward is not None:
             self.losses.add(f"{path}.reward", "a step has categories, or a number")
-        whole = extra.shape.get("reward") == "whole"
+        full = extra.shape.get("reward") == "whole"
         labels = step.labels
-        written = reward_of(labels, whole=whole)
-        if labels_of(written) != (labels, not whole):
+        written = reward_of(labels, whole=full)
+        if labels_of(written) != (labels, not full):
             self.losses.add(f"{path}.labels", "such labels are no names of reward categories")
         return jsontext.string(written)
 
@@ -122,6 +122,6 @@ class Pen:
             form = extra.shape.get(name)
             there = {key: value for key, value in values.items() if value is not None}
             if there or form is not None:
-                inner = members(kept.pop(name, None)) or {}
-                known[name] = arrange(there, inner, form or {}, keys)
+                child = members(kept.pop(name, None)) or {}
+                known[name] = arrange(there, child, form or {}, keys)
         return arrange(known, kept, extra.shape, order)

@@ -106,14 +106,14 @@ def _read_image(part: dict[str, Raw], parts: Parts, builder: RowBuilder) -> bool
         reference = jsontext.decode_value(raw)
         extra["$form"] = "string"
     else:
-        inner = jsontext.decode_object(raw) if jsontext.first_byte(raw) == _BRACE else {}
-        if list(inner) not in (["url"], ["url", "detail"]) or jsontext.lost_keys(raw, inner):
+        child = jsontext.decode_object(raw) if jsontext.first_byte(raw) == _BRACE else {}
+        if list(child) not in (["url"], ["url", "detail"]) or jsontext.lost_keys(raw, child):
             return False
-        if jsontext.first_byte(inner["url"]) != _QUOTE:
+        if jsontext.first_byte(child["url"]) != _QUOTE:
             return False
-        reference = jsontext.decode_value(inner["url"])
-        if "detail" in inner:
-            extra["$detail"] = Raw(jsontext.one_line(inner["detail"]).encode())
+        reference = jsontext.decode_value(child["url"])
+        if "detail" in child:
+            extra["$detail"] = Raw(jsontext.one_line(child["detail"]).encode())
     if jsontext.has_mark(reference):
         return False
     blob = media.media_of_reference(reference)
@@ -131,15 +131,15 @@ def _read_image(part: dict[str, Raw], parts: Parts, builder: RowBuilder) -> bool
 
 def _read_audio(part: dict[str, Raw], parts: Parts, builder: RowBuilder) -> bool:
     raw = part.get("input_audio")
-    inner = jsontext.decode_object(raw) if raw is not None and bytes(raw)[:1] == b"{" else {}
-    if list(inner) != ["data", "format"] or list(part) != ["type", "input_audio"]:
+    child = jsontext.decode_object(raw) if raw is not None and bytes(raw)[:1] == b"{" else {}
+    if list(child) != ["data", "format"] or list(part) != ["type", "input_audio"]:
         return False
-    if any(jsontext.first_byte(value) != _QUOTE for value in inner.values()):
+    if any(jsontext.first_byte(value) != _QUOTE for value in child.values()):
         return False
-    if raw is None or jsontext.lost_keys(raw, inner):
+    if raw is None or jsontext.lost_keys(raw, child):
         return False
-    data = media.blob_of_base64(jsontext.decode_value(inner["data"]))
-    name = jsontext.decode_value(inner["format"])
+    data = media.blob_of_base64(jsontext.decode_value(child["data"]))
+    name = jsontext.decode_value(child["format"])
     if not data or not _MIME_WORD.fullmatch(name):
         return False
     media_id = builder.media(media.media_of_bytes(data, f"audio/{name}"))
@@ -265,5 +265,5 @@ def _reserved(extra: dict[str, Any], name: str) -> Any:
 def _ordered(known: dict[str, Any], extra: dict[str, Any]) -> dict[str, Any]:
     """A part with its further keys, in the order of the source."""
     names = _reserved(extra, "$keys")
-    whole = {**known, **extra}
-    return whole if names is None else {name: whole[name] for name in names if name in whole}
+    full = {**known, **extra}
+    return full if names is None else {name: full[name] for name in names if name in full}

@@ -317,13 +317,13 @@ def read_call(raw: Raw, requestor: str, path: str, builder: RowBuilder, losses: 
         _function(call, columns, form)
     else:
         inner_raw = call.pop(inner_key)
-        inner = jsontext.decode_object(inner_raw)
-        report_lost(inner_raw, inner, f"{path}.{inner_key}", losses)
+        child = jsontext.decode_object(inner_raw)
+        report_lost(inner_raw, child, f"{path}.{inner_key}", losses)
         if inner_key == "custom":
             form["form"] = "custom"
-        _function(inner, columns, form)
-        if inner:
-            call[inner_key] = Raw(jsontext.encode(inner))
+        _function(child, columns, form)
+        if child:
+            call[inner_key] = Raw(jsontext.encode(child))
     # The order in which `write` writes the keys when it is not told another one.
     guessed = ["type", inner_key] if "id" in call else ["id", "type", inner_key]
     guessed += [name for name in call if name not in guessed]
@@ -337,12 +337,12 @@ def _function_call(
     raw: Raw, requestor: str, path: str, builder: RowBuilder, losses: Losses
 ) -> None:
     """The old single call: an object with name and arguments."""
-    inner = jsontext.decode_object(raw)
-    report_lost(raw, inner, path, losses)
+    child = jsontext.decode_object(raw)
+    report_lost(raw, child, path, losses)
     form: dict[str, Any] = {"form": "function_call"}
     columns: Columns = {"kind": "function", "requestor": requestor}
-    _function(inner, columns, form)
-    columns["extra"] = extra_column.pack(inner, shape=form)
+    _function(child, columns, form)
+    columns["extra"] = extra_column.pack(child, shape=form)
     builder.call(columns)
 
 
@@ -350,22 +350,22 @@ def _is_object(raw: Raw | None) -> bool:
     return raw is not None and jsontext.first_byte(raw) == _BRACE
 
 
-def _function(inner: dict[str, Raw], columns: Columns, form: dict[str, Any]) -> None:
-    """Name and arguments; what is left stays in ``inner``."""
-    names = list(inner)
-    _name_and_arguments(inner, columns, form)
+def _function(fields: dict[str, Raw], columns: Columns, form: dict[str, Any]) -> None:
+    """Name and arguments; what is left stays in ``fields``."""
+    names = list(fields)
+    _name_and_arguments(fields, columns, form)
     usual = ["name"] if "name" in columns else []
     if "arguments_kind" in columns:
         usual.append("input" if form.get("form") == "custom" else "arguments")
-    if form.get("form") != "flat" and names != [*usual, *inner]:
+    if form.get("form") != "flat" and names != [*usual, *fields]:
         form["function"] = names
 
 
-def _name_and_arguments(inner: dict[str, Raw], columns: Columns, form: dict[str, Any]) -> None:
-    if jsontext.first_byte(inner.get("name", b"")) == _QUOTE:
-        columns["name"] = jsontext.decode_value(inner.pop("name"))
+def _name_and_arguments(fields: dict[str, Raw], columns: Columns, form: dict[str, Any]) -> None:
+    if jsontext.first_byte(fields.get("name", b"")) == _QUOTE:
+        columns["name"] = jsontext.decode_value(fields.pop("name"))
     key = "input" if form.get("form") == "custom" else "arguments"
-    raw = inner.pop(key, None)
+    raw = fields.pop(key, None)
     if raw is None or is_null(raw):
         return
     if jsontext.first_byte(raw) != _QUOTE:

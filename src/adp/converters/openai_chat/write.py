@@ -78,9 +78,9 @@ def arrange(known: dict[str, Any], kept: dict[str, Raw], names: list[str] | None
     """
     if names is None:
         return {**known, **kept}
-    whole = {**known, **kept}
-    ordered = {name: whole.pop(name, None) for name in names}
-    return {**ordered, **{name: value for name, value in whole.items() if value is not None}}
+    full = {**known, **kept}
+    ordered = {name: full.pop(name, None) for name in names}
+    return {**ordered, **{name: value for name, value in full.items() if value is not None}}
 
 
 def _string(value: Any) -> Any:
@@ -199,9 +199,9 @@ class ChatWriter:
             if call.native_id is not None and self.id_of(call, form) != call.native_id:
                 self.losses.add(f"{place}.native_id", RENUMBERED)
             if form.shape.get("form") == "function_call":
-                inner = self._function(call, form)
+                child = self._function(call, form)
                 kept = self.kept(form)
-                known["function_call"] = arrange(inner, kept, form.shape.get("function"))
+                known["function_call"] = arrange(child, kept, form.shape.get("function"))
             else:
                 calls.append(self.call(call, form))
         listed = extra.shape.get("tool_calls")
@@ -237,7 +237,7 @@ class ChatWriter:
         """A call as an object."""
         form = extra.shape.get("form", "function")
         kept = dict(self.kept(extra))
-        inner = self._function(call, extra)
+        child = self._function(call, extra)
         known: dict[str, Any] = {}
         call_id = self.id_of(call, extra)
         if call_id is not None:
@@ -245,27 +245,27 @@ class ChatWriter:
         if form == "flat":
             if "type" in extra.shape.get("keys", []) and "type" not in kept:
                 known["type"] = _string(extra.shape.get("type", "function"))
-            return arrange({**known, **inner}, kept, extra.shape.get("keys"))
+            return arrange({**known, **child}, kept, extra.shape.get("keys"))
         known["type"] = _string(extra.shape.get("type", "function"))
         inner_kept = jsontext.decode_exact(kept.pop(form)) if form in kept else {}
-        known[form] = arrange(inner, inner_kept, extra.shape.get("function"))
+        known[form] = arrange(child, inner_kept, extra.shape.get("function"))
         names = extra.shape.get("keys")
         if names is not None and "type" not in names:
             del known["type"]
         return arrange(known, kept, names)
 
     def _function(self, call: ToolCall, extra: Extra) -> dict[str, Any]:
-        inner: dict[str, Any] = {}
+        child: dict[str, Any] = {}
         name = original(call, "name", extra)
         if name is None and not self.native:
             name = call.language or ("" if call.kind == "function" else call.kind)
         if name is not None:
-            inner["name"] = _string(name)
+            child["name"] = _string(name)
         key = "input" if extra.shape.get("form") == "custom" else "arguments"
         value = self._arguments(call, extra)
         if value is not None:
-            inner[key] = value
-        return inner
+            child[key] = value
+        return child
 
     def _arguments(self, call: ToolCall, extra: Extra) -> Any:
         text = original(call, "arguments", extra)

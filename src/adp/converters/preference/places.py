@@ -17,7 +17,7 @@ _TURN = re.compile(r"\n\n(Human|Assistant): ?")
 
 
 @dataclass
-class Place:
+class MessagePlace:
     """A value that holds messages.
 
     Attributes:
@@ -38,12 +38,12 @@ class Place:
             return self.items
         return [jsontext.one_line(item) for item in self.items]
 
-    def cut(self, start: int) -> Place:
+    def cut(self, start: int) -> MessagePlace:
         """The place without the items before ``start``."""
-        return Place(self.key, self.kind, self.items[start:], self.path)
+        return MessagePlace(self.key, self.kind, self.items[start:], self.path)
 
 
-def place_of(key: str, raw: Raw, path: str) -> Place:
+def place_of(key: str, raw: Raw, path: str) -> MessagePlace:
     """The messages of a value.
 
     Raises:
@@ -51,11 +51,11 @@ def place_of(key: str, raw: Raw, path: str) -> Place:
     """
     first = jsontext.first_byte(raw)
     if first == _QUOTE:
-        return Place(key, "text", [jsontext.decode_value(raw)], path)
+        return MessagePlace(key, "text", [jsontext.decode_value(raw)], path)
     if first == _BRACE:
-        return Place(key, "object", [raw], path)
+        return MessagePlace(key, "object", [raw], path)
     if first == _BRACKET:
-        return Place(key, "list", jsontext.decode_array(raw), path)
+        return MessagePlace(key, "list", jsontext.decode_array(raw), path)
     raise RecordError("expected a text, a message or a list of messages", path)
 
 
@@ -88,19 +88,19 @@ def turns_of(text: str) -> list[tuple[str, str]] | None:
     return [(mark[0], text[mark.end() : end]) for mark, end in zip(marks, ends, strict=True)]
 
 
-def as_dialogues(sides: tuple[Place, Place]) -> bool:
+def as_dialogues(sides: tuple[MessagePlace, MessagePlace]) -> bool:
     """Make both sides dialogues, where both are such texts; whether they were."""
     if any(side.kind != "text" for side in sides):
         return False
     turns = [turns_of(side.items[0]) for side in sides]
     if turns[0] is None or turns[1] is None:
         return False
-    for side, found in zip(sides, turns, strict=True):
-        side.kind, side.items = "dialogue", found or []
+    for side, turn in zip(sides, turns, strict=True):
+        side.kind, side.items = "dialogue", turn or []
     return True
 
 
-def shared(sides: tuple[Place, Place]) -> int:
+def shared(sides: tuple[MessagePlace, MessagePlace]) -> int:
     """How many messages both sides begin with; at least one of each is its own."""
     first, second = sides[0].same(), sides[1].same()
     limit = min(len(first), len(second)) - 1
@@ -115,6 +115,6 @@ def source_of_mark(mark: str) -> str:
     return "user" if "Human" in mark else "agent"
 
 
-def default_places(places: list[Place]) -> bool:
+def default_places(places: list[MessagePlace]) -> bool:
     """Whether a reader would guess the places: those of a conversational TRL pair."""
     return tuple((place.key, place.kind) for place in places) == k.TRL_PAIR

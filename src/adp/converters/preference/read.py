@@ -13,7 +13,7 @@ from adp.converters.openai_chat.keys import string_layout
 from adp.converters.openai_chat.read import read_item, report_lost, take_tools
 from adp.converters.preference import keys as k
 from adp.converters.preference.places import (
-    Place,
+    MessagePlace,
     as_dialogues,
     default_places,
     first_role,
@@ -45,11 +45,11 @@ class _Row:
 
     fields: dict[str, Raw]
     form: dict[str, Any] = field(default_factory=dict)
-    context: list[Place] = field(default_factory=list)
-    answer: Place | None = None
-    worse: Place | None = None
+    context: list[MessagePlace] = field(default_factory=list)
+    answer: MessagePlace | None = None
+    worse: MessagePlace | None = None
 
-    def places(self) -> list[Place]:
+    def places(self) -> list[MessagePlace]:
         """All places, in the order of the conversation."""
         return [*self.context, *(p for p in (self.answer, self.worse) if p is not None)]
 
@@ -71,15 +71,15 @@ def read_record(record: RawRecord, builder: RowBuilder, losses: Losses) -> None:
         del fields[name]
     columns: Columns = {}
     row = _Row(fields)
-    inner = _take_input(row, columns, losses)
+    child = _take_input(row, columns, losses)
     if "tools" not in columns:
         take_tools(fields, columns, row.form)
-    _take_places(row, inner)
+    _take_places(row, child)
     common = _share(row)
     if not default_places(row.places()):
         row.form["places"] = [[place.key, place.kind] for place in row.places()]
-    if inner:
-        fields["input"] = Raw(jsontext.encode(inner))
+    if child:
+        fields["input"] = Raw(jsontext.encode(child))
     take_fields(k.RECORD_FIELDS, fields, columns, row.form)
     rest = [name for name in fields if name != "input" or "input" not in row.form]
     if null or names != usual_order(names, rest):
@@ -100,21 +100,21 @@ def _take_input(row: _Row, columns: Columns, losses: Losses) -> dict[str, Raw]:
     raw = row.fields.get("input")
     if raw is None or jsontext.first_byte(raw) != _BRACE:
         return {}
-    inner = jsontext.decode_object(raw)
-    if "messages" not in inner or is_null(inner["messages"]):
+    child = jsontext.decode_object(raw)
+    if "messages" not in child or is_null(child["messages"]):
         return {}
-    report_lost(raw, inner, "$.input", losses)
+    report_lost(raw, child, "$.input", losses)
     del row.fields["input"]
-    row.form["input"] = list(inner)
-    messages = inner.pop("messages")
+    row.form["input"] = list(child)
+    messages = child.pop("messages")
     row.context.append(place_of("input", messages, "$.input.messages"))
-    take_tools(inner, columns, row.form)
+    take_tools(child, columns, row.form)
     if "tools" in columns:
         row.form["tools_in"] = "input"
-    return inner
+    return child
 
 
-def _take_places(row: _Row, inner: dict[str, Raw]) -> None:
+def _take_places(row: _Row, child: dict[str, Raw]) -> None:
     """Find the places and take them out of the row.
 
     Raises:
@@ -188,26 +188,28 @@ def _share(row: _Row) -> int:
     if any(side.kind != "list" for side in sides):
         return 0
     if prompt.kind == "list":
-        own = prompt.same()
-        size = len(own)
-        if not size or any(side.same()[:size] != own or len(side.items) == size for side in sides):
+        shared_here = prompt.same()
+        size = len(shared_here)
+        if not size or any(
+            side.same()[:size] != shared_here or len(side.items) == size for side in sides
+        ):
             return 0
         row.form["whole"] = True
         return size
     return _share_text(row, prompt, sides)
 
 
-def _share_text(row: _Row, prompt: Place, sides: tuple[Place, Place]) -> int:
+def _share_text(row: _Row, prompt: MessagePlace, sides: tuple[MessagePlace, MessagePlace]) -> int:
     """The same for a prompt that is a text, as in UltraFeedback: it repeats what the user says."""
     count = shared(sides)
-    said = [_user_text(item) for item in sides[0].items[:count]]
-    if prompt.kind != "text" or len(row.context) > 1 or prompt.items[0] not in said:
+    user_texts = [_user_text(item) for item in sides[0].items[:count]]
+    if prompt.kind != "text" or len(row.context) > 1 or prompt.items[0] not in user_texts:
         return 0
     row.form.setdefault("copies", {})[prompt.key] = "user"
     row.form["whole"] = True
     row.context.clear()
-    if said[-1] != prompt.items[0]:
-        row.form["copies"][prompt.key] = said.index(prompt.items[0])
+    if user_texts[-1] != prompt.items[0]:
+        row.form["copies"][prompt.key] = user_texts.index(prompt.items[0])
     return count
 
 
@@ -234,15 +236,15 @@ class _Reader:
         """Add the run, and the branch and the pair when there is a worse answer."""
         builder = self._builder
         builder.trajectory(columns)
-        whole = row.form.get("whole", False)
-        explicit = not whole and row.answer is not None
-        for index, place in enumerate([] if whole else row.context):
+        full = row.form.get("whole", False)
+        explicit = not full and row.answer is not None
+        for index, place in enumerate([] if full else row.context):
             self._place(place, at=place.key if index else None, agent=False, copied=explicit)
         if row.answer is None:
             self._copy_before_last()
             return
-        if whole:
-            shown = Place(row.answer.key, row.answer.kind, row.answer.items[:common], "")
+        if full:
+            shown = MessagePlace(row.answer.key, row.answer.kind, row.answer.items[:common], "")
             self._place(shown, at=None, agent=False, copied=False)
         first = self._steps()
         self._place(row.answer.cut(common), at=row.answer.key, agent=True, copied=False)
@@ -263,7 +265,7 @@ class _Reader:
         """Number of the next step."""
         return self._builder.next_step
 
-    def _place(self, place: Place, *, at: str | None, agent: bool, copied: bool) -> None:
+    def _place(self, place: MessagePlace, *, at: str | None, agent: bool, copied: bool) -> None:
         """Add the messages of a place."""
         for index, item in enumerate(place.items):
             steps = len(self._builder.rows["steps"])
@@ -310,8 +312,8 @@ class _Reader:
         """A labelled chat: the label is that of the last answer, what is before it is context."""
         steps = self._builder.rows["steps"]
         count = self._steps()
-        own = steps[len(steps) - count :] if count else []
-        agent = [step for step in own if step["source"] == "agent"]
+        tail = steps[len(steps) - count :] if count else []
+        agent = [step for step in tail if step["source"] == "agent"]
         for step in agent[:-1]:
             step["is_copied_context"] = True
 

@@ -89,11 +89,11 @@ def pair_columns(run: Trajectory, pair: Pair) -> frozenset[str]:
     read = {**_pair_of(run, branch), "pair_id": pair.pair_id}
     if any(getattr(pair, name) != value for name, value in read.items() if name != "level"):
         return frozenset()
-    said = {name for name, value in read.items() if getattr(pair, name) == value}
+    names = {name for name, value in read.items() if getattr(pair, name) == value}
     if run.source_format == k.NAME or came_from(run, k.NAME):
         scores = scores_of(unpack(run.extra).fields)
-        said |= {name for name, value in scores.items() if getattr(pair, name) == value}
-    return frozenset(said)
+        names |= {name for name, value in scores.items() if getattr(pair, name) == value}
+    return frozenset(names)
 
 
 def _pair_of(run: Trajectory, branch: Trajectory) -> dict[str, Any]:
@@ -165,12 +165,12 @@ class _Writer:
         names = self._form.get("input")
         if names is None:
             return
-        inner: dict[str, Any] = {"messages": known.pop("input", [])}
+        child: dict[str, Any] = {"messages": known.pop("input", [])}
         tools = self._form.get("tools_key", "tools")
         if self._form.get("tools_in") and tools in known:
-            inner[tools] = known.pop(tools)
+            child[tools] = known.pop(tools)
         rest = jsontext.decode_exact(kept.pop("input")) if "input" in kept else {}
-        known["input"] = arrange(inner, rest, names)
+        known["input"] = arrange(child, rest, names)
 
     # ---- places ----------------------------------------------------------------------------
 
@@ -184,14 +184,14 @@ class _Writer:
         places = self._form.get("places")
         if places is None:
             places = k.TRL_PAIR if self._native or branch is not None else k.TRL_LABELLED
-        whole = self._form.get("whole", False)
+        full = self._form.get("whole", False)
         if self._native:
             parts = self._by_marks(messages, places, branch)
         else:
-            parts, whole = self._by_first_answer(messages, places, branch)
+            parts, full = self._by_first_answer(messages, places, branch)
         answer, rejected = _answer_keys(places)
         context = parts.get("", [])
-        if whole:
+        if full:
             for key in parts:
                 context = context if key in ("", answer) else [*context, *parts[key]]
             parts[answer] = [*context, *parts.get(answer, [])]
@@ -213,11 +213,11 @@ class _Writer:
     ) -> dict[str, list[_Message]]:
         """The messages of each place: it begins at the row that says so."""
         answer, rejected = _answer_keys(places)
-        whole = self._form.get("whole", False)
+        full = self._form.get("whole", False)
         first = places[0][0]
         keys = [key for key, _ in places if key != rejected]
         parts: dict[str, list[_Message]] = {key: [] for key in keys}
-        at = "" if whole and first == answer else first
+        at = "" if full and first == answer else first
         if self._run.parent_id is not None:
             at = answer
         parts.setdefault(at, [])
@@ -251,29 +251,29 @@ class _Writer:
             border = index
             break
         before, after = messages[:border], messages[border:]
-        whole = branch is not None and any(
+        full = branch is not None and any(
             isinstance(m.row, Step) and m.row.source == "agent" and not m.row.is_copied_context
             for m in before
         )
-        for message in messages if whole else after:
+        for message in messages if full else after:
             if isinstance(message.row, Step) and message.row.is_copied_context:
                 index = self._run.steps.index(message.row)
                 self._losses.add(f"$.steps[{index}].is_copied_context", REASON)
-        return {"" if whole else prompt: before, answer: after}, whole
+        return {"" if full else prompt: before, answer: after}, full
 
     def _branch(self, branch: Trajectory) -> list[_Message]:
         """The messages of the rejected answer; losses are those of the branch."""
         losses = Losses()
         native = branch.source_format == k.NAME
         report_columns(branch, _BRANCH if native else _BRANCH - {"extra"}, "$", losses)
-        found = list(_Messages(branch, losses, native=native).rows())
+        rows = list(_Messages(branch, losses, native=native).rows())
         for place, step in enumerate(branch.steps):
             if step.is_copied_context and step.source == "agent":
                 losses.add(f"$.steps[{place}].is_copied_context", REASON)
         index = self._run.branches.index(branch)
         for item in losses.items:
             self._losses.add(f"$.branches[{index}]{item['path'][1:]}", item["reason"])
-        return found
+        return rows
 
     def _copies(
         self,

@@ -17,7 +17,7 @@ from adp.converters.sharegpt import keys as k
 from adp.converters.sharegpt.read import read_record
 from adp.converters.sharegpt.via_atif import is_returned, returned
 from adp.converters.sharegpt.write import said_of_pair, write_record
-from adp.converters.sharegpt.write_other import ForeignWriter
+from adp.converters.sharegpt.write_other import OtherFormatWriter
 from adp_schema import jsontext
 from adp_schema.builder import RowBuilder
 from adp_schema.model import Pair, Trajectory
@@ -84,7 +84,7 @@ class ShareGPT:
             return write_record(returned(trajectory), losses)
         if trajectory.source_format == self.name:
             return write_record(trajectory, losses)
-        return ForeignWriter(trajectory, losses).record()
+        return OtherFormatWriter(trajectory, losses).record()
 
 
 def _first_turn(raw: Raw | None) -> dict[str, Raw] | None:

@@ -31,11 +31,11 @@ class MediaColumns:
     def take(self, fields: dict[str, Raw], form: dict[str, Any], turns: list[Raw]) -> None:
         """Take the columns that fit out of a record."""
         names = {**k.MEDIA, **k.SINGLE_MEDIA}
-        found = {name: names[name] for name in fields if name in names}
-        if not found:
+        results = {name: names[name] for name in fields if name in names}
+        if not results:
             return
         places = _places(turns)
-        for name, word in found.items():
+        for name, word in results.items():
             items, way = _references(fields[name])
             if items is None or word in self._waiting or len(items) != places[word]:
                 continue
@@ -96,16 +96,16 @@ def _references(raw: Raw) -> tuple[list[str] | None, str]:
 
 def _places(turns: list[Raw]) -> Counter[str]:
     """How often the texts name media of each kind; -1 where a text of calls does."""
-    found: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     calling: set[str] = set()
     for raw in turns:
         role, text = turn_words(raw)
         words = k.TOKEN.findall(text or "")
-        found.update(words)
+        counts.update(words)
         if role in k.CALL_ROLES or OPEN in (text or ""):
             calling.update(words)
-    found.update({word: -found[word] - 1 for word in calling})
-    return found
+    counts.update({word: -counts[word] - 1 for word in calling})
+    return counts
 
 
 def turn_words(raw: Raw) -> tuple[str, str | None]:
@@ -130,5 +130,5 @@ def role_key(turn: dict[str, Raw]) -> str | None:
 def value_key(turn: dict[str, Raw]) -> str | None:
     """The key of what is said: the first one that is not null, or else one that is."""
     names = [name for name in k.VALUE_KEYS if name in turn]
-    said = [name for name in names if bytes(turn[name]) != b"null"]
-    return next(iter(said or names), None)
+    filled = [name for name in names if bytes(turn[name]) != b"null"]
+    return next(iter(filled or names), None)

@@ -128,9 +128,9 @@ def _offered(system: str | None, turns: list[Raw], columns: Columns, form: dict[
     role, text = ("system", system) if system is not None or not turns else turn_words(turns[0])
     if text is None or k.SOURCES.get(role) != "system" or jsontext.has_mark(text):
         return
-    found = offered_tools(text)
-    if found is not None:
-        columns |= {"tools": found.tools, "tools_origin": "parsed"}
+    result = offered_tools(text)
+    if result is not None:
+        columns |= {"tools": result.tools, "tools_origin": "parsed"}
         form["tools"] = "text"
 
 

@@ -11,7 +11,7 @@ _OPEN, _CLOSE = "<tool_response>", "</tool_response>"
 
 
 @dataclass(slots=True)
-class Piece:
+class ResultPiece:
     """One result: what stands between it and the one before, before its text, and after it."""
 
     joint: str | None
@@ -20,7 +20,7 @@ class Piece:
     after: str
 
 
-def split_results(text: str, waiting: int) -> list[Piece]:
+def split_results(text: str, waiting: int) -> list[ResultPiece]:
     """The results in the text of a turn; several only when as many calls wait for one.
 
     Args:
@@ -28,19 +28,22 @@ def split_results(text: str, waiting: int) -> list[Piece]:
         waiting: number of calls without a result.
     """
     if _OPEN not in text:
-        return [Piece(None, "", text, "")]
+        return [ResultPiece(None, "", text, "")]
     pieces = _tagged(text)
     if pieces and len(pieces) in (1, waiting):
         return pieces
     texts = text.split(JOINER)
     if len(texts) > 1 and len(texts) == waiting:
-        return [Piece(JOINER if index else None, "", one, "") for index, one in enumerate(texts)]
-    return [Piece(None, "", text, "")]
+        return [
+            ResultPiece(JOINER if index else None, "", result, "")
+            for index, result in enumerate(texts)
+        ]
+    return [ResultPiece(None, "", text, "")]
 
 
-def _tagged(text: str) -> list[Piece]:
+def _tagged(text: str) -> list[ResultPiece]:
     """Results that have tags around them; empty when anything else stands there too."""
-    pieces: list[Piece] = []
+    pieces: list[ResultPiece] = []
     position = 0
     while position < len(text):
         start = text.find(_OPEN, position)
@@ -54,9 +57,9 @@ def _tagged(text: str) -> list[Piece]:
         space = text[position:start]
         before = _OPEN + inside[:lead]
         pieces.append(
-            Piece(space, before, words, after)
+            ResultPiece(space, before, words, after)
             if pieces
-            else Piece(None, space + before, words, after)
+            else ResultPiece(None, space + before, words, after)
         )
         position = end + len(_CLOSE)
         if not text[position:].strip():
@@ -67,7 +70,7 @@ def _tagged(text: str) -> list[Piece]:
 
 def named_tool(text: str) -> str | None:
     """Name of the tool in a result like ``{"name": ..., "content": ...}``."""
-    found = object_at(text)
-    if found is None or "content" not in found.members or "name" not in found.members:
+    result = object_at(text)
+    if result is None or "content" not in result.members or "name" not in result.members:
         return None
-    return found.members["name"].text
+    return result.members["name"].text

@@ -13,8 +13,8 @@ from adp.converters.openai_chat.content import content_columns
 from adp.converters.scalars import is_null, read_number
 from adp.converters.sharegpt import keys as k
 from adp.converters.sharegpt.media import MediaColumns, role_key, value_key
-from adp.converters.sharegpt.results import Piece, named_tool, split_results
-from adp.converters.text_calls import OPEN, Group, TextCall, find_bare, find_tagged, prose
+from adp.converters.sharegpt.results import ResultPiece, named_tool, split_results
+from adp.converters.text_calls import OPEN, CallGroup, TextCall, find_bare, find_tagged, prose
 from adp_schema import extra_column, jsontext
 from adp_schema.arrow import Columns
 from adp_schema.builder import RowBuilder
@@ -75,8 +75,8 @@ class TurnReader:
         role: str = jsontext.decode_value(turn.pop(key))
         if not role.isascii() and jsontext.has_mark(role):
             self._losses.add(f"{path}.{key}", "lone surrogates were replaced")
-        said = value_key(turn)
-        value = None if said is None else turn.pop(said)
+        key_here = value_key(turn)
+        value = None if key_here is None else turn.pop(key_here)
         null = tuple(name for name, other in turn.items() if is_null(other))
         for name in null:
             del turn[name]
@@ -120,7 +120,7 @@ class TurnReader:
                 form["role"] = role
             else:
                 turn = {"role": Raw(jsontext.encode(role)), **turn}
-        groups: list[Group] = []
+        groups: list[CallGroup] = []
         if isinstance(value, str):
             if source == "agent":
                 groups = self._calls(value, role)
@@ -143,7 +143,7 @@ class TurnReader:
             self._waiting = [call.values.name for call in calls]
         return index
 
-    def _calls(self, text: str, role: str) -> list[Group]:
+    def _calls(self, text: str, role: str) -> list[CallGroup]:
         """The calls in what the agent wrote; none where they could not be stored."""
         if OPEN not in text and ("{" not in text or role.lower() not in k.CALL_ROLES):
             return []
@@ -212,7 +212,7 @@ class TurnReader:
             columns["extra"] = _pack(turn, form, null)
             self._observe(columns)
             return
-        pieces = [Piece(None, "", value, "")]
+        pieces = [ResultPiece(None, "", value, "")]
         if "<" in value:
             pieces = split_results(value, len(self._waiting))
         for piece in pieces:
@@ -227,7 +227,7 @@ class TurnReader:
 
     def _piece(
         self,
-        piece: Piece,
+        piece: ResultPiece,
         columns: Columns,
         turn: dict[str, Raw],
         form: dict[str, Any],

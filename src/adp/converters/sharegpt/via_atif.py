@@ -30,8 +30,8 @@ def returned(run: Trajectory) -> Trajectory:
         for index, step in enumerate(run.steps)
     ]
     branches = [
-        _branch(one, "rejected" if one is branch else None) if is_returned(one) else one
-        for one in run.branches
+        _branch(item, "rejected" if item is branch else None) if is_returned(item) else item
+        for item in run.branches
     ]
     shape = _names(run)
     taken = unpack(run.extra).fields
@@ -69,7 +69,7 @@ def _step(step: Step, at: str | None) -> Step:
     if fields and tuple(free) != k.TURN:
         shape["keys"] = free
     for name, names in (("reasoning", k.REASONING_KEYS), ("weight", ("weight", *k.WEIGHT_KEYS))):
-        key = next((one for one in names if one not in fields), names[0])
+        key = next((item for item in names if item not in fields), names[0])
         if key != names[0]:
             shape[name] = key
     text = step.text if step.prose is None else step.prose
@@ -87,8 +87,8 @@ def _at(run: Trajectory, step: Step, *, has_pair: bool) -> str | None:
     """The column of the record that the first or the last step is."""
     if has_pair and step is run.steps[-1]:
         return "chosen"
-    said = (step.extra, step.content, step.actor, step.loss_weight, step.reasoning)
-    plain = said == (None,) * len(said) and not step.calls and not step.observations
+    columns = (step.extra, step.content, step.actor, step.loss_weight, step.reasoning)
+    plain = columns == (None,) * len(columns) and not step.calls and not step.observations
     return "system" if step.source == "system" and plain and step.text else None
 
 

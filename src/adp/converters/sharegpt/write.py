@@ -12,8 +12,8 @@ from adp.converters.sharegpt import keys as k
 from adp.converters.sharegpt.read import pair_of
 from adp.converters.sharegpt.system_tools import offered_tools
 from adp.converters.text_calls import (
+    CallEdit,
     Values,
-    Wanted,
     find_bare,
     find_tagged,
     object_at,
@@ -61,8 +61,8 @@ def _speaker(step: Step, extra: Extra) -> str | None:
     if raw is None or has_both or "role" in extra.shape or jsontext.first_byte(raw) != ord('"'):
         return None
     role: str = jsontext.decode_value(raw)
-    said = k.SOURCES.get(role.lower(), "environment") == (step.source or "user")
-    return role if said and role.lower() not in k.SYNONYMS else None
+    same_source = k.SOURCES.get(role.lower(), "environment") == (step.source or "user")
+    return role if same_source and role.lower() not in k.SYNONYMS else None
 
 
 @dataclass
@@ -77,9 +77,9 @@ class _Turn:
         names = tuple(self.extra.shape.get("keys", k.TURN))
         values = [name for name in k.VALUE_KEYS if name in names and not self._taken(name)]
         known = dict(self.known)
-        said = jsontext.string(self.said) if isinstance(self.said, str) else self.said
-        if values or said is not None:
-            known[values[0] if values else "value"] = said
+        text = jsontext.string(self.said) if isinstance(self.said, str) else self.said
+        if values or text is not None:
+            known[values[0] if values else "value"] = text
         roles = [name for name in k.ROLE_KEYS if name in names and not self._taken(name)]
         known = {roles[0] if roles else "from": known.pop("role"), **known}
         return arrange(known, self.extra, names)
@@ -92,9 +92,9 @@ def arrange(
     known: dict[str, Any], extra: Extra, names: tuple[str, ...] | list[str] | None
 ) -> dict[str, Any]:
     """Put the keys of an object in the order of the source."""
-    whole = {**known, **extra.fields, **dict.fromkeys(extra.null)}
-    ordered = {name: whole.pop(name) for name in names or () if name in whole}
-    return {**ordered, **whole}
+    full = {**known, **extra.fields, **dict.fromkeys(extra.null)}
+    ordered = {name: full.pop(name) for name in names or () if name in full}
+    return {**ordered, **full}
 
 
 class _Writer:
@@ -146,11 +146,13 @@ class _Writer:
             return None
         if form == "text":
             step = next((step for step in self._run.steps if step.source == "system"), None)
-            said = (step.text if step is not None else None) or ""
-            found = offered_tools(said)
-            if step is not None and found is not None:
-                if found.tools != text:
-                    self._texts[step.step] = said[: found.start] + text + said[found.end :]
+            text_here = (step.text if step is not None else None) or ""
+            result = offered_tools(text_here)
+            if step is not None and result is not None:
+                if result.tools != text:
+                    self._texts[step.step] = (
+                        text_here[: result.start] + text + text_here[result.end :]
+                    )
                 return None
         return jsontext.raw(text) if form == "list" else jsontext.string(text)
 
@@ -205,18 +207,18 @@ class _Writer:
         if step.loss_weight is not None:
             key = extra.shape.get("weight", "weight")
             known[key] = _weight(step.loss_weight, key, extra)
-        said: Any
+        text: Any
         if step.prose is not None or step.calls:
-            said = self._with_calls(step, extra, role, path)
+            text = self._with_calls(step, extra, role, path)
         else:
-            said = self._said(step, extra)
-        return _Turn(known, said, extra)
+            text = self._said(step, extra)
+        return _Turn(known, text, extra)
 
     def _with_calls(self, step: Step, extra: Extra, role: str, path: str) -> str:
         """The text with its calls, in which only what was edited is written anew."""
         text = original(step, "text", extra) or ""
         calling = role.lower() in k.CALL_ROLES
-        wanted: list[Wanted] = []
+        wanted: list[CallEdit] = []
         for index, call in enumerate(step.calls):
             report_columns(call, _CALL, f"{path}.calls[{index}]", self._losses)
             wanted.append(_wanted(call))
@@ -229,31 +231,31 @@ class _Writer:
         for index, row in enumerate(rows):
             report_columns(row, _RESULT, f"{path}[{index}]", self._losses)
             extra = unpack(row.extra)
-            said = self._said(row, extra)
-            if isinstance(said, str):
-                said = self._wrapped(row, said, extra)
+            text = self._said(row, extra)
+            if isinstance(text, str):
+                text = self._wrapped(row, text, extra)
             joint = extra.shape.get("joint")
             if joint is not None and before is not None and isinstance(before.said, str):
-                before.said = f"{before.said}{joint}{said or ''}"
+                before.said = f"{before.said}{joint}{text or ''}"
                 continue
             known: dict[str, Any] = {
                 "role": jsontext.string(extra.shape.get("role", k.RESULT_ROLE))
             }
             if row.name is not None and not extra.shape.get("named"):
                 known["name"] = jsontext.string(original(row, "name", extra))
-            before = _Turn(known, said, extra)
+            before = _Turn(known, text, extra)
             turns.append(before)
 
-    def _wrapped(self, row: Observation, said: str, extra: Extra) -> str:
+    def _wrapped(self, row: Observation, text: str, extra: Extra) -> str:
         """The text of a result with what stands around it."""
         if extra.shape.get("named") and row.name is not None:
-            found = object_at(said)
-            if found is not None and "name" in found.members:
+            result = object_at(text)
+            if result is not None and "name" in result.members:
                 name = original(row, "name", extra)
-                if found.members["name"].text != name:
-                    said = with_member(said, found, "name", name)
+                if result.members["name"].text != name:
+                    text = with_member(text, result, "name", name)
         before, after = extra.shape.get("wrap", ("", ""))
-        return f"{before}{said}{after}"
+        return f"{before}{text}{after}"
 
     def _said(self, row: Step | Observation, extra: Extra) -> Any:
         """What a turn says: a text, nothing, or what the source had in its place."""
@@ -285,12 +287,12 @@ class _Writer:
         return "".join(pieces)
 
 
-def _wanted(call: ToolCall) -> Wanted:
+def _wanted(call: ToolCall) -> CallEdit:
     extra = unpack(call.extra)
     column = "call_id" if call.native_id is None else "native_id"
     names = (column, "name", "arguments", "arguments_raw")
     values = Values(*(original(call, name, extra) for name in names))
-    return Wanted(values, call.arguments_kind, (call.span_start, call.span_end))
+    return CallEdit(values, call.arguments_kind, (call.span_start, call.span_end))
 
 
 def _weight(value: float, key: str, extra: Extra) -> Any:

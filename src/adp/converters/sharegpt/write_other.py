@@ -64,7 +64,7 @@ class _Turn:
         return [text for kind, text in self.pieces if kind in kinds]
 
 
-class ForeignWriter:
+class OtherFormatWriter:
     """Writes one trajectory of another format.
 
     Args:
@@ -123,8 +123,8 @@ class ForeignWriter:
             for path in turn.results if turn.texts("words") else []:
                 reason = "a result beside words of the user becomes a part of them"
                 self._losses.add(f"{path}.source", reason)
-        said = [turn["value"] for turn in turns]
-        words = [word for text in said for word in k.TOKEN.findall(text)]
+        values = [turn["value"] for turn in turns]
+        words = [word for text in values for word in k.TOKEN.findall(text)]
         placed = all(words.count(word) == len(self._references[word]) for word in self._references)
         calling = (
             turn for turn in turns if turn["from"] == "function_call" or OPEN in turn["value"]

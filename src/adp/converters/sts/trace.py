@@ -118,8 +118,8 @@ def _is_in_pi(path: str) -> bool:
 
 
 def _pi_message(message: Line, row: Step | Observation, writer: SessionWriter) -> Line:
-    said = message["content"]
-    text = [{"type": "text", "text": said}]
+    content = message["content"]
+    text = [{"type": "text", "text": content}]
     rest: Line = {key: message[key] for key in ("timestamp", "model") if key in message}
     if isinstance(row, Observation):
         return {
@@ -131,11 +131,11 @@ def _pi_message(message: Line, row: Step | Observation, writer: SessionWriter) -
             **rest,
         }
     if message["role"] != "assistant" and "toolCalls" not in message:
-        return {"role": message["role"], "content": said, **rest}
+        return {"role": message["role"], "content": content, **rest}
     parts: list[Line] = []
     if "reasoningContent" in message:
         parts.append({"type": "thinking", "thinking": message["reasoningContent"]})
-    parts += text if said else []
+    parts += text if content else []
     for call in message.get("toolCalls", ()):
         name, given = call["function"]["name"], call["function"]["arguments"]
         named = {"type": "toolCall", "id": call.get("id", ""), "name": name}

@@ -7,11 +7,11 @@ Literals of Python are parsed by `ast.literal_eval` and never run.
 
 from __future__ import annotations
 
-from adp.converters.text_calls.edit import Wanted, json_string, rewrite, with_member, write_call
+from adp.converters.text_calls.edit import CallEdit, json_string, rewrite, with_member, write_call
 from adp.converters.text_calls.find import (
     CLOSE,
     OPEN,
-    Group,
+    CallGroup,
     TextCall,
     Values,
     find_bare,
@@ -24,10 +24,10 @@ from adp.converters.text_calls.find import (
 __all__ = [
     "CLOSE",
     "OPEN",
-    "Group",
+    "CallEdit",
+    "CallGroup",
     "TextCall",
     "Values",
-    "Wanted",
     "find_bare",
     "find_tagged",
     "is_json_like",

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 
-from adp.converters.text_calls.find import CLOSE, OPEN, Group, Object, TextCall, Values
+from adp.converters.text_calls.find import CLOSE, OPEN, CallGroup, Object, TextCall, Values
 
 Span = tuple[int | None, int | None]
 
 
 @dataclass(slots=True)
-class Wanted:
+class CallEdit:
     """A call as it shall be.
 
     Attributes:
@@ -44,7 +44,9 @@ def write_call(name: str, arguments: str) -> str:
     return f'{{"name": {json_string(name)}, "arguments": {arguments}}}'
 
 
-def rewrite(text: str, groups: list[Group], wanted: list[Wanted], *, tagged: bool = True) -> str:
+def rewrite(
+    text: str, groups: list[CallGroup], wanted: list[CallEdit], *, tagged: bool = True
+) -> str:
     """Write a text whose calls were edited.
 
     Args:
@@ -55,7 +57,7 @@ def rewrite(text: str, groups: list[Group], wanted: list[Wanted], *, tagged: boo
     """
     there = [call for group in groups for call in group.calls]
     kept, new = _match(there, wanted)
-    added = [_new_call(one) for one in new]
+    added = [_new_call(item) for item in new]
     pieces, position = [], 0
     for group in groups:
         piece = _group(text, group, kept)
@@ -72,7 +74,7 @@ def rewrite(text: str, groups: list[Group], wanted: list[Wanted], *, tagged: boo
     return added[0] if len(added) == 1 else f"[{', '.join(added)}]"
 
 
-def _joined(piece: str, group: Group, added: list[str]) -> str:
+def _joined(piece: str, group: CallGroup, added: list[str]) -> str:
     """A group without tags, with further calls."""
     more = ", ".join(added)
     if not piece:
@@ -82,47 +84,49 @@ def _joined(piece: str, group: Group, added: list[str]) -> str:
     return f"[{piece}, {more}]" if len(group.calls) == 1 else "\n".join([piece, *added])
 
 
-def with_member(text: str, found: Object, key: str, value: str) -> str:
+def with_member(text: str, result: Object, key: str, value: str) -> str:
     """Replace the string that is the value of a key.
 
     Args:
         text: the text that the object is in.
-        found: the object.
+        result: the object.
         key: a key of it.
         value: the new string.
     """
-    member = found.members[key]
-    written = repr(value) if found.python else json_string(value)
+    member = result.members[key]
+    written = repr(value) if result.python else json_string(value)
     return text[: member.start] + written + text[member.end :]
 
 
-def _match(there: list[TextCall], wanted: list[Wanted]) -> tuple[dict[Span, Wanted], list[Wanted]]:
+def _match(
+    there: list[TextCall], wanted: list[CallEdit]
+) -> tuple[dict[Span, CallEdit], list[CallEdit]]:
     """Which call of the text is which wanted one, by span of the text; and those not in it.
 
     A call is known by its place. When the words were edited the places moved: then calls that
     are as many as before keep their order, and else those that say the same are the same.
     """
     spans = {call.span for call in there}
-    matched: dict[Span, Wanted] = {}
-    left: list[Wanted] = []
-    for one in wanted:
-        if one.span in spans and one.span not in matched:
-            matched[one.span] = one
+    matched: dict[Span, CallEdit] = {}
+    left: list[CallEdit] = []
+    for item in wanted:
+        if item.span in spans and item.span not in matched:
+            matched[item.span] = item
         else:
-            left.append(one)
+            left.append(item)
     places = [call for call in there if call.span not in matched]
     if len(left) == len(places):
-        matched.update({call.span: one for call, one in zip(places, left, strict=True)})
+        matched.update({call.span: result for call, result in zip(places, left, strict=True)})
         return matched, []
     for call in places:
-        same = next((one for one in left if one.values == call.values), None)
+        same = next((entry for entry in left if entry.values == call.values), None)
         if same is not None:
             matched[call.span] = same
             left.remove(same)
     return matched, left
 
 
-def _group(text: str, group: Group, kept: dict[Span, Wanted]) -> str:
+def _group(text: str, group: CallGroup, kept: dict[Span, CallEdit]) -> str:
     """The text of a group with the calls that are kept."""
     calls = [call for call in group.calls if call.span in kept]
     if not calls:
@@ -137,31 +141,31 @@ def _group(text: str, group: Group, kept: dict[Span, Wanted]) -> str:
     return "".join(pieces)
 
 
-def _edited(text: str, call: TextCall, wanted: Wanted) -> str:
+def _edited(text: str, call: TextCall, wanted: CallEdit) -> str:
     """The text of a call; only values that differ are written anew."""
-    found = call.object
+    result = call.object
     old, new = call.values, wanted.values
     changes: list[tuple[tuple[int, int], str]] = []
     for key in ("call_id", "name"):
         value = getattr(new, key)
         if value != getattr(old, key) and value is not None and key in call.places:
-            written = repr(value) if found.python else json_string(value)
+            written = repr(value) if result.python else json_string(value)
             changes.append((call.places[key], written))
     if (new.arguments, new.raw) != (old.arguments, old.raw):
-        written = _arguments(wanted, python=found.python)
+        written = _arguments(wanted, python=result.python)
         if "arguments" in call.places:
             changes.append((call.places["arguments"], written))
         else:
-            key = repr("arguments") if found.python else '"arguments"'
-            changes.append(((found.end - 1, found.end - 1), f", {key}: {written}"))
-    out, position = [], found.start
+            key = repr("arguments") if result.python else '"arguments"'
+            changes.append(((result.end - 1, result.end - 1), f", {key}: {written}"))
+    out, position = [], result.start
     for (start, end), written in sorted(changes):
         out += [text[position:start], written]
         position = end
-    return "".join([*out, text[position : found.end]])
+    return "".join([*out, text[position : result.end]])
 
 
-def _arguments(wanted: Wanted, *, python: bool) -> str:
+def _arguments(wanted: CallEdit, *, python: bool) -> str:
     """The arguments in the way that they were written."""
     arguments, raw = wanted.values.arguments, wanted.values.raw
     quote = repr if python else json_string
@@ -183,7 +187,7 @@ def _python(arguments: str) -> str:
         return repr(arguments)
 
 
-def _new_call(wanted: Wanted) -> str:
+def _new_call(wanted: CallEdit) -> str:
     arguments = _arguments(wanted, python=False)
     if (wanted.values.arguments, wanted.values.raw) == (None, None):
         arguments = "{}"

@@ -78,7 +78,7 @@ class TextCall:
 
 
 @dataclass(slots=True)
-class Group:
+class CallGroup:
     """Calls that stand together, inside one pair of tags or in one list.
 
     Attributes:
@@ -94,9 +94,9 @@ class Group:
     calls: list[TextCall] = field(default_factory=list)
 
 
-def find_tagged(text: str) -> list[Group]:
+def find_tagged(text: str) -> list[CallGroup]:
     """Find the calls inside ``<tool_call>`` tags, in order; those in a thought are left out."""
-    groups: list[Group] = []
+    groups: list[CallGroup] = []
     failed = 0
     position = _after_lone_close(text)
     while failed < _MOST_FAILED and (start := text.find(OPEN, position)) >= 0:
@@ -113,32 +113,32 @@ def find_tagged(text: str) -> list[Group]:
     return groups
 
 
-def find_bare(text: str) -> list[Group]:
+def find_bare(text: str) -> list[CallGroup]:
     """Find the calls in a text that is nothing but calls, perhaps after a thought or other words.
 
     Tags are looked for first, unless all of it is JSON: then they are in the strings of a call.
     """
     if OPEN in text:
         start = _skip(text, 0)
-        found = _json_objects(text, start) if text[start : start + 1] in ("{", "[") else None
-        whole = found is not None and _skip(text, found[2]) == len(text)
-        if not whole and (groups := find_tagged(text)):
+        json_objects = _json_objects(text, start) if text[start : start + 1] in ("{", "[") else None
+        full = json_objects is not None and _skip(text, json_objects[2]) == len(text)
+        if not full and (groups := find_tagged(text)):
             return groups
     for start in _starts(text):
-        found = _json_objects(text, start)
-        if found is not None and _skip(text, found[2]) == len(text):
+        json_objects = _json_objects(text, start)
+        if json_objects is not None and _skip(text, json_objects[2]) == len(text):
             break
     else:
         start = next(iter(_starts(text)), len(text))
-        found = _python_objects(text, start, len(text.rstrip(_SPACE)))
-    if found is None:
+        json_objects = _python_objects(text, start, len(text.rstrip(_SPACE)))
+    if json_objects is None:
         return []
-    objects, listed, end = found
+    objects, listed, end = json_objects
     group = _group(text, (start, end), objects, listed)
     return [] if group is None else [group]
 
 
-def prose(text: str, groups: list[Group]) -> str:
+def prose(text: str, groups: list[CallGroup]) -> str:
     """The text without its calls, and without white space around what is left."""
     pieces, position = [], 0
     for group in groups:
@@ -152,10 +152,10 @@ def object_at(text: str) -> Object | None:
     start = _skip(text, 0)
     if text[start : start + 1] != "{":
         return None
-    found = _json_objects(text, start)
-    if found is None or _skip(text, found[2]) != len(text):
-        found = _python_objects(text, start, len(text.rstrip(_SPACE)))
-    return found[0][0] if found is not None and len(found[0]) == 1 else None
+    json_objects = _json_objects(text, start)
+    if json_objects is None or _skip(text, json_objects[2]) != len(text):
+        json_objects = _python_objects(text, start, len(text.rstrip(_SPACE)))
+    return json_objects[0][0] if json_objects is not None and len(json_objects[0]) == 1 else None
 
 
 def is_json_like(text: str) -> bool:
@@ -313,13 +313,13 @@ def _python_object(node: ast.Dict, places: _Places) -> Object:
 # ---- calls ---------------------------------------------------------------------------------
 
 
-def _tagged_group(text: str, start: int) -> Group | None:
+def _tagged_group(text: str, start: int) -> CallGroup | None:
     """The calls of one pair of tags; the closing one may be missing at the end of the text."""
     inside = _skip(text, start + len(OPEN))
-    found = _json_objects(text, inside)
+    json_objects = _json_objects(text, inside)
     end = -1
-    if found is not None:
-        stop = _skip(text, found[2])
+    if json_objects is not None:
+        stop = _skip(text, json_objects[2])
         if text.startswith(CLOSE, stop):
             end = stop + len(CLOSE)
         elif stop == len(text):
@@ -329,26 +329,32 @@ def _tagged_group(text: str, start: int) -> Group | None:
         stop = text.find(CLOSE, inside, following if following >= 0 else len(text))
         if stop < 0:
             return None
-        found = _python_objects(text, inside, inside + len(text[inside:stop].rstrip(_SPACE)))
+        json_objects = _python_objects(text, inside, inside + len(text[inside:stop].rstrip(_SPACE)))
         end = stop + len(CLOSE)
-    return None if found is None else _group(text, (start, end), found[0], found[1])
+    return (
+        None
+        if json_objects is None
+        else _group(text, (start, end), json_objects[0], json_objects[1])
+    )
 
 
-def _group(text: str, span: tuple[int, int], objects: list[Object], listed: bool) -> Group | None:
+def _group(
+    text: str, span: tuple[int, int], objects: list[Object], listed: bool
+) -> CallGroup | None:
     """The objects as calls; None when one of them is none."""
-    group = Group(*span, listed)
-    for index, found in enumerate(objects):
-        name = found.members.get("name")
+    group = CallGroup(*span, listed)
+    for index, result in enumerate(objects):
+        name = result.members.get("name")
         if name is None or name.text is None:
             return None
-        first = span[0] if index == 0 else found.start
+        first = span[0] if index == 0 else result.start
         last = objects[index + 1].start if index + 1 < len(objects) else span[1]
-        group.calls.append(_call(text, (first, last), found, name.text))
+        group.calls.append(_call(text, (first, last), result, name.text))
     return group
 
 
-def _call(text: str, span: tuple[int, int], found: Object, name: str) -> TextCall:
-    members = dict(found.members)
+def _call(text: str, span: tuple[int, int], value: Object, name: str) -> TextCall:
+    members = dict(value.members)
     places = {"name": _place(members.pop("name"))}
     call_id = members.get("id")
     if call_id is not None and call_id.text is not None:
@@ -357,10 +363,10 @@ def _call(text: str, span: tuple[int, int], found: Object, name: str) -> TextCal
     arguments = raw = kind = None
     if given is not None:
         places["arguments"] = _place(given)
-        arguments, raw, kind = _arguments(text[given.start : given.end], given, found.python)
+        arguments, raw, kind = _arguments(text[given.start : given.end], given, value.python)
     others = {key: text[member.start : member.end] for key, member in members.items()}
     values = Values(call_id.text if call_id else None, name, arguments, raw)
-    return TextCall(span, found, values, kind, places, others)
+    return TextCall(span, value, values, kind, places, others)
 
 
 def _place(member: Member) -> tuple[int, int]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from pydantic import Field, model_validator
 
 from adp.core.input_files import LARGEST_LIST, read_bytes
-from adp.curation.op import Op, OpOptions, Outcome
+from adp.curation.op import Op, OpOptions, OpResult
 from adp.curation.op_columns import checked
 from adp.stores.condition import check_condition
 from adp_schema.errors import QueryError, RecipeError
@@ -42,29 +42,29 @@ class Annotate(OpOptions):
         return self
 
 
-def run(pool: Pool, options: Annotate) -> Outcome:
+def run(pool: Pool, options: Annotate) -> OpResult:
     """Add the columns."""
     most = sum(source.store.manifest.rows("trajectories") for source in pool.inputs)
     if options.sql is not None:
-        found = pool.query(options.sql, most=most + 1, of_user=True)
+        rows = pool.query(options.sql, most=most + 1, of_user=True)
     elif options.expressions:
-        found = _from_expressions(pool, options.expressions)
+        rows = _from_expressions(pool, options.expressions)
     else:
-        found = _from_file(pool, options)
-    if found.height > most:
+        rows = _from_file(pool, options)
+    if rows.height > most:
         raise RecipeError("annotate gives more rows than there are trajectories; give one each")
-    found = checked(found, "annotate")
-    if found["seq"].is_duplicated().any():
-        twice = found.filter(found["seq"].is_duplicated())["seq"].unique()
+    rows = checked(rows, "annotate")
+    if rows["seq"].is_duplicated().any():
+        twice = rows.filter(rows["seq"].is_duplicated())["seq"].unique()
         names = pool.members.filter(pool.members["seq"].is_in(twice.implode()))["trajectory_id"]
         example = f", such as {names.sort()[0]}" if names.len() else ""
         raise RecipeError(
             f"annotate gives {len(twice):,} trajectories more than one row{example}; give one each"
         )
-    named = pool.members.join(found, on="seq", how="semi").height
-    return Outcome(
-        columns=found,
-        summary={"rows": found.height, "members": named},
+    named = pool.members.join(rows, on="seq", how="semi").height
+    return OpResult(
+        columns=rows,
+        summary={"rows": rows.height, "members": named},
         lines=[f"{named:,} of {len(pool):,} trajectories got a row"],
     )
 
@@ -75,8 +75,8 @@ def _from_expressions(pool: Pool, expressions: Mapping[str, str]) -> pl.DataFram
         try:
             check_condition(sql)
         except QueryError as error:
-            said = str(error).partition(";")[0].replace("condition", "expression")
-            raise RecipeError(f"annotate, column {name}: {said}") from None
+            text = str(error).partition(";")[0].replace("condition", "expression")
+            raise RecipeError(f"annotate, column {name}: {text}") from None
         items.append(f"({sql}\n) AS {quote_name(name)}")
     return pool.query(f"SELECT seq, {', '.join(items)} FROM pool ORDER BY seq", of_user=True)
 

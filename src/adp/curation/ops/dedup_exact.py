@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field, field_validator
 
-from adp.curation.op import Op, OpOptions, Outcome
+from adp.curation.op import Op, OpOptions, OpResult
 from adp.curation.survivors import DEFAULT_KEEP, KEEP_TEXT, check_keep, in_order, keep_columns
 from adp.curation.texts.views import canonical_json, views
 from adp_schema.ids import digest
@@ -55,7 +55,7 @@ class DedupExact(OpOptions):
         return tuple(check_keep(value))
 
 
-def run(pool: Pool, options: DedupExact) -> Outcome:
+def run(pool: Pool, options: DedupExact) -> OpResult:
     """Find the groups, and of each the one that stays."""
     import polars as pl
 
@@ -87,7 +87,7 @@ def run(pool: Pool, options: DedupExact) -> Outcome:
         "duplicates": gone.height,
         "largest_group": _most(sizes),
     }
-    return Outcome(
+    return OpResult(
         columns=columns.drop("trajectory_id"),
         dropped=_dropped(gone, options.of) if options.drop else None,
         summary=summary,
@@ -99,8 +99,8 @@ def run(pool: Pool, options: DedupExact) -> Outcome:
 
 
 def _most(sizes: pl.Series) -> int:
-    found = sizes.max()
-    return found if isinstance(found, int) else 0
+    largest = sizes.max()
+    return largest if isinstance(largest, int) else 0
 
 
 def _dropped(gone: pl.DataFrame, of: str) -> pl.DataFrame:

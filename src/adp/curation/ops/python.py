@@ -1,17 +1,20 @@
-"""An op of the user's own: a Python function. It runs only when the call allows it."""
+"""An op of the user's own: a function or an `Op`. It runs only when the call allows it.
+
+``my_op.py:OP: {limit: 3}`` in a recipe stands for ``python: {function: my_op.py:OP, options:
+{limit: 3}}``.
+"""
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pydantic import Field
+from pydantic import Field, ValidationError
 
-from adp.curation.op import Op, OpOptions, Outcome
-from adp_schema.errors import RecipeError
+from adp.core.code_files import attribute_of, load_code
+from adp.core.option_errors import names, sentence
+from adp.curation.op import Op, OpOptions, OpResult
+from adp_schema.errors import AdpError, RecipeError
 
 if TYPE_CHECKING:
     from adp.curation.pool import Pool
@@ -23,48 +26,53 @@ class Python(OpOptions):
     function: str = Field(
         pattern=r"^[^:]+:[A-Za-z_]\w*$",
         description="FILE.py:NAME, relative to the recipe, or MODULE:NAME. It is called with the "
-        "pool and the options, and returns an Outcome or a frame of seq and new columns.",
+        "pool and the options, and returns an `OpResult` or a frame of seq and new columns. NAME "
+        "may also be an `Op`, whose options these then are.",
     )
     options: dict[str, Any] = Field(
         default_factory=dict, description="What the function gets as its second argument."
     )
 
 
-def run(pool: Pool, options: Python) -> Outcome:
+def run(pool: Pool, options: Python) -> OpResult:
     """Call the function."""
     import polars as pl
 
     function = _load(options.function, pool.folder)
+    given: Any = options.options
+    if isinstance(function, Op):
+        given = _options(function, options)
+        function = function.run
     try:
-        found = function(pool, options.options)
+        result = function(pool, given)
     except Exception as error:
         name = type(error).__name__
         raise RecipeError(f"the function {options.function} failed: {name}: {error}") from error
-    if isinstance(found, pl.DataFrame):
-        return Outcome(columns=found)
-    if not isinstance(found, Outcome):
-        kind = type(found).__name__
+    if isinstance(result, pl.DataFrame):
+        return OpResult(columns=result)
+    if not isinstance(result, OpResult):
+        kind = type(result).__name__
         raise RecipeError(
-            f"the function {options.function} returned {kind}; return an Outcome or a DataFrame"
+            f"the function {options.function} returned {kind}; return an OpResult or a DataFrame"
         )
-    return found
+    return result
 
 
-def _load(text: str, folder: Path) -> Callable[[Pool, dict[str, Any]], Any]:
-    place, _, name = text.rpartition(":")
+def _options(op: Op, given: Python) -> OpOptions:
     try:
-        if place.endswith(".py"):
-            spec = importlib.util.spec_from_file_location(Path(place).stem, folder / place)
-            assert spec is not None
-            assert spec.loader is not None
-            module = importlib.util.module_from_spec(spec)
-            spec.loader.exec_module(module)
-        else:
-            module = importlib.import_module(place)
-        function: Callable[[Pool, dict[str, Any]], Any] = getattr(module, name)
-    except Exception as error:
+        return op.options.model_validate(given.options)
+    except ValidationError as error:
+        message = sentence(error, names(op.options))
+        raise RecipeError(f"{given.function}: {message}") from None
+
+
+def _load(text: str, folder: Path) -> Any:
+    try:
+        if text.partition(":")[0].endswith(".py"):
+            return load_code(str(folder / text))[0]
+        return attribute_of(text)
+    except AdpError as error:
         raise RecipeError(f"cannot load the function {text}: {error}") from error
-    return function
 
 
 OP = Op(

@@ -56,7 +56,7 @@ _STEP = np.uint64(0xD6E8FEB86659FD93)
 
 
 @dataclass(frozen=True)
-class Job:
+class HashJob:
     """What a worker needs to know.
 
     Attributes:
@@ -87,26 +87,26 @@ def hashed_vectors(pool: Pool, kinds: tuple[str, ...], dimensions: int) -> Array
     Returns:
         n x dimensions, float32. A trajectory without a word has zeros.
     """
-    job = Job(kinds, str(pool.scratch))
+    job = HashJob(kinds, str(pool.scratch))
     frequencies = pool.map(_count, job, name="words")
-    found = np.zeros((len(pool), dimensions), np.float32)
+    values = np.zeros((len(pool), dimensions), np.float32)
     if not len(pool):
-        return found
+        return values
     total = frequencies.group_by("bucket").agg(total=_sum("documents")).sort("bucket")
     documents = np.zeros((1 << BITS) + 1, np.int64)
     documents[total["bucket"].to_numpy()] = total["total"].to_numpy()
     np.save(pool.scratch / "frequencies.npy", documents[:-1])
-    job = Job(kinds, str(pool.scratch), int(documents[-1]), dimensions)
+    job = HashJob(kinds, str(pool.scratch), int(documents[-1]), dimensions)
     rows = pool.map(_project, job, name=f"vectors-{dimensions}")
     place = np.searchsorted(pool.members["seq"].to_numpy(), rows["seq"].to_numpy())
     start = 0
     for part in rows["vector"].to_frame().iter_slices(_ROWS):
         block = np.frombuffer(b"".join(part["vector"].to_list()), "<f4").reshape(-1, dimensions)
-        found[place[start : start + len(block)]] = block
+        values[place[start : start + len(block)]] = block
         start += len(block)
     for partition in pool.partitions:
         job.counts(partition).unlink(missing_ok=True)
-    return found
+    return values
 
 
 def _sum(name: str) -> pl.Expr:
@@ -118,7 +118,7 @@ def _sum(name: str) -> pl.Expr:
 # ---- words --------------------------------------------------------------------------------------
 
 
-def _count(partition: Partition, job: Job) -> pl.DataFrame:
+def _count(partition: Partition, job: HashJob) -> pl.DataFrame:
     """Count the buckets of every trajectory into a file; say in how many each bucket is.
 
     The bucket 2**18, which no word has, stands for the trajectories that have a word at all.
@@ -159,9 +159,9 @@ def counted(texts: pl.Series, owners: Array) -> tuple[Array, Array]:
     size = 0
     done: list[tuple[Array, Array]] = []
     for data, starts, numbers in _chunks(texts, owners):
-        found = _chunk_keys(data, starts, numbers)
-        held.append(found)
-        size += len(found)
+        chunk_keys = _chunk_keys(data, starts, numbers)
+        held.append(chunk_keys)
+        size += len(chunk_keys)
         if size >= _KEYS:
             done.append(_run_lengths(np.concatenate(held)))
             held, size = [], 0
@@ -260,7 +260,7 @@ def _mixed(hashes: Array) -> Array:
 # ---- vectors ------------------------------------------------------------------------------------
 
 
-def _project(partition: Partition, job: Job) -> pl.DataFrame:
+def _project(partition: Partition, job: HashJob) -> pl.DataFrame:
     """Weigh the counts of a partition and project them."""
     import polars as pl
 
@@ -276,9 +276,9 @@ def _project(partition: Partition, job: Job) -> pl.DataFrame:
         first, last = np.searchsorted(
             keys, np.array([start, start + rows], np.uint64) << np.uint64(BITS)
         )
-        own = keys[first:last]
-        bucket = (own & np.uint64((1 << BITS) - 1)).astype(np.int64)
-        row = (own >> np.uint64(BITS)).astype(np.int64) - start
+        key = keys[first:last]
+        bucket = (key & np.uint64((1 << BITS) - 1)).astype(np.int64)
+        row = (key >> np.uint64(BITS)).astype(np.int64) - start
         value = (1 + np.log(counts[first:last])) * weights[bucket]
         block = projected(row, bucket, value, rows, table)
         vectors += [line.tobytes() for line in block.astype("<f4")]
@@ -326,8 +326,8 @@ def projected(row: Array, bucket: Array, value: Array, rows: int, table: Project
         rows x dimensions, float64.
     """
     size = rows * table.dimensions
-    found = np.zeros(size)
+    values = np.zeros(size)
     start = row * table.dimensions
     for places, signs in zip(table.places, table.signs, strict=True):
-        found += np.bincount(start + places[bucket], value * signs[bucket], size)
-    return found.reshape(rows, table.dimensions)
+        values += np.bincount(start + places[bucket], value * signs[bucket], size)
+    return values.reshape(rows, table.dimensions)

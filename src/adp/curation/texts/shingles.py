@@ -105,10 +105,10 @@ def shingles(rows: pl.DataFrame, words: int = 5) -> Shingled:
     for start, end in _blocks(offsets[first], offsets[ends]):
         top, bottom = first[start], ends[end - 1]
         cuts = offsets[top : bottom + 1]
-        found, counts = _words(data[cuts[0] : cuts[-1]], cuts - cuts[0])
+        result, counts = _words(data[cuts[0] : cuts[-1]], cuts - cuts[0])
         heads = np.flatnonzero(new[top:bottom])
         per_message = np.add.reduceat(counts, heads)
-        mixed, per_message = _windows(found, per_message, words)
+        mixed, per_message = _windows(result, per_message, words)
         owner = np.searchsorted(first[start:end] - top, heads, side="right") - 1
         size, kept = _different(mixed, np.repeat(owner, per_message), end - start)
         sizes.append(size)
@@ -187,33 +187,33 @@ def _word_hashes(letters: Numbers, starts: Numbers, lengths: Numbers) -> Numbers
     """Mix the bytes of each word, eight at a time."""
     # Eight bytes from every place, without copying them.
     eight = np.ndarray((len(letters) - 7,), "<u8", letters, 0, (1,))
-    found = eight[starts]
-    found &= _MASKS[np.minimum(lengths, 8)]
-    found *= _ODD[0]
-    found ^= found >> np.uint64(32)
+    word_hashes = eight[starts]
+    word_hashes &= _MASKS[np.minimum(lengths, 8)]
+    word_hashes *= _ODD[0]
+    word_hashes ^= word_hashes >> np.uint64(32)
     left, done = np.flatnonzero(lengths > 8), 8
     while len(left):
         more = eight[starts[left] + done]
         more &= _MASKS[np.minimum(lengths[left] - done, 8)]
-        more ^= found[left]
+        more ^= word_hashes[left]
         more *= _ODD[1]
         more ^= more >> np.uint64(32)
-        found[left] = more
+        word_hashes[left] = more
         done += 8
         left = left[lengths[left] > done]
-    return found
+    return word_hashes
 
 
-def _windows(found: Numbers, counts: Numbers, words: int) -> tuple[Numbers, Numbers]:
+def _windows(numbers: Numbers, counts: Numbers, words: int) -> tuple[Numbers, Numbers]:
     """Hashes of the shingles of messages, and how many each message has.
 
     Args:
-        found: hashes of the words of all messages.
+        numbers: hashes of the words of all messages.
         counts: how many words each message has.
         words: words of a shingle.
     """
-    total = len(found)
-    padded = np.append(found, np.zeros(words, np.uint64))
+    total = len(numbers)
+    padded = np.append(numbers, np.zeros(words, np.uint64))
     mixed = padded[:total].copy()
     for place in range(1, words):
         mixed *= _ODD[2]
@@ -229,7 +229,7 @@ def _windows(found: Numbers, counts: Numbers, words: int) -> tuple[Numbers, Numb
         alone = np.full(len(short), np.uint64(size))
         for place in range(size):
             alone *= _ODD[3]
-            alone += found[short + place]
+            alone += numbers[short + place]
         mixed[short] = alone
     mixed = mixed[keep]
     mixed ^= mixed >> np.uint64(33)
@@ -257,5 +257,5 @@ def _sums(hashes: Numbers, sizes: Numbers) -> Numbers:
     """The sum of the hashes of each document, modulo 2**64."""
     total = np.concatenate([np.zeros(1, np.uint64), np.cumsum(hashes * _ODD[1])])
     ends = np.cumsum(sizes)
-    found: Numbers = total[ends] - total[ends - sizes]
-    return found
+    numbers: Numbers = total[ends] - total[ends - sizes]
+    return numbers

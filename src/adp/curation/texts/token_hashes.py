@@ -46,7 +46,7 @@ _ALONE_RANGES = (
 
 
 @dataclass(frozen=True)
-class Words:
+class WordHashes:
     """The words of a batch of texts, in their order.
 
     Attributes:
@@ -67,7 +67,7 @@ class Words:
         return len(self.hashes)
 
 
-def read_words(texts: Sequence[str | None], batch: int = BATCH) -> Iterator[Words]:
+def read_words(texts: Sequence[str | None], batch: int = BATCH) -> Iterator[WordHashes]:
     """The words of texts, a batch of texts at a time; a text is never cut.
 
     Args:
@@ -85,7 +85,7 @@ def read_words(texts: Sequence[str | None], batch: int = BATCH) -> Iterator[Word
         yield _words(texts[first:], first)
 
 
-def runs(words: Words, size: int, within: I64 | None = None) -> tuple[U64, I64]:
+def runs(words: WordHashes, size: int, within: I64 | None = None) -> tuple[U64, I64]:
     """Hashes of all runs of some words of one text (n-grams).
 
     Args:
@@ -104,7 +104,7 @@ def runs(words: Words, size: int, within: I64 | None = None) -> tuple[U64, I64]:
     return _between(words.hashes, start, start + size), start
 
 
-def lines(words: Words) -> tuple[U64, I64, I64]:
+def lines(words: WordHashes) -> tuple[U64, I64, I64]:
     """Hashes of the lines that have words.
 
     Returns:
@@ -131,7 +131,7 @@ def distinct(values: I64) -> I64:
 # ---- words --------------------------------------------------------------------------------------
 
 
-def _words(texts: Sequence[str | None], first: int) -> Words:
+def _words(texts: Sequence[str | None], first: int) -> WordHashes:
     joined = "\n".join(text or "" for text in texts)
     codes = _codes(joined)
     kinds, values = _tables(codes.dtype == np.uint8)
@@ -149,7 +149,7 @@ def _words(texts: Sequence[str | None], first: int) -> Words:
     )
     line = np.searchsorted(np.flatnonzero(codes == ord("\n")), start)
     hashes = _hash_words(codes, values, start, end)
-    return Words(hashes, text + first, line, start - offsets[text], end - offsets[text])
+    return WordHashes(hashes, text + first, line, start - offsets[text], end - offsets[text])
 
 
 def _codes(text: str) -> np.ndarray[Any, Any]:
@@ -161,7 +161,7 @@ def _codes(text: str) -> np.ndarray[Any, Any]:
 def _hash_words(codes: np.ndarray[Any, Any], values: U64, start: I64, end: I64) -> U64:
     end = np.minimum(end, start + PIECE)
     powers, inverse = _powers(int(_BASE), PIECE)
-    found = np.empty(len(start), np.uint64)
+    result = np.empty(len(start), np.uint64)
     done = 0
     while done < len(start):
         base = start[done]
@@ -169,10 +169,10 @@ def _hash_words(codes: np.ndarray[Any, Any], values: U64, start: I64, end: I64) 
         piece = values.take(codes[base : end[upto - 1]])
         sums = np.zeros(len(piece) + 1, np.uint64)
         np.cumsum(piece * powers[: len(piece)], out=sums[1:])
-        own = start[done:upto] - base
-        found[done:upto] = (sums[end[done:upto] - base] - sums[own]) * inverse[own]
+        starts = start[done:upto] - base
+        result[done:upto] = (sums[end[done:upto] - base] - sums[starts]) * inverse[starts]
         done = upto
-    return mixed(found)
+    return mixed(result)
 
 
 def _between(hashes: U64, start: I64, end: I64) -> U64:
@@ -187,12 +187,12 @@ def _between(hashes: U64, start: I64, end: I64) -> U64:
 @functools.lru_cache(maxsize=4)
 def _powers(base: int, count: int) -> tuple[U64, U64]:
     """Powers of an odd number modulo 2^64, and their inverses, from 0 up."""
-    found = []
+    results = []
     for factor in (base, pow(base, -1, 1 << 64)):
         factors = np.full(count, factor, np.uint64)
         factors[0] = 1
-        found.append(np.cumprod(factors))
-    return found[0], found[1]
+        results.append(np.cumprod(factors))
+    return results[0], results[1]
 
 
 @functools.cache

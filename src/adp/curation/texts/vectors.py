@@ -132,14 +132,14 @@ def column_matrix(column: pl.Series, names: Sequence[str] | pl.Series) -> Array:
             f"{lengths[0]:,} numbers, {names[place]} has {lengths[place]:,}; {advice}"
         )
     flat = column.explode().cast(pl.Float64)
-    found = flat.fill_null(float("nan")).to_numpy().reshape(len(column), int(lengths[0]))
-    bad = ~np.isfinite(found).all(axis=1)
+    values = flat.fill_null(float("nan")).to_numpy().reshape(len(column), int(lengths[0]))
+    bad = ~np.isfinite(values).all(axis=1)
     if bad.any():
         raise RecipeError(
             f"the vector of {names[int(bad.argmax())]} in the column {name} has a number that is "
             f"null, NaN or infinite; {advice}"
         )
-    return found
+    return values
 
 
 def unit(matrix: Array) -> Array:
@@ -151,24 +151,24 @@ def unit(matrix: Array) -> Array:
     Returns:
         n x d, float32.
     """
-    found = np.zeros(matrix.shape, np.float32)
+    values = np.zeros(matrix.shape, np.float32)
     for start in range(0, len(matrix), BLOCK):
         rows = matrix[start : start + BLOCK].astype(np.float64)
         top = np.abs(rows).max(axis=1, keepdims=True, initial=0)
         rows /= np.where(top > 0, top, 1)
         length = np.sqrt((rows * rows).sum(axis=1, keepdims=True))
         rows /= np.where(length > 0, length, 1)
-        found[start : start + BLOCK] = np.rint(rows * GRID) / GRID
-    return found
+        values[start : start + BLOCK] = np.rint(rows * GRID) / GRID
+    return values
 
 
 def squares(matrix: Array) -> Array:
     """The squared length of each row, exact: 1, less what rounding took, or 0."""
-    found = np.empty(len(matrix))
+    values = np.empty(len(matrix))
     for start in range(0, len(matrix), BLOCK):
         rows = matrix[start : start + BLOCK].astype(np.float64)
-        found[start : start + BLOCK] = np.einsum("ij,ij->i", rows, rows)
-    return found
+        values[start : start + BLOCK] = np.einsum("ij,ij->i", rows, rows)
+    return values
 
 
 @contextmanager

@@ -154,8 +154,8 @@ def _spoken(partition: Partition, wanted: set[str]) -> pl.DataFrame:
         .when(pl.col("source") == "user").then(pl.lit("user"))
         .otherwise(pl.lit("observations"))
     )  # fmt: skip
-    said = pl.when(agent).then(pl.coalesce("prose", "text")).otherwise(pl.col("text"))
-    parts = [_shaped(steps, kind, said, part=1)]
+    otherwise = pl.when(agent).then(pl.coalesce("prose", "text")).otherwise(pl.col("text"))
+    parts = [_shaped(steps, kind, otherwise, part=1)]
     if "agent" in wanted:
         parts.append(_shaped(steps.filter(agent), pl.lit("agent"), pl.col("reasoning")))
     if "patch" in wanted:
@@ -170,7 +170,7 @@ def _actions(partition: Partition, wanted: set[str]) -> pl.DataFrame:
     columns = ["step", "call", "requestor", "name", "arguments", "arguments_raw"]
     calls = partition.read("tool_calls", columns)
     calls = calls.filter(pl.col("requestor").fill_null("agent") == "agent")
-    found = []
+    results = []
     arguments = calls["arguments"].to_list()
     if "actions" in wanted:
         raw = calls["arguments_raw"].to_list()
@@ -179,11 +179,11 @@ def _actions(partition: Partition, wanted: set[str]) -> pl.DataFrame:
             for name, given, else_ in zip(calls["name"].to_list(), arguments, raw, strict=True)
         ]
         text = pl.lit(pl.Series(texts, dtype=pl.String))
-        found.append(_shaped(calls, pl.lit("actions"), text, part=2, place=pl.col("call")))
+        results.append(_shaped(calls, pl.lit("actions"), text, part=2, place=pl.col("call")))
     if "patch" in wanted:
         written = pl.lit(pl.Series([written_text(given) for given in arguments], dtype=pl.String))
-        found.append(_shaped(calls, pl.lit("patch"), written, part=4, place=pl.col("call")))
-    return pl.concat(found)
+        results.append(_shaped(calls, pl.lit("patch"), written, part=4, place=pl.col("call")))
+    return pl.concat(results)
 
 
 def _observations(partition: Partition, wanted: set[str]) -> pl.DataFrame:
@@ -192,10 +192,10 @@ def _observations(partition: Partition, wanted: set[str]) -> pl.DataFrame:
 
     rows = partition.read("observations", ["step", "order", "text"])
     lane = pl.col("order").fill_null(0) + 1
-    found = [_shaped(rows, pl.lit("observations"), pl.col("text"), lane=lane)]
+    results = [_shaped(rows, pl.lit("observations"), pl.col("text"), lane=lane)]
     if "patch" in wanted:
-        found.append(_patches(rows, lane=lane, part=1))
-    return pl.concat(found)
+        results.append(_patches(rows, lane=lane, part=1))
+    return pl.concat(results)
 
 
 def _patches(rows: pl.DataFrame, **at: Any) -> pl.DataFrame:
@@ -261,14 +261,14 @@ def _lines(value: Any, key: str) -> list[str]:
     if isinstance(value, str):
         return [key + value]
     if isinstance(value, dict):
-        found: list[str] = []
+        lines: list[str] = []
         for name in sorted(value):
             item = value[name]
             if isinstance(item, str):
-                found.append(f"{key}{name}: {item}")
+                lines.append(f"{key}{name}: {item}")
             else:
-                found += _lines(item, f"{key}{name}: ")
-        return found
+                lines += _lines(item, f"{key}{name}: ")
+        return lines
     if isinstance(value, list):
         return [line for item in value for line in _lines(item, key)]
     return [key + msgspec.json.encode(value).decode("utf-8")]
@@ -299,15 +299,15 @@ def _written(value: Any) -> list[str]:
     if not isinstance(value, dict):
         return []
     names_file = any(key in _FILES for key in value)
-    found: list[str] = []
+    results: list[str] = []
     for key, item in value.items():
         if not isinstance(item, str):
-            found += _written(item)
+            results += _written(item)
         elif any(mark in item for mark in _DIFFS):
-            found.append(added_lines(item))
+            results.append(added_lines(item))
         elif key in _WRITTEN or (names_file and key in _WHOLE):
-            found.append(item)
-    return [text for text in found if text]
+            results.append(item)
+    return [text for text in results if text]
 
 
 def added_lines(text: str) -> str:
@@ -316,7 +316,7 @@ def added_lines(text: str) -> str:
     Read are unified diffs (from ``@@`` to the first line that cannot belong to one) and the form
     ``*** Begin Patch``.
     """
-    found: list[str] = []
+    results: list[str] = []
     inside = False
     for line in text.splitlines():
         if line.startswith(("@@", "*** Add File", "*** Update File")):
@@ -326,10 +326,10 @@ def added_lines(text: str) -> str:
         elif inside and line.startswith("+++ "):
             continue
         elif inside and line.startswith("+"):
-            found.append(line[1:])
+            results.append(line[1:])
         elif inside and line and line[0] not in " -\\":
             inside = False
-    return "\n".join(found)
+    return "\n".join(results)
 
 
 def check_kinds(kinds: Sequence[str]) -> None:

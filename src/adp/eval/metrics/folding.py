@@ -21,10 +21,10 @@ def groups(rows: Sequence[T], kinds: Sequence[Hashable]) -> Iterator[list[T]]:
         rows: the rows.
         kinds: the kind of each; None: it stands alone. Fewer than `MANY` stand alone, too.
     """
-    found: dict[Hashable, list[T]] = {}
+    results: dict[Hashable, list[T]] = {}
     for number, (row, kind) in enumerate(zip(rows, kinds, strict=True)):
-        found.setdefault(("alone", number) if kind is None else ("kind", kind), []).append(row)
-    for group in found.values():
+        results.setdefault(("alone", number) if kind is None else ("kind", kind), []).append(row)
+    for group in results.values():
         if len(group) < MANY:
             yield from ([row] for row in group)
         else:
@@ -41,10 +41,10 @@ def together(names: Sequence[str]) -> str:
 def folded(figures: Sequence[Figure]) -> Iterator[Figure]:
     """Figures, with those that are missing for one reason as one: ``a, b and 9 more``."""
     kinds = [
-        (one.reason, one.unscored, one.infrastructure)
-        if one.value is None and not one.count and one.reason
+        (figure.reason, figure.unscored, figure.infrastructure)
+        if figure.value is None and not figure.count and figure.reason
         else None
-        for one in figures
+        for figure in figures
     ]
     for group in groups(figures, kinds):
-        yield replace(group[0], name=together([one.name for one in group]))
+        yield replace(group[0], name=together([item.name for item in group]))

@@ -268,12 +268,12 @@ def _bootstrap(
         sums = below[drawn].sum(axis=1)
         with np.errstate(divide="ignore", invalid="ignore"):
             ratios.append(above[drawn].sum(axis=1) / sums)
-    found = np.concatenate(ratios)
-    found = found[np.isfinite(found)]
-    if not found.size:
+    values = np.concatenate(ratios)
+    values = values[np.isfinite(values)]
+    if not values.size:
         return NONE
     tail = (1 - options.level) / 2
-    low, high = np.quantile(found, [tail, 1 - tail])
+    low, high = np.quantile(values, [tail, 1 - tail])
     if high - low <= _NOTHING * max(1.0, abs(low)):
         return FLAT
     return float(low), float(high), "bootstrap"

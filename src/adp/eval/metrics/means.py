@@ -34,20 +34,20 @@ def mean_figures(
         intervals: how intervals are made.
         amounts: metrics that are amounts, such as calls: 0 and 1 among them are no truths.
     """
-    found = collect_all(rows)
-    names = list(found) if metrics is None else metrics
+    result = collect_all(rows)
+    names = list(result) if metrics is None else metrics
     means = [
-        _mean(name, found.get(name, Collected()), intervals, name in amounts) for name in names
+        _mean(name, result.get(name, Collected()), intervals, name in amounts) for name in names
     ]
     return [replace(mean, amount=mean.name in amounts) for mean in means]
 
 
-def _mean(name: str, found: Collected, intervals: Intervals, amounts: bool) -> Figure:
-    if not found.values:
-        return found.undefined(name)
-    mean = math.fsum(found.values) / len(found.values)
-    return found.figure(
-        name, mean, mean_ends(found.values, found.tasks, intervals, amounts=amounts)
+def _mean(name: str, value: Collected, intervals: Intervals, amounts: bool) -> Figure:
+    if not value.values:
+        return value.undefined(name)
+    mean = math.fsum(value.values) / len(value.values)
+    return value.figure(
+        name, mean, mean_ends(value.values, value.tasks, intervals, amounts=amounts)
     )
 
 
@@ -80,16 +80,16 @@ def ratio_figure(
 def _ratio(
     rows: Sequence[Scored], top: str, bottom: str, name: str, intervals: Intervals, amount: bool
 ) -> Figure:
-    found, tops, bottoms = joined(rows, top, bottom)
-    if not found.values:
-        return found.undefined(name)
+    result, tops, bottoms = joined(rows, top, bottom)
+    if not result.values:
+        return result.undefined(name)
     total = math.fsum(bottoms)
     if total == 0:
-        return found.undefined(name, f"{bottom} is 0 in all trajectories")
+        return result.undefined(name, f"{bottom} is 0 in all trajectories")
     if not is_number(math.fsum(tops) / total):
-        return found.undefined(name, f"{bottom} is next to 0 in all trajectories")
-    ends = (ratio_ends if amount else share_ends)(tops, bottoms, found.tasks, intervals)
-    return found.figure(name, math.fsum(tops) / total, ends)
+        return result.undefined(name, f"{bottom} is next to 0 in all trajectories")
+    ends = (ratio_ends if amount else share_ends)(tops, bottoms, result.tasks, intervals)
+    return result.figure(name, math.fsum(tops) / total, ends)
 
 
 def evidence_figure(
@@ -152,26 +152,26 @@ def productivity_figure(
 def _productivity(
     rows: Sequence[Scored], correct: str, calls: str, name: str, intervals: Intervals
 ) -> Figure:
-    found, rights, counts = joined(rows, correct, calls)
-    number = len(found.values)
+    result, rights, counts = joined(rows, correct, calls)
+    number = len(result.values)
     if not number:
-        return found.undefined(name)
+        return result.undefined(name)
     right, count = math.fsum(rights) / number, math.fsum(counts) / number
     value = 100 * right * count / (count + 0.1)
     if intervals.method == "none":
-        return found.figure(name, value)
+        return result.figure(name, value)
     by_right, by_count = 100 * count / (count + 0.1), 100 * right * 0.1 / (count + 0.1) ** 2
     residuals = [
-        by_right * (one - right) + by_count * (other - count)
-        for one, other in zip(rights, counts, strict=True)
+        by_right * (match - right) + by_count * (other - count)
+        for match, other in zip(rights, counts, strict=True)
     ]
-    error = clustered_error(residuals, found.tasks)
+    error = clustered_error(residuals, result.tasks)
     if error is None:
-        return found.figure(name, value)
-    low, high, method = around(value, error / number, len(set(found.tasks)), intervals)
-    if low is not None and high is not None and all(0 <= one <= 1 for one in rights):
+        return result.figure(name, value)
+    low, high, method = around(value, error / number, len(set(result.tasks)), intervals)
+    if low is not None and high is not None and all(0 <= item <= 1 for item in rights):
         low, high = max(0.0, low), min(100.0, high)
-    return found.figure(name, value, (low, high, method))
+    return result.figure(name, value, (low, high, method))
 
 
 def joined(
@@ -190,10 +190,10 @@ def joined(
     }
     mine = [row for row in rows if row.score.metric == first]
     both = [row for row in mine if row.trajectory_id in others and is_number(row.score.value)]
-    found = collect(mine, first)
-    found.unscored += len(found.values) - len(both)
-    if len(both) < len(found.values):
-        found.reasons[f"{second} is not scored"] += len(found.values) - len(both)
-    found.values = [float(row.score.value or 0.0) for row in both]
-    found.tasks = [task_of(row) for row in both]
-    return found, found.values, [float(others[row.trajectory_id] or 0.0) for row in both]
+    frame = collect(mine, first)
+    frame.unscored += len(frame.values) - len(both)
+    if len(both) < len(frame.values):
+        frame.reasons[f"{second} is not scored"] += len(frame.values) - len(both)
+    frame.values = [float(row.score.value or 0.0) for row in both]
+    frame.tasks = [task_of(row) for row in both]
+    return frame, frame.values, [float(others[row.trajectory_id] or 0.0) for row in both]

@@ -73,31 +73,31 @@ class Collected:
 
 def collect(rows: Sequence[Scored], metric: str) -> Collected:
     """The scores of one metric. A number that cannot be added up is unscored."""
-    found = Collected()
+    result = Collected()
     for row in rows:
         if row.score.metric == metric:
-            _add(found, row)
-    return found
+            _add(result, row)
+    return result
 
 
 def collect_all(rows: Sequence[Scored]) -> dict[str, Collected]:
     """The scores of every metric, in the order in which they first come up."""
-    found: dict[str, Collected] = {}
+    results: dict[str, Collected] = {}
     for row in rows:
-        _add(found.setdefault(row.score.metric, Collected()), row)
-    return found
+        _add(results.setdefault(row.score.metric, Collected()), row)
+    return results
 
 
-def _add(found: Collected, row: Scored) -> None:
+def _add(value: Collected, row: Scored) -> None:
     score = row.score
     if not is_number(score.value):
-        found.unscored += 1
-        found.infrastructure += score.infrastructure
+        value.unscored += 1
+        value.infrastructure += score.infrastructure
         none = "no reason is given" if score.value is None else "the number is no usual one"
-        found.reasons[score.reason or none] += 1
+        value.reasons[score.reason or none] += 1
         return
-    found.values.append(float(score.value))
-    found.tasks.append(task_of(row))
+    value.values.append(float(score.value))
+    value.tasks.append(task_of(row))
 
 
 def is_number(value: float | None) -> TypeGuard[float]:

@@ -72,14 +72,14 @@ def paired_difference(
         amounts: the scores are amounts, such as seconds, even where all lie between 0 and 1.
     """
     rows = {"first": collect(first, metric), "second": collect(second, metric)}
-    means = {name: _by_task(found.values, found.tasks) for name, found in rows.items()}
+    means = {name: _by_task(row.values, row.tasks) for name, row in rows.items()}
     means["second"] = _renamed(means["second"], *(_keys(run, metric) for run in (first, second)))
     both = [task for task in means["first"] if task in means["second"]]
     counts: dict[str, Any] = {
         "count": len(rows["first"].values) + len(rows["second"].values),
         "tasks": len(both),
-        "unscored": sum(found.unscored for found in rows.values()),
-        "infrastructure": sum(found.infrastructure for found in rows.values()),
+        "unscored": sum(row.unscored for row in rows.values()),
+        "infrastructure": sum(row.infrastructure for row in rows.values()),
     }
     only_first, only_second = len(means["first"]) - len(both), len(means["second"]) - len(both)
     if not both:
@@ -88,14 +88,14 @@ def paired_difference(
         return Difference(figure, None, None, only_first=only_first, only_second=only_second)
     differences = [means["second"][task] - means["first"][task] for task in both]
     low, high, method = ratio_ends(differences, [1.0] * len(both), both, intervals)
-    scores = [score for found in rows.values() for score in found.values]
+    scores = [score for row in rows.values() for score in row.values]
     if low is not None and high is not None and not amounts and all(0 <= x <= 1 for x in scores):
         low, high = max(-1.0, low), min(1.0, high)
     mean = math.fsum(differences) / len(both)
     how = (None, method) if low is None else (method, None)
     figure = Figure(metric, mean, low, high, method=how[0], reason=how[1], amount=amounts, **counts)
-    better = sum(one > _CLOSE for one in differences)
-    worse = sum(one < -_CLOSE for one in differences)
+    better = sum(difference > _CLOSE for difference in differences)
+    worse = sum(difference < -_CLOSE for difference in differences)
     return Difference(
         figure=figure,
         first=math.fsum(means["first"][task] for task in both) / len(both),
@@ -111,8 +111,8 @@ def paired_difference(
 
 
 def _keys(rows: Sequence[Scored], metric: str) -> list[TaskKey]:
-    found = (key_of(row) for row in rows if row.score.metric == metric)
-    return [key for key in found if key is not None]
+    keys = (key_of(row) for row in rows if row.score.metric == metric)
+    return [key for key in keys if key is not None]
 
 
 def _renamed(
@@ -124,10 +124,10 @@ def _renamed(
 
 
 def _by_task(values: Sequence[float], tasks: Sequence[Cluster]) -> dict[Cluster, float]:
-    found: dict[Cluster, list[float]] = {}
+    results: dict[Cluster, list[float]] = {}
     for value, task in zip(values, tasks, strict=True):
-        found.setdefault(task, []).append(value)
-    return {task: math.fsum(inner) / len(inner) for task, inner in found.items()}
+        results.setdefault(task, []).append(value)
+    return {task: math.fsum(child) / len(child) for task, child in results.items()}
 
 
 def sign_test(better: int, worse: int) -> float:
@@ -151,7 +151,7 @@ def permutation_test(differences: Sequence[float], seed: int = 0) -> float:
     """
     import numpy as np
 
-    some = np.array([one for one in differences if abs(one) > _CLOSE])
+    some = np.array([difference for difference in differences if abs(difference) > _CLOSE])
     if not some.size:
         return 1.0
     seen = abs(some.sum()) - _CLOSE
@@ -160,10 +160,10 @@ def permutation_test(differences: Sequence[float], seed: int = 0) -> float:
         far = abs((1 - 2 * flips) @ some) >= seen
         return float(np.mean(far))
     generator = np.random.Generator(np.random.PCG64(seed))
-    block, found, left = max(1, 1_000_000 // some.size), 0, _DRAWS
+    block, result, left = max(1, 1_000_000 // some.size), 0, _DRAWS
     while left:
         size = min(block, left)
         flips = generator.integers(0, 2, size=(size, some.size), dtype=np.int8)
-        found += int((abs((1 - 2 * flips) @ some) >= seen).sum())
+        result += int((abs((1 - 2 * flips) @ some) >= seen).sum())
         left -= size
-    return (found + 1) / (_DRAWS + 1)
+    return (result + 1) / (_DRAWS + 1)

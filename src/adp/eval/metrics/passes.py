@@ -64,9 +64,9 @@ def pass_figures(
     Returns:
         pass@k for each k, then pass^k for each k.
     """
-    found = collect([row for row in rows if not row.branch], metric)
+    frame = collect([row for row in rows if not row.branch], metric)
     counts: dict[Cluster, list[int]] = {}
-    for value, task in zip(found.values, found.tasks, strict=True):
+    for value, task in zip(frame.values, frame.tasks, strict=True):
         tally = counts.setdefault(task, [0, 0])
         tally[0] += 1
         tally[1] += is_success(value)
@@ -74,7 +74,7 @@ def pass_figures(
     kinds = (("pass@", pass_at_k), ("pass^", pass_hat_k))
     return [
         _figure(
-            f"{name}{k}", found, [chance(n, c, k) for n, c in counts.values()], intervals, partial
+            f"{name}{k}", frame, [chance(n, c, k) for n, c in counts.values()], intervals, partial
         )
         for name, chance in kinds
         for k in chosen
@@ -90,21 +90,21 @@ def _ks(attempts: Sequence[int]) -> list[int]:
 
 def _figure(
     name: str,
-    found: Collected,
+    value: Collected,
     chances: Sequence[float | None],
     intervals: Intervals,
     partial: bool,
 ) -> Figure:
     known = [chance for chance in chances if chance is not None]
     if not chances:
-        return found.undefined(name)
+        return value.undefined(name)
     if not known or (len(known) < len(chances) and not partial):
         few = len(chances) - len(known)
-        return found.undefined(
+        return value.undefined(
             name, f"{few} of {len(chances)} tasks have fewer than {name[5:]} scored attempts"
         )
     # pass@1 is the mean success: with several attempts a task, its interval is the same, too.
-    repeated = name in ("pass@1", "pass^1") and len(found.values) > len(chances)
+    repeated = name in ("pass@1", "pass^1") and len(value.values) > len(chances)
     tasks = [str(index) for index in range(len(known))]
     if repeated:
         ends = share_ends(known, [1.0] * len(known), tasks, intervals)
@@ -114,4 +114,4 @@ def _figure(
     if len(known) < len(chances):
         few = len(chances) - len(known)
         reason = f"without {few} task{'s that have' if few > 1 else ' that has'} too few attempts"
-    return found.figure(name, math.fsum(known) / len(known), ends, reason)
+    return value.figure(name, math.fsum(known) / len(known), ends, reason)

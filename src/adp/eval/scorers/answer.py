@@ -69,21 +69,21 @@ class AnswerScorer(PerTrajectory):
         known = reference_answers(item.task)
         if not known:
             return unscored(self.metrics, "the task has no reference answer")
-        said = prediction(item.trajectory, self.settings.prediction)
-        text = "" if said is None else said
+        prediction_text = prediction(item.trajectory, self.settings.prediction)
+        text = "" if prediction_text is None else prediction_text
         text = extract(text) if self.settings.extract else text
         manner = self.settings.manner
         best = {
-            "answer_em": max(exact(text, one, manner) for one in known),
-            "answer_f1": max(token_f1(text, one, manner) for one in known),
-            "answer_acc": max(holds(text, one, manner) for one in known),
-            "answer_math": max(math_equal(text, one) for one in known),
+            "answer_em": max(exact(text, entry, manner) for entry in known),
+            "answer_f1": max(token_f1(text, entry, manner) for entry in known),
+            "answer_acc": max(holds(text, entry, manner) for entry in known),
+            "answer_math": max(math_equal(text, entry) for entry in known),
         }
         evidence = {
-            "answer": None if said is None else cut(text),
-            "references": [cut(one) for one in known[:SHOWN]],
+            "answer": None if prediction_text is None else cut(text),
+            "references": [cut(entry) for entry in known[:SHOWN]],
         }
-        if said is None:
+        if prediction_text is None:
             # Nothing was answered; an empty reference must not make that right.
             best = dict.fromkeys(best, 0.0)
         return [Score(name, float(value), evidence=evidence) for name, value in best.items()]

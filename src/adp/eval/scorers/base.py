@@ -78,10 +78,8 @@ def unscored(
     ]
 
 
-def share(
-    metric: str, part: float, whole: float, reason: str, evidence: Mapping[str, Any]
-) -> Score:
+def share(metric: str, part: float, full: float, reason: str, evidence: Mapping[str, Any]) -> Score:
     """A part of a whole; unscored with the reason where the whole is 0."""
-    if not whole:
+    if not full:
         return Score(metric, None, reason, evidence)
-    return Score(metric, part / whole, evidence=evidence)
+    return Score(metric, part / full, evidence=evidence)

@@ -46,11 +46,11 @@ def holds(prediction: str, reference: str, manner: str = "squad") -> bool:
 
 def token_f1(prediction: str, reference: str, manner: str = "squad") -> float:
     """F1 of the bags of words; without words on a side, 1 when both have none, else 0."""
-    said, wanted = normalize(prediction, manner).split(), normalize(reference, manner).split()
-    if not said or not wanted:
-        return float(said == wanted)
-    common = (Counter(said) & Counter(wanted)).total()
-    return 2 * common / (len(said) + len(wanted))
+    predicted, wanted = normalize(prediction, manner).split(), normalize(reference, manner).split()
+    if not predicted or not wanted:
+        return float(predicted == wanted)
+    common = (Counter(predicted) & Counter(wanted)).total()
+    return 2 * common / (len(predicted) + len(wanted))
 
 
 def extract(text: str) -> str:
@@ -59,8 +59,8 @@ def extract(text: str) -> str:
     What stands last between ``<answer>`` tags (M3's ``<FINAL>`` tags are read, too), and in it in
     the last ``\boxed{}``; without tags the last ``\boxed{}`` of the text; else the whole text.
     """
-    tagged = [inner for tag in _TAGS if (inner := _inside(text, tag)) is not None]
-    inside = max(tagged, key=lambda found: found[0])[1] if tagged else text
+    tagged = [child for tag in _TAGS if (child := _inside(text, tag)) is not None]
+    inside = max(tagged, key=lambda item: item[0])[1] if tagged else text
     box = boxed(inside)
     return (inside if box is None else _TEXT.sub(r"\1", box)).strip()
 
@@ -106,10 +106,10 @@ def math_equal(prediction: str, reference: str) -> bool:
     """Whether two formulas are the same; those beyond 2,000 characters only by their text."""
     if max(len(prediction), len(reference)) > _LONGEST_FORMULA:
         return prediction.strip() == reference.strip()
-    one, other = formula(prediction), formula(reference)
-    if one == other:
-        return bool(one) or prediction.strip() == reference.strip()
-    first, second = as_number(one), as_number(other)
+    result, other = formula(prediction), formula(reference)
+    if result == other:
+        return bool(result) or prediction.strip() == reference.strip()
+    first, second = as_number(result), as_number(other)
     return first is not None and first == second
 
 
@@ -133,9 +133,9 @@ def formula(text: str) -> str:
     return "\\frac{1}{2}" if plain == "0.5" else plain
 
 
-def _braced(found: re.Match[str]) -> str:
-    top = found.group(1) if found.group(1) is not None else found.group(2)
-    bottom = found.group(3) if found.group(3) is not None else found.group(4)
+def _braced(match: re.Match[str]) -> str:
+    top = match.group(1) if match.group(1) is not None else match.group(2)
+    bottom = match.group(3) if match.group(3) is not None else match.group(4)
     return f"\\frac{{{top}}}{{{bottom}}}"
 
 

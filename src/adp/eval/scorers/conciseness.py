@@ -24,7 +24,15 @@ from dataclasses import dataclass
 from adp.eval.metrics import evidence_figure
 from adp.eval.scorer import Figure, Item, Score, Scored, ScorerKind
 from adp.eval.scorers.base import share, unscored
-from adp.eval.scorers.judging import Judge, Judged, Judging, Vote, judge_of, model_of, transcript
+from adp.eval.scorers.judging import (
+    Judge,
+    JudgeSettings,
+    Judging,
+    Vote,
+    judge_of,
+    model_of,
+    transcript,
+)
 from adp.eval.scorers.trajectory_reading import SHOWN, Made, agent_calls, brief, key_of
 from adp_schema.model import Trajectory
 
@@ -47,7 +55,7 @@ Think in a few sentences. Then end with <answer>yes</answer> or <answer>no</answ
 _ANSWER = re.compile(r"<answer>\s*(yes|no)\s*</answer>", re.IGNORECASE)
 
 
-class ConcisenessSettings(Judged):
+class ConcisenessSettings(JudgeSettings):
     """Settings of the scorer ``conciseness``."""
 
 
@@ -116,33 +124,33 @@ class ConcisenessScorer(Judging):
 
     def figures(self, rows: Sequence[Scored]) -> Sequence[Figure]:
         """Means over trajectories, and shares of all calls and results."""
-        found = list(super().figures(rows))
+        figures = list(super().figures(rows))
         pairs = {"repeated_calls": ("repeated", "calls"), "unused_results": ("unused", "judged")}
         for name, parts in pairs.items():
-            found.append(evidence_figure(rows, name, parts, f"{name}:calls", self.intervals))
-        return found
+            figures.append(evidence_figure(rows, name, parts, f"{name}:calls", self.intervals))
+        return figures
 
 
 def _answer(vote: Vote) -> str | None:
     """The last answer in tags; None without one."""
-    found = _ANSWER.findall(vote.text or "")
-    return found[-1].lower() if found else None
+    matches = _ANSWER.findall(vote.text or "")
+    return matches[-1].lower() if matches else None
 
 
 def repeats(calls: Sequence[Made]) -> list[Made]:
     """The calls that were made before with the same arguments."""
     seen: set[tuple[str, str]] = set()
-    found = []
+    results = []
     for call in calls:
         key = key_of(call)
         if key in seen:
-            found.append(call)
+            results.append(call)
         seen.add(key)
-    return found
+    return results
 
 
 @dataclass(frozen=True)
-class Usage:
+class ResultUsage:
     """Which results were taken up.
 
     Attributes:
@@ -154,7 +162,7 @@ class Usage:
     unused: tuple[Made, ...]
 
 
-def unused(trajectory: Trajectory) -> Usage:
+def unused(trajectory: Trajectory) -> ResultUsage:
     """Which results the agent took up later."""
     by_step: dict[int, list[Made]] = {}
     for call in agent_calls(trajectory):
@@ -164,10 +172,10 @@ def unused(trajectory: Trajectory) -> Usage:
     waiting: list[_Waiting] = []
     used = 0
     for number, step in enumerate(trajectory.steps):
-        own = step.source == "agent" or number in by_step
+        by_agent = step.source == "agent" or number in by_step
         words = _words((step.reasoning, step.text), _OTHER)
         words |= _words([call.text for call in by_step.get(number, ())], _OTHER)
-        if own:
+        if by_agent:
             left = _left(waiting + fresh, words)
             used += len(waiting) + len(fresh) - len(left)
             waiting, fresh = left, []
@@ -181,7 +189,7 @@ def unused(trajectory: Trajectory) -> Usage:
         left = _left(waiting + fresh, _words([trajectory.final_answer], _OTHER))
         used += len(waiting) + len(fresh) - len(left)
         waiting = left
-    return Usage(used + len(waiting), tuple(call for call, _ in waiting))
+    return ResultUsage(used + len(waiting), tuple(call for call, _ in waiting))
 
 
 _Waiting = tuple[Made, set[str]]

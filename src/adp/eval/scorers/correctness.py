@@ -23,9 +23,9 @@ from adp_schema.model import Trajectory
 By = Literal["success", "reward", "answer_em", "answer_f1", "answer_acc", "answer_math"]
 
 _MEASURES: Mapping[str, Callable[[str, str], float]] = {
-    "answer_em": lambda said, wanted: exact(said, wanted, "et_agent"),
-    "answer_f1": lambda said, wanted: token_f1(said, wanted, "et_agent"),
-    "answer_acc": lambda said, wanted: holds(said, wanted, "et_agent"),
+    "answer_em": lambda predicted, wanted: exact(predicted, wanted, "et_agent"),
+    "answer_f1": lambda predicted, wanted: token_f1(predicted, wanted, "et_agent"),
+    "answer_acc": lambda predicted, wanted: holds(predicted, wanted, "et_agent"),
     "answer_math": math_equal,
 }
 
@@ -71,10 +71,10 @@ def correctness(item: Item, by: str) -> Correct:
     answers = reference_answers(item.task)
     if not answers:
         return Correct(None, "the task has no reference answer", by)
-    said = prediction(item.trajectory)
-    if said is None:
+    predicted = prediction(item.trajectory)
+    if predicted is None:
         return Correct(0.0, None, by)
-    text = extract(said)
+    text = extract(predicted)
     return Correct(max(float(_MEASURES[by](text, answer)) for answer in answers), None, by)
 
 

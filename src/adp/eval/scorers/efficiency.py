@@ -70,10 +70,12 @@ class EfficiencyScorer(PerTrajectory):
 
     def figures(self, rows: Sequence[Scored]) -> Sequence[Figure]:
         """Means, and what each success cost."""
-        found = list(super().figures(rows))
+        figures = list(super().figures(rows))
         for name, used in _PER_SUCCESS.items():
-            found.append(ratio_figure(rows, used, "correctness", name, self.intervals, amount=True))
-        return found
+            figures.append(
+                ratio_figure(rows, used, "correctness", name, self.intervals, amount=True)
+            )
+        return figures
 
 
 def _steps(

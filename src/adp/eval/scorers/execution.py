@@ -116,7 +116,9 @@ def _failed(call: Made, mark: bool | None) -> bool:
 
 def _types(failed: Sequence[Made]) -> dict[str, int]:
     kinds = Counter(
-        next((cut(one.error_type, 60) for one in call.results if one.error_type), "untyped")
+        next(
+            (cut(result.error_type, 60) for result in call.results if result.error_type), "untyped"
+        )
         for call in failed
     )
     return dict(sorted(kinds.items(), key=lambda item: (-item[1], item[0]))[:SHOWN])

@@ -28,8 +28,8 @@ from adp.eval.metrics import evidence_figure
 from adp.eval.scorer import Figure, Item, Score, Scored, ScorerKind
 from adp.eval.scorers.base import PerTrajectory, unscored
 from adp.eval.scorers.tool_schemas import ToolSchema, schemas_of
-from adp.eval.scorers.trajectory_reading import SHOWN, Said, agent_steps, cut, json_or_none
-from adp.render.arguments import object_of
+from adp.eval.scorers.trajectory_reading import SHOWN, AgentStep, agent_steps, cut, json_or_none
+from adp.rendering.arguments import object_of
 from adp.rollouts.environment import Settings
 from adp.rollouts.turns import ErrorType
 from adp_schema.model import Trajectory
@@ -98,19 +98,19 @@ class FormatScorer(PerTrajectory):
 
     def figures(self, rows: Sequence[Scored]) -> Sequence[Figure]:
         """Means over trajectories, and the share of all turns."""
-        found = list(super().figures(rows))
+        figures = list(super().figures(rows))
         if self.settings.style == "structured":
             name = "turns_correct:turns"
-            found.append(
+            figures.append(
                 evidence_figure(rows, "turns_correct", ("good", "turns"), name, self.intervals)
             )
-        return found
+        return figures
 
 
 # ---- structured ----------------------------------------------------------------------------
 
 
-def _structured(steps: Sequence[Said]) -> list[Score]:
+def _structured(steps: Sequence[AgentStep]) -> list[Score]:
     faults = [(step.step, fault) for step in steps if (fault := turn_fault(step)) is not None]
     good = len(steps) - len(faults)
     evidence = {
@@ -125,7 +125,7 @@ def _structured(steps: Sequence[Said]) -> list[Score]:
     ]
 
 
-def turn_fault(step: Said) -> str | None:
+def turn_fault(step: AgentStep) -> str | None:
     """Why a turn of the agent is malformed; None when it is well formed."""
     extra = json_or_none(step.row.extra)
     malformed = extra.get("malformed") if isinstance(extra, Mapping) else None
@@ -148,7 +148,7 @@ def turn_fault(step: Said) -> str | None:
 # ---- playground ----------------------------------------------------------------------------
 
 
-def playground_fault(steps: Sequence[Said], trajectory: Trajectory) -> str | None:
+def playground_fault(steps: Sequence[AgentStep], trajectory: Trajectory) -> str | None:
     """Why a run is malformed in the manner of the Tool Use Training Playground; None if not."""
     tools = schemas_of(trajectory.tools)
     calls = [call for step in steps for call in step.calls]
@@ -165,11 +165,11 @@ def playground_fault(steps: Sequence[Said], trajectory: Trajectory) -> str | Non
 
 def _blocks(text: str) -> list[str | None]:
     """What stands between the tags; None for a tag without its end."""
-    found: list[str | None] = []
+    blocks: list[str | None] = []
     for part in text.split(_BLOCK_OPEN)[1:]:
         inside, end, _ = part.partition(_BLOCK_CLOSE)
-        found.append(inside if end else None)
-    return found
+        blocks.append(inside if end else None)
+    return blocks
 
 
 def _block_fault(block: str | None, tools: Mapping[str, ToolSchema] | None) -> str | None:
@@ -188,14 +188,17 @@ def _block_fault(block: str | None, tools: Mapping[str, ToolSchema] | None) -> s
 # ---- ET-Agent ------------------------------------------------------------------------------
 
 
-def whole_text_of(steps: Sequence[Said]) -> str:
+def whole_text_of(steps: Sequence[AgentStep]) -> str:
     """All that the agent wrote, with the results of its calls in ``<result>`` tags."""
     parts = []
     for step in steps:
         text = step.row.text or ""
         parts.append(text)
         if not _RESULT_TAG.search(text):
-            parts += [f"<result>{one.text or ''}</result>" for one in step.row.observations]
+            parts += [
+                f"<result>{observation.text or ''}</result>"
+                for observation in step.row.observations
+            ]
     return "".join(parts)
 
 

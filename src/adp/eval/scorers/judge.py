@@ -23,7 +23,7 @@ from adp.eval.scorers.base import unscored
 from adp.eval.scorers.format import playground_fault
 from adp.eval.scorers.judging import (
     Judge,
-    Judged,
+    JudgeSettings,
     Judging,
     judge_of,
     last_line,
@@ -56,7 +56,7 @@ _GRADE = re.compile(r"GRADE:\s*([CPI])")
 _VALUES = {"C": 1.0, "P": 0.5, "I": 0.0}
 
 
-class QualitySettings(Judged):
+class QualitySettings(JudgeSettings):
     """Settings of the scorer ``judge``."""
 
     criterion: str = Field(CRITERION, description="What the grades C, P and I mean.")

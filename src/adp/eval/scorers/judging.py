@@ -21,7 +21,7 @@ from adp.eval.scorer import Item
 from adp.eval.scorers.base import PerTrajectory
 from adp.eval.scorers.references import reference_answers
 from adp.eval.scorers.trajectory_reading import agent_steps, cut
-from adp.render.arguments import whole_text
+from adp.rendering.arguments import whole_text
 from adp.rollouts.environment import Settings
 from adp.rollouts.policy import POLICIES, Policy, Request
 from adp.rollouts.spec import load, read_spec
@@ -33,7 +33,7 @@ RAW = 2_000
 _TEXT, _RESULT, _WHOLE = 4_000, 2_000, 40_000
 
 
-class Judged(Settings):
+class JudgeSettings(Settings):
     """Settings of scorers that may ask a judge."""
 
     policy: str | None = Field(
@@ -100,7 +100,7 @@ class Judge:
 
     async def _ask(self, prompt: str, key: str) -> list[Vote]:
         numbers = range(self.votes)
-        return list(await asyncio.gather(*(self._vote(prompt, key, one) for one in numbers)))
+        return list(await asyncio.gather(*(self._vote(prompt, key, number) for number in numbers)))
 
     async def _vote(self, prompt: str, key: str, number: int) -> Vote:
         seed = int(digest(f"{key}\n{number}".encode("utf-8", "replace"))[:8], 16) >> 1
@@ -144,7 +144,7 @@ def _loop() -> asyncio.AbstractEventLoop:
     return loop
 
 
-def judge_of(settings: Judged) -> Judge | None:
+def judge_of(settings: JudgeSettings) -> Judge | None:
     """The judge of some settings; None without one.
 
     Raises:
@@ -164,8 +164,8 @@ def judge_of(settings: Judged) -> Judge | None:
 def last_line(text: str, pattern: re.Pattern[str]) -> str | None:
     """What a pattern finds in the last line that is not empty; the whole line must fit."""
     lines = [line.strip().strip("*").strip() for line in text.splitlines() if line.strip()]
-    found = pattern.fullmatch(lines[-1]) if lines else None
-    return None if found is None else found.group(1)
+    match = pattern.fullmatch(lines[-1]) if lines else None
+    return None if match is None else match.group(1)
 
 
 def transcript(item: Item) -> str:
@@ -180,7 +180,7 @@ def transcript(item: Item) -> str:
             lines.append(f"[turn {number}] {cut(step.row.text, _TEXT)}")
         for call in step.calls:
             lines.append(f"[turn {number}, call] {cut(call.name, 200)} {cut(call.text, _RESULT)}")
-            lines += [f"[result] {cut(one.text or '', _RESULT)}" for one in call.results]
+            lines += [f"[result] {cut(result.text or '', _RESULT)}" for result in call.results]
     if run.final_answer:
         lines.append(f"[final answer] {cut(run.final_answer, _TEXT)}")
     return _middle("\n".join(lines))

@@ -33,7 +33,7 @@ from adp.eval.scorer import Figure, Item, Score, Scored, ScorerKind
 from adp.eval.scorers.base import PerTrajectory, scored, unscored
 from adp.eval.scorers.m3_reading import (
     KINDS,
-    Action,
+    M3Action,
     actions_of,
     recoveries,
     scenario_of,
@@ -100,7 +100,7 @@ class M3Scorer(PerTrajectory):
             *_recovery(actions),
         ]
 
-    def _scenario(self, run: Trajectory, actions: Sequence[Action]) -> Score:
+    def _scenario(self, run: Trajectory, actions: Sequence[M3Action]) -> Score:
         scenario = self.settings.scenario or scenario_of(run)
         if scenario is None:
             return Score("scenario_followed", None, "the run names no scenario")
@@ -115,15 +115,15 @@ class M3Scorer(PerTrajectory):
             if row.score.metric == "completion" and row.score.value == 1
         }
         good = [row for row in rows if row.trajectory_id in solved]
-        found = list(super().figures(rows))
+        figures = list(super().figures(rows))
         for name in ACTIONS:
-            found.append(_deviation(rows, name, _value))
+            figures.append(_deviation(rows, name, _value))
             (mean,) = mean_figures(good, [name], self.intervals, self.amounts)
-            found.append(_renamed(mean, "successful"))
-            found.append(_renamed(_deviation(good, name, _value), "successful"))
+            figures.append(_renamed(mean, "successful"))
+            figures.append(_renamed(_deviation(good, name, _value), "successful"))
         (followed_by_good,) = mean_figures(good, ["scenario_followed"], self.intervals)
-        found.append(_renamed(followed_by_good, "successful"))
-        found.append(
+        figures.append(_renamed(followed_by_good, "successful"))
+        figures.append(
             ratio_figure(
                 rows,
                 "unaided_steps",
@@ -143,8 +143,8 @@ class M3Scorer(PerTrajectory):
                 amount=True,
             )
             spread = _deviation(some, "recoveries", _lengths, "steps_to_recover")
-            found += [_renamed(mean, ending), _renamed(spread, ending)]
-        return [*found, *_profile(rows)]
+            figures += [_renamed(mean, ending), _renamed(spread, ending)]
+        return [*figures, *_profile(rows)]
 
 
 # ---- one run -------------------------------------------------------------------------------
@@ -156,24 +156,24 @@ def _truth(metric: str, value: bool | None, column: str) -> Score:
     return scored(metric, value)
 
 
-def _errors(actions: Sequence[Action]) -> Score:
+def _errors(actions: Sequence[M3Action]) -> Score:
     prefixes = Counter(name for action in actions for name in action.prefixes)
     types = Counter(name for action in actions for name in action.types)
     evidence = {"prefix": dict(sorted(prefixes.items())), "type": dict(sorted(types.items()))}
     return scored("errors", sum(action.errors for action in actions), evidence)
 
 
-def _actions(actions: Sequence[Action]) -> list[Score]:
+def _actions(actions: Sequence[M3Action]) -> list[Score]:
     counts = Counter(action.kind for action in actions)
     return [scored(name, counts[kind]) for name, kind in zip(ACTIONS, KINDS, strict=True)]
 
 
-def _help(run: Trajectory, actions: Sequence[Action]) -> list[Score]:
-    tracker, told = tracker_of(run, actions)
+def _help(run: Trajectory, actions: Sequence[M3Action]) -> list[Score]:
+    tracker, recovered = tracker_of(run, actions)
     if tracker is None:
-        return unscored(HELP, told)
+        return unscored(HELP, recovered)
     stretches = unaided(tracker)
-    evidence = {"tracker": tracker, "from": told}
+    evidence = {"tracker": tracker, "from": recovered}
     first = Score("first_help", None, "the expert did not help", evidence)
     if 1 in tracker:
         first = scored("first_help", tracker.index(1), evidence)
@@ -185,7 +185,7 @@ def _help(run: Trajectory, actions: Sequence[Action]) -> list[Score]:
     ]
 
 
-def _recovery(actions: Sequence[Action]) -> list[Score]:
+def _recovery(actions: Sequence[M3Action]) -> list[Score]:
     lengths = recoveries(actions)
     return [
         scored("recoveries", len(lengths), {"lengths": lengths}),
@@ -213,14 +213,14 @@ def _deviation(
 ) -> Figure:
     """The standard deviation of the population, as M3 gives it."""
     mine = [row for row in rows if row.score.metric == metric and row.score.value is not None]
-    found = [value for row in mine for value in values(row)]
+    results = [value for row in mine for value in values(row)]
     tasks = len({task_of(row) for row in mine})
     title = f"{name or metric}:std"
-    if not found:
+    if not results:
         reason = "there is nothing to add up"
         return Figure(title, None, count=len(mine), tasks=tasks, reason=reason, amount=True)
-    mean = math.fsum(found) / len(found)
-    square = math.fsum((value - mean) ** 2 for value in found) / len(found)
+    mean = math.fsum(results) / len(results)
+    square = math.fsum((value - mean) ** 2 for value in results) / len(results)
     return Figure(title, math.sqrt(square), count=len(mine), tasks=tasks, amount=True)
 
 
@@ -232,17 +232,17 @@ def _profile(rows: Sequence[Scored]) -> list[Figure]:
     """How often each error occurs in all runs, by the name before it and by its type."""
     mine = [row for row in rows if row.score.metric == "errors" and row.score.value is not None]
     tasks = len({task_of(row) for row in mine})
-    found = []
+    profile = []
     for sort in ("prefix", "type"):
         counts: Counter[str] = Counter()
         for row in mine:
-            told = row.score.evidence.get(sort)
-            counts.update(told if isinstance(told, dict) else {})
-        found += [
+            evidence = row.score.evidence.get(sort)
+            counts.update(evidence if isinstance(evidence, dict) else {})
+        profile += [
             Figure(f"errors:{sort}:{name}", float(count), count=len(mine), tasks=tasks, amount=True)
             for name, count in sorted(counts.items())
         ]
-    return found
+    return profile
 
 
 KIND = ScorerKind(

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
-from adp.render.arguments import whole_text
+from adp.rendering.arguments import whole_text
 from adp.rollouts.experts import labels as category
 from adp_schema.model import Observation, Step, Trajectory
 
@@ -29,7 +29,7 @@ _SCENARIO = re.compile(
 
 
 @dataclass(frozen=True)
-class Action:
+class M3Action:
     """One step of a run.
 
     Attributes:
@@ -51,7 +51,7 @@ class Action:
 
 def actions_of(
     run: Trajectory, retrievers: Collection[str], *, calls_are_valid: bool = True
-) -> list[Action]:
+) -> list[M3Action]:
     """The steps of agent and expert, in order.
 
     What an environment copied into the conversation is none of them.
@@ -62,7 +62,7 @@ def actions_of(
         calls_are_valid: whether a good call ends a streak of errors; M3's code says no.
     """
     return [
-        Action(
+        M3Action(
             kind=_kind(step, retrievers),
             valid=_is_valid(step, calls_are_valid=calls_are_valid),
             errors=sum(_is_error(seen) for seen in step.observations),
@@ -84,9 +84,9 @@ def actions_of(
 
 def _kind(step: Step, retrievers: Collection[str]) -> str:
     extra = fields(step.extra)
-    told = extra.get("metadata")
-    if isinstance(told, Mapping) and "action" in told:
-        return str(told["action"]) if told["action"] in KINDS else "OTHER"
+    metadata = extra.get("metadata")
+    if isinstance(metadata, Mapping) and "action" in metadata:
+        return str(metadata["action"]) if metadata["action"] in KINDS else "OTHER"
     if step.calls:
         return "RETRIEVE" if all(call.name in retrievers for call in step.calls) else "API"
     return "OTHER" if "malformed" in extra else "FINAL"
@@ -122,24 +122,24 @@ def _is_error(seen: Observation) -> bool:
     return _is_marked(seen) or _prefix(seen) is not None
 
 
-def recoveries(actions: Sequence[Action]) -> list[int]:
+def recoveries(actions: Sequence[M3Action]) -> list[int]:
     """Length of each streak of steps that are not valid and that a valid one ends."""
-    found, streak = [], 0
+    result, streak = [], 0
     for action in actions:
         if not action.valid:
             streak += 1
         elif streak:
-            found.append(streak)
+            result.append(streak)
             streak = 0
-    return found
+    return result
 
 
-def tracker_of(run: Trajectory, actions: Sequence[Action]) -> tuple[list[int] | None, str]:
+def tracker_of(run: Trajectory, actions: Sequence[M3Action]) -> tuple[list[int] | None, str]:
     """Who acted at each step (1: the expert), and where that stands; None: nobody helps here."""
     metadata = fields(run.extra).get("run_metadata")
     about = metadata.get("expert_assistance") if isinstance(metadata, Mapping) else None
     tracker = about.get("tracker") if isinstance(about, Mapping) else None
-    if isinstance(tracker, list) and all(type(one) is int and one in (0, 1) for one in tracker):
+    if isinstance(tracker, list) and all(type(item) is int and item in (0, 1) for item in tracker):
         return list(tracker), "tracker"
     if any(action.by_expert for action in actions):
         return [int(action.by_expert) for action in actions], "actors"
@@ -153,9 +153,9 @@ def unaided(tracker: Sequence[int]) -> list[int]:
 
 def scenario_of(run: Trajectory) -> str | None:
     """The scenario of a run: as the rollout says it, else as the folder of an M3 run is named."""
-    told = fields(run.extra).get("scenario")
-    if isinstance(told, str):
-        return _name(told)
+    scenario = fields(run.extra).get("scenario")
+    if isinstance(scenario, str):
+        return _name(scenario)
     parts = [run.dataset or ""]
     for path in (run.source_id, run.source_file):
         parts += (path or "").split("/")[:-1]

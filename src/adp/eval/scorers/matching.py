@@ -18,9 +18,9 @@ def greedy(
     """Give each of the first, in order, the earliest of the second that fits and is free."""
     taken: set[int] = set()
     pairs = []
-    for i, one in enumerate(first):
+    for i, result in enumerate(first):
         for j, other in enumerate(second):
-            if j not in taken and fit(one, other):
+            if j not in taken and fit(result, other):
                 taken.add(j)
                 pairs.append((i, j))
                 break
@@ -35,7 +35,7 @@ def bipartite(
     Returns:
         Pairs of indices, by the first.
     """
-    edges = [[j for j, other in enumerate(second) if fit(one, other)] for one in first]
+    edges = [[j for j, other in enumerate(second) if fit(item, other)] for item in first]
     owner: dict[int, int] = {}
     for i in range(len(first)):
         _augment(i, edges, owner)

@@ -77,12 +77,12 @@ class OutcomeScorer(PerTrajectory):
         """Means, shares of each type of error, pass@k and pass^k."""
         named = dict.fromkeys(row.score.metric for row in rows)
         more = sorted(name for name in named if name.startswith("reward."))
-        found = mean_figures(rows, [*self.metrics, *more], self.intervals)
-        found += mean_figures(_by_type(rows), None, self.intervals)
+        result = mean_figures(rows, [*self.metrics, *more], self.intervals)
+        result += mean_figures(_by_type(rows), None, self.intervals)
         passes = pass_figures(
             rows, "success", self.settings.k, self.intervals, partial=self.settings.partial
         )
-        return [*found, *passes]
+        return [*result, *passes]
 
 
 def _number(metric: str, value: float | None) -> Score:

@@ -86,7 +86,7 @@ class PlanningScorer(PerTrajectory):
 
     def figures(self, rows: Sequence[Scored]) -> Sequence[Figure]:
         """Means over trajectories, and the timing of all runs together."""
-        found = list(super().figures(rows))
+        figures = list(super().figures(rows))
         parts = {
             "step_accuracy:steps": ("step_accuracy", ("agreeing", "steps")),
             "timing_precision": ("timing_correct", ("right_calls", "calls")),
@@ -94,13 +94,13 @@ class PlanningScorer(PerTrajectory):
             "timing_f1": ("timing_correct", ("twice_right_calls", "calls_and_due")),
         }
         for name, (metric, keys) in parts.items():
-            found.append(evidence_figure(rows, metric, keys, name, self.intervals))
-        return found
+            figures.append(evidence_figure(rows, metric, keys, name, self.intervals))
+        return figures
 
 
 def _plan(plan: Sequence[str], wanted: Sequence[str], evidence: Mapping[str, Any]) -> list[Score]:
     longest = max(len(plan), len(wanted))
-    agreeing = sum(one == other for one, other in zip(plan, wanted, strict=False))
+    agreeing = sum(result == other for result, other in zip(plan, wanted, strict=False))
     exact = Score("plan_exact", float(list(plan) == list(wanted)), evidence=evidence)
     if not longest:
         return [exact, Score("step_accuracy", None, "no call is expected and none was made")]
@@ -121,7 +121,7 @@ def _listed(trajectory: Trajectory) -> list[str]:
     value = json_or_none(trajectory.final_answer)
     if not isinstance(value, list):
         return []
-    names = [one.get("name") if isinstance(one, dict) else one for one in value]
+    names = [item.get("name") if isinstance(item, dict) else item for item in value]
     return [name for name in names if isinstance(name, str)]
 
 

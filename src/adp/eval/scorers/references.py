@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from adp.eval.scorers.trajectory_reading import json_or_none, same
-from adp.render.arguments import object_of
+from adp.rendering.arguments import object_of
 from adp_schema.model import Task
 
 _ARGUMENTS = ("arguments", "parameters", "args", "kwargs", "input", "action_input")
@@ -82,8 +82,8 @@ def expected_calls(task: Task | None, source: str = "auto") -> list[Expected] | 
 
 def _expected(value: Any) -> list[Expected] | None:
     items = list(_flat(value))
-    found = [_one(item) for item in items]
-    return None if any(call is None for call in found) else [call for call in found if call]
+    result = [_one(item) for item in items]
+    return None if any(call is None for call in result) else [call for call in result if call]
 
 
 def _flat(value: Any, depth: int = 0) -> Iterator[Any]:
@@ -98,17 +98,17 @@ def _one(item: Any) -> Expected | None:
     """A call in one of the known shapes."""
     if isinstance(item, str):
         return Expected(item) if item else None
-    inner = item.get("function", item) if isinstance(item, Mapping) else None
-    if isinstance(inner, str):
-        inner = {**item, "name": inner}
-    if not isinstance(inner, Mapping):
+    child = item.get("function", item) if isinstance(item, Mapping) else None
+    if isinstance(child, str):
+        child = {**item, "name": child}
+    if not isinstance(child, Mapping):
         return None
-    name = inner.get("name")
+    name = child.get("name")
     if isinstance(name, str) and name:
-        given: Any = next((inner[key] for key in _ARGUMENTS if key in inner), {})
+        given: Any = next((child[key] for key in _ARGUMENTS if key in child), {})
         return Expected(name, _object(given))
-    if len(inner) == 1:
-        ((name, values),) = inner.items()
+    if len(child) == 1:
+        ((name, values),) = child.items()
         listed = isinstance(values, Mapping) and all(isinstance(v, list) for v in values.values())
         if listed and (values or name not in _ARGUMENTS):
             return Expected(str(name), allowed=values)
@@ -136,10 +136,10 @@ def gold_messages(task: Task | None) -> list[Message] | None:
     if not isinstance(value, list):
         return None
     items = [item for item in _flat(value) if isinstance(item, Mapping)]
-    found: list[Message] = []
+    messages: list[Message] = []
     for item in items:
-        found += _messages(item)
-    return found if found else None
+        messages += _messages(item)
+    return messages if messages else None
 
 
 def _messages(item: Mapping[str, Any]) -> list[Message]:
@@ -177,7 +177,7 @@ def _answers(value: Any) -> Iterator[str]:
     for item in _flat(value):
         if isinstance(item, Mapping):
             known = [item[key] for key in _ANSWERS if key in item]
-            yield from (text for inner in known for text in _leaves(inner))
+            yield from (text for child in known for text in _leaves(child))
             if not known:
                 yield _text(item)
         elif item is not None:

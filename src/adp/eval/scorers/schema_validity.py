@@ -80,11 +80,11 @@ class SchemaScorer(PerTrajectory):
         shown: list[dict[str, Any]] = []
         good = 0
         for call in calls:
-            found = self._wrong(call, tools)
-            good += not found
-            wrong.update({kind for kind, _ in found})
-            if found and len(shown) < SHOWN:
-                shown.append({**brief(call), "wrong": [list(pair) for pair in found[:SHOWN]]})
+            result = self._wrong(call, tools)
+            good += not result
+            wrong.update({kind for kind, _ in result})
+            if result and len(shown) < SHOWN:
+                shown.append({**brief(call), "wrong": [list(pair) for pair in result[:SHOWN]]})
         counts = {kind: wrong[kind] for kind in WRONG}
         evidence = {"good": good, "calls": len(calls), **counts, "invalid": shown}
         return Score("schema_valid", good / len(calls), evidence=evidence)
@@ -99,15 +99,15 @@ class SchemaScorer(PerTrajectory):
 
     def figures(self, rows: Sequence[Scored]) -> Sequence[Figure]:
         """Means over trajectories, shares of all calls, and how often each thing is wrong."""
-        found = list(super().figures(rows))
+        figures = list(super().figures(rows))
         for name in self.metrics:
             parts = ("good", "calls")
-            found.append(evidence_figure(rows, name, parts, f"{name}:calls", self.intervals))
+            figures.append(evidence_figure(rows, name, parts, f"{name}:calls", self.intervals))
         for kind in WRONG:
             name = f"invalid:{kind}"
             parts = (kind, "calls")
-            found.append(evidence_figure(rows, "schema_valid", parts, name, self.intervals))
-        return found
+            figures.append(evidence_figure(rows, "schema_valid", parts, name, self.intervals))
+        return figures
 
 
 KIND = ScorerKind(

@@ -82,11 +82,11 @@ class ToolF1Scorer(PerTrajectory):
         made = agent_calls(item.trajectory, self.settings.actor)
         names = Counter(call.name for call in made) & Counter(call.name for call in wanted)
         mode = self.settings.arguments
-        pairs = bipartite(made, wanted, lambda one, other: fits(one, other, mode))
-        hit, found = {i for i, _ in pairs}, {j for _, j in pairs}
+        pairs = bipartite(made, wanted, lambda match, other: fits(match, other, mode))
+        hit, result = {i for i, _ in pairs}, {j for _, j in pairs}
         evidence = {
             "unexpected": [brief(made[i]) for i in range(len(made)) if i not in hit][:SHOWN],
-            "missing": [_shown(wanted[j]) for j in range(len(wanted)) if j not in found][:SHOWN],
+            "missing": [_shown(wanted[j]) for j in range(len(wanted)) if j not in result][:SHOWN],
         }
         return [
             *_prf("tool_name_", names.total(), len(made), len(wanted), {}),
@@ -96,13 +96,13 @@ class ToolF1Scorer(PerTrajectory):
 
     def figures(self, rows: Sequence[Scored]) -> Sequence[Figure]:
         """Means over trajectories, and precision and recall of all calls together."""
-        found = list(super().figures(rows))
+        figures = list(super().figures(rows))
         for prefix in ("tool_name_", "tool_"):
-            for kind, whole in (("precision", "made"), ("recall", "expected")):
-                parts = ("matched", whole)
+            for kind, full in (("precision", "made"), ("recall", "expected")):
+                parts = ("matched", full)
                 name = f"{prefix}{kind}:calls"
-                found.append(evidence_figure(rows, f"{prefix}f1", parts, name, self.intervals))
-        return found
+                figures.append(evidence_figure(rows, f"{prefix}f1", parts, name, self.intervals))
+        return figures
 
 
 def _prf(
@@ -154,7 +154,7 @@ def _argument_accuracy(made: Sequence[Made], wanted: Sequence[Expected]) -> Scor
         mine = [call for call in made if call.name == name and call.arguments is not None]
         theirs = [call for call in wanted if call.name == name]
         total += sum(len(call.argument_names()) for call in theirs)
-        counts = [[_agreeing(one, other) for other in theirs] for one in mine]
+        counts = [[_agreeing(item, other) for other in theirs] for item in mine]
         right += int(sum(counts[i][j] for i, j in assign(counts)))
     if not total:
         return Score("argument_accuracy", None, "no expected call has arguments")

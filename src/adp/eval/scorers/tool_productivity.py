@@ -43,8 +43,8 @@ class ProductivityScorer(PerTrajectory):
 
     def figures(self, rows: Sequence[Scored]) -> Sequence[Figure]:
         """The productivity, and the means of its parts."""
-        found = productivity_figure(rows, "correct", "tool_calls", intervals=self.intervals)
-        return [found, *super().figures(rows)]
+        result = productivity_figure(rows, "correct", "tool_calls", intervals=self.intervals)
+        return [result, *super().figures(rows)]
 
 
 KIND = ScorerKind(

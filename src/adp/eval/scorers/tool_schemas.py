@@ -20,7 +20,7 @@ from referencing import Registry
 from referencing.exceptions import Unresolvable
 
 from adp.eval.scorers.trajectory_reading import cut, number_or_none
-from adp.render.arguments import tools_of
+from adp.rendering.arguments import tools_of
 
 _SCHEMA_KEYS = ("parameters", "input_schema", "inputSchema", "schema")
 _TYPES = {
@@ -81,22 +81,22 @@ class ToolSchema:
         Returns:
             Kinds are missing, type, enum, extra and other; empty when the arguments fit.
         """
-        found: list[tuple[str, str]] = []
+        wrong: list[tuple[str, str]] = []
         if self.validator is not None:
             try:
                 for error in self.validator.iter_errors(arguments):
-                    found.append((_kind(error), cut(error.message)))
-                    if len(found) >= _ERRORS:
+                    wrong.append((_kind(error), cut(error.message)))
+                    if len(wrong) >= _ERRORS:
                         break
             except (Unresolvable, RecursionError, TypeError, ValueError, OverflowError):
                 # The schema itself is broken, which is not the agent's fault.
-                found = []
+                wrong = []
         if extras and self.listed is not None:
             unknown = [name for name in arguments if name not in self.listed]
-            told = {kind for kind, _ in found}
-            if unknown and _EXTRA not in told:
-                found.append((_EXTRA, cut(f"{unknown[0]!r} is not listed")))
-        return found
+            kinds = {kind for kind, _ in wrong}
+            if unknown and _EXTRA not in kinds:
+                wrong.append((_EXTRA, cut(f"{unknown[0]!r} is not listed")))
+        return wrong
 
 
 def _kind(error: ValidationError) -> str:
@@ -109,11 +109,11 @@ def _kind(error: ValidationError) -> str:
 def schemas_of(text: str | None) -> Mapping[str, ToolSchema] | None:
     """The tools of the column ``tools`` by name; None when it lists none."""
     tools = tools_of(text, Counter())
-    found: dict[str, ToolSchema] = {}
+    results: dict[str, ToolSchema] = {}
     for tool in tools:
         function = tool["function"]
-        found.setdefault(function["name"], _schema(function))
-    return found or None
+        results.setdefault(function["name"], _schema(function))
+    return results or None
 
 
 def _schema(function: Mapping[str, Any]) -> ToolSchema:
@@ -144,40 +144,40 @@ def _plain(schema: Any) -> Any:
     """A schema with the names of JSON Schema, and only what is understood."""
     if not isinstance(schema, dict):
         return schema if isinstance(schema, bool) else {}
-    found = _own(schema)
-    found |= {key: _plain(schema[key]) for key in _NESTED if key in schema}
+    constraints = _own(schema)
+    constraints |= {key: _plain(schema[key]) for key in _NESTED if key in schema}
     for key in _LISTED:
         if isinstance(schema.get(key), list) and schema[key]:
-            found[key] = [_plain(inner) for inner in schema[key]]
+            constraints[key] = [_plain(child) for child in schema[key]]
     for key in _NAMED:
         if isinstance(schema.get(key), dict):
-            found[key] = {name: _plain(inner) for name, inner in schema[key].items()}
-    return found
+            constraints[key] = {name: _plain(child) for name, child in schema[key].items()}
+    return constraints
 
 
 def _own(schema: Mapping[str, Any]) -> dict[str, Any]:
     """What a schema says without the schemas in it."""
-    found = {key: schema[key] for key in _NUMBERS if number_or_none(schema.get(key)) is not None}
-    found = {key: value for key, value in found.items() if not isinstance(value, bool)}
+    values = {key: schema[key] for key in _NUMBERS if number_or_none(schema.get(key)) is not None}
+    values = {key: value for key, value in values.items() if not isinstance(value, bool)}
     if "const" in schema:
-        found["const"] = schema["const"]
+        values["const"] = schema["const"]
     if isinstance(schema.get("enum"), list) and schema["enum"]:
-        found["enum"] = schema["enum"]
+        values["enum"] = schema["enum"]
     if isinstance(schema.get("required"), list):
-        found["required"] = [name for name in schema["required"] if isinstance(name, str)]
+        values["required"] = [name for name in schema["required"] if isinstance(name, str)]
     if isinstance(schema.get("uniqueItems"), bool):
-        found["uniqueItems"] = schema["uniqueItems"]
+        values["uniqueItems"] = schema["uniqueItems"]
     kinds = _types(schema.get("type"))
     if kinds:
-        found["type"] = [*kinds, "null"] if schema.get("nullable") is True else kinds
+        values["type"] = [*kinds, "null"] if schema.get("nullable") is True else kinds
     reference = schema.get("$ref")
     if isinstance(reference, str) and reference.startswith("#"):
-        found["$ref"] = reference
-    return found
+        values["$ref"] = reference
+    return values
 
 
 def _types(kind: Any) -> list[str]:
     """Names of types in JSON Schema; empty where one of them allows everything."""
     kinds = kind if isinstance(kind, list) else [kind]
-    names = [_TYPES.get(one.lower()) if isinstance(one, str) else None for one in kinds]
+    names = [_TYPES.get(item.lower()) if isinstance(item, str) else None for item in kinds]
     return [] if None in names else list(dict.fromkeys(name for name in names if name))

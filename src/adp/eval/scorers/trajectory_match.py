@@ -85,14 +85,14 @@ class MatchScorer(PerTrajectory):
         if wanted is None:
             return unscored(self.metrics, "the task has no right run to compare with")
         mine = messages_of(item.trajectory) if compared == "messages" else _calls(item.trajectory)
-        found = matches(mine, wanted, self.settings)
+        result = matches(mine, wanted, self.settings)
         evidence = {
             "mode": self.settings.mode,
             "compared": compared,
             "calls": _names(mine),
             "reference": _names(wanted),
         }
-        return [Score("trajectory_match", float(found), evidence=evidence)]
+        return [Score("trajectory_match", float(result), evidence=evidence)]
 
 
 def _names(messages: Sequence[Message]) -> list[str]:
@@ -101,19 +101,22 @@ def _names(messages: Sequence[Message]) -> list[str]:
 
 def messages_of(trajectory: Trajectory) -> list[Message]:
     """The messages of a run in the OpenAI shape: roles, and calls with their arguments."""
-    said = {step.step: step.calls for step in agent_steps(trajectory)}
-    found: list[Message] = []
+    calls_by_step = {step.step: step.calls for step in agent_steps(trajectory)}
+    messages: list[Message] = []
     for number, step in enumerate(trajectory.steps):
         if step.kind in ("context_edit", "event") or step.is_copied_context:
             continue
         calls = [
-            Expected(call.name, _given(call.arguments, call.text)) for call in said.get(number, ())
+            Expected(call.name, _given(call.arguments, call.text))
+            for call in calls_by_step.get(number, ())
         ]
         role = "assistant" if is_agent(step) else _ROLES.get(step.source or "", "user")
-        is_result = step.source == "environment" and number > 0 and bool(said.get(number - 1))
-        found.append(("tool" if is_result else role, calls))
-        found += [("tool", []) for _ in step.observations]
-    return found
+        is_result = (
+            step.source == "environment" and number > 0 and bool(calls_by_step.get(number - 1))
+        )
+        messages.append(("tool" if is_result else role, calls))
+        messages += [("tool", []) for _ in step.observations]
+    return messages
 
 
 def _calls(trajectory: Trajectory) -> list[Message]:
@@ -147,15 +150,17 @@ def matches(mine: Sequence[Message], wanted: Sequence[Message], settings: MatchS
         down = _covers(second, first, fit)
         return {"unordered": up and down, "superset": up, "subset": down}[settings.mode]
     pairs = len(bipartite(first, second, fit))
-    whole = {"subset": [first], "superset": [second], "unordered": [first, second]}
-    return all(pairs == len(calls) for calls in whole[settings.mode])
+    full = {"subset": [first], "superset": [second], "unordered": [first, second]}
+    return all(pairs == len(calls) for calls in full[settings.mode])
 
 
 def _covers(
-    outer: Sequence[Expected], inner: Sequence[Expected], fit: Callable[[Expected, Expected], bool]
+    outer: Sequence[Expected],
+    expecteds: Sequence[Expected],
+    fit: Callable[[Expected, Expected], bool],
 ) -> bool:
     """Whether each of the inner calls finds one of the outer, greedily."""
-    return len(greedy(inner, outer, lambda one, other: fit(other, one))) == len(inner)
+    return len(greedy(expecteds, outer, lambda item, other: fit(other, item))) == len(expecteds)
 
 
 def _strict(
@@ -192,8 +197,8 @@ def _fit(settings: MatchSettings) -> Callable[[Expected, Expected], bool]:
             return all(equal(_inner(given, path), _inner(wanted, path)) for path in mode)
         if mode == "exact":
             return equal(given, wanted)
-        one, two = (given, wanted) if mode == "subset" else (wanted, given)
-        return all(key in two and equal(value, two[key]) for key, value in one.items())
+        result, two = (given, wanted) if mode == "subset" else (wanted, given)
+        return all(key in two and equal(value, two[key]) for key, value in result.items())
 
     return fit
 
@@ -210,9 +215,9 @@ def _fits_allowed(call: Expected, other: Expected, mode: Arguments | list[str]) 
     return {"exact": right and there, "subset": right}.get(mode, there)
 
 
-def _python_equal(one: Any, other: Any) -> bool:
+def _python_equal(value: Any, other: Any) -> bool:
     try:
-        return bool(one == other)
+        return bool(value == other)
     except RecursionError:
         return False
 

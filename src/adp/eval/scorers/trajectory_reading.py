@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from adp.render.arguments import object_of
+from adp.rendering.arguments import object_of
 from adp.rollouts.environment import Settings
 from adp.rollouts.experts.history import EXPERT
 from adp_schema.model import Observation, Step, ToolCall, Trajectory
@@ -62,7 +62,7 @@ class Made:
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class AgentStep:
     """A step of the agent.
 
     Attributes:
@@ -76,15 +76,15 @@ class Said:
     calls: tuple[Made, ...] = field(default=())
 
 
-def agent_steps(trajectory: Trajectory) -> list[Said]:
+def agent_steps(trajectory: Trajectory) -> list[AgentStep]:
     """The steps of the agent, in order, without those that only repeat earlier context."""
-    found = []
+    results = []
     steps = trajectory.steps
     for number, step in enumerate(steps):
         if is_agent(step) and not step.is_copied_context:
             after = steps[number + 1] if number + 1 < len(steps) else None
-            found.append(Said(number, step, _calls(number, step, after)))
-    return found
+            results.append(AgentStep(number, step, _calls(number, step, after)))
+    return results
 
 
 def agent_calls(trajectory: Trajectory, actor: Actor = "all") -> list[Made]:
@@ -192,22 +192,22 @@ def number_or_none(value: Any) -> float | None:
     return number if math.isfinite(number) else None
 
 
-def same(one: Any, other: Any) -> bool:
+def same(value: Any, other: Any) -> bool:
     """Whether two JSON values are equal: 1 and 1.0 are, 1 and true are not."""
     try:
-        return _same(one, other)
+        return _same(value, other)
     except RecursionError:
         return False
 
 
-def _same(one: Any, other: Any) -> bool:
-    if isinstance(one, bool) or isinstance(other, bool):
-        return one is other
-    if isinstance(one, Mapping) and isinstance(other, Mapping):
-        return one.keys() == other.keys() and all(_same(one[key], other[key]) for key in one)
-    if isinstance(one, list | tuple) and isinstance(other, list | tuple):
-        return len(one) == len(other) and all(map(_same, one, other))
-    return bool(one == other)
+def _same(value: Any, other: Any) -> bool:
+    if isinstance(value, bool) or isinstance(other, bool):
+        return value is other
+    if isinstance(value, Mapping) and isinstance(other, Mapping):
+        return value.keys() == other.keys() and all(_same(value[key], other[key]) for key in value)
+    if isinstance(value, list | tuple) and isinstance(other, list | tuple):
+        return len(value) == len(other) and all(map(_same, value, other))
+    return bool(value == other)
 
 
 def key_of(call: Made) -> tuple[str, str]:

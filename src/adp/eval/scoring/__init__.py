@@ -7,13 +7,13 @@ Scores are kept in files beside the tables of the store (`adp_schema.scores`). N
 unless a scorer calls one; what was scored before and came out the same is not written again.
 """
 
-from adp.eval.scoring.choose import Chosen, choose, choose_named, label
+from adp.eval.scoring.choose import ChosenScorer, choose, choose_named, label
 from adp.eval.scoring.read import ScoreSet, read_scores
 from adp.eval.scoring.references import References, references
 from adp.eval.scoring.run import ScoreOptions, ScoreReport, ScorerReport, score_store
 
 __all__ = [
-    "Chosen",
+    "ChosenScorer",
     "References",
     "ScoreOptions",
     "ScoreReport",

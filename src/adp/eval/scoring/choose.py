@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from adp.core.code_files import data_names_no_code
 from adp.eval.scorer import SCORERS, Scorer
 from adp.rollouts.spec import load
 from adp_schema.errors import UsageError
@@ -20,7 +21,7 @@ REFERENCE = "$reference"
 
 
 @dataclass(frozen=True)
-class Chosen:
+class ChosenScorer:
     """A scorer with its settings.
 
     Attributes:
@@ -41,14 +42,14 @@ class Chosen:
         """What tells it apart in a score table: its name and the hash of its settings."""
         return self.scorer.name, self.settings_hash
 
-    def against(self, reference: str | None) -> Chosen:
+    def against(self, reference: str | None) -> ChosenScorer:
         """The same scorer when it compares with a reference of its own."""
         if reference is None:
             return self
         return replace(self, settings=as_text(json.loads(self.settings) | {REFERENCE: reference}))
 
 
-def choose(texts: Iterable[str]) -> list[Chosen]:
+def choose(texts: Iterable[str]) -> list[ChosenScorer]:
     """Make scorers of what people write: ``tool_f1``, ``answer:manner=squad``, a file.
 
     Args:
@@ -64,7 +65,7 @@ def choose(texts: Iterable[str]) -> list[Chosen]:
 
 def choose_named(
     named: Sequence[tuple[str, Mapping[str, Any]]], texts: Iterable[str] = ()
-) -> list[Chosen]:
+) -> list[ChosenScorer]:
     """Make scorers of names with settings, and of what people write besides; see `choose`.
 
     Args:
@@ -75,7 +76,7 @@ def choose_named(
         UsageError: as for `choose`.
         InputError: as for `choose`.
     """
-    chosen: dict[tuple[str, str], Chosen] = {}
+    chosen: dict[tuple[str, str], ChosenScorer] = {}
     for spec, more in named:
         _add(chosen, spec, more)
     first = set(chosen)
@@ -87,24 +88,25 @@ def choose_named(
 
 
 def _add(
-    chosen: dict[tuple[str, str], Chosen],
+    chosen: dict[tuple[str, str], ChosenScorer],
     spec: str,
     more: Mapping[str, Any],
     but: Collection[tuple[str, str]] = (),
 ) -> None:
     kind, settings = load(SCORERS, spec, **more)
-    one = Chosen(kind.make(settings), as_text(settings.model_dump(mode="json")))
-    if one.key in chosen and one.key not in but:
+    chosen_scorer = ChosenScorer(kind.make(settings), as_text(settings.model_dump(mode="json")))
+    if chosen_scorer.key in chosen and chosen_scorer.key not in but:
         raise UsageError(f"the scorer {spec} is named twice with the same settings")
-    chosen[one.key] = one
+    chosen[chosen_scorer.key] = chosen_scorer
 
 
 def rebuild(name: str, settings: str) -> Scorer | None:
     """Make the scorer of a row of a score table again; None when it is not there any more."""
     try:
         given = {key: value for key, value in json.loads(settings).items() if key != REFERENCE}
-        kind, made = load(SCORERS, name, **given)
-        return kind.make(made)
+        with data_names_no_code():  # the table may be anybody's
+            kind, made = load(SCORERS, name, **given)
+            return kind.make(made)
     except Exception:  # another version of it, or a package that is gone
         return None
 
@@ -113,16 +115,17 @@ def label(name: str, settings: str) -> str:
     """A scorer with those of its settings that are not the default ones, for people."""
     try:
         given = json.loads(settings)
-        kind = SCORERS.get(name)
+        with data_names_no_code():
+            kind = SCORERS.get(name)
         usual = json.loads(as_text(kind.settings().model_dump(mode="json")))
         more = {key: value for key, value in given.items() if usual.get(key, _NONE) != value}
     except Exception:  # it is not there any more, or has settings without a default
         return f"{name} {settings}" if settings != "{}" else name
-    said = ", ".join(
+    text = ", ".join(
         f"{key.removeprefix('$')}={value if isinstance(value, str) else json.dumps(value)}"
         for key, value in more.items()
     )
-    return f"{name}: {said}" if said else name
+    return f"{name}: {text}" if text else name
 
 
 _NONE = object()

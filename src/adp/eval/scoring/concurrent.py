@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future
 
 from adp.eval.scorer import Item
-from adp.eval.scoring.choose import Chosen
+from adp.eval.scoring.choose import ChosenScorer
 from adp.eval.scoring.rows import Given, score_one
 from adp.rollouts.collecting.threads import DaemonThreads
 
@@ -16,7 +16,7 @@ Result = tuple[Item, Sequence[Given]]
 
 
 def scored_in_order(
-    items: Iterable[Item], chosen: Sequence[Chosen], concurrency: int
+    items: Iterable[Item], chosen: Sequence[ChosenScorer], concurrency: int
 ) -> Iterator[Result]:
     """Score trajectories, in their order whatever the concurrency.
 
@@ -27,30 +27,30 @@ def scored_in_order(
         chosen: the scorers.
         concurrency: trajectories that are waited for at once, and requests of one scorer at once.
     """
-    asking = {one.key for one in chosen if getattr(one.scorer, "asks", False)}
+    asking = {result.key for result in chosen if getattr(result.scorer, "asks", False)}
     if not asking:
         for item in items:
-            yield item, [score_one(one, item) for one in chosen]
+            yield item, [score_one(result, item) for result in chosen]
         return
-    for one in chosen:
-        if one.key in asking:
-            getattr(one.scorer, "limit", _nothing)(concurrency)
+    for entry in chosen:
+        if entry.key in asking:
+            getattr(entry.scorer, "limit", _nothing)(concurrency)
     # Nobody waits for these threads when the run is stopped: a request may take minutes.
     threads = DaemonThreads("adp-scorer")
     begun: deque[tuple[Item, list[Given | Future[Given]]]] = deque()
     try:
         for item in items:
             begun.append(
-                (item, [threads.submit(score_one, one, item) if one.key in asking
-                        else score_one(one, item) for one in chosen])
+                (item, [threads.submit(score_one, result, item) if result.key in asking
+                        else score_one(result, item) for result in chosen])
             )  # fmt: skip
             if len(begun) >= concurrency:
                 yield _ended(*begun.popleft())
         while begun:
             yield _ended(*begun.popleft())
-        for one in chosen:
-            if one.key in asking:
-                getattr(one.scorer, "close", _nothing)()
+        for entry in chosen:
+            if entry.key in asking:
+                getattr(entry.scorer, "close", _nothing)()
     finally:
         threads.shutdown(cancel_futures=True)
 
@@ -60,4 +60,4 @@ def _nothing(*_: object) -> None:
 
 
 def _ended(item: Item, given: Sequence[Given | Future[Given]]) -> Result:
-    return item, [one.result() if isinstance(one, Future) else one for one in given]
+    return item, [entry.result() if isinstance(entry, Future) else entry for entry in given]

@@ -90,19 +90,19 @@ def read_scores(
     tries = list(tries_of(store))
     again = superseded(tries)
     order = {
-        one.trajectory_id: place
-        for place, one in enumerate(tries)
-        if one.trajectory_id is not None and one.trajectory_id not in again
+        result.trajectory_id: place
+        for place, result in enumerate(tries)
+        if result.trajectory_id is not None and result.trajectory_id not in again
     }
     last: dict[Key, dict[str, tuple[int, list[dict[str, Any]]]]] = {}
     for number, rows in _groups(score_files(folder or store.root), only):
         first = rows[0]
         if first["trajectory_id"] in order:
-            found = last.setdefault((first["scorer"], first["settings_hash"]), {})
-            found[first["trajectory_id"]] = (number, rows)
-    tasks = {name: found.key for name, found in find_tasks(store).items()} if last else {}
-    branches = {one.trajectory_id for one in tries if one.parent_id is not None}
-    return [_score_set(found, order, tasks, branches) for _, found in sorted(last.items())]
+            value = last.setdefault((first["scorer"], first["settings_hash"]), {})
+            value[first["trajectory_id"]] = (number, rows)
+    tasks = {name: task.key for name, task in find_tasks(store).items()} if last else {}
+    branches = {item.trajectory_id for item in tries if item.parent_id is not None}
+    return [_score_set(result, order, tasks, branches) for _, result in sorted(last.items())]
 
 
 def digests(files: Sequence[str], only: Collection[Key]) -> dict[tuple[str, str, str], str]:
@@ -147,7 +147,7 @@ def _rows(path: str, only: Collection[Key] | None) -> Iterator[dict[str, Any]]:
     """The rows of a file; with ``only``, those with one of the settings, and perhaps others."""
     import pyarrow.compute as pc
 
-    wanted = None if only is None else pa.array({each for _, each in only}, pa.string())
+    wanted = None if only is None else pa.array({result for _, result in only}, pa.string())
     try:
         with pq.ParquetFile(path) as file:
             for batch in file.iter_batches(columns=SCORES.schema.names):
@@ -162,17 +162,17 @@ def _rows(path: str, only: Collection[Key] | None) -> Iterator[dict[str, Any]]:
 
 
 def _score_set(
-    found: Mapping[str, tuple[int, list[dict[str, Any]]]],
+    items: Mapping[str, tuple[int, list[dict[str, Any]]]],
     order: Mapping[str, int],
     tasks: Mapping[str, TaskKey | None],
     branches: Collection[str | None],
 ) -> ScoreSet:
-    _, newest = max(found.values(), key=lambda one: one[0])
+    _, newest = max(items.values(), key=lambda item: item[0])
     first = newest[0]
     rows = [
         _scored(row, tasks.get(name), branch=name in branches)
-        for name in sorted(found, key=order.__getitem__)
-        for row in found[name][1]
+        for name in sorted(items, key=order.__getitem__)
+        for row in items[name][1]
     ]
     return ScoreSet(
         first["scorer"],

@@ -42,27 +42,27 @@ class References:
         names: dict[TaskKey, Task] = {}
         for key, task in self.tasks.items():
             names.setdefault(key.name, task)
-        return {other: names[own] for other, own in same.items()}
+        return {other: names[name] for other, name in same.items()}
 
 
-def put_over(own: Task | None, more: Task | None) -> Task | None:
+def put_over(task: Task | None, more: Task | None) -> Task | None:
     """A task with what a reference knows put over what the store says."""
-    if more is None or own is None:
-        return more or own
+    if more is None or task is None:
+        return more or task
     known = {
         name: value for name in Task.model_fields if (value := getattr(more, name)) is not None
     }
-    return own.model_copy(update=known)
+    return task.model_copy(update=known)
 
 
 def references(name: str, tasks: Iterable[Task]) -> References:
     """References from tasks; of several that cannot be told apart the first counts."""
-    found: dict[TaskKey, Task] = {}
+    results: dict[TaskKey, Task] = {}
     for task in tasks:
         key = key_of(task)
         if key is not None:
-            found.setdefault(key, task)
-    return References(name, found)
+            results.setdefault(key, task)
+    return References(name, results)
 
 
 def from_tasks(store: Store) -> References:

@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from adp.eval.scorer import Item, Score
-from adp.eval.scoring.choose import Chosen
-from adp.render.arguments import whole_text
+from adp.eval.scoring.choose import ChosenScorer
+from adp.rendering.arguments import whole_text
 from adp.rollouts.collecting.attempts import BROKEN
 from adp.rollouts.tools import plain
 from adp_schema.model import Trajectory
@@ -41,7 +41,7 @@ def broke(trajectory: Trajectory) -> str | None:
     return f"{trajectory.error_type} failed{more}"
 
 
-def score_one(chosen: Chosen, item: Item) -> Given:
+def score_one(chosen: ChosenScorer, item: Item) -> Given:
     """Let a scorer score a trajectory, and mend what it must not do.
 
     A trajectory that broke is unscored, whatever the scorer says. A number that is not finite is
@@ -76,7 +76,7 @@ def _mended(score: Score) -> Score:
 
 
 def to_rows(
-    chosen: Chosen, trajectory: Trajectory, scores: Sequence[Score]
+    chosen: ChosenScorer, trajectory: Trajectory, scores: Sequence[Score]
 ) -> list[dict[str, Any]]:
     """The rows of a score table for the scores of one trajectory."""
     shared = {

@@ -10,7 +10,7 @@ from typing import Any
 
 from adp.core.progress import Progress, Silent
 from adp.eval.scorer import Figure, Item
-from adp.eval.scoring.choose import Chosen
+from adp.eval.scoring.choose import ChosenScorer
 from adp.eval.scoring.concurrent import scored_in_order
 from adp.eval.scoring.read import Key, digests, read_scores, rows_digest
 from adp.eval.scoring.references import References, put_over
@@ -103,7 +103,7 @@ class ScoreReport:
 
 def score_store(
     store: Store,
-    scorers: Sequence[Chosen],
+    scorers: Sequence[ChosenScorer],
     options: ScoreOptions | None = None,
     progress: Progress | None = None,
 ) -> ScoreReport:
@@ -126,12 +126,12 @@ def score_store(
     if options.out is None and is_url(store.root):
         raise UsageError(f"scores cannot be put into {store.root}; give a folder with -o FOLDER")
     label = options.references.label if options.references else None
-    chosen = [one.against(label) for one in scorers]
+    chosen = [scorer.against(label) for scorer in scorers]
     folder = score_folder(options.out or store.root)
     with holding(folder), writing(folder) as file:
         run = _Run(store, chosen, options, file)
         run.go(progress or Silent())
-    reports = [_report(store, one, run, folder) for one in chosen]
+    reports = [_report(store, item, run, folder) for item in chosen]
     path = folder / f"run-{file.run:05d}.parquet"
     written = str(path) if file.rows else None
     return ScoreReport(
@@ -146,12 +146,12 @@ def score_store(
     )
 
 
-def _report(store: Store, chosen: Chosen, run: _Run, folder: Path) -> ScorerReport:
+def _report(store: Store, chosen: ChosenScorer, run: _Run, folder: Path) -> ScorerReport:
     """Add the scores of one scorer up; those of the others are not in memory meanwhile."""
-    found = next(iter(read_scores(store, str(folder), only={chosen.key})), None)
-    if found is not None:  # branches may have been scored before
-        rows = tuple(row for row in found.rows if row.trajectory_id in run.looked_at)
-        found = replace(found, rows=rows) if rows else None
+    first = next(iter(read_scores(store, str(folder), only={chosen.key})), None)
+    if first is not None:  # branches may have been scored before
+        rows = tuple(row for row in first.rows if row.trajectory_id in run.looked_at)
+        first = replace(first, rows=rows) if rows else None
     return ScorerReport(
         chosen.scorer.name,
         chosen.scorer.version,
@@ -160,15 +160,15 @@ def _report(store: Store, chosen: Chosen, run: _Run, folder: Path) -> ScorerRepo
         trajectories=run.seen,
         new=run.new[chosen.key],
         raised=dict(run.raised[chosen.key]),
-        unscored=found.unscored() if found else {},
-        figures=tuple(found.figures(chosen.scorer)) if found else (),
+        unscored=first.unscored() if first else {},
+        figures=tuple(first.figures(chosen.scorer)) if first else (),
     )
 
 
 @dataclass
 class _Run:
     store: Store
-    chosen: Sequence[Chosen]
+    chosen: Sequence[ChosenScorer]
     options: ScoreOptions
     file: ScoreFile
     seen: int = 0
@@ -180,22 +180,24 @@ class _Run:
     assisted: dict[str, Assisted] = field(default_factory=dict)
     _known: dict[tuple[str, str, str], str] = field(default_factory=dict)
     _metrics: dict[Key, dict[str, None]] = field(default_factory=dict)
-    _late: list[tuple[Chosen, Trajectory, str, bool]] = field(default_factory=list)
+    _late: list[tuple[ChosenScorer, Trajectory, str, bool]] = field(default_factory=list)
     _pending: Rows = field(default_factory=list)
 
     def go(self, progress: Progress) -> None:
         """Score everything, and write what is new."""
         files = score_files(str(self.file.folder))
-        self._known = digests(files, {one.key for one in self.chosen})
-        self.raised = {one.key: Counter() for one in self.chosen}
-        self._metrics = {one.key: {} for one in self.chosen}
+        self._known = digests(files, {entry.key for entry in self.chosen})
+        self.raised = {entry.key: Counter() for entry in self.chosen}
+        self._metrics = {entry.key: {} for entry in self.chosen}
         self.superseded = superseded(tries_of(self.store))
         tasks = TaskIndex(self.store)
         right = self._right()
         progress.total(self.store.manifest.counts.trajectories)
         items = (
-            Item(one, put_over(tasks.of(one), right.get(str(one.trajectory_id))))
-            for one in self._trajectories()
+            Item(
+                trajectory, put_over(tasks.of(trajectory), right.get(str(trajectory.trajectory_id)))
+            )
+            for trajectory in self._trajectories()
         )
         for item, given in scored_in_order(items, self.chosen, self.options.concurrency):
             self._take(item, given)
@@ -207,7 +209,7 @@ class _Run:
         references = self.options.references
         if references is None:
             return {}
-        keys = {name: found.key for name, found in find_tasks(self.store).items() if found.key}
+        keys = {name: task.key for name, task in find_tasks(self.store).items() if task.key}
         known = references.over(keys.values())
         return {name: known[key.name] for name, key in keys.items() if key.name in known}
 
@@ -219,11 +221,11 @@ class _Run:
                 yield trajectory
             elif self.options.branches:
                 try:
-                    whole = self.store.resolve(trajectory)
+                    full = self.store.resolve(trajectory)
                 except StoreError as error:
                     self._alone(trajectory, error)
                     continue
-                yield whole
+                yield full
 
     def _take(self, item: Item, scored: Sequence[Given]) -> None:
         self.seen += 1
@@ -235,45 +237,45 @@ class _Run:
         if helped is not None:
             known = self.assisted.get(helped.mode)
             self.assisted[helped.mode] = helped if known is None else known + helped
-        for one, given in zip(self.chosen, scored, strict=True):
+        for result, given in zip(self.chosen, scored, strict=True):
             if given.raised is not None:
-                self.raised[one.key][given.raised] += 1
+                self.raised[result.key][given.raised] += 1
             if given.scores:
                 names = (score.metric for score in given.scores)
-                self._metrics[one.key].update(dict.fromkeys(names))
-                self._keep(one, trajectory, to_rows(one, trajectory, given.scores))
+                self._metrics[result.key].update(dict.fromkeys(names))
+                self._keep(result, trajectory, to_rows(result, trajectory, given.scores))
             elif given.raised is not None or broke(trajectory) is not None:
                 # Of what is unscored here, the names come from the other trajectories.
                 bare = trajectory.model_copy(update={"steps": [], "media": {}, "raw": []})
                 reason = broke(trajectory) or given.raised or RAISED
-                self._late.append((one, bare, reason, broke(trajectory) is not None))
+                self._late.append((result, bare, reason, broke(trajectory) is not None))
 
     def _alone(self, trajectory: Trajectory, error: StoreError) -> None:
         """Leave a branch unscored whose parent is not there, or is its own branch."""
         self.seen += 1
         self.looked_at.add(str(trajectory.trajectory_id))
         bare = trajectory.model_copy(update={"steps": [], "media": {}, "raw": []})
-        for one in self.chosen:
+        for item in self.chosen:
             self._late.append(
-                (one, bare, f"the steps before the branch are missing: {error}", False)
+                (item, bare, f"the steps before the branch are missing: {error}", False)
             )
 
-    def _keep(self, one: Chosen, trajectory: Trajectory, rows: Rows) -> None:
-        key = (str(trajectory.trajectory_id), *one.key)
+    def _keep(self, chosen_scorer: ChosenScorer, trajectory: Trajectory, rows: Rows) -> None:
+        key = (str(trajectory.trajectory_id), *chosen_scorer.key)
         if self._known.get(key) == rows_digest(rows):
             return
-        self.new[one.key] += 1
+        self.new[chosen_scorer.key] += 1
         self._pending += rows
         if len(self._pending) >= BATCH:
             self._flush()
 
     def _end(self) -> None:
         # Branches that stand alone were met ahead of what was then being scored.
-        late = sorted(self._late, key=lambda each: (str(each[1].trajectory_id), each[0].key))
-        for one, trajectory, reason, broken in late:
-            metrics = self._metrics[one.key] or {one.scorer.name: None}
+        late = sorted(self._late, key=lambda item: (str(item[1].trajectory_id), item[0].key))
+        for result, trajectory, reason, broken in late:
+            metrics = self._metrics[result.key] or {result.scorer.name: None}
             scores = unscored(metrics, reason, broken=broken)
-            self._keep(one, trajectory, to_rows(one, trajectory, scores))
+            self._keep(result, trajectory, to_rows(result, trajectory, scores))
         self._flush()
 
     def _flush(self) -> None:

@@ -53,7 +53,7 @@ class Past:
 
 
 @dataclass
-class View:
+class ActorView:
     """What an actor sees of the episode besides the request.
 
     Attributes:
@@ -81,7 +81,7 @@ class Reflection:
 class Actor(Protocol):
     """Makes the turns of one episode; a new one for each episode."""
 
-    async def act(self, request: Request, view: View) -> Acted:
+    async def act(self, request: Request, view: ActorView) -> Acted:
         """The next turn.
 
         Raises:
@@ -89,7 +89,7 @@ class Actor(Protocol):
         """
         ...
 
-    async def reflect(self, request: Request, view: View) -> Reflection:
+    async def reflect(self, request: Request, view: ActorView) -> Reflection:
         """Called after each turn; the turn is the last of ``view.past``."""
         ...
 
@@ -133,11 +133,11 @@ class Alone:
     policy: Policy
     _nothing: Reflection = field(default_factory=Reflection)
 
-    async def act(self, request: Request, view: View) -> Acted:
+    async def act(self, request: Request, view: ActorView) -> Acted:
         """The policy's turn."""
         return Acted(await self.policy.act(request))
 
-    async def reflect(self, request: Request, view: View) -> Reflection:
+    async def reflect(self, request: Request, view: ActorView) -> Reflection:
         """Nothing to add."""
         return self._nothing
 

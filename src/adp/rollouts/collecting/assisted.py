@@ -53,21 +53,21 @@ class Assisted:
 
 def assisted(trajectory: Trajectory) -> Assisted | None:
     """How much an expert did in a trajectory; None when the policy was alone."""
-    own = [
+    steps = [
         step for step in trajectory.steps if step.source == "agent" and not step.is_copied_context
     ]
-    experts = sum(step.actor == EXPERT for step in own)
+    experts = sum(step.actor == EXPERT for step in steps)
     mode = _mode(trajectory.extra)
     if (mode is None or mode == ALONE) and not experts:
         return None
-    return Assisted(mode if mode and mode != ALONE else EXPERT, 1, len(own), experts)
+    return Assisted(mode if mode and mode != ALONE else EXPERT, 1, len(steps), experts)
 
 
 def _mode(extra: str | None) -> str | None:
     try:
-        found: Any = json.loads(extra) if extra else None
+        value: Any = json.loads(extra) if extra else None
     except (ValueError, RecursionError):
         return None
     for key in ("run_metadata", "expert_assistance", "mode"):
-        found = found.get(key) if isinstance(found, Mapping) else None
-    return found if isinstance(found, str) else None
+        value = value.get(key) if isinstance(value, Mapping) else None
+    return value if isinstance(value, str) else None

@@ -43,8 +43,8 @@ def superseded(tries: Iterable[Try]) -> set[str]:
     Args:
         tries: all trajectories of a store.
     """
-    known = {one.trajectory_id: one for one in tries if one.trajectory_id is not None}
-    found = set()
+    known = {item.trajectory_id: item for item in tries if item.trajectory_id is not None}
+    result = set()
     for name, first in known.items():
         number, last = 1, first
         while last.error_type in BROKEN:
@@ -53,6 +53,6 @@ def superseded(tries: Iterable[Try]) -> set[str]:
             # Elsewhere such ids tell apart what came under one id by chance.
             if after is None or after[1:4] != first[1:4]:
                 break
-            found.add(str(last.trajectory_id))
+            result.add(str(last.trajectory_id))
             last = after
-    return found
+    return result

@@ -18,10 +18,10 @@ from typing import Any
 from adp.rollouts.collecting.actor import Actor, AllAlone
 from adp.rollouts.collecting.counts import CollectReport, Episode
 from adp.rollouts.collecting.episode import run_episode
-from adp.rollouts.collecting.episode_locks import Claims
+from adp.rollouts.collecting.episode_locks import EpisodeLocks
 from adp.rollouts.collecting.failure_streak import Streak
-from adp.rollouts.collecting.output_store import UNSTORABLE, Target, episodes_of, is_sealed
-from adp.rollouts.collecting.plan import Job, Plan
+from adp.rollouts.collecting.output_store import UNSTORABLE, OutputStore, episodes_of, is_sealed
+from adp.rollouts.collecting.plan import EpisodeJob, EpisodePlan
 from adp.rollouts.collecting.prepare import look_up, plan_of
 from adp.rollouts.collecting.recorder import ENVIRONMENT, About, Recorder
 from adp.rollouts.collecting.run_file import most_asked, settle
@@ -172,7 +172,7 @@ class _Run:
         root: Path,
         environments: Environments,
         actors: Actors,
-        plan: Plan,
+        plan: EpisodePlan,
         settings: CollectSettings,
         watch: Watch | None,
     ) -> None:
@@ -180,10 +180,10 @@ class _Run:
         self._environments, self._actors = environments, actors
         self._watch = watch
         self._started = time.monotonic()
-        self._work: Iterator[Job] = iter(())
+        self._work: Iterator[EpisodeJob] = iter(())
         ahead = min(_MOST_CLAIMED, max(1, settings.concurrency // 4))
-        self._ready: asyncio.Queue[Job | None] = asyncio.Queue(ahead)
-        self._others: list[Job] = []
+        self._ready: asyncio.Queue[EpisodeJob | None] = asyncio.Queue(ahead)
+        self._others: list[EpisodeJob] = []
         self._through = False
         most = settings.max_failures, settings.concurrency
         self._judged, self._kept = Streak(*most), Streak(*most)
@@ -193,9 +193,9 @@ class _Run:
         """Open the store, and lay out what is left to do."""
         plan = self._plan
         with ExitStack() as opened:
-            self._target = Target(self._root, self._stored)
+            self._target = OutputStore(self._root, self._stored)
             opened.callback(self._target.close)
-            self._claims = Claims(self._root)
+            self._claims = EpisodeLocks(self._root)
             opened.callback(self._claims.close)
             empty, alone = self._target.is_empty, self._claims.join
             now, n = plan.settings(), self._settings.n
@@ -215,8 +215,8 @@ class _Run:
         report.stopped = report.stopped if report.left else None
         report.most_asked = most_asked(self._root)
         fewer = report.beyond or report.most_asked > self._settings.n
-        whole = not report.left and not report.failed and not fewer
-        if self._settings.seal or (self._settings.seal is None and whole):
+        full = not report.left and not report.failed and not fewer
+        if self._settings.seal or (self._settings.seal is None and full):
             await asyncio.to_thread(seal, self._root)
             report.sealed = True
         return report
@@ -267,7 +267,7 @@ class _Run:
             if not self._others:
                 return False
             block = await self._left_by_others()
-        taken: list[Job] = []
+        taken: list[EpisodeJob] = []
         for job in block:
             free = self._claims.take(job.about.trajectory_id)
             (taken if free else self._others).append(job)
@@ -280,7 +280,7 @@ class _Run:
                 await self._ready.put(job)
         return True
 
-    async def _left_by_others(self) -> list[Job]:
+    async def _left_by_others(self) -> list[EpisodeJob]:
         """Episodes that another process is at. When it is killed, they can be claimed."""
         others, self._others = self._others, []
         there = await self._target.holds(job.about.trajectory_id for job in others)
@@ -327,7 +327,7 @@ class _Run:
         self._through = True
         return trajectory
 
-    def _stored(self, job: Job, trajectory: Trajectory, new: bool) -> None:
+    def _stored(self, job: EpisodeJob, trajectory: Trajectory, new: bool) -> None:
         """An episode is on the disk."""
         self._claims.free(job.about.trajectory_id)
         episode = Episode.of(trajectory)

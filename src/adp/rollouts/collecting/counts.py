@@ -53,7 +53,7 @@ _MESSAGES = 100
 
 
 @dataclass
-class Tally:
+class EpisodeCounts:
     """Counts of episodes.
 
     Attributes:
@@ -113,18 +113,18 @@ class Tally:
     def _broke(self, reason: str, message: str | None) -> None:
         self.errors[reason] += 1
         text = " ".join((message or "").split())
-        said = self.messages.setdefault(reason, Counter())
-        if text and (text[:_LONGEST_MESSAGE] in said or len(said) < _MESSAGES):
-            said[text[:_LONGEST_MESSAGE]] += 1
+        counts = self.messages.setdefault(reason, Counter())
+        if text and (text[:_LONGEST_MESSAGE] in counts or len(counts) < _MESSAGES):
+            counts[text[:_LONGEST_MESSAGE]] += 1
 
     def commonest(self) -> dict[str, str]:
         """What broke episodes -> what was said most often; of several the first by letters."""
-        found = {}
+        commonest = {}
         for reason, _ in self.errors.most_common():
             ordered = sorted(self.messages.get(reason, Counter()).items())
             if ordered:
-                found[reason] = max(ordered, key=lambda pair: pair[1])[0]
-        return found
+                commonest[reason] = max(ordered, key=lambda pair: pair[1])[0]
+        return commonest
 
     def plain(self) -> dict[str, Any]:
         """As JSON."""
@@ -183,8 +183,8 @@ class CollectReport:
     done_elsewhere: int = 0
     failed: int = 0
     left: int = 0
-    whole: Tally = field(default_factory=Tally)
-    now: Tally = field(default_factory=Tally)
+    whole: EpisodeCounts = field(default_factory=EpisodeCounts)
+    now: EpisodeCounts = field(default_factory=EpisodeCounts)
     seconds: float = 0.0
     stopped: str | None = None
     sealed: bool = False
@@ -202,9 +202,9 @@ class CollectReport:
         done = self.done_before + self.done_now + self.done_elsewhere
         if not self.failed or done:
             return
-        said = self.whole.commonest()
+        commonest_messages = self.whole.commonest()
         reason = next(iter(self.whole.errors), "no reason is known")
-        why = f"{reason}: {said[reason]}" if reason in said else reason
+        why = f"{reason}: {commonest_messages[reason]}" if reason in commonest_messages else reason
         raise RolloutError(
             f"not one episode is whole, {self.failed:,} broke ({why}); mend the cause, and go on "
             "with the same call and --retry-failed"

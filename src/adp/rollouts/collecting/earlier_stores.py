@@ -24,7 +24,7 @@ _MAY_DIFFER = ("tasks", "since")
 
 
 @dataclass(frozen=True)
-class Earlier:
+class EarlierStores:
     """What finished stores hold.
 
     Attributes:
@@ -64,7 +64,7 @@ class Earlier:
                 )
 
 
-def read_earlier(places: Sequence[str], dataset: str | None) -> tuple[Earlier, str | None]:
+def read_earlier(places: Sequence[str], dataset: str | None) -> tuple[EarlierStores, str | None]:
     """Read what finished stores hold.
 
     Args:
@@ -89,7 +89,7 @@ def read_earlier(places: Sequence[str], dataset: str | None) -> tuple[Earlier, s
             known = episodes.get(episode.trajectory_id)
             if known is None or known.error_type is not None:
                 episodes[episode.trajectory_id] = episode
-    return Earlier(begun, hashes, episodes), dataset
+    return EarlierStores(begun, hashes, episodes), dataset
 
 
 def _dataset(

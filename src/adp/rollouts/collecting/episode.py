@@ -21,7 +21,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from adp.rollouts.collecting.actor import Acted, Actor, Past, View
+from adp.rollouts.collecting.actor import Acted, Actor, ActorView, Past
 from adp.rollouts.collecting.contract import (
     WrongAnswerError,
     checked_outcome,
@@ -111,7 +111,7 @@ class _Episode:
         self._limits = limits
         self._recorder = Recorder(about)
         self._past: list[Past] = []
-        self._view = View(environment, self._past)
+        self._view = ActorView(environment, self._past)
         self._calls = self._tokens = 0
         self._started = time.monotonic()
         self._waits: tuple[str, float] | None = None
@@ -167,41 +167,41 @@ class _Episode:
             return
         if now - began > limit / 2 or (not self._past and kind == ENVIRONMENT):
             whom = "the environment" if kind == ENVIRONMENT else "an answer of the policy"
-            said = (
+            text = (
                 f"the {limit:g} s of the episode (max_seconds) ran out while it waited for {whom}"
             )
-            self._late = _Broken(kind if kind == ENVIRONMENT else INFRASTRUCTURE, said, TIMEOUT)
+            self._late = _Broken(kind if kind == ENVIRONMENT else INFRASTRUCTURE, text, TIMEOUT)
 
     async def _asked(self, kind: str, method: Callable[..., Any], *args: Any, **given: Any) -> Any:
         """Call foreign code whose time counts."""
         began = time.monotonic()
         self._waits = (kind, began)
         try:
-            found = await _guarded(kind, method, *args, **given)
+            result = await _guarded(kind, method, *args, **given)
         except Exception:  # not when it is cut: then the call may still be under way
             self._waits = None
             raise
         self._waits = None
         self._note_late(kind, began)  # what runs in this thread cannot be cut
-        return found
+        return result
 
     async def _judged(self, columns: dict[str, Any]) -> Trajectory:
         self._recorder.note(self._actor.summary())
         trajectory = self._recorder.end(**columns)
         if "error_type" in columns:
             return trajectory
-        found: dict[str, Any]
+        results: dict[str, Any]
         dropped: dict[str, str] = {}
         try:
             given = await _guarded(ENVIRONMENT, self._environment.score, trajectory)
             verdict = _checked(ENVIRONMENT, checked_verdict, given)
         except UsageError as error:
-            found = {"error_type": ENVIRONMENT, "error_message": f"scoring: {error}"}
+            results = {"error_type": ENVIRONMENT, "error_message": f"scoring: {error}"}
         except _Broken as broken:
-            found = {"error_type": broken.kind, "error_message": f"scoring: {broken}"}
+            results = {"error_type": broken.kind, "error_message": f"scoring: {broken}"}
         else:
-            found, dropped = _checked(ENVIRONMENT, verdict_columns, verdict)
-        for name, value in found.items():
+            results, dropped = _checked(ENVIRONMENT, verdict_columns, verdict)
+        for name, value in results.items():
             setattr(trajectory, name, value)
         mend_columns(trajectory, dropped)
         return trajectory
@@ -260,8 +260,8 @@ class _Episode:
         except UsageError as error:
             # The episode is under way, so the call itself was right.
             raise _Broken(ENVIRONMENT, str(error), "refused") from error
-        found: Outcome = _checked(ENVIRONMENT, checked_outcome, given, turn)
-        return found
+        outcome: Outcome = _checked(ENVIRONMENT, checked_outcome, given, turn)
+        return outcome
 
     def _offered(self) -> list[Tool]:
         try:

@@ -22,7 +22,7 @@ _WORKING = 1 << 62
 """Number of the byte that all processes share that work on the store."""
 
 
-class Claims:
+class EpisodeLocks:
     """The claims of this process.
 
     Args:

@@ -42,12 +42,19 @@ def limits_in(environment: Any, given: Limits) -> Limits:
     Raises:
         UsageError: the attribute is no number of turns.
     """
-    own = getattr(environment, "max_turns", None)
-    if own is None or callable(own) or "max_turns" in given.model_fields_set:
+    environment_limit = getattr(environment, "max_turns", None)
+    if (
+        environment_limit is None
+        or callable(environment_limit)
+        or "max_turns" in given.model_fields_set
+    ):
         return given
     try:
-        return Limits.model_validate({**given.model_dump(exclude_unset=True), "max_turns": own})
+        return Limits.model_validate(
+            {**given.model_dump(exclude_unset=True), "max_turns": environment_limit}
+        )
     except ValidationError as error:
         raise UsageError(
-            f"max_turns of {type(environment).__name__} is {own!r}; it must be a number from 1"
+            f"max_turns of {type(environment).__name__} is {environment_limit!r}; "
+            "it must be a number from 1"
         ) from error

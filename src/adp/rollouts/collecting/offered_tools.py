@@ -38,9 +38,9 @@ def made(kind: EnvironmentKind, settings: Any) -> Environment | AsyncEnvironment
 
 def closed(environment: Environment | AsyncEnvironment) -> None:
     """Close an environment that was only looked at."""
-    found = environment.close()
-    if inspect.iscoroutine(found):
-        asyncio.run(found)
+    close = environment.close()
+    if inspect.iscoroutine(close):
+        asyncio.run(close)
 
 
 def offered_tools(kind: EnvironmentKind, settings: Any, tasks: str | None = None) -> Sequence[Tool]:
@@ -67,9 +67,9 @@ def _task(kind: EnvironmentKind, settings: Any, tasks: str | None) -> Task:
 
 
 async def _offered(environment: Environment | AsyncEnvironment, task: Task) -> Sequence[Tool]:
-    one = as_async(environment)
+    result = as_async(environment)
     try:
-        await one.reset(task, seed=0)
-        return list(one.tools())
+        await result.reset(task, seed=0)
+        return list(result.tools())
     finally:
-        await one.close()
+        await result.close()

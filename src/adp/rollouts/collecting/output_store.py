@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from adp.render.arguments import whole_text
+from adp.rendering.arguments import whole_text
 from adp.rollouts.collecting.counts import COLUMNS, Episode
 from adp.rollouts.collecting.recorder import ENVIRONMENT
 from adp_schema.errors import IdTakenError, SchemaError, SealedError
@@ -29,7 +29,7 @@ _LONGEST_PAUSE = 0.05
 """Seconds between two appends, at most: meanwhile others may append, and more is gathered."""
 
 
-class Target:
+class OutputStore:
     """A growing store, used from threads of its own: one appends, one looks up.
 
     Args:
@@ -61,10 +61,10 @@ class Target:
         """Which of some ids the store holds now, whoever wrote them."""
         names = list(trajectory_ids)
         try:
-            found: set[str] = await self._call(self._store.holds, names)
+            call: set[str] = await self._call(self._store.holds, names)
         except SealedError:
-            found = await self._call(_ids_of_sealed, self.root)
-        return found.intersection(names)
+            call = await self._call(_ids_of_sealed, self.root)
+        return call.intersection(names)
 
     async def write(self) -> None:
         """Append what is handed over, until `finish`.
@@ -124,7 +124,7 @@ class Target:
 
 def unstorable(trajectory: Trajectory, error: SchemaError) -> Trajectory:
     """What is kept of an episode that the store refuses: its ids, why, and the steps that fit."""
-    found = Trajectory(
+    result = Trajectory(
         trajectory_id=trajectory.trajectory_id,
         source_id=trajectory.source_id,
         source_format=trajectory.source_format,
@@ -137,8 +137,8 @@ def unstorable(trajectory: Trajectory, error: SchemaError) -> Trajectory:
         error_message=whole_text(f"the store cannot hold this episode: {error}"),
         stop_reason=UNSTORABLE,
     )
-    steps = [step for step in trajectory.steps if _fits(found, [step])]
-    return found.model_copy(update={"steps": steps}) if _fits(found, steps) else found
+    steps = [step for step in trajectory.steps if _fits(result, [step])]
+    return result.model_copy(update={"steps": steps}) if _fits(result, steps) else result
 
 
 def _fits(trajectory: Trajectory, steps: list[Step]) -> bool:

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from adp.render.arguments import whole_text
-from adp.rollouts.collecting.counts import CollectReport, Episode, Tally
-from adp.rollouts.collecting.earlier_stores import Earlier
+from adp.rendering.arguments import whole_text
+from adp.rollouts.collecting.counts import CollectReport, Episode, EpisodeCounts
+from adp.rollouts.collecting.earlier_stores import EarlierStores
 from adp.rollouts.collecting.recorder import About
 from adp.rollouts.collecting.settings import CollectSettings
 from adp_schema.errors import UsageError
@@ -17,7 +17,7 @@ from adp_schema.model import Task
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class EpisodeJob:
     """An episode to run.
 
     Attributes:
@@ -29,7 +29,7 @@ class Job:
     name: str
 
 
-class Plan:
+class EpisodePlan:
     """The work of a run.
 
     Args:
@@ -51,14 +51,14 @@ class Plan:
         dataset: str,
         tasks: Sequence[Task],
         settings: CollectSettings,
-        earlier: Earlier | None = None,
+        earlier: EarlierStores | None = None,
     ) -> None:
         check_tasks(tasks)
-        self._earlier = earlier or Earlier()
+        self._earlier = earlier or EarlierStores()
         self.dataset = dataset
         self.report = CollectReport(asked=len(tasks) * settings.n)
         self.report.left = self.report.asked
-        self.spent = Tally()
+        self.spent = EpisodeCounts()
         self._tasks, self._settings = tasks, settings
         self._broken: dict[str, Episode] = {}
         self._elsewhere: list[str] = []
@@ -93,16 +93,16 @@ class Plan:
                     timed=settings.timed,
                 )
 
-    def jobs(self, there: Iterable[Episode]) -> Iterator[Job]:
+    def jobs(self, there: Iterable[Episode]) -> Iterator[EpisodeJob]:
         """Count what the store holds, and return what is left to do.
 
         Args:
             there: all tries that the store holds.
         """
-        own = {episode.trajectory_id: episode for episode in there}
-        tries = self._earlier.episodes | own
-        beyond = set(own)
-        for episode in own.values():
+        episodes = {episode.trajectory_id: episode for episode in there}
+        tries = self._earlier.episodes | episodes
+        beyond = set(episodes)
+        for episode in episodes.values():
             self.spent.add(episode)
         again = self._settings.retry_failed
         done: set[str] = set()
@@ -112,7 +112,7 @@ class Plan:
             last, number = last_try(tries, name)
             if last is None:
                 continue
-            beyond.difference_update(numbered(name, each + 1) for each in range(number))
+            beyond.difference_update(numbered(name, item + 1) for item in range(number))
             self.report.left -= 1
             if last.error_type is None:
                 self.report.done_before += 1
@@ -125,12 +125,14 @@ class Plan:
                 self._broken[name], number_of[name] = last, number + 1
         self.report.beyond = len(beyond)
         return (
-            Job(replace(about, tries=number_of.get(about.trajectory_id, 1)), about.trajectory_id)
+            EpisodeJob(
+                replace(about, tries=number_of.get(about.trajectory_id, 1)), about.trajectory_id
+            )
             for about in self.asked()
             if about.trajectory_id not in done
         )
 
-    def ended(self, job: Job, episode: Episode) -> None:
+    def ended(self, job: EpisodeJob, episode: Episode) -> None:
         """Count an episode of this call that is on the disk."""
         report = self.report
         self._leave(job)
@@ -141,13 +143,13 @@ class Plan:
         else:
             report.failed += 1
 
-    def done_elsewhere(self, job: Job) -> None:
+    def done_elsewhere(self, job: EpisodeJob) -> None:
         """Count an episode that another process has done."""
         self._leave(job)
         self._elsewhere.append(job.name)
         self.report.done_elsewhere += 1
 
-    def _leave(self, job: Job) -> None:
+    def _leave(self, job: EpisodeJob) -> None:
         if job.about.tries > 1:
             self.report.failed -= 1
             self._broken.pop(job.name, None)
@@ -183,8 +185,8 @@ class Plan:
 def last_try(tries: Mapping[str, Episode], name: str) -> tuple[Episode | None, int]:
     """The last try of an episode, and its number; None and 0 when there is none."""
     last, number = None, 0
-    while (found := tries.get(numbered(name, number + 1))) is not None:
-        last, number = found, number + 1
+    while (value := tries.get(numbered(name, number + 1))) is not None:
+        last, number = value, number + 1
     return last, number
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from adp.rollouts.collecting.counts import CollectReport, Episode
 from adp.rollouts.collecting.earlier_stores import read_earlier
 from adp.rollouts.collecting.output_store import episodes_of
-from adp.rollouts.collecting.plan import Plan
+from adp.rollouts.collecting.plan import EpisodePlan
 from adp.rollouts.collecting.run_file import begun_with, most_asked
 from adp.rollouts.collecting.setting_differences import beside, check_same
 from adp.rollouts.collecting.settings import CollectSettings
@@ -16,7 +16,7 @@ from adp_schema.errors import NothingNewError, OutputExistsError, UsageError
 from adp_schema.model import Task
 
 
-def plan_of(root: Path, tasks: Sequence[Task], settings: CollectSettings) -> Plan:
+def plan_of(root: Path, tasks: Sequence[Task], settings: CollectSettings) -> EpisodePlan:
     """What a run has to do.
 
     Raises:
@@ -29,23 +29,23 @@ def plan_of(root: Path, tasks: Sequence[Task], settings: CollectSettings) -> Pla
     before = begun_with(root) or {}
     earlier, dataset = read_earlier(settings.since, settings.dataset or before.get("dataset"))
     name = str(dataset or root.resolve().name or "rollouts")
-    plan = Plan(name, tasks, settings, earlier)
+    plan = EpisodePlan(name, tasks, settings, earlier)
     earlier.check(plan.settings(), tasks)
     if settings.since and not root.exists():
-        found = look(plan)
-        if not found.left and not (settings.retry_failed and found.failed):
-            broken = f", {found.failed:,} of them broken" if found.failed else ""
+        result = look(plan)
+        if not result.left and not (settings.retry_failed and result.failed):
+            broken = f", {result.failed:,} of them broken" if result.failed else ""
             raise NothingNewError(
                 f"nothing is left to do: {', '.join(settings.since)} "
-                f"{'holds' if len(settings.since) == 1 else 'hold'} all {found.asked:,} episodes "
+                f"{'holds' if len(settings.since) == 1 else 'hold'} all {result.asked:,} episodes "
                 f"that this call asks for{broken}; {root} was not made"
             )
-        plan = Plan(name, tasks, settings, earlier)
+        plan = EpisodePlan(name, tasks, settings, earlier)
     plan.report.notes += earlier.notes()
     return plan
 
 
-def look(plan: Plan, there: Iterable[Episode] = ()) -> CollectReport:
+def look(plan: EpisodePlan, there: Iterable[Episode] = ()) -> CollectReport:
     """The report of a run that does nothing.
 
     Args:
@@ -56,7 +56,7 @@ def look(plan: Plan, there: Iterable[Episode] = ()) -> CollectReport:
     return plan.close([])
 
 
-def look_up(root: Path, plan: Plan, settings: CollectSettings) -> CollectReport:
+def look_up(root: Path, plan: EpisodePlan, settings: CollectSettings) -> CollectReport:
     """The report of a run whose store was sealed.
 
     Raises:
@@ -71,9 +71,9 @@ def look_up(root: Path, plan: Plan, settings: CollectSettings) -> CollectReport:
     check_same(root, before, plan.settings())
     report = look(plan, episodes_of(root, plan.dataset))
     if report.left or (settings.retry_failed and report.failed):
-        said = f"with {report.left:,} episodes left and {report.failed:,} broken"
+        text = f"with {report.left:,} episodes left and {report.failed:,} broken"
         raise OutputExistsError(
-            f"{root} is sealed, {said}, and takes no more; {beside(root, settings.since)}"
+            f"{root} is sealed, {text}, and takes no more; {beside(root, settings.since)}"
         )
     report.sealed, report.most_asked = True, most_asked(root)
     return report

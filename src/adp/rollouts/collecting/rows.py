@@ -7,7 +7,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
-from adp.render.arguments import object_of
+from adp.rendering.arguments import object_of
 from adp.rollouts.environment import Verdict
 from adp.rollouts.tools import plain
 from adp.rollouts.turns import Outcome, Turn
@@ -64,11 +64,11 @@ def calls_of(step: int, turn: Turn, given: Turn) -> list[ToolCall]:
         turn: the turn, with ids of calls that are unique.
         given: the turn with the ids that the policy gave its calls.
     """
-    found = []
+    calls = []
     for index, (call, before) in enumerate(zip(turn.calls, given.calls, strict=True)):
         valid = object_of(call.arguments)[1]
         native = before.call_id
-        found.append(
+        calls.append(
             unchecked(
                 ToolCall,
                 step=step,
@@ -83,7 +83,7 @@ def calls_of(step: int, turn: Turn, given: Turn) -> list[ToolCall]:
                 native_id=native if native and native != call.call_id else None,
             )
         )
-    return found
+    return calls
 
 
 def observations_of(outcome: Outcome, step: Step, *, timed: bool) -> list[Observation]:
@@ -95,10 +95,10 @@ def observations_of(outcome: Outcome, step: Step, *, timed: bool) -> list[Observ
         timed: whether to keep how long they took.
     """
     index = {call.call_id: number for number, call in enumerate(step.calls)}
-    found = []
+    observations = []
     for order, result in enumerate(outcome.results):
         number = index.get(result.call_id)
-        found.append(
+        observations.append(
             unchecked(
                 Observation,
                 step=step.step,
@@ -116,7 +116,7 @@ def observations_of(outcome: Outcome, step: Step, *, timed: bool) -> list[Observ
                 duration_ms=result.duration_ms if timed else None,
             )
         )
-    return found
+    return observations
 
 
 def content_text(content: Any) -> str:

@@ -63,13 +63,13 @@ def _content(root: Path) -> dict[str, Any] | None:
     if not path.exists():
         return None
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-        settings = found["settings"]
+        value = json.loads(path.read_text(encoding="utf-8"))
+        settings = value["settings"]
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise StoreError(f"{path} is damaged: {error}; restore it from a copy") from error
     if not isinstance(settings, dict):
         raise StoreError(f"{path} is damaged: its settings are no object; restore it from a copy")
-    return dict(found)
+    return dict(value)
 
 
 def settle(
@@ -143,9 +143,9 @@ def bare(value: Any, key: str = "") -> Any:
     if isinstance(value, BaseModel):
         value = {name: getattr(value, name) for name in type(value).model_fields}
     if isinstance(value, Mapping):
-        return {str(name): bare(each, str(name)) for name, each in value.items()}
+        return {str(name): bare(result, str(name)) for name, result in value.items()}
     if isinstance(value, Sequence | set | frozenset) and not isinstance(value, str | bytes):
-        return [bare(each, key) for each in value]
+        return [bare(item, key) for item in value]
     if value is None or isinstance(value, bool | int | float):
         return value
     if isinstance(value, Path):
@@ -171,12 +171,12 @@ def digest_folder(folder: Path) -> str:
     manifest = folder / MANIFEST
     if manifest.is_file():
         return digest_file(str(manifest))
-    found = []
+    results = []
     for file in folder.rglob("*"):
         name = file.relative_to(folder)
         if file.is_file() and not any(part.startswith(".") for part in name.parts):
-            found.append([name.as_posix(), _readable(file)])
-    return digest(json.dumps(sorted(found)).encode())
+            results.append([name.as_posix(), _readable(file)])
+    return digest(json.dumps(sorted(results)).encode())
 
 
 def _readable(file: Path) -> str:

@@ -49,16 +49,16 @@ def check_same(
         OutputExistsError: they do not; the sentence names the first difference.
     """
     plain = json.loads(json.dumps(now))
-    one, other = ({key: value for key, value in each.items() if key not in without}
-                  for each in (before, plain))  # fmt: skip
-    found = _difference(one, other)
-    if found is None:
+    result, other = ({key: value for key, value in item.items() if key not in without}
+                  for item in (before, plain))  # fmt: skip
+    difference = _difference(result, other)
+    if difference is None:
         return
-    path = found[0]
+    path = difference[0]
     advice = "go on with the same settings, or choose another -o"
     if path[0] == _TASKS:
         advice = f"go on with the same tasks, or {beside(root)}"
-    raise OutputExistsError(f"{root} was begun {_told(*found)}; {advice}")
+    raise OutputExistsError(f"{root} was begun {_told(*difference)}; {advice}")
 
 
 def beside(root: Path, since: Sequence[str] = ()) -> str:
@@ -69,12 +69,12 @@ def beside(root: Path, since: Sequence[str] = ()) -> str:
         since: stores that it leaves out what they hold of.
     """
     places = [shlex.quote(place) for place in (*since, str(root))]
-    more, whole = (shlex.quote(f"{root}-{word}") for word in ("more", "whole"))
+    more, full = (shlex.quote(f"{root}-{word}") for word in ("more", "whole"))
     first = "" if (root / MANIFEST).exists() else f"adp seal {places[-1]}; "
     return (
         f"collect what is left beside it: {first}the same call with "
         f"{' '.join(f'--since {place}' for place in places)} -o {more}; then "
-        f"adp merge {' '.join(places)} {more} -o {whole}"
+        f"adp merge {' '.join(places)} {more} -o {full}"
     )
 
 
@@ -83,48 +83,48 @@ _LAST = ("environment", "policy")
 
 
 def _difference(
-    one: Any, other: Any, path: tuple[str, ...] = ()
+    value: Any, other: Any, path: tuple[str, ...] = ()
 ) -> tuple[tuple[str, ...], Any, Any] | None:
     """The first place where two values differ, and both values there."""
-    if not isinstance(one, Mapping) or not isinstance(other, Mapping):
-        return None if one == other else (path, one, other)
-    names = [*one, *(key for key in other if key not in one)]
+    if not isinstance(value, Mapping) or not isinstance(other, Mapping):
+        return None if value == other else (path, value, other)
+    names = [*value, *(key for key in other if key not in value)]
     if not path:
         names.sort(key=lambda name: name in _LAST)
     for name in names:
-        found = _difference(one.get(name), other.get(name), (*path, str(name)))
-        if found is not None:
-            return found
+        difference = _difference(value.get(name), other.get(name), (*path, str(name)))
+        if difference is not None:
+            return difference
     return None
 
 
-def _told(path: tuple[str, ...], one: Any, other: Any) -> str:
+def _told(path: tuple[str, ...], result: Any, other: Any) -> str:
     """The difference: ``with --seed 0, and this call has --seed 1``."""
     if path == (_TASKS, "count"):
-        return f"with {one} tasks (--tasks, --split), and this call has {other}"
+        return f"with {result} tasks (--tasks, --split), and this call has {other}"
     if path[0] == _TASKS:
         return "with other tasks (--tasks, --split) than this call has, or in another order"
     if path == ("since",):
-        if one and other:
+        if result and other:
             return "with other stores in --since than this call has"
         return (
             "with --since, and this call is without it"
-            if one
+            if result
             else "without --since, and this call has it"
         )
     if path == ("timed",):
-        one, other = (None if value else "" for value in (one, other))
+        result, other = (None if value else "" for value in (result, other))
     option, rest = _option(path)
     if path[-1] == "hash" or "code" in path:
         of = ".".join(part for part in rest if part != "hash")
         files = f"the files of {option} ({of})" if of else f"the files of {option}"
         return f"with other bytes in {files} than this call has"
-    if one is None and not rest:
+    if result is None and not rest:
         return f"without {option}, and this call has {_said(option, rest, other)}"
     second = f"has {_said(option, rest, other)}"
     if other is None and not rest:
         second = f"is without {option}"
-    return f"with {_said(option, rest, one)}, and this call {second}"
+    return f"with {_said(option, rest, result)}, and this call {second}"
 
 
 def _option(path: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:

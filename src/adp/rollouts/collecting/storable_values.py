@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from numbers import Integral, Real
 from typing import Any
 
-from adp.render.arguments import whole_text
+from adp.rendering.arguments import whole_text
 from adp.rollouts.tools import plain
 from adp_schema.appendable import check_readable
 from adp_schema.arrow import json_columns
@@ -91,20 +91,20 @@ def _mend(table: str, row: Row, before: Mapping[str, str] | None = None) -> None
 
 
 def _object(text: str | None) -> dict[str, Any]:
-    found = json.loads(text) if text else {}
-    return found if isinstance(found, dict) else {"value": found}
+    value = json.loads(text) if text else {}
+    return value if isinstance(value, dict) else {"value": value}
 
 
 @functools.cache
 def _fits(table: str) -> dict[str, Callable[[Any], Any]]:
     """The columns of a table, with what makes a value fit or raises `_Unfit`."""
-    found: dict[str, Callable[[Any], Any]] = {}
-    own = TABLES[table].row.model_fields
+    fits: dict[str, Callable[[Any], Any]] = {}
+    model_fields = TABLES[table].row.model_fields
     for column in TABLES[table].schema:
         name, kind = column.name, str(column.type)
         words = ENUMS.get((table, name))
         fit: Callable[[Any], Any] | None
-        if name not in own:
+        if name not in model_fields:
             continue
         if name in json_columns(table):
             fit = functools.partial(_json, table, name)
@@ -115,8 +115,8 @@ def _fits(table: str) -> dict[str, Callable[[Any], Any]]:
         else:
             fit = _FITS.get(kind)
         if fit is not None:
-            found[name] = fit
-    return found
+            fits[name] = fit
+    return fits
 
 
 def _text(value: Any) -> str:
@@ -157,19 +157,19 @@ def _word(words: frozenset[str], value: Any) -> str:
 
 
 def _counted(fit: Callable[[Any], Any], value: Any) -> Any:
-    found = fit(value)
-    if found < 0:
+    result = fit(value)
+    if result < 0:
         raise _Unfit(f"{_shown(value)} is less than nothing")
-    return found
+    return result
 
 
 def _whole(bits: int, value: Any) -> int:
     if type(value) is not int and (not isinstance(value, Integral) or isinstance(value, bool)):
         raise _Unfit(f"{_shown(value)} is no whole number")
-    found = int(value)
-    if not -(1 << bits - 1) <= found < 1 << bits - 1:
+    number = int(value)
+    if not -(1 << bits - 1) <= number < 1 << bits - 1:
         raise _Unfit(f"it is no number of {bits} bits")
-    return value if type(value) is int else found
+    return value if type(value) is int else number
 
 
 def _number(value: Any) -> float:
@@ -178,12 +178,12 @@ def _number(value: Any) -> float:
     if not isinstance(value, Real) or isinstance(value, bool):
         raise _Unfit(f"{_shown(value)} is no number")
     try:
-        found = float(value)
+        number = float(value)
     except OverflowError:
-        found = math.inf
-    if not math.isfinite(found):
-        raise _Unfit(f"{found} is no finite number")
-    return found
+        number = math.inf
+    if not math.isfinite(number):
+        raise _Unfit(f"{number} is no finite number")
+    return number
 
 
 def _flag(value: Any) -> bool:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from adp.core.input_files import LARGEST_LIST, read_bytes
-from adp.render.arguments import whole_text
+from adp.rendering.arguments import whole_text
 from adp.rollouts.csv_delimiters import delimiter_of
 from adp_schema.arrow import json_columns
 from adp_schema.errors import InputError
@@ -90,41 +90,41 @@ def read_task_file(path: Path, split: str | None = None) -> TaskSet:
     Raises:
         InputError: it cannot be read, or holds no task.
     """
-    found = TaskSet()
+    task_set = TaskSet()
     seen: dict[str, int] = {}
     others: Counter[str] = Counter()
     for number, record in _records(path):
-        found.records += 1
+        task_set.records += 1
         place = f"{path.name}#{number}"
         if isinstance(record, _Unreadable):
-            found.refuse(f"{place}: {record.reason}")
+            task_set.refuse(f"{place}: {record.reason}")
             continue
         try:
             task = task_of(record)
         except (ValueError, RecursionError) as error:
-            found.refuse(f"{place}: {error}")
+            task_set.refuse(f"{place}: {error}")
             continue
         if split is not None and task.split != split:
-            found.refuse(f"{place}: it is of the split {task.split!r}, not {split!r}")
+            task_set.refuse(f"{place}: it is of the split {task.split!r}, not {split!r}")
             continue
         first = seen.setdefault(task.task_id or "", number)
         if first != number:
             same = not _first(dict(record), IDS)
-            told = f"it is the same as record {first}; give each an id to run both"
+            text = f"it is the same as record {first}; give each an id to run both"
             taken = f"record {first} has the id '{task.task_id}' already"
-            found.refuse(f"{place}: {told if same else taken}")
+            task_set.refuse(f"{place}: {text if same else taken}")
             continue
         others.update(_kept_apart(record) if task.answers is None else ())
-        found.tasks.append(task)
-    if not found.tasks:
-        why = f": {found.reasons[0]}" if found.reasons else ""
+        task_set.tasks.append(task)
+    if not task_set.tasks:
+        why = f": {task_set.reasons[0]}" if task_set.reasons else ""
         raise InputError(f"{path} holds no task{why}")
     if others:
         names = ", ".join(f"'{name}'" for name, _ in others.most_common(_MOST_NAMED))
-        found.notes.append(
+        task_set.notes.append(
             f"tasks without answers have columns of other names, kept in extra: {names}"
         )
-    return found
+    return task_set
 
 
 def _kept_apart(record: Mapping[str, Any]) -> Iterator[str]:
@@ -193,10 +193,10 @@ def _instruction(value: Any) -> str | None:
 def _listed(value: Any) -> list[Any]:
     if isinstance(value, str) and value.lstrip().startswith("["):
         try:
-            found = _load(value)
+            load = _load(value)
         except ValueError:
             return [value]
-        return found if isinstance(found, list) else [value]
+        return load if isinstance(load, list) else [value]
     return value if isinstance(value, list) else [value]
 
 
@@ -273,13 +273,13 @@ def _of_lines(data: bytes) -> Iterator[tuple[int, Any]]:
             yield number, _Unreadable(f"it is no JSON: {error}")
 
 
-def _of_document(path: Path, found: Any) -> Iterator[tuple[int, Any]]:
-    if isinstance(found, Mapping):
-        inner = next((found[name] for name in _LISTS if isinstance(found.get(name), list)), None)
-        found = [found] if inner is None else inner
-    if not isinstance(found, list):
+def _of_document(path: Path, value: Any) -> Iterator[tuple[int, Any]]:
+    if isinstance(value, Mapping):
+        child = next((value[name] for name in _LISTS if isinstance(value.get(name), list)), None)
+        value = [value] if child is None else child
+    if not isinstance(value, list):
         raise InputError(f"{path} holds neither a list of tasks nor a task")
-    return iter(list(enumerate(found, 1)))
+    return iter(list(enumerate(value, 1)))
 
 
 def _of_csv(path: Path, data: bytes) -> Iterator[tuple[int, Any]]:

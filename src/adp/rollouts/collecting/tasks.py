@@ -53,13 +53,13 @@ def read_tasks(
         if path.suffix.lower() not in ENDINGS:
             raise UsageError(f"{text} is no file of tasks; name it {', '.join(ENDINGS)}")
         return read_task_file(path, split)
-    found = _GENERATED.fullmatch(text)
-    if found is None:
+    match = _GENERATED.fullmatch(text)
+    if match is None:
         raise InputError(
             f"there is no file or store '{text}'; --tasks takes a file of tasks, a store, or "
             "split:count[:seed]"
         )
-    return _generated(found, kind, settings)
+    return _generated(match, kind, settings)
 
 
 def own_tasks(kind: EnvironmentKind) -> str:
@@ -76,21 +76,21 @@ def own_tasks(kind: EnvironmentKind) -> str:
     return DEFAULT
 
 
-def _generated(found: re.Match[str], kind: EnvironmentKind, settings: Any) -> TaskSet:
+def _generated(match: re.Match[str], kind: EnvironmentKind, settings: Any) -> TaskSet:
     if kind.tasks is None:
         raise UsageError(
             f"the environment '{kind.name}' makes no tasks of its own, and there is no file or "
-            f"store '{found[0]}'; give --tasks a file of tasks or a store"
+            f"store '{match[0]}'; give --tasks a file of tasks or a store"
         )
-    count = None if found["count"] is None else int(found["count"])
+    count = None if match["count"] is None else int(match["count"])
     if count == 0:
         raise UsageError("--tasks asks for 0 tasks; ask for one at least")
     if count is not None and count > MOST:
-        raise UsageError(f"--tasks asks for {found['count']} tasks; ask for {MOST:,} at most")
-    made = kind.tasks(settings, found["split"], count, int(found["seed"] or 0))
+        raise UsageError(f"--tasks asks for {match['count']} tasks; ask for {MOST:,} at most")
+    made = kind.tasks(settings, match["split"], count, int(match["seed"] or 0))
     tasks = list(made)
     if not tasks:
-        raise InputError(f"the environment '{kind.name}' has no tasks of '{found[0]}'")
+        raise InputError(f"the environment '{kind.name}' has no tasks of '{match[0]}'")
     return TaskSet(tasks, len(tasks))
 
 
@@ -103,7 +103,7 @@ def _of_store(place: str, kind: EnvironmentKind, split: str | None) -> TaskSet:
         rows = list(kind.stored(place))
     else:
         rows = to_models(store.scan("tasks").collect().to_arrow(), Task)
-    found = TaskSet()
+    task_set = TaskSet()
     seen: dict[str, Task] = {}
     for task in rows:
         if not task.task_id:
@@ -111,18 +111,18 @@ def _of_store(place: str, kind: EnvironmentKind, split: str | None) -> TaskSet:
         first = seen.get(task.task_id)
         if first == task:  # attempts at one task, each with a row of its own
             continue
-        found.records += 1
+        task_set.records += 1
         where = f"task '{task.task_id}' of {store.name}"
         if split is not None and task.split != split:
-            found.refuse(f"{where}: it is of the split {task.split!r}, not {split!r}")
+            task_set.refuse(f"{where}: it is of the split {task.split!r}, not {split!r}")
         elif not (task.instruction or task.turns or task.environment_config):
-            found.refuse(f"{where}: it has no instruction")
+            task_set.refuse(f"{where}: it has no instruction")
         elif first is not None:
-            found.refuse(f"{where}: another task has this id")
+            task_set.refuse(f"{where}: another task has this id")
         else:
             seen[task.task_id] = task
     if not seen:
-        why = f": {found.reasons[0]}" if found.reasons else "; its table of tasks is empty"
+        why = f": {task_set.reasons[0]}" if task_set.reasons else "; its table of tasks is empty"
         raise InputError(f"{place} holds no task{why}")
-    found.tasks = list(seen.values())
-    return found
+    task_set.tasks = list(seen.values())
+    return task_set

@@ -25,20 +25,20 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit, urlunsplit
 
-from adp.render.arguments import whole_text
+from adp.rendering.arguments import whole_text
 from adp.rollouts.endpoint.errors import (
     ADVICE,
     BadRequestError,
     ContextError,
     EndpointError,
-    Failure,
+    FailedTry,
     FormatError,
     KeyRefusedError,
     check_status,
     error_in,
 )
-from adp.rollouts.endpoint.masking import Mask, secret_headers, secret_parameters
-from adp.rollouts.endpoint.stream import Pieces
+from adp.rollouts.endpoint.masking import SecretMask, secret_headers, secret_parameters
+from adp.rollouts.endpoint.stream import StreamedAnswer
 from adp_schema.errors import UsageError
 from adp_schema.ids import digest
 
@@ -119,8 +119,8 @@ class Endpoint:
         parameters = secret_parameters(options.base_url)
         secrets = [options.key, *options.secrets, *parameters, *secret_headers(options.headers)]
         # A header like "x-user: anna" is hidden where a server complains, not in what a model says.
-        self._secrets = Mask(secrets)
-        self._sent = Mask([*secrets, *options.headers.values()])
+        self._secrets = SecretMask(secrets)
+        self._sent = SecretMask([*secrets, *options.headers.values()])
         self._sleep = sleep
         self._client: httpx2.AsyncClient | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -145,21 +145,21 @@ class Endpoint:
         self._connected()
         draw = random.Random(seed)
         end = time.monotonic() + self.options.total_seconds
-        before: Failure | None = None
+        before: FailedTry | None = None
         tries = 0
         while True:
             tries += 1
             try:
                 body = await self._try(content, end)
-            except Failure as failure:
+            except FailedTry as failure:
                 if self._is_unreadable(failure, before, request):
                     raise FormatError(self._clean(f"twice {failure.reason}")) from None
                 await self._patience(failure, tries, end, draw)
                 before = failure
             except BadRequestError as error:
                 if self._answered:
-                    said = self._clean(str(error)).replace(self._place, "the endpoint")
-                    raise EndpointError("bad_request", said) from None
+                    text = self._clean(str(error)).replace(self._place, "the endpoint")
+                    raise EndpointError("bad_request", text) from None
                 raise UsageError(self._clean(str(error))) from None
             except KeyRefusedError as error:
                 raise UsageError(self._clean(f"{error}; {self._key_advice()}")) from None
@@ -170,7 +170,7 @@ class Endpoint:
                 return Reply(body, tries)
 
     def _is_unreadable(
-        self, failure: Failure, before: Failure | None, request: Mapping[str, Any]
+        self, failure: FailedTry, before: FailedTry | None, request: Mapping[str, Any]
     ) -> bool:
         """Whether the server works, but cannot read what the model wrote."""
         if failure.kind != "http_500":
@@ -200,7 +200,7 @@ class Endpoint:
             await client.aclose()
 
     async def _patience(
-        self, failure: Failure, tries: int, end: float, draw: random.Random
+        self, failure: FailedTry, tries: int, end: float, draw: random.Random
     ) -> None:
         """Wait before the next try.
 
@@ -235,7 +235,7 @@ class Endpoint:
                 async with asyncio.timeout(left):
                     return await self._ask(content)
             except (TimeoutError, httpx2.TimeoutException):
-                raise Failure("timeout", f"no answer in {self.options.timeout:g} s") from None
+                raise FailedTry("timeout", f"no answer in {self.options.timeout:g} s") from None
             except (
                 httpx2.UnsupportedProtocol,
                 httpx2.InvalidURL,
@@ -243,9 +243,9 @@ class Endpoint:
             ) as bad:
                 raise UsageError(f"{self._place} cannot be asked: {bad}") from None
             except (httpx2.RemoteProtocolError, httpx2.ReadError, httpx2.DecodingError) as error:
-                raise Failure("cut_answer", f"an answer that was cut: {_said(error)}") from None
+                raise FailedTry("cut_answer", f"an answer that was cut: {_said(error)}") from None
             except httpx2.TransportError as error:
-                raise Failure("connection", f"no connection: {_said(error)}") from None
+                raise FailedTry("connection", f"no connection: {_said(error)}") from None
 
     async def _ask(self, content: bytes) -> dict[str, Any]:
         client = self._connected()
@@ -258,7 +258,7 @@ class Endpoint:
                 check_status(answer.status_code, headers, cleaned, self._place)
                 body = body if b'"choices"' in body else cleaned
                 return self._without_secrets(checked_body(body, self._place))
-            pieces = Pieces(self._place)
+            pieces = StreamedAnswer(self._place)
             size = 0
             async for line in answer.aiter_lines():
                 size += len(line)
@@ -279,7 +279,7 @@ class Endpoint:
 
     def _check_size(self, size: int) -> None:
         if size > self.options.largest:
-            raise Failure("too_large", f"an answer of more than {self.options.largest} bytes")
+            raise FailedTry("too_large", f"an answer of more than {self.options.largest} bytes")
 
     def _connected(self) -> httpx2.AsyncClient:
         """The client of this event loop: connections do not outlive a loop."""
@@ -309,10 +309,10 @@ class Endpoint:
 
     def _without_secrets(self, body: dict[str, Any]) -> dict[str, Any]:
         try:
-            found: dict[str, Any] = self._secrets.value(body)
+            value: dict[str, Any] = self._secrets.value(body)
         except RecursionError:
-            raise Failure("bad_answer", "an answer that is nested too deeply") from None
-        return found
+            raise FailedTry("bad_answer", "an answer that is nested too deeply") from None
+        return value
 
 
 def checked_body(body: bytes, place: str = "") -> dict[str, Any]:
@@ -322,30 +322,30 @@ def checked_body(body: bytes, place: str = "") -> dict[str, Any]:
         Failure: it is no answer of a chat.
     """
     try:
-        found = json.loads(body)
+        value = json.loads(body)
     except (ValueError, RecursionError) as error:
         start = body[:_REFUSED_WORDS].decode("utf-8", "replace")
-        said = f"an answer that is no JSON ({error}): {start!r}"
-        raise Failure("bad_answer", said) from None
-    fault = error_in(found)
+        text = f"an answer that is no JSON ({error}): {start!r}"
+        raise FailedTry("bad_answer", text) from None
+    fault = error_in(value)
     if fault is not None:
         check_status(fault[0] or 500, {}, body, place)
-    return checked(found)
+    return checked(value)
 
 
-def checked(found: Any) -> dict[str, Any]:
+def checked(value: Any) -> dict[str, Any]:
     """Check that there is a choice with a message.
 
     Raises:
         Failure: there is none.
     """
-    choices = found.get("choices") if isinstance(found, dict) else None
+    choices = value.get("choices") if isinstance(value, dict) else None
     first = choices[0] if isinstance(choices, list) and choices else None
     if not isinstance(first, dict) or not isinstance(first.get("message"), dict):
-        raise Failure("bad_answer", "an answer without a message")
+        raise FailedTry("bad_answer", "an answer without a message")
     if first.get("finish_reason") == "error":
-        raise Failure("bad_answer", "an answer that says that it ended with an error")
-    body: dict[str, Any] = found
+        raise FailedTry("bad_answer", "an answer that says that it ended with an error")
+    body: dict[str, Any] = value
     return body
 
 

@@ -40,7 +40,7 @@ class ContextError(AdpError):
     """The conversation is longer than the model can take."""
 
 
-class Failure(Exception):
+class FailedTry(Exception):
     """One try that failed and may go well when it is made again.
 
     Args:
@@ -53,7 +53,7 @@ class Failure(Exception):
         super().__init__(reason)
         self.kind, self.reason, self.wait = kind, reason, wait
 
-    def equals(self, other: Failure | None) -> bool:
+    def equals(self, other: FailedTry | None) -> bool:
         """Whether another try failed in the same way."""
         return other is not None and (self.kind, self.reason) == (other.kind, other.reason)
 
@@ -102,26 +102,26 @@ def check_status(status: int, headers: Mapping[str, str], body: bytes, place: st
     if 200 <= status < 300:
         return
     reason = reason_of(body)
-    told = f"{place} answers HTTP {status}" + (f": {reason}" if reason else "")
+    message = f"{place} answers HTTP {status}" + (f": {reason}" if reason else "")
     if status in (400, 413, 422) and _CONTEXT.search(reason):
-        raise ContextError(told)
+        raise ContextError(message)
     if status == 429 and _QUOTA.search(reason):
-        raise UsageError(f"{told}; the quota of this account is used up")
+        raise UsageError(f"{message}; the quota of this account is used up")
     if status in _TRANSIENT or status >= 500:
         kind = "rate_limit" if status == 429 else f"http_{status}"
-        raise Failure(kind, f"HTTP {status}" + (f": {reason}" if reason else ""), asked(headers))
+        raise FailedTry(kind, f"HTTP {status}" + (f": {reason}" if reason else ""), asked(headers))
     if status in (401, 403):
-        raise KeyRefusedError(told)
+        raise KeyRefusedError(message)
     if status == 404 and _MODEL.search(reason):
-        raise UsageError(f"{told}; set model to one that this server has: GET base_url/models")
+        raise UsageError(f"{message}; set model to one that this server has: GET base_url/models")
     if status in (404, 405):
-        raise UsageError(f"{told}; check base_url: it mostly ends in /v1, and model")
+        raise UsageError(f"{message}; check base_url: it mostly ends in /v1, and model")
     if 300 <= status < 400:
         raise UsageError(
-            f"{told}, a redirect to {headers.get('location', '?')}; set base_url to it"
+            f"{message}, a redirect to {headers.get('location', '?')}; set base_url to it"
         )
     way_out = next((f": {do}" for words, do in _WAYS_OUT.items() if words in reason), "")
-    raise BadRequestError(f"{told}; the server does not take this request{way_out}")
+    raise BadRequestError(f"{message}; the server does not take this request{way_out}")
 
 
 class KeyRefusedError(UsageError):
@@ -136,10 +136,10 @@ def reason_of(body: bytes) -> str:
     """What a server says is wrong: the message of its error, or the beginning of its answer."""
     text = body[:20_000].decode("utf-8", "replace")
     try:
-        found = json.loads(text)
+        value = json.loads(text)
     except (ValueError, RecursionError):
         return _short(re.sub(r"<[^>]*>", " ", text))
-    return _short(_message(found) or text)
+    return _short(_message(value) or text)
 
 
 def error_in(body: Any) -> tuple[int | None, str] | None:
@@ -164,11 +164,11 @@ def _answers(choices: Any) -> bool:
     return bool(ended) and "error" not in ended
 
 
-def _message(found: Any) -> str:
+def _message(value: Any) -> str:
     """The words of an error in one of the usual shapes, its code with them."""
-    if not isinstance(found, dict):
-        return found if isinstance(found, str) else ""
-    error = found.get("error", found)
+    if not isinstance(value, dict):
+        return value if isinstance(value, str) else ""
+    error = value.get("error", value)
     if isinstance(error, str):
         return error
     if not isinstance(error, dict):

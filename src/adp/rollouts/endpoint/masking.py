@@ -15,7 +15,7 @@ _SHORTEST = 4
 _SCHEMES = frozenset({"bearer", "basic", "token", "apikey"})
 
 
-class Mask:
+class SecretMask:
     """Hides some texts.
 
     Args:
@@ -23,14 +23,14 @@ class Mask:
     """
 
     def __init__(self, texts: Iterable[str | None]) -> None:
-        found: set[str] = set()
+        result: set[str] = set()
         for text in texts:
             words = (text or "").split()
-            found.add((text or "").strip())
+            result.add((text or "").strip())
             if len(words) == 2 and words[0].lower() in _SCHEMES:
-                found.add(words[1])
-        found |= {quote(text, safe="") for text in found}
-        kept = (text for text in found if len(text) >= _SHORTEST)
+                result.add(words[1])
+        result |= {quote(text, safe="") for text in result}
+        kept = (text for text in result if len(text) >= _SHORTEST)
         # A text may stand in a longer one.
         self._texts = sorted(kept, key=lambda text: (-len(text), text))
 
@@ -53,8 +53,8 @@ class Mask:
         if isinstance(value, str):
             return self.text(value)
         if isinstance(value, dict):
-            return {self.text(key): self.value(inner) for key, inner in value.items()}
-        return [self.value(inner) for inner in value] if isinstance(value, list) else value
+            return {self.text(key): self.value(child) for key, child in value.items()}
+        return [self.value(child) for child in value] if isinstance(value, list) else value
 
 
 def secret_headers(headers: Mapping[str, str]) -> list[str]:

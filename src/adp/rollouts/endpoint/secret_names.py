@@ -37,17 +37,17 @@ def secrets_in(settings: Mapping[str, Any]) -> Iterator[str]:
         elif isinstance(value, Mapping):
             yield from secrets_in(value)
         elif isinstance(value, Sequence) and not isinstance(value, str | bytes):
-            for each in value:
-                if isinstance(each, Mapping):
-                    yield from secrets_in(each)
+            for item in value:
+                if isinstance(item, Mapping):
+                    yield from secrets_in(item)
 
 
 def _texts(value: Any) -> Iterator[str]:
     if isinstance(value, Mapping):
-        for each in value.values():
-            yield from _texts(each)
+        for item in value.values():
+            yield from _texts(item)
     elif isinstance(value, Sequence) and not isinstance(value, str | bytes):
-        for each in value:
-            yield from _texts(each)
+        for item in value:
+            yield from _texts(item)
     elif value is not None and not isinstance(value, bool):
         yield str(value)

@@ -6,12 +6,12 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from adp.rollouts.endpoint.errors import Failure, check_status, error_in
+from adp.rollouts.endpoint.errors import FailedTry, check_status, error_in
 
 _TEXTS = ("content", "reasoning_content", "reasoning", "refusal")
 
 
-class Pieces:
+class StreamedAnswer:
     """Collects the events of a stream (server-sent events, one JSON object each).
 
     Attributes:
@@ -45,10 +45,10 @@ class Pieces:
         except (ValueError, RecursionError) as error:
             if data.startswith('{"error"'):
                 # transformers serve puts the words of an exception between quotes as they are.
-                raise Failure("http_500", f"an error in the stream: {data[:200]}") from error
-            raise Failure("bad_answer", f"an event of the stream is no JSON: {error}") from error
+                raise FailedTry("http_500", f"an error in the stream: {data[:200]}") from error
+            raise FailedTry("bad_answer", f"an event of the stream is no JSON: {error}") from error
         if not isinstance(event, dict):
-            raise Failure("bad_answer", "an event of the stream is no object")
+            raise FailedTry("bad_answer", "an event of the stream is no object")
         fault = error_in(event)
         if fault is not None:
             check_status(fault[0] or 500, {}, data.encode("utf-8", "replace"), self._place)
@@ -62,7 +62,7 @@ class Pieces:
         """
         ended = self._choice["finish_reason"] is not None
         if not self._begun or not (self.done or ended):
-            raise Failure("cut_answer", "the stream ended before the answer did")
+            raise FailedTry("cut_answer", "the stream ended before the answer did")
         message = self._message
         if self._calls:
             message = {**message, "tool_calls": [self._calls[key] for key in sorted(self._calls)]}

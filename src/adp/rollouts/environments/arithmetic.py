@@ -93,7 +93,7 @@ def _refuse(reason: str) -> NoReturn:
 
 
 def _tokens(text: str) -> list[tuple[str, str]]:
-    found, place, end = [], 0, len(text.rstrip())
+    result, place, end = [], 0, len(text.rstrip())
     while place < end:
         match = _TOKEN.match(text, place)
         if match is None:
@@ -101,9 +101,9 @@ def _tokens(text: str) -> list[tuple[str, str]]:
             hint = "; write ** for a power" if rest.startswith("^") else ""
             _refuse(f"'{rest[:20]}' is not understood{hint}")
         kind = match.lastgroup or ""
-        found.append((kind, match[kind]))
+        result.append((kind, match[kind]))
         place = match.end()
-    return found
+    return result
 
 
 class _Parser:

@@ -46,9 +46,9 @@ class Bm25:
         numbers: defaultdict[str, int] = defaultdict(count().__next__)
         terms, lengths = array("q"), array("q")
         for text in texts:
-            found = terms_of(text)
-            terms.extend([numbers[term] for term in found])
-            lengths.append(len(found))
+            result = terms_of(text)
+            terms.extend([numbers[term] for term in result])
+            lengths.append(len(result))
         self._numbers = dict(numbers)
         self._documents = len(lengths)
         self._index(np.asarray(terms, dtype=np.int64), np.asarray(lengths, dtype=np.int64), k1, b)
@@ -84,9 +84,9 @@ class Bm25:
         for number in sorted({self._numbers.get(term, -1) for term in terms_of(query)} - {-1}):
             place = slice(self._starts[number], self._starts[number + 1])
             scores[self._owners[place]] += self._weights[place]
-        found = np.flatnonzero(scores)
-        if len(found) > limit > 0:
-            least = np.partition(scores[found], -limit)[-limit]
-            found = found[scores[found] >= least]
-        best = found[np.argsort(-scores[found], kind="stable")][: max(limit, 0)]
+        flatnonzero = np.flatnonzero(scores)
+        if len(flatnonzero) > limit > 0:
+            least = np.partition(scores[flatnonzero], -limit)[-limit]
+            flatnonzero = flatnonzero[scores[flatnonzero] >= least]
+        best = flatnonzero[np.argsort(-scores[flatnonzero], kind="stable")][: max(limit, 0)]
         return [(int(number), float(scores[number])) for number in best]

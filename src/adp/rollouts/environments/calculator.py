@@ -74,9 +74,9 @@ def _expression(rng: random.Random, steps: int) -> str:
     if steps == 0:
         return str(rng.randint(2, 99))
     left = rng.randrange(steps)
-    one, other = _expression(rng, left), _expression(rng, steps - 1 - left)
-    one, other = (f"({part})" if " " in part else part for part in (one, other))
-    return f"{one} {rng.choice('+-*')} {other}"
+    result, other = _expression(rng, left), _expression(rng, steps - 1 - left)
+    result, other = (f"({part})" if " " in part else part for part in (result, other))
+    return f"{result} {rng.choice('+-*')} {other}"
 
 
 def _tasks(

@@ -121,10 +121,10 @@ class Configured(ToolEnvironment):
         super().__init__()
         path = settings.file.resolve()
         try:
-            found = path.stat()
+            status = path.stat()
         except OSError as error:
             raise InputError(f"{settings.file} cannot be read: {error}") from error
-        self._tools = _tools(path, (found.st_mtime_ns, found.st_size), settings.allow_commands)
+        self._tools = _tools(path, (status.st_mtime_ns, status.st_size), settings.allow_commands)
 
     def offered(self) -> Sequence[FunctionTool]:
         """The tools of the file."""
@@ -164,27 +164,27 @@ def _tools(path: Path, changed: tuple[int, int], allow_commands: bool) -> Sequen
 def _entries(path: Path) -> Sequence[Any]:
     try:
         text = read_text(path)
-        found = json.loads(text) if path.suffix == ".json" else yaml.safe_load(text)
+        value = json.loads(text) if path.suffix == ".json" else yaml.safe_load(text)
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror}") from error
     except (ValueError, RecursionError, yaml.YAMLError) as error:
         raise InputError(f"{path} cannot be read: {error}") from error
-    if isinstance(found, dict):
-        if "tools" not in found:
+    if isinstance(value, dict):
+        if "tools" not in value:
             raise UsageError(f"{path} has no section 'tools'")
-        found = found["tools"] or []
-    if not isinstance(found, list):
+        value = value["tools"] or []
+    if not isinstance(value, list):
         raise UsageError(f"{path}: 'tools' is no list")
-    return found
+    return value
 
 
 def _flat(entry: Any) -> Any:
     """An entry with its type; a tool in the OpenAI shape becomes one of type function."""
     if not isinstance(entry, dict):
         return entry
-    inner = entry.get("function")
-    if isinstance(inner, dict):
-        known = {key: inner[key] for key in ("name", "description", "parameters") if key in inner}
+    child = entry.get("function")
+    if isinstance(child, dict):
+        known = {key: child[key] for key in ("name", "description", "parameters") if key in child}
         return {**known, "type": "function"}
     return {"type": "function", **entry}
 

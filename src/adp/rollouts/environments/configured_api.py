@@ -126,13 +126,13 @@ class Api:
             if _word(arguments.get(name)) in (".", ".."):
                 raise ToolError(f"'{name}' must not be . or ..", ErrorType.INVALID_ARGS)
         parts = urlsplit(
-            _PLACE.sub(lambda found: quote(_word(arguments.get(found[1])), safe=""), self.url)
+            _PLACE.sub(lambda item: quote(_word(arguments.get(item[1])), safe=""), self.url)
         )
         rest = {name: value for name, value in arguments.items() if name not in named}
         if self.method == "POST":
             return parts.geturl(), rest
         words = {
-            name: [_word(each) for each in value] if isinstance(value, list) else _word(value)
+            name: [_word(item) for item in value] if isinstance(value, list) else _word(value)
             for name, value in rest.items()
         }
         query = "&".join(filter(None, (parts.query, urlencode(words, doseq=True))))

@@ -61,7 +61,7 @@ class Command:
                 have, or an environment variable is not set.
         """
         unknown = sorted(
-            {each for word in self.words for each in _PLACE.findall(word)} - set(known)
+            {item for word in self.words for item in _PLACE.findall(word)} - set(known)
         )
         if unknown:
             raise UsageError(f"the command of '{name}' names '{unknown[0]}', no parameter")
@@ -105,7 +105,7 @@ class Command:
             alone = _PLACE.fullmatch(word)
             if alone and arguments.get(alone[1]) is None:
                 continue
-            filled = _PLACE.sub(lambda found: _word(arguments.get(found[1])), word)
+            filled = _PLACE.sub(lambda item: _word(arguments.get(item[1])), word)
             if "\0" in filled:
                 raise ToolError("an argument holds a null character", _WRONG)
             # A number may be negative; a text must not become an option.

@@ -55,16 +55,16 @@ def read_corpus(path: Path, column: str | None = None) -> Sequence[Document]:
     """
     if not path.exists():
         raise InputError(f"the documents {path} are not there")
-    found = list(_from_store(path, column) if column else _from_path(path))
-    if not found:
+    corpus = list(_from_store(path, column) if column else _from_path(path))
+    if not corpus:
         endings = ", ".join(ENDINGS)
         raise EmptyResultError(f"{path} holds no documents; it needs files ending in {endings}")
     seen: set[str] = set()
-    for document in found:
+    for document in corpus:
         if document.id in seen:
             raise InputError(f"{path}: two documents have the id '{document.id}'")
         seen.add(document.id)
-    return found
+    return corpus
 
 
 def _from_path(path: Path) -> Iterator[Document]:
@@ -115,7 +115,7 @@ def _from_table(path: Path, name: str) -> Iterator[Document]:
     try:
         with parquet.ParquetFile(path) as file:
             names = set(file.schema_arrow.names)
-            columns = [each for each in (*ID_NAMES, "title", *TEXT_NAMES) if each in names]
+            columns = [item for item in (*ID_NAMES, "title", *TEXT_NAMES) if item in names]
             rows = file.read(columns=columns).to_pylist()
     except pa.ArrowException as error:
         raise InputError(f"{path} cannot be read as Parquet: {error}") from error
@@ -129,8 +129,8 @@ def _document(row: Mapping[str, Any], place: str, path: Path) -> Document:
     if text is None:
         known = ", ".join(TEXT_NAMES)
         raise InputError(f"{path}: {place} has no text; it needs one of {known}")
-    found = next((row[name] for name in ID_NAMES if row.get(name) is not None), place)
-    return Document(str(found), _text(row.get("title")), _text(row[text]))
+    first = next((row[name] for name in ID_NAMES if row.get(name) is not None), place)
+    return Document(str(first), _text(row.get("title")), _text(row[text]))
 
 
 def _text(value: Any) -> str:

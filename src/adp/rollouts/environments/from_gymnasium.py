@@ -105,8 +105,8 @@ class GymnasiumEnvironment(ToolEnvironment):
         if chosen is not None:
             chosen = int(chosen) % _MOST_SEED
         observation, info = self._world.reset(seed=chosen, options=config.get("options"))
-        said = (task.instruction if task else None) or instruction(self._settings)
-        text = f"{said}\n\n{self._shown(observation)}"
+        instruction_text = (task.instruction if task else None) or instruction(self._settings)
+        text = f"{instruction_text}\n\n{self._shown(observation)}"
         return Start(({"role": "user", "content": text},), {"reset": observed(info)})
 
     def step(self, turn: Turn) -> Outcome:
@@ -232,20 +232,20 @@ def _config(task: Task | None) -> Mapping[str, Any]:
     if task is None or task.environment_config is None:
         return {}
     try:
-        found = json.loads(task.environment_config)
+        value = json.loads(task.environment_config)
     except (ValueError, RecursionError):
-        found = None
-    if not isinstance(found, dict) or not isinstance(found.get("seed", 0), int):
+        value = None
+    if not isinstance(value, dict) or not isinstance(value.get("seed", 0), int):
         raise UsageError(f"environment_config of the task '{task.task_id}' is no JSON object")
-    return found
+    return value
 
 
 def _tasks(settings: GymnasiumSettings, split: str, count: int | None, seed: int) -> Sequence[Task]:
     """Tasks are seeds: every attempt at a task begins in the same state."""
-    found = []
+    tasks = []
     for number in range(100 if count is None else count):
         chosen = int(digest(f"{settings.id}/{split}/{seed}/{number}".encode())[:8], 16)
-        found.append(
+        tasks.append(
             Task(
                 task_id=f"{settings.id}-{split}-{seed}-{number}",
                 split=split,
@@ -254,7 +254,7 @@ def _tasks(settings: GymnasiumSettings, split: str, count: int | None, seed: int
                 environment_config=json.dumps({"seed": chosen % _MOST_SEED}),
             )
         )
-    return found
+    return tasks
 
 
 KIND = EnvironmentKind(

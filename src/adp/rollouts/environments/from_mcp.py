@@ -183,14 +183,14 @@ class McpEnvironment:
                 ready.cancel()
 
     async def _listed(self) -> Mapping[str, FunctionTool]:
-        found, cursor = [], None
+        result, cursor = [], None
         while True:
             page = await self._asked(self._client.list_tools(cursor=cursor))
-            found += [self._tool(each) for each in page.tools]
+            result += [self._tool(tool) for tool in page.tools]
             cursor = page.next_cursor
             if not cursor:
                 break
-        tools = by_name(found)
+        tools = by_name(result)
         only = self._settings.only
         missing = sorted(set(only or ()) - set(tools))
         if missing:
@@ -343,8 +343,8 @@ def _part(block: Any) -> str:
     if block.type == "resource_link":
         return f"[resource {block.uri}]"
     if block.type == "resource":
-        inner = block.resource
-        return str(getattr(inner, "text", None) or f"[resource {inner.uri}]")
+        resource = block.resource
+        return str(getattr(resource, "text", None) or f"[resource {resource.uri}]")
     return f"[{block.type} {getattr(block, 'mime_type', '')}]"
 
 

@@ -87,9 +87,11 @@ class ObjectEnvironment(ToolEnvironment):
 
     def _hold(self, subject: Any) -> None:
         self.subject = subject
-        found = signatures_of(subject, self._reserved)
-        self._tools = {name: each.bound(getattr(subject, name)) for name, each in found.items()}
-        self.max_turns = None if "max_turns" in found else getattr(subject, "max_turns", None)
+        signatures = signatures_of(subject, self._reserved)
+        self._tools = {
+            name: signature.bound(getattr(subject, name)) for name, signature in signatures.items()
+        }
+        self.max_turns = None if "max_turns" in signatures else getattr(subject, "max_turns", None)
 
     def offered(self) -> Sequence[FunctionTool]:
         """The public methods."""
@@ -153,9 +155,9 @@ class ObjectEnvironment(ToolEnvironment):
         Raises:
             CannotForkError: it holds what cannot be copied.
         """
-        own = getattr(self.subject, "fork", None)
+        fork_method = getattr(self.subject, "fork", None)
         try:
-            subject = own() if callable(own) else copy.deepcopy(self.subject)
+            subject = fork_method() if callable(fork_method) else copy.deepcopy(self.subject)
         except Exception as error:
             name = type(self.subject).__name__
             raise CannotForkError(f"{name} cannot be copied: {error}") from error
@@ -165,9 +167,9 @@ class ObjectEnvironment(ToolEnvironment):
 
     def close(self) -> None:
         """Let the object free what it holds."""
-        own = getattr(self.subject, "close", None)
-        if callable(own) and "close" in self._reserved:
-            own()
+        close_method = getattr(self.subject, "close", None)
+        if callable(close_method) and "close" in self._reserved:
+            close_method()
 
 
 class AsyncObjectEnvironment:
@@ -223,9 +225,9 @@ class AsyncObjectEnvironment:
 
     async def close(self) -> None:
         """Let the object free what it holds."""
-        own = getattr(self.subject, "close", None)
-        if callable(own) and "close" in self._inner._reserved:
-            await _waited(own())
+        close_method = getattr(self.subject, "close", None)
+        if callable(close_method) and "close" in self._inner._reserved:
+            await _waited(close_method())
 
 
 def from_object(
@@ -255,13 +257,17 @@ def from_object(
     if not callable(factory):
         kind = type(factory).__name__
         raise UsageError(f"give the class, or a function that makes the object, not a {kind}")
-    inner = ObjectEnvironment(factory(), solved_at, reserved)
-    inner.blocking = blocking or getattr(inner.subject, "blocking", False) is True
-    waits = [getattr(inner.subject, name, None) for name in ("reset", "get_reward", "close")]
-    found = signatures_of(inner.subject, reserved).values()
-    if any(each.is_async for each in found) or any(map(inspect.iscoroutinefunction, waits)):
-        return AsyncObjectEnvironment(inner)
-    return inner
+    object_environment = ObjectEnvironment(factory(), solved_at, reserved)
+    object_environment.blocking = (
+        blocking or getattr(object_environment.subject, "blocking", False) is True
+    )
+    waits = [
+        getattr(object_environment.subject, name, None) for name in ("reset", "get_reward", "close")
+    ]
+    values = signatures_of(object_environment.subject, reserved).values()
+    if any(value.is_async for value in values) or any(map(inspect.iscoroutinefunction, waits)):
+        return AsyncObjectEnvironment(object_environment)
+    return object_environment
 
 
 def object_kind(
@@ -302,17 +308,17 @@ def signatures_of(subject: Any, reserved: frozenset[str] = RESERVED) -> Mapping[
         return known[reserved]
     names = dict.fromkeys(
         name
-        for each in reversed(kind.__mro__)
-        for name, value in vars(each).items()
+        for item in reversed(kind.__mro__)
+        for name, value in vars(item).items()
         if not name.startswith("_")
         and name not in reserved
         and (inspect.isfunction(value) or isinstance(value, staticmethod | classmethod))
     )
-    found = {name: signature_of(getattr(subject, name), name) for name in names}
-    if not found:
+    signatures = {name: signature_of(getattr(subject, name), name) for name in names}
+    if not signatures:
         raise UsageError(f"{kind.__name__} has no public method, so there is no tool")
-    _SIGNATURES[kind] = {**known, reserved: found}
-    return found
+    _SIGNATURES[kind] = {**known, reserved: signatures}
+    return signatures
 
 
 def columns_of(task: Task | None, seed: int | None) -> dict[str, Any]:
@@ -321,15 +327,15 @@ def columns_of(task: Task | None, seed: int | None) -> dict[str, Any]:
     These are ``prompt`` (the messages), the columns of the task that are not null, with JSON as
     values, what ``extra`` holds, and ``seed``.
     """
-    found: dict[str, Any] = {} if seed is None else {"seed": seed}
+    columns: dict[str, Any] = {} if seed is None else {"seed": seed}
     if task is None:
-        return found
+        return columns
     for name, value in task.model_dump(exclude_none=True).items():
-        found[name] = _value(value) if name in _JSON_COLUMNS else value
-    extra = found.pop("extra", None)
+        columns[name] = _value(value) if name in _JSON_COLUMNS else value
+    extra = columns.pop("extra", None)
     if task.instruction:
-        found["prompt"] = [{"role": "user", "content": task.instruction}]
-    return {**extra, **found} if isinstance(extra, dict) else found
+        columns["prompt"] = [{"role": "user", "content": task.instruction}]
+    return {**extra, **columns} if isinstance(extra, dict) else columns
 
 
 _JSON_COLUMNS = frozenset(
@@ -359,7 +365,7 @@ def _called(subject: Any, name: str, columns: Mapping[str, Any]) -> Any:
     if method is None:
         return None
     parameters = inspect.signature(method).parameters
-    if any(each.kind is each.VAR_KEYWORD for each in parameters.values()):
+    if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values()):
         return method(**columns)
     return method(**{key: value for key, value in columns.items() if key in parameters})
 

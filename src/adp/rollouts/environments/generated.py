@@ -49,19 +49,19 @@ def generated(
         raise UsageError(f"there is no split '{split}'; splits: {', '.join(SPLITS)}")
     wanted = USUAL_COUNT if count is None else count
     rng = random.Random(f"{environment}/{split}/{seed}")
-    found: dict[str, Task] = {}
+    results: dict[str, Task] = {}
     for _ in range(100 * wanted + 1000):
-        if len(found) >= wanted:
-            return list(found.values())
+        if len(results) >= wanted:
+            return list(results.values())
         instruction, answers, difficulty = make(rng)
-        if instruction in found or split_of(instruction) != split:
+        if instruction in results or split_of(instruction) != split:
             continue
-        found[instruction] = Task(
-            task_id=f"{environment}-{split}-{seed}-{len(found)}",
+        results[instruction] = Task(
+            task_id=f"{environment}-{split}-{seed}-{len(results)}",
             split=split,
             instruction=instruction,
             answers=json.dumps(list(answers)),
             environment=environment,
             difficulty=difficulty,
         )
-    raise UsageError(f"'{environment}' has only {len(found)} tasks like these; ask for fewer")
+    raise UsageError(f"'{environment}' has only {len(results)} tasks like these; ask for fewer")

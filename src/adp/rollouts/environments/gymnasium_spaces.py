@@ -39,17 +39,17 @@ def schema_of(space: Any) -> dict[str, Any]:
             "maxLength": int(space.max_length),
         }
     if kind == "Dict":
-        properties = {str(key): schema_of(inner) for key, inner in space.spaces.items()}
+        properties = {str(key): schema_of(child) for key, child in space.spaces.items()}
         return _object(properties)
     if kind == "Tuple":
-        return _tuple([schema_of(inner) for inner in space.spaces])
+        return _tuple([schema_of(child) for child in space.spaces])
     if kind == "Sequence" and not space.stack:
         return {"type": "array", "items": schema_of(space.feature_space)}
     if kind == "OneOf":
         return {
             "anyOf": [
-                _object({"choice": {"const": number}, "value": schema_of(inner)})
-                for number, inner in enumerate(space.spaces)
+                _object({"choice": {"const": number}, "value": schema_of(child)})
+                for number, child in enumerate(space.spaces)
             ]
         }
     raise UsageError(f"actions of the space {kind} cannot be written as JSON")
@@ -82,16 +82,16 @@ def observed(value: Any) -> Any:
     if isinstance(value, np.ndarray):
         if value.size > MOST_VALUES:
             return f"array of shape {value.shape}"
-        return [observed(each) for each in value] if value.ndim else observed(value[()])
+        return [observed(item) for item in value] if value.ndim else observed(value[()])
     if isinstance(value, np.floating):
         # The shortest digits that give this number again: 0.1 of 32 bits is shown as 0.1.
         return observed(float(str(value)))
     if isinstance(value, np.generic):
         return observed(value.item())
     if isinstance(value, Mapping):
-        return {str(key): observed(inner) for key, inner in value.items()}
+        return {str(key): observed(child) for key, child in value.items()}
     if isinstance(value, Sequence | set | frozenset) and not isinstance(value, str | bytes):
-        return [observed(inner) for inner in value]
+        return [observed(child) for child in value]
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
     return value if value is None or isinstance(value, str | bool | int | float) else str(value)
@@ -107,12 +107,12 @@ def _member(space: Any, value: Any) -> Any:
         with np.errstate(over="raise"):  # or a number that is too large would become infinite
             return np.array(value, dtype=space.dtype)
     if kind == "Dict":
-        return {key: _member(inner, value[str(key)]) for key, inner in space.spaces.items()}
+        return {key: _member(child, value[str(key)]) for key, child in space.spaces.items()}
     if kind == "Tuple":
         pairs = zip(space.spaces, value, strict=True)
-        return tuple(_member(inner, each) for inner, each in pairs)
+        return tuple(_member(child, result) for child, result in pairs)
     if kind == "Sequence":
-        return tuple(_member(space.feature_space, each) for each in value)
+        return tuple(_member(space.feature_space, item) for item in value)
     if kind == "OneOf":
         number = int(value["choice"])
         return number, _member(space.spaces[number], value["value"])
@@ -139,10 +139,10 @@ def _tuple(schemas: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 def _nested(shape: Sequence[int], schema: Mapping[str, Any]) -> dict[str, Any]:
     """An array of this shape, of values of this schema."""
-    found = dict(schema)
+    results = dict(schema)
     for size in reversed(shape):
-        found = {"type": "array", "items": found, "minItems": int(size), "maxItems": int(size)}
-    return found
+        results = {"type": "array", "items": results, "minItems": int(size), "maxItems": int(size)}
+    return results
 
 
 def _multi_discrete(space: Any) -> dict[str, Any]:

@@ -30,7 +30,7 @@ from adp.rollouts.environment import ENVIRONMENTS, CannotForkError, Environment,
 from adp.rollouts.environments import m3_scenario as scenario
 from adp.rollouts.environments.m3_replay import PARALLEL, in_m3_words, recorded, replaying
 from adp.rollouts.environments.m3_settings import M3Settings
-from adp.rollouts.environments.m3_tasks import Config, config_of
+from adp.rollouts.environments.m3_tasks import M3TaskConfig, config_of
 from adp.rollouts.experts import labels as category
 from adp.rollouts.experts.history import call_key
 from adp.rollouts.experts.reference_run import GoldStep, GoldTurn, gold_of
@@ -93,7 +93,7 @@ class M3Environment:
             UsageError: there is no task, or it has no question or no tools.
         """
         start = self._inner.reset(task, seed=seed) if self._inner is not None else Start(())
-        self._config = config_of(task) if task is not None else Config()
+        self._config = config_of(task) if task is not None else M3TaskConfig()
         self.task = task
         self._gold = gold_of(task)
         self._turn = self._steps = 0
@@ -104,9 +104,9 @@ class M3Environment:
             self._known = self._replayed()
         usage = self._usage()
         policy, self._fallback = scenario.answer_policy(seed, self._config.cutoff)
-        own = [str(m["content"]) for m in start.messages if m.get("role") == "system"]
+        system_texts = [str(m["content"]) for m in start.messages if m.get("role") == "system"]
         asked = [m for m in start.messages if m.get("role") != "system"]
-        system = "\n\n".join([*own, scenario.system_text(usage, policy)])
+        system = "\n\n".join([*system_texts, scenario.system_text(usage, policy)])
         policies = {
             "policy_tool_availability": self._availability,
             "policy_tool_usage": usage,
@@ -117,14 +117,16 @@ class M3Environment:
         return Start(messages, {**start.info, "scenario": name}, policies)
 
     def _chosen_availability(self) -> scenario.Availability:
-        told = self.settings.availability or self._config.availability
+        availability = self.settings.availability or self._config.availability
         known = ("only_rag", "only_api", "both_api_rag", "neither_api_rag")
-        return cast(scenario.Availability, told) if told in known else "both_api_rag"
+        return (
+            cast(scenario.Availability, availability) if availability in known else "both_api_rag"
+        )
 
     def _first_question(self, start: Start) -> str:
-        found = self._gold[0].query if self._gold else None
+        query = self._gold[0].query if self._gold else None
         asked = [m["content"] for m in start.messages if m.get("role") == "user"]
-        question = (str(asked[-1]) if asked else None) or found
+        question = (str(asked[-1]) if asked else None) or query
         question = question or (self.task.instruction if self.task is not None else None)
         if not question:
             raise UsageError("the environment m3 needs a task with a question; give --tasks")
@@ -211,8 +213,8 @@ class M3Environment:
             if known is not None:
                 return Outcome((Result(known, call_id=call.call_id, name=call.name),))
             return Outcome((carry_out(call, self._known),))
-        found = self._inner.step(Turn(calls=(call,)))
-        return replace(found, terminated=False, context=None, answer=None)
+        step = self._inner.step(Turn(calls=(call,)))
+        return replace(step, terminated=False, context=None, answer=None)
 
     def _labelled(self, outcome: Outcome) -> Outcome:
         labels = (*outcome.labels, *category.added(outcome))
@@ -265,9 +267,9 @@ class M3Environment:
         if self._must_refuse(gold):
             return scenario.is_refusal(turn.text)
         if self._inner is not None:
-            found = self._inner.score(Trajectory(final_answer=turn.text)).success
-            if found is not None:
-                return found
+            success = self._inner.score(Trajectory(final_answer=turn.text)).success
+            if success is not None:
+                return success
         if gold is None or gold.answer is None:
             return None
         if scenario.is_refusal(gold.answer):
@@ -343,10 +345,10 @@ class M3Environment:
         other._verdicts = list(self._verdicts)
         other._answers = list(self._answers)
         if self._inner is not None:
-            inner = self._inner.fork()
-            if inner is self._inner:
+            fork = self._inner.fork()
+            if fork is self._inner:
                 raise CannotForkError("the environment inside gave itself as its copy")
-            other._inner = inner
+            other._inner = fork
         return other
 
     def close(self) -> None:

@@ -29,13 +29,13 @@ PARALLEL = "ParallelToolCallingError"
 
 def recorded(gold: Sequence[GoldTurn]) -> dict[str, str]:
     """The responses of a reference run, by call."""
-    found: dict[str, str] = {}
+    results: dict[str, str] = {}
     for turn in gold:
         for step in turn.steps:
             for call in step.turn.calls:
                 if step.response is not None:
-                    found.setdefault(call_key(call), step.response)
-    return found
+                    results.setdefault(call_key(call), step.response)
+    return results
 
 
 def replaying(tool: Tool, responses: Mapping[str, str]) -> FunctionTool:

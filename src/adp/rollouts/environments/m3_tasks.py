@@ -15,7 +15,7 @@ from adp_schema.store import Store
 
 
 @dataclass(frozen=True)
-class Config:
+class M3TaskConfig:
     """What a task says about its episode.
 
     Attributes:
@@ -33,17 +33,17 @@ class Config:
     cutoff: str | None = None
 
 
-def config_of(task: Task) -> Config:
+def config_of(task: Task) -> M3TaskConfig:
     """Read the column ``environment_config`` of a task; what cannot be read is left out."""
-    found = _object(task.environment_config)
-    tools = found.get("tools")
-    collections = found.get("doc_collections")
-    return Config(
+    result = _object(task.environment_config)
+    tools = result.get("tools")
+    collections = result.get("doc_collections")
+    return M3TaskConfig(
         tools=tuple(map(_mended, filter(_is_tool, tools))) if isinstance(tools, list) else (),
         collections=tuple(map(str, collections)) if isinstance(collections, list) else (),
-        availability=_text(found.get("tool_availability_policy")),
-        usage=_text(found.get("tool_usage_policy")),
-        cutoff=_text(found.get("resp_cutoff_inst")),
+        availability=_text(result.get("tool_availability_policy")),
+        usage=_text(result.get("tool_usage_policy")),
+        cutoff=_text(result.get("resp_cutoff_inst")),
     )
 
 
@@ -68,16 +68,16 @@ def tasks_of(path: str) -> list[Task]:
     rows = store.scan("tasks").sort("seq", "task_id").collect()
     names = rows["trajectory_id"].to_list()
     tasks = to_models(rows.to_arrow(), Task)
-    found = [
+    with_configs = [
         _with_config(task, runs.get(name, {}))
         for task, name in zip(tasks, names, strict=True)
         if task.gold_trajectory or task.expected_calls
     ]
-    if not found:
+    if not with_configs:
         raise EmptyResultError(
             f"{path} has no task with a reference run; convert M3's reference data into it"
         )
-    return found
+    return with_configs
 
 
 def split_of(tasks: Sequence[Task], split: str, count: int | None) -> list[Task]:
@@ -102,8 +102,8 @@ def _with_config(task: Task, run: Mapping[str, Any]) -> Task:
         if run.get(column) is not None:
             config.setdefault(key, run[column])
     turns = extra.get("turns")
-    told = [extra, *(turns if isinstance(turns, list) else [])]
-    cutoffs = [one.get("resp_cutoff_inst") for one in told if isinstance(one, Mapping)]
+    objects = [extra, *(turns if isinstance(turns, list) else [])]
+    cutoffs = [item.get("resp_cutoff_inst") for item in objects if isinstance(item, Mapping)]
     cutoff = next((text for text in cutoffs if isinstance(text, str) and text), None)
     if cutoff is not None:
         config.setdefault("resp_cutoff_inst", cutoff)
@@ -118,9 +118,13 @@ def _mended(tool: Tool) -> Tool:
     """
     function = tool["function"]
     parameters = function.get("parameters")
-    inner = parameters.get("properties") if isinstance(parameters, Mapping) else None
-    if isinstance(inner, Mapping) and inner.get("type") == "object" and "properties" in inner:
-        return {**tool, "function": {**function, "parameters": inner}}
+    properties = parameters.get("properties") if isinstance(parameters, Mapping) else None
+    if (
+        isinstance(properties, Mapping)
+        and properties.get("type") == "object"
+        and "properties" in properties
+    ):
+        return {**tool, "function": {**function, "parameters": properties}}
     return tool
 
 

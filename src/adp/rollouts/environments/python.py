@@ -40,7 +40,7 @@ class PythonSettings(SandboxLimits):
     )
 
 
-class Python(ToolEnvironment):
+class PythonEnvironment(ToolEnvironment):
     """One tool, ``python``, that runs a program and returns what it printed.
 
     Args:
@@ -87,11 +87,11 @@ def told_of(done: Completed, limits: SandboxLimits) -> Result:
     structured: dict[str, Any] = {"stdout": done.stdout, "stderr": done.stderr, "exit_code": code}
     if done.stopped is not None:
         kind, reason = _STOPPED[done.stopped]
-        said = f"Error: {reason.format(**limits.model_dump())}"
-        return Result(f"{output}\n{said}" if output else said, error=kind, structured=structured)
+        text = f"Error: {reason.format(**limits.model_dump())}"
+        return Result(f"{output}\n{text}" if output else text, error=kind, structured=structured)
     if code != 0:
-        said = output or f"Error: the program ended with the exit status {code} and said nothing"
-        return Result(said, error=ErrorType.EXECUTION, exit_code=code, structured=structured)
+        text = output or f"Error: the program ended with the exit status {code} and said nothing"
+        return Result(text, error=ErrorType.EXECUTION, exit_code=code, structured=structured)
     return Result(output or "(no output)", exit_code=0, structured=structured)
 
 
@@ -99,5 +99,5 @@ KIND = EnvironmentKind(
     name="python",
     about="A Python interpreter in a sandbox (bubblewrap): no network, no files, limits.",
     settings=PythonSettings,
-    make=Python,
+    make=PythonEnvironment,
 )

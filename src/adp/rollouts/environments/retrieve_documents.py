@@ -41,18 +41,18 @@ def read_collections(folder: Path, k1: float = 1.2, b: float = 0.75) -> Mapping[
         entries = sorted(folder.iterdir())
     except OSError as error:
         raise InputError(f"{folder} cannot be read as a folder of collections: {error}") from error
-    found: dict[str, Library] = {}
+    collections: dict[str, Library] = {}
     for entry in entries:
         if entry.name.startswith(".") or not (entry.is_dir() or entry.suffix in ENDINGS):
             continue
         check_inside(entry, folder)
         name = entry.name if entry.is_dir() else entry.stem
-        if name in found:
+        if name in collections:
             raise InputError(f"{folder} holds two collections '{name}'; rename one of them")
-        found[name] = library(entry.resolve(), None, k1, b)
-    if not found:
+        collections[name] = library(entry.resolve(), None, k1, b)
+    if not collections:
         raise EmptyResultError(f"{folder} holds no collection: no folder, and no file of documents")
-    return found
+    return collections
 
 
 def retrieve_tool(collections: Mapping[str, Library], limit: int = 3) -> FunctionTool:
@@ -65,8 +65,8 @@ def retrieve_tool(collections: Mapping[str, Library], limit: int = 3) -> Functio
 
     def retrieve_documents(collection: str, query: str) -> Result:
         hits = collections[collection].search(query, limit)
-        texts = [f"{each.title}\n{each.text}".strip() for each, _ in hits]
-        structured = [{"id": each.id, "score": round(score, 6)} for each, score in hits]
+        texts = [f"{result.title}\n{result.text}".strip() for result, _ in hits]
+        structured = [{"id": result.id, "score": round(score, 6)} for result, score in hits]
         return Result(text="\n\n".join(texts) or "No document matches.", structured=structured)
 
     collection = {
@@ -100,8 +100,8 @@ class RetrieveDocuments(ToolEnvironment):
 
     def __init__(self, settings: RetrieveSettings) -> None:
         super().__init__()
-        found = read_collections(settings.collections, settings.k1, settings.b)
-        self._tools = (retrieve_tool(found, settings.limit),)
+        collections = read_collections(settings.collections, settings.k1, settings.b)
+        self._tools = (retrieve_tool(collections, settings.limit),)
 
     def offered(self) -> Sequence[FunctionTool]:
         """The tool."""

@@ -75,7 +75,7 @@ class Library:
     def __init__(self, documents: Sequence[Document], k1: float = 1.2, b: float = 0.75) -> None:
         self._documents = documents
         self._by_id = {document.id: document for document in documents}
-        self._index = Bm25((f"{each.title}\n{each.text}" for each in documents), k1, b)
+        self._index = Bm25((f"{document.title}\n{document.text}" for document in documents), k1, b)
 
     def __len__(self) -> int:
         return len(self._documents)
@@ -129,31 +129,31 @@ def query_parameters(**more: Any) -> dict[str, Any]:
     }
 
 
-def search_tool(found: Library, limit: int) -> FunctionTool:
+def search_tool(value: Library, limit: int) -> FunctionTool:
     """The tool ``search`` over documents.
 
     Args:
-        found: the documents.
+        value: the documents.
         limit: how many it shows.
     """
 
     def search(query: str) -> Result:
-        hits = found.search(query, limit)
+        hits = value.search(query, limit)
         lines = [
             f"[{document.id}] {document.title}\n{_shortened(document.text)}" for document, _ in hits
         ]
         structured = [{"id": document.id, "score": round(score, 6)} for document, score in hits]
         return Result(text="\n\n".join(lines) or "No document matches.", structured=structured)
 
-    about = f"Searches {len(found):,} documents; it shows the {limit} that match the query best."
+    about = f"Searches {len(value):,} documents; it shows the {limit} that match the query best."
     return FunctionTool(NAME, about, query_parameters(), search, read_only=True)
 
 
-def open_tool(found: Library) -> FunctionTool:
+def open_tool(value: Library) -> FunctionTool:
     """The tool ``open_document`` over documents."""
 
     def open_document(id: str, start: int = 0) -> str:  # noqa: A002 - the name of the argument
-        text = found.get(id).text
+        text = value.get(id).text
         end = start + PAGE
         rest = f"\n[{len(text) - end:,} more characters; go on with start={end}]"
         return text[start:end] + (rest if len(text) > end else "")
@@ -196,7 +196,7 @@ class SearchSettings(Settings):
     b: float = Field(default=0.75, ge=0, le=1, description="How much length counts against it.")
 
 
-class Search(ToolEnvironment):
+class SearchEnvironment(ToolEnvironment):
     """The tools ``search`` and ``open_document``.
 
     Args:
@@ -207,8 +207,8 @@ class Search(ToolEnvironment):
         super().__init__()
         chosen = settings or SearchSettings()
         path = chosen.corpus.resolve() if chosen.corpus else None
-        found = library(path, chosen.column, chosen.k1, chosen.b)
-        self._tools = (search_tool(found, chosen.limit), open_tool(found))
+        result = library(path, chosen.column, chosen.k1, chosen.b)
+        self._tools = (search_tool(result, chosen.limit), open_tool(result))
 
     def offered(self) -> Sequence[FunctionTool]:
         """The two tools."""
@@ -219,6 +219,6 @@ KIND = EnvironmentKind(
     name=NAME,
     about="Search by BM25 over documents of one's own, and reading them.",
     settings=SearchSettings,
-    make=Search,
+    make=SearchEnvironment,
 )
 """What the registry holds."""

@@ -143,23 +143,23 @@ def sections(docstring: str) -> tuple[str, Mapping[str, str]]:
         elif not section:
             text.append(line)
         elif section.startswith("Arg") and line.strip():
-            found = _ARGUMENT.match(line)
-            if found and (indent is None or len(found[1]) <= indent):
-                indent, current = len(found[1]), found[2]
-                described[current] = [found[3]]
+            match = _ARGUMENT.match(line)
+            if match and (indent is None or len(match[1]) <= indent):
+                indent, current = len(match[1]), match[2]
+                described[current] = [match[3]]
             elif current:
                 described[current].append(line.strip())
-    whole = "\n".join(text).strip()
-    return whole, {name: " ".join(lines).strip() for name, lines in described.items()}
+    full = "\n".join(text).strip()
+    return full, {name: " ".join(lines).strip() for name, lines in described.items()}
 
 
 def _parameters(function: Callable[..., Any], called: str) -> list[tuple[inspect.Parameter, Any]]:
     try:
-        found = inspect.signature(function).parameters.values()
+        values = inspect.signature(function).parameters.values()
         kinds = get_type_hints(function, include_extras=True)
     except (NameError, TypeError, ValueError) as error:
         raise UsageError(f"the types of '{called}' cannot be read: {error}") from error
-    for parameter in found:
+    for parameter in values:
         if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
             raise UsageError(
                 f"'{called}' takes '{parameter}', which no tool can; name each argument, or begin "
@@ -170,13 +170,13 @@ def _parameters(function: Callable[..., Any], called: str) -> list[tuple[inspect
                 f"the argument '{parameter.name}' of '{called}' has no type; give it one, or begin "
                 "the name of the method with an underscore"
             )
-    return [(parameter, kinds[parameter.name]) for parameter in found]
+    return [(parameter, kinds[parameter.name]) for parameter in values]
 
 
 def _untitled(schema: Any) -> Any:
     """A schema without the titles that pydantic makes of names."""
     if isinstance(schema, list):
-        return [_untitled(each) for each in schema]
+        return [_untitled(item) for item in schema]
     if not isinstance(schema, dict):
         return schema
     return {

@@ -46,7 +46,7 @@ class SqlSettings(Settings):
     memory: str = Field(default="512MB", description="Memory that a query may use.")
 
 
-class Sql(ToolEnvironment):
+class SqlEnvironment(ToolEnvironment):
     """Tools over tables. Nothing can be written, so calls do no harm on the side.
 
     Args:
@@ -87,9 +87,9 @@ class Sql(ToolEnvironment):
         )
         return [*look, run]
 
-    def fork(self) -> Sql:
+    def fork(self) -> SqlEnvironment:
         """A copy with the same named results; the tables are shared, since nobody changes them."""
-        other = Sql.__new__(Sql)
+        other = SqlEnvironment.__new__(SqlEnvironment)
         other.__dict__.update(self.__dict__)
         other._steps = self._steps.copy()
         return other
@@ -109,5 +109,5 @@ KIND = EnvironmentKind(
     name="sql",
     about="Tables that are asked in SQL, read-only; or by steps in the manner of M3.",
     settings=SqlSettings,
-    make=Sql,
+    make=SqlEnvironment,
 )

@@ -99,9 +99,9 @@ class SqlSteps:
 
     def join(self, left: str, right: str, left_column: str, right_column: str) -> dict[str, Any]:
         """Rows of two that agree in a column."""
-        (one, first), (other, second) = self._source(left), self._source(right)
+        (result, first), (other, second) = self._source(left), self._source(right)
         test = f"l.{_name(left_column)} = r.{_name(right_column)}"
-        sql = f"SELECT * FROM ({one}) AS l JOIN ({other}) AS r ON {test}"
+        sql = f"SELECT * FROM ({result}) AS l JOIN ({other}) AS r ON {test}"
         return self._keep(sql, first, second)
 
     def sort(self, data: str, column: str, descending: bool = False) -> dict[str, Any]:
@@ -135,11 +135,11 @@ class SqlSteps:
 
     def tools(self, style: str) -> list[FunctionTool]:
         """The tools of a style."""
-        found = self._filters(style) + self._sorts(style) + self._aggregates(style)
+        result = self._filters(style) + self._sorts(style) + self._aggregates(style)
         join = {"left": _DATA, "right": _DATA, "left_column": _COLUMN, "right_column": _COLUMN}
         limit = {"type": "integer", "minimum": 1, "maximum": self._settings.rows}
         return [
-            *found,
+            *result,
             _tool("join_data", "Join two tables where two columns agree.", join, self.join),
             _tool(
                 "select_columns",

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 
 from adp.core.input_files import check_inside
 from adp.rollouts.csv_delimiters import delimiter_of
-from adp.rollouts.environments.sql_workers import Question, SqlWorkers
+from adp.rollouts.environments.sql_workers import QueryRequest, SqlWorkers
 from adp_schema.errors import InputError, UsageError
 from adp_schema.scratch import ScratchFolder
 
@@ -64,17 +64,17 @@ class Tables:
 
     def columns(self, source: str) -> dict[str, str]:
         """Names and types of the columns of a SELECT."""
-        question = Question(f"DESCRIBE {source}", rows=100_000, cell=100_000, seconds=10.0)
+        question = QueryRequest(f"DESCRIBE {source}", rows=100_000, cell=100_000, seconds=10.0)
         return {row[0]: row[1] for row in self.workers.ask(question)["rows"]}
 
     def rows(self, query: str, shown: Shown) -> dict[str, Any]:
         """Columns, the first rows of an answer, and whether there are more."""
-        answer = self.workers.ask(Question(query, shown.rows, shown.cell, shown.seconds))
+        answer = self.workers.ask(QueryRequest(query, shown.rows, shown.cell, shown.seconds))
         rows = answer["rows"]
-        found: dict[str, Any] = {"columns": answer["columns"], "rows": rows[: shown.rows]}
+        results: dict[str, Any] = {"columns": answer["columns"], "rows": rows[: shown.rows]}
         if len(rows) > shown.rows:
-            found["note"] = f"only the first {shown.rows} rows are shown"
-        return found
+            results["note"] = f"only the first {shown.rows} rows are shown"
+        return results
 
 
 @lru_cache(maxsize=16)
@@ -142,7 +142,7 @@ def _separator(file: Path) -> str:
 
 
 def _sqlite(file: Path, scratch: Path) -> list[tuple[str, Path]]:
-    found: list[tuple[str, Path]] = []
+    sqlite: list[tuple[str, Path]] = []
     with sqlite3.connect(f"{file.as_uri()}?mode=ro", uri=True) as connection:
         listing = "SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name"
         for (name,) in connection.execute(listing).fetchall():
@@ -151,10 +151,10 @@ def _sqlite(file: Path, scratch: Path) -> list[tuple[str, Path]]:
             columns = [column[0] for column in cursor.description]
             values = list(zip(*cursor.fetchall(), strict=True)) or [()] * len(columns)
             arrays = [_array(list(column)) for column in values]
-            target = scratch / f"{len(found):05d}-{file.stem}.parquet"
+            target = scratch / f"{len(sqlite):05d}-{file.stem}.parquet"
             pq.write_table(pa.Table.from_arrays(arrays, names=columns), target)
-            found.append((name, target))
-    return found
+            sqlite.append((name, target))
+    return sqlite
 
 
 def _array(values: list[Any]) -> pa.Array:

@@ -6,8 +6,8 @@ its own, which ends when a query does not.
 
 It speaks JSON, a line each way. The first line that it reads is ``{"views": [[name, path], ...],
 "memory": "512MB"}``, and it answers ``{"ready": true}`` or ``{"fault": text}``. Then each line is a
-`Request`, and each answer has ``columns`` and ``rows``, or ``fault`` and ``late``; ``last`` says
-that the process is no longer fit for use. It ends when its input does.
+`WorkerRequest`, and each answer has ``columns`` and ``rows``, or ``fault`` and ``late``; ``last``
+says that the process is no longer fit for use. It ends when its input does.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _BESIDE = 256 << 20
 """Bytes of addresses for threads, for answers, and for parts of the engine besides its memory."""
 
 
-class Request(TypedDict):
+class WorkerRequest(TypedDict):
     """A query, and how much of its answer is wanted.
 
     Attributes:
@@ -68,7 +68,7 @@ def main() -> None:
             _say(answers, {"fault": str(error)})
             return
         _say(answers, {"ready": True})
-        requests: queue.SimpleQueue[Request] = queue.SimpleQueue()
+        requests: queue.SimpleQueue[WorkerRequest] = queue.SimpleQueue()
         threading.Thread(
             target=_serve, args=(gate, given["memory"], most, requests, answers), daemon=True
         ).start()
@@ -105,7 +105,7 @@ def _serve(
     gate: QueryGate,
     memory: str,
     most: int | None,
-    requests: queue.SimpleQueue[Request],
+    requests: queue.SimpleQueue[WorkerRequest],
     answers: IO[bytes],
 ) -> None:
     while True:
@@ -121,7 +121,7 @@ def _serve(
         _say(answers, answer)
 
 
-def answered(gate: QueryGate, request: Request) -> dict[str, Any]:
+def answered(gate: QueryGate, request: WorkerRequest) -> dict[str, Any]:
     """Run a query.
 
     Raises:

@@ -33,7 +33,7 @@ _LATEST = 10.0
 
 
 @dataclass(frozen=True)
-class Question:
+class QueryRequest:
     """A query, and how much of its answer is wanted.
 
     Attributes:
@@ -72,7 +72,7 @@ class SqlWorkers:
         """
         self._idle.append(_Worker(self._views, self._memory))
 
-    def ask(self, question: Question) -> dict[str, Any]:
+    def ask(self, question: QueryRequest) -> dict[str, Any]:
         """The ``columns`` and ``rows`` of an answer.
 
         Raises:
@@ -92,8 +92,8 @@ class SqlWorkers:
         if answer is None:
             late = worker.seconds >= question.seconds
             text = _LATE if late else _BROKEN
-            said = text.format(seconds=question.seconds, memory=self._memory)
-            raise ToolError(said, ErrorType.TIMEOUT if late else ErrorType.EXECUTION)
+            message = text.format(seconds=question.seconds, memory=self._memory)
+            raise ToolError(message, ErrorType.TIMEOUT if late else ErrorType.EXECUTION)
         if "fault" in answer:
             raise ToolError(
                 answer["fault"], ErrorType.TIMEOUT if answer["late"] else ErrorType.EXECUTION
@@ -148,21 +148,21 @@ class _Worker:
         """Whether it can be asked."""
         return self._process.poll() is None
 
-    def ask(self, question: Question) -> dict[str, Any] | None:
+    def ask(self, question: QueryRequest) -> dict[str, Any] | None:
         """The answer; None when the process has ended without one."""
         started = time.monotonic()
-        found = self._exchange(vars(question), question.seconds + _LATEST)
+        exchange = self._exchange(vars(question), question.seconds + _LATEST)
         self.seconds = time.monotonic() - started
-        return found
+        return exchange
 
-    def _exchange(self, said: dict[str, Any], seconds: float) -> dict[str, Any] | None:
+    def _exchange(self, fields: dict[str, Any], seconds: float) -> dict[str, Any] | None:
         stdin, stdout = self._process.stdin, self._process.stdout
         assert stdin is not None
         assert stdout is not None
         deadline = time.monotonic() + seconds
         data = bytearray()
         try:
-            stdin.write(json.dumps(said).encode("ascii") + b"\n")
+            stdin.write(json.dumps(fields).encode("ascii") + b"\n")
             stdin.flush()
         except BrokenPipeError:
             return None
@@ -176,8 +176,8 @@ class _Worker:
             if not chunk:
                 return None
             data += chunk
-        found: dict[str, Any] = json.loads(data)
-        return found
+        value: dict[str, Any] = json.loads(data)
+        return value
 
     def close(self) -> None:
         """End it."""

@@ -134,10 +134,10 @@ def from_trl(
     Raises:
         UsageError: see `from_object`; or there is no ``reset``.
     """
-    found = from_object(factory, solved_at=solved_at, blocking=blocking, reserved=TRL_RESERVED)
-    if not callable(getattr(found.subject, "reset", None)):
-        raise UsageError(f"{type(found.subject).__name__} has no method reset, which TRL asks for")
-    return found
+    result = from_object(factory, solved_at=solved_at, blocking=blocking, reserved=TRL_RESERVED)
+    if not callable(getattr(result.subject, "reset", None)):
+        raise UsageError(f"{type(result.subject).__name__} has no method reset, which TRL asks for")
+    return result
 
 
 # ---- the class that TRL gets ---------------------------------------------------------------------
@@ -164,8 +164,8 @@ class _TrlEnvironment:
         self._over, self._earned = False, []
         self._recorder = Recorder(About(dataset="trl", task=task, timed=False))
         self._recorder.begin(start)
-        said = "\n\n".join(str(message.get("content", "")) for message in start.messages)
-        return _beyond(said, _prompt(row)) or None
+        text = "\n\n".join(str(message.get("content", "")) for message in start.messages)
+        return _beyond(text, _prompt(row)) or None
 
     def _step(self, turn: Turn) -> Outcome:
         if self._environment is None or self._over:
@@ -262,13 +262,13 @@ def _prompt(row: Mapping[str, Any]) -> str:
     return content if isinstance(content, str) else ""
 
 
-def _beyond(said: str, prompt: str) -> str:
+def _beyond(text: str, prompt: str) -> str:
     """What the environment says besides what the prompt says already."""
     if not prompt:
-        return said
-    if said.startswith(prompt):
-        return said[len(prompt) :]
-    return said.removesuffix(prompt).rstrip()
+        return text
+    if text.startswith(prompt):
+        return text[len(prompt) :]
+    return text.removesuffix(prompt).rstrip()
 
 
 def _last_text(completion: Any) -> str:

@@ -29,10 +29,10 @@ def method_of(tool: Tool) -> Callable[..., str]:
     required = set(schema.get("required") or ())
 
     def method(self: Any, **arguments: Any) -> str:
-        found: str = self._called(called, arguments)
-        return found
+        text: str = self._called(called, arguments)
+        return text
 
-    kinds = {name: type_of(each, schema) for name, each in properties.items()}
+    kinds = {name: type_of(result, schema) for name, result in properties.items()}
     try:
         parameters = [
             inspect.Parameter(
@@ -67,20 +67,20 @@ def type_of(schema: Any, root: Mapping[str, Any], depth: int = 0) -> Any:
     if not isinstance(schema, Mapping) or depth > 10:
         return Any
     if isinstance(schema.get("$ref"), str):
-        found = (root.get("$defs") or {}).get(schema["$ref"].rpartition("/")[2])
-        return type_of(found, root, depth + 1)
+        value = (root.get("$defs") or {}).get(schema["$ref"].rpartition("/")[2])
+        return type_of(value, root, depth + 1)
     values = [schema["const"]] if "const" in schema else schema.get("enum")
-    if values and all(isinstance(each, str | int | bool | None) for each in values):
+    if values and all(isinstance(item, str | int | bool | None) for item in values):
         return Literal[tuple(values)]
     for key in ("anyOf", "oneOf"):
         if schema.get(key):
-            return _union([type_of(each, root, depth + 1) for each in schema[key]])
+            return _union([type_of(item, root, depth + 1) for item in schema[key]])
     kind = schema.get("type")
     if isinstance(kind, list):
-        return _union([type_of({**schema, "type": each}, root, depth + 1) for each in kind])
+        return _union([type_of({**schema, "type": item}, root, depth + 1) for item in kind])
     if kind == "array":
-        inner = type_of(schema.get("items"), root, depth + 1)
-        return list if inner is Any else GenericAlias(list, (inner,))
+        child = type_of(schema.get("items"), root, depth + 1)
+        return list if child is Any else GenericAlias(list, (child,))
     return _TYPES.get(str(kind), Any)
 
 
@@ -107,15 +107,15 @@ def _docstring(name: str, about: Any, properties: Mapping[str, Any]) -> str:
     if properties:
         lines += ["", "Args:"]
     for key, schema in properties.items():
-        said = _quiet(schema.get("description") if isinstance(schema, Mapping) else None)
-        lines.append(f"    {key}: {said or key}")
+        description = _quiet(schema.get("description") if isinstance(schema, Mapping) else None)
+        lines.append(f"    {key}: {description or key}")
     return "\n".join(lines)
 
 
 def _quiet(text: Any) -> str:
     """A description on one line, without what a docstring's sections begin with."""
-    found = " ".join(str(text or "").split())
+    result = " ".join(str(text or "").split())
     for word in ("Args", "Returns", "Raises"):
-        found = found.replace(f"{word}:", word)
+        result = result.replace(f"{word}:", word)
     # "(choices: ...)" at the end has a meaning of its own
-    return found + "." if found.endswith(")") else found
+    return result + "." if result.endswith(")") else result

@@ -24,4 +24,4 @@ def expanded(text: str) -> str:
     for name in variables_of(text):
         if name not in os.environ:
             raise UsageError(f"the environment variable {name} is not set; the settings name it")
-    return _VARIABLE.sub(lambda found: os.environ[found[1]], text)
+    return _VARIABLE.sub(lambda item: os.environ[item[1]], text)

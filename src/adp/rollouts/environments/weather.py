@@ -131,24 +131,28 @@ class Weather(ToolEnvironment):
 def _tasks(settings: WeatherSettings, split: str, count: int | None, seed: int) -> Sequence[Task]:
     def make(rng: random.Random) -> Question:
         day = settings.today + timedelta(days=rng.randrange(365))
-        one, other = rng.sample(CITIES, 2)
-        here, there = (weather_on(city, day, world=settings.world) for city in (one, other))
+        result, other = rng.sample(CITIES, 2)
+        here, there = (weather_on(city, day, world=settings.world) for city in (result, other))
         kind = rng.randrange(4)
         if kind == 0:
-            question = f"How many degrees Celsius does {one} have on {day}? Give the number alone."
+            question = (
+                f"How many degrees Celsius does {result} have on {day}? Give the number alone."
+            )
             return question, [str(here["temperature"])], "one call"
         if kind == 1:
-            hot = weather_on(one, day, "fahrenheit", settings.world)["temperature"]
-            question = f"How many degrees Fahrenheit does {one} have on {day}? "
+            hot = weather_on(result, day, "fahrenheit", settings.world)["temperature"]
+            question = f"How many degrees Fahrenheit does {result} have on {day}? "
             return question + "Give the number alone.", [f"{hot:g}"], "one call"
         if kind == 2:
             choices = ", ".join(CONDITIONS)
-            question = f"Which weather does {one} have on {day}? Answer with one word of: {choices}"
+            question = (
+                f"Which weather does {result} have on {day}? Answer with one word of: {choices}"
+            )
             return question, [here["condition"]], "one call"
-        question = f"Which is warmer on {day}, {one} or {other}? Give the name, or 'equal'."
+        question = f"Which is warmer on {day}, {result} or {other}? Give the name, or 'equal'."
         warmer = "equal"
         if here["temperature"] != there["temperature"]:
-            warmer = one if here["temperature"] > there["temperature"] else other
+            warmer = result if here["temperature"] > there["temperature"] else other
         return question, [warmer], "two calls"
 
     return generated(NAME, make, split, count, seed)

@@ -20,7 +20,7 @@ from adp.rollouts.turns import Outcome, Turn
 from adp_schema.errors import UsageError
 
 
-class Aside(Protocol):
+class CounterfactualWorld(Protocol):
     """The world as it was before a step."""
 
     environment: AsyncEnvironment | None
@@ -35,7 +35,7 @@ class Aside(Protocol):
 
 
 @dataclass
-class Fork:
+class EnvironmentFork:
     """A fork of the environment."""
 
     environment: AsyncEnvironment | None
@@ -76,14 +76,14 @@ class ReadOnly:
         """Nothing to free."""
 
 
-def aside_of(environment: AsyncEnvironment) -> Aside:
+def aside_of(environment: AsyncEnvironment) -> CounterfactualWorld:
     """The world as it is now, for a turn on the side.
 
     Raises:
         UsageError: it can neither be forked nor do all its tools only read.
     """
     try:
-        return Fork(environment.fork())
+        return EnvironmentFork(environment.fork())
     except (CannotForkError, NotImplementedError) as error:
         tools = _offered(environment)
         if tools is not None and all(tool.read_only for tool in tools):
@@ -97,10 +97,10 @@ def aside_of(environment: AsyncEnvironment) -> Aside:
 
 def _offered(environment: Any) -> Sequence[FunctionTool] | None:
     method = getattr(inner_of(environment), "offered", None)
-    found = method() if callable(method) else None
-    if found is None or not all(isinstance(tool, FunctionTool) for tool in found):
+    result = method() if callable(method) else None
+    if result is None or not all(isinstance(tool, FunctionTool) for tool in result):
         return None
-    return list(found)
+    return list(result)
 
 
 def numbered(turn: Turn, number: int) -> Turn:

@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from adp.rollouts.collecting.actor import View
+from adp.rollouts.collecting.actor import ActorView
 from adp.rollouts.environment import InThread
 from adp.rollouts.experts.history import (
+    ActionResult,
     ErrorRule,
-    Item,
     call_key,
     current,
     is_final,
@@ -41,7 +41,7 @@ class Advice:
 class Expert(Protocol):
     """Knows what to do next in one episode."""
 
-    async def advise(self, request: Request, view: View) -> Advice | None:
+    async def advise(self, request: Request, view: ActorView) -> Advice | None:
         """What it would do in this state; None when it does not know. It changes nothing."""
         ...
 
@@ -49,7 +49,7 @@ class Expert(Protocol):
         """Its advice was carried out."""
         ...
 
-    def plan(self, view: View) -> tuple[str, ...]:
+    def plan(self, view: ActorView) -> tuple[str, ...]:
         """Questions that lead to the answer, in order, for the overseer; empty: not known."""
         ...
 
@@ -77,7 +77,7 @@ class LinearExpert:
     errors: ErrorRule = "typed"
     _index: dict[int, int] = field(default_factory=dict)
 
-    async def advise(self, request: Request, view: View) -> Advice | None:
+    async def advise(self, request: Request, view: ActorView) -> Advice | None:
         """The next action of the reference run that brings something new."""
         number = user_turn(view.past)
         if number >= len(self.gold):
@@ -99,7 +99,7 @@ class LinearExpert:
         number, index = advice.place
         self._index[number] = index
 
-    def plan(self, view: View) -> tuple[str, ...]:
+    def plan(self, view: ActorView) -> tuple[str, ...]:
         """The questions of the reference run."""
         number = user_turn(view.past)
         return self.gold[number].plan if number < len(self.gold) else ()
@@ -109,7 +109,7 @@ class LinearExpert:
         behind = index if is_final(step.turn) else index + 1
         return Advice(step.turn, (number, behind))
 
-    async def _known(self, step: GoldStep, seen: Sequence[Item], request: Request) -> bool:
+    async def _known(self, step: GoldStep, seen: Sequence[ActionResult], request: Request) -> bool:
         question = Observed(
             query=query_of(request),
             action=step.turn,
@@ -117,8 +117,8 @@ class LinearExpert:
             history=seen,
             seed=request.seed,
         )
-        told = await self.asked.observed(question)
-        return was_seen(question) if told is None else told
+        observed_turn = await self.asked.observed(question)
+        return was_seen(question) if observed_turn is None else observed_turn
 
 
 def was_seen(question: Observed) -> bool:
@@ -135,18 +135,18 @@ def was_seen(question: Observed) -> bool:
 class EnvironmentExpert:
     """Asks the environment: its method ``expert_turn()`` gives the next turn from its state."""
 
-    async def advise(self, request: Request, view: View) -> Advice | None:
+    async def advise(self, request: Request, view: ActorView) -> Advice | None:
         """The turn that the environment gives."""
         method = expert_turn_of(view.environment)
-        found = method() if method is not None else None
-        if inspect.isawaitable(found):
-            found = await found
-        return None if found is None else Advice(found)
+        result = method() if method is not None else None
+        if inspect.isawaitable(result):
+            result = await result
+        return None if result is None else Advice(result)
 
     def took(self, advice: Advice) -> None:
         """Nothing to remember; the environment has the state."""
 
-    def plan(self, view: View) -> tuple[str, ...]:
+    def plan(self, view: ActorView) -> tuple[str, ...]:
         """Not known."""
         return ()
 
@@ -177,9 +177,9 @@ def expert_for(
     if source in ("auto", "environment") and expert_turn_of(environment) is not None:
         return EnvironmentExpert()
     if source in ("auto", "gold"):
-        inner = inner_of(environment)
-        own = getattr(inner, "gold_turns", None)
-        gold = tuple(own()) if callable(own) else gold_of(task)
+        child = inner_of(environment)
+        reference_turns = getattr(child, "gold_turns", None)
+        gold = tuple(reference_turns()) if callable(reference_turns) else gold_of(task)
         if gold:
             return LinearExpert(gold, asked, literal, errors)
     return None

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from adp.render.arguments import object_of
+from adp.rendering.arguments import object_of
 from adp.rollouts.collecting.actor import Past
 from adp.rollouts.turns import Call, Result, Turn
 
@@ -23,7 +23,7 @@ ErrorRule = Literal["typed", "text"]
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class ActionResult:
     """One action and what came back.
 
     Attributes:
@@ -70,8 +70,8 @@ def user_turn(past: Sequence[Past]) -> int:
     return sum(map(_ends, past))
 
 
-def _ends(one: Past) -> bool:
-    return bool(one.outcome.messages) or one.outcome.context is not None
+def _ends(past: Past) -> bool:
+    return bool(past.outcome.messages) or past.outcome.context is not None
 
 
 def is_error(result: Result, rule: ErrorRule = "typed") -> bool:
@@ -81,20 +81,20 @@ def is_error(result: Result, rule: ErrorRule = "typed") -> bool:
     return result.error is not None
 
 
-def items(past: Sequence[Past], rule: ErrorRule = "typed") -> Iterator[Item]:
+def items(past: Sequence[Past], rule: ErrorRule = "typed") -> Iterator[ActionResult]:
     """The actions one by one; a turn with several calls is several."""
-    for one in past:
-        turn, results = one.acted.turn, one.outcome.results
-        actor, thought = one.acted.actor, turn.reasoning
+    for item in past:
+        turn, results = item.acted.turn, item.outcome.results
+        actor, thought = item.acted.actor, turn.reasoning
         if turn.malformed is not None or not turn.calls:
             seen = "\n".join(result.text for result in results)
             wrong = any(is_error(result, rule) for result in results)
-            yield Item(actor, thought, None, turn.text, seen, wrong)
+            yield ActionResult(actor, thought, None, turn.text, seen, wrong)
             continue
         answers = {result.call_id: result for result in results}
         for call in turn.calls:
             result = answers.get(call.call_id) or Result("")
-            yield Item(actor, thought, call, "", result.text, is_error(result, rule))
+            yield ActionResult(actor, thought, call, "", result.text, is_error(result, rule))
 
 
 def action_key(turn: Turn) -> tuple[str, ...]:

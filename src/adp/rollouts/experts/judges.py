@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from adp.rollouts.experts.history import Item
+from adp.rollouts.experts.history import ActionResult
 from adp.rollouts.policy import Policy, Request
 from adp.rollouts.turns import Turn
 
@@ -32,7 +32,7 @@ class Stuck:
 
     query: str
     plan: tuple[str, ...]
-    history: Sequence[Item]
+    history: Sequence[ActionResult]
     seed: int = 0
 
 
@@ -51,7 +51,7 @@ class Observed:
     query: str
     action: Turn
     response: str | None
-    history: Sequence[Item]
+    history: Sequence[ActionResult]
     seed: int = 0
 
 
@@ -68,7 +68,7 @@ class Thought:
 
     query: str
     turn: Turn
-    history: Sequence[Item]
+    history: Sequence[ActionResult]
     seed: int = 0
 
 
@@ -128,15 +128,15 @@ class Asked:
         return text or None
 
     def _noted(self, who: str, answer: bool | None) -> bool:
-        told = "unreadable" if answer is None else "yes" if answer else "no"
-        self.counts[f"{who}.{told}"] += 1
+        verdict_here = "unreadable" if answer is None else "yes" if answer else "no"
+        self.counts[f"{who}.{verdict_here}"] += 1
         return answer is True
 
 
-async def _answer(found: _Told | Awaitable[_Told]) -> _Told:
-    if inspect.isawaitable(found):
-        return await found
-    return found
+async def _answer(answer: _Told | Awaitable[_Told]) -> _Told:
+    if inspect.isawaitable(answer):
+        return await answer
+    return answer
 
 
 # ---- judges made of a policy -----------------------------------------------------------------
@@ -210,8 +210,8 @@ def rewriter_of(policy: Policy) -> Rewriter:
 def verdict(text: str) -> bool | None:
     """Read yes or no; None unless exactly one line concludes, and with one of the two words."""
     lines = [line for line in text.splitlines() if "conclusion" in line.lower()]
-    found = _CONCLUSION.fullmatch(lines[0]) if len(lines) == 1 else None
-    return None if found is None else found[1].lower() == "yes"
+    match = _CONCLUSION.fullmatch(lines[0]) if len(lines) == 1 else None
+    return None if match is None else match[1].lower() == "yes"
 
 
 async def _say(policy: Policy, system: str, facts: Mapping[str, object], seed: int) -> str:

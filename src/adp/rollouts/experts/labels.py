@@ -30,19 +30,19 @@ def category(outcome: Outcome) -> str | None:
 
     A turn with several calls has the worst of their categories.
     """
-    found = {
+    results = {
         SUCCESS_TOOL_CALL if result.error is None else _OF_ERROR.get(result.error, BAD_TOOL_CALL)
         for result in outcome.results
     }
-    return next((name for name in _WORST_FIRST if name in found), None)
+    return next((name for name in _WORST_FIRST if name in results), None)
 
 
 def added(outcome: Outcome) -> tuple[str, ...]:
     """Labels to add where the environment gives no category of its own."""
     if any(label.startswith("REWARD_") for label in outcome.labels):
         return ()
-    found = category(outcome)
-    return () if found is None else (found,)
+    result = category(outcome)
+    return () if result is None else (result,)
 
 
 def erroneous(labels: Iterable[str]) -> bool:

@@ -23,10 +23,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from adp.rollouts.collecting.actor import Acted, Alternate, Past, Reflection, View
+from adp.rollouts.collecting.actor import Acted, ActorView, Alternate, Past, Reflection
 from adp.rollouts.collecting.recorder import About
 from adp.rollouts.environment import Environment
-from adp.rollouts.experts.counterfactual import Aside, aside_of, numbered
+from adp.rollouts.experts.counterfactual import CounterfactualWorld, aside_of, numbered
 from adp.rollouts.experts.expert import Advice, Expert, expert_for, query_of
 from adp.rollouts.experts.history import AGENT, EXPERT, current, is_final, items
 from adp.rollouts.experts.judges import Asked, Judges, Stuck, Thought
@@ -91,8 +91,8 @@ class Assistance:
         # Before it is reset, an environment that rewrites reference runs knows none.
         if settings.expert in ("auto", "gold") and gold_of(task):
             return None
-        found = expert_for(task, environment, settings.expert, Asked(self.judges))
-        if found is not None:
+        expert = expert_for(task, environment, settings.expert, Asked(self.judges))
+        if expert is not None:
             return None
         given = task is not None and (task.gold_trajectory or task.expected_calls)
         unread = given and settings.expert != "environment"
@@ -121,13 +121,13 @@ class AssistedActor:
         self._counts: Counter[str] = Counter()
         self._expert: Expert | None = None
         self._help: Why | None = None
-        self._aside: Aside | None = None
+        self._aside: CounterfactualWorld | None = None
         self._before: Request | None = None
         self._unused: Turn | None = None
 
     # ---- acting ----------------------------------------------------------------------------
 
-    async def act(self, request: Request, view: View) -> Acted:
+    async def act(self, request: Request, view: ActorView) -> Acted:
         """The turn of whoever's turn it is.
 
         Raises:
@@ -143,13 +143,13 @@ class AssistedActor:
             self._remember(request, view)
         return acted
 
-    def _remember(self, request: Request, view: View) -> None:
+    def _remember(self, request: Request, view: ActorView) -> None:
         """Keep the state before the step. At the first turn this says whether it can be done."""
         # The list behind the messages goes on to grow.
         self._before = replace(request, messages=tuple(request.messages))
         self._aside = aside_of(view.environment)
 
-    async def _choose(self, request: Request, view: View) -> Acted:
+    async def _choose(self, request: Request, view: ActorView) -> Acted:
         settings = self.settings
         if settings.mode == "ground_truth":
             return await self._experts(request, view, "mode", None)
@@ -165,8 +165,8 @@ class AssistedActor:
             return await self._experts(request, view, "final", turn)
         return Acted(turn, AGENT)
 
-    def _begin(self, request: Request, view: View) -> Expert:
-        found = expert_for(
+    def _begin(self, request: Request, view: ActorView) -> Expert:
+        expert = expert_for(
             request.task,
             view.environment,
             self.settings.expert,
@@ -174,9 +174,9 @@ class AssistedActor:
             literal=self.settings.mode == "ground_truth",
             errors=self.settings.errors,
         )
-        if found is None:
+        if expert is None:
             raise UsageError(NO_EXPERT.format(mode=self.settings.mode))
-        return found
+        return expert
 
     @property
     def _keeps_alternates(self) -> bool:
@@ -187,7 +187,7 @@ class AssistedActor:
         return await self.policy.act(request)
 
     async def _experts(
-        self, request: Request, view: View, why: str, instead_of: Turn | None
+        self, request: Request, view: ActorView, why: str, instead_of: Turn | None
     ) -> Acted:
         """The expert's turn; the agent's when the expert does not know what to do."""
         assert self._expert is not None
@@ -206,13 +206,13 @@ class AssistedActor:
             extra["discarded_answer"] = instead_of.text
         return Acted(replace(advice.turn, extra={**advice.turn.extra, **extra}), EXPERT)
 
-    async def _advice(self, request: Request, view: View) -> Advice | None:
+    async def _advice(self, request: Request, view: ActorView) -> Advice | None:
         """What the expert would do, with its thought rewritten when it follows something."""
         assert self._expert is not None
         advice = await self._expert.advise(request, view)
         if advice is None or self.settings.mode == "ground_truth":
             return advice
-        seen = [one for one in items(current(view.past), self.settings.errors) if not one.error]
+        seen = [item for item in items(current(view.past), self.settings.errors) if not item.error]
         if not seen:
             return advice
         question = Thought(query_of(request), advice.turn, seen, request.seed)
@@ -223,7 +223,7 @@ class AssistedActor:
 
     # ---- looking back ----------------------------------------------------------------------
 
-    async def reflect(self, request: Request, view: View) -> Reflection:
+    async def reflect(self, request: Request, view: ActorView) -> Reflection:
         """Say whether the agent is stuck, and try what the other actor would have done."""
         last = view.past[-1]
         self.tracker.append(1 if last.acted.actor == EXPERT else 0)
@@ -240,7 +240,7 @@ class AssistedActor:
         await self._forget()
         return Reflection(alternates, tuple(labels))
 
-    async def _stuck(self, request: Request, view: View) -> Why | None:
+    async def _stuck(self, request: Request, view: ActorView) -> Why | None:
         settings = self.settings
         history = current(view.past)
         if not history or (history[-1].outcome.terminated and is_final(history[-1].acted.turn)):
@@ -259,7 +259,9 @@ class AssistedActor:
             errors=settings.errors,
         )
 
-    async def _alternates(self, last: Past, labels: list[str], view: View) -> tuple[Alternate, ...]:
+    async def _alternates(
+        self, last: Past, labels: list[str], view: ActorView
+    ) -> tuple[Alternate, ...]:
         """The other actor's turn from the state before the step, carried out on the side."""
         if self._aside is None or self._before is None:
             return ()
@@ -269,7 +271,7 @@ class AssistedActor:
             turn = self._unused or await self._agents(self._before)
         elif self._is_bad((*last.outcome.labels, *labels)):
             world = self._aside.environment or view.environment
-            advice = await self._advice(self._before, View(world, view.past[:-1]))
+            advice = await self._advice(self._before, ActorView(world, view.past[:-1]))
             turn = advice.turn if advice is not None else None
         if turn is None:
             return ()
@@ -294,7 +296,7 @@ class AssistedActor:
     def summary(self) -> Mapping[str, Any]:
         """Mode, limits and tracker where runs of M3 have them."""
         settings = self.settings
-        told = {
+        record = {
             "mode": settings.mode,
             "init_limit": settings.init_limit,
             "recent_limit": settings.recent,
@@ -303,4 +305,4 @@ class AssistedActor:
             "tracker": list(self.tracker),
             "counts": dict(sorted((self._counts + self._asked.counts).items())),
         }
-        return {"run_metadata": {"expert_assistance": told}}
+        return {"run_metadata": {"expert_assistance": record}}

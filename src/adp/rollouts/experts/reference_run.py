@@ -60,10 +60,10 @@ def gold_of(task: Task | None) -> tuple[GoldTurn, ...]:
     """The reference run of a task; empty when it has none that can be read."""
     if task is None:
         return ()
-    found = _recorded(task)
-    if not any(step.turn.calls for turn in found for step in turn.steps):
-        found = _expected(task) or found
-    return found
+    gold = _recorded(task)
+    if not any(step.turn.calls for turn in gold for step in turn.steps):
+        gold = _expected(task) or gold
+    return gold
 
 
 def _recorded(task: Task) -> tuple[GoldTurn, ...]:
@@ -71,42 +71,44 @@ def _recorded(task: Task) -> tuple[GoldTurn, ...]:
     if isinstance(value, Mapping):
         value = value.get("messages")
     listed = value if isinstance(value, list) else []
-    flat = _items([each for one in listed for each in (one if isinstance(one, list) else [one])])
+    flat = _items(
+        [item for entry in listed for item in (entry if isinstance(entry, list) else [entry])]
+    )
     if any(isinstance(item.get("role"), str) for item in flat):
         return _from_messages(flat, task)
     nested = bool(listed) and all(isinstance(item, list) for item in listed)
     turns = [_items(turn) for turn in (listed if nested else [listed])]
-    told = [turn if isinstance(turn, Mapping) else {} for turn in _list(task.turns)]
-    found = []
+    turns_here = [turn if isinstance(turn, Mapping) else {} for turn in _list(task.turns)]
+    results = []
     for number, items in enumerate(turns):
-        facts = told[number] if number < len(told) else {}
+        facts = turns_here[number] if number < len(turns_here) else {}
         turn = _turn(items, facts)
         if turn.steps:
-            found.append(turn)
+            results.append(turn)
         elif nested:
             return ()
-    return tuple(found)
+    return tuple(results)
 
 
 def _from_messages(messages: Sequence[Mapping[str, Any]], task: Task) -> tuple[GoldTurn, ...]:
     """The turns of a conversation: each goes on until the user speaks again."""
     parts: list[list[Mapping[str, Any]]] = [[]]
     for message in messages:
-        spoken = any(one.get("role") == "assistant" for one in parts[-1])
+        spoken = any(item.get("role") == "assistant" for item in parts[-1])
         if message.get("role") == "user" and spoken:
             parts.append([])
         parts[-1].append(message)
-    told = _list(task.turns)
-    answers = [_text(one) for one in _list(task.answers) if one is not None]
-    found = []
+    turns = _list(task.turns)
+    answers = [_text(item) for item in _list(task.answers) if item is not None]
+    results = []
     for number, part in enumerate(parts):
-        facts = told[number] if number < len(told) and isinstance(told[number], Mapping) else {}
+        facts = turns[number] if number < len(turns) and isinstance(turns[number], Mapping) else {}
         turn = _message_turn(part, facts, answers[0] if answers and len(parts) == 1 else None)
         if turn.steps:
-            found.append(turn)
+            results.append(turn)
         elif len(parts) > 1:
             return ()
-    return tuple(found)
+    return tuple(results)
 
 
 def _message_turn(
@@ -114,7 +116,7 @@ def _message_turn(
 ) -> GoldTurn:
     """One turn of messages. Texts of the assistant before a call are its thoughts."""
     steps: list[GoldStep] = []
-    query, said = _text(facts.get("query")), None
+    query, answer_here = _text(facts.get("query")), None
     results: list[str] = []
     for message in messages:
         text = _content(message.get("content"))
@@ -128,19 +130,19 @@ def _message_turn(
             steps[-1] = GoldStep(last.turn, last.question, response)
         elif message.get("role") == "assistant":
             calls = message.get("tool_calls")
-            inner = [item.get("function", item) for item in _items(calls)]
-            made = [call_of(item) for item in inner if isinstance(item, Mapping)]
+            items = [item.get("function", item) for item in _items(calls)]
+            made = [call_of(item) for item in items if isinstance(item, Mapping)]
             turn = Turn(calls=tuple(call for call in made if call is not None))
-            thought = _text(message.get("reasoning_content")) or text or said
-            said, results = text, []
+            thought = _text(message.get("reasoning_content")) or text or answer_here
+            answer_here, results = text, []
             if turn.calls:
                 steps.append(GoldStep(replace(turn, reasoning=thought or None)))
-                said = None
+                answer_here = None
     answer = _text(facts.get("gold_answer"))
-    answer = said or known if answer is None else answer
+    answer = answer_here or known if answer is None else answer
     if answer is not None and steps:
         steps.append(GoldStep(Turn(text=answer)))
-    elif answer is not None and said is not None:
+    elif answer is not None and answer_here is not None:
         steps = [GoldStep(Turn(text=answer))]
     raw = _text(facts.get("raw_answer"))
     return GoldTurn(query, tuple(steps), answer, raw, facts.get("was_truncated") is True)
@@ -189,8 +191,8 @@ def _expected(task: Task) -> tuple[GoldTurn, ...]:
     them are the first one's.
     """
     items = _items(_list(task.expected_calls))
-    told = _items(_list(task.turns)) if any("turn" in item for item in items) else []
-    turns: list[list[GoldStep]] = [[] for _ in range(max(len(told), 1))]
+    turns_here = _items(_list(task.turns)) if any("turn" in item for item in items) else []
+    turns: list[list[GoldStep]] = [[] for _ in range(max(len(turns_here), 1))]
     for item in items:
         number, call = item.get("turn", 0), call_of(item)
         known = type(number) is int and 0 <= number < len(turns)
@@ -198,10 +200,10 @@ def _expected(task: Task) -> tuple[GoldTurn, ...]:
             turns[number if known else 0].append(GoldStep(Turn(calls=(call,))))
     if not any(turns):
         return ()
-    answer = next((_text(one) for one in _list(task.answers) if one is not None), None)
+    answer = next((_text(entry) for entry in _list(task.answers) if entry is not None), None)
     if answer is not None:
         turns[-1].append(GoldStep(Turn(text=answer)))
-    queries = [_text(facts.get("query")) for facts in told] or [task.instruction]
+    queries = [_text(facts.get("query")) for facts in turns_here] or [task.instruction]
     return tuple(
         GoldTurn(query, tuple(steps), answer if number == len(turns) - 1 else None)
         for number, (query, steps) in enumerate(zip(queries, turns, strict=True))

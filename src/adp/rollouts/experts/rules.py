@@ -44,16 +44,16 @@ async def help_needed(
     if history[-1].acted.actor == EXPERT:
         return None
     recent = history[-recent_limit:]
-    if all(failed(one, errors) for one in recent):
+    if all(failed(item, errors) for item in recent):
         return "errors"
-    if len({action_key(one.acted.turn) for one in recent}) == 1:
+    if len({action_key(item.acted.turn) for item in recent}) == 1:
         return "repeats"
     if overseer is not None and await overseer():
         return "overseer"
     return None
 
 
-def failed(one: Past, errors: ErrorRule) -> bool:
+def failed(past: Past, errors: ErrorRule) -> bool:
     """Whether a step brought errors only."""
-    results = one.outcome.results
+    results = past.outcome.results
     return bool(results) and all(is_error(result, errors) for result in results)

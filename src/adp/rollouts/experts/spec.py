@@ -79,12 +79,12 @@ def cast_of(policy: Policy, text: str | None = None) -> Cast:
     Raises:
         UsageError: a mode or a setting is unknown, or a value is wrong.
     """
-    own = getattr(policy, "actors", None)
+    actors = getattr(policy, "actors", None)
     if text is None:
-        if isinstance(own, Assistance):
-            return Cast(own, (policy,), assistance=own)
+        if isinstance(actors, Assistance):
+            return Cast(actors, (policy,), assistance=actors)
         return Cast(AllAlone(policy), (policy,))
-    if own is not None:
+    if actors is not None:
         raise UsageError(f"the policy '{policy.name}' acts alone; leave out the assistance")
     spec = read_assist(text)
     judging = {name: _policy(getattr(spec, name)) for name in _JUDGES if getattr(spec, name)}

@@ -61,13 +61,13 @@ class ExpertPolicy:
             raise UsageError(NO_EXPERT.format(mode="ground_truth"))
         roles = [message.get("role") for message in request.messages]
         number = max(roles.count("user") - 1, 0)
-        said = 0
+        count = 0
         for role in reversed(roles):
             if role == "user":
                 break
-            said += role == "assistant"
+            count += role == "assistant"
         steps = gold[number].steps if number < len(gold) else ()
-        return steps[said].turn if said < len(steps) else SILENT
+        return steps[count].turn if count < len(steps) else SILENT
 
     async def close(self) -> None:
         """Nothing to free."""

@@ -24,7 +24,7 @@ _LARGEST_MASK = 1 << 26
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class GenerationJob:
     """One answer to be written.
 
     Attributes:
@@ -40,8 +40,8 @@ class Job:
 
 def ends_of(model: Any) -> frozenset[int]:
     """Ids of the tokens at which the generation config of a model says to stop."""
-    own = getattr(model.generation_config, "eos_token_id", None)
-    more = own if isinstance(own, list) else [own]
+    end_ids = getattr(model.generation_config, "eos_token_id", None)
+    more = end_ids if isinstance(end_ids, list) else [end_ids]
     return frozenset(end for end in more if end is not None)
 
 
@@ -85,7 +85,7 @@ class Generator:
         length = getattr(config, "max_position_embeddings", None)
         return length if isinstance(length, int) and length > 0 else None
 
-    def generate(self, jobs: Sequence[Job]) -> list[Generated]:
+    def generate(self, jobs: Sequence[GenerationJob]) -> list[Generated]:
         """Write answers, those of similar length together.
 
         Returns:
@@ -97,15 +97,15 @@ class Generator:
             self._read_common(jobs)
             rows = [_Row(number, job, self._known(job)) for number, job in enumerate(jobs)]
             rows.sort(key=lambda row: (len(row.new), len(row.job.ids)))
-            found = [row.found for row in sorted(rows, key=lambda row: row.number)]
+            generate = [row.found for row in sorted(rows, key=lambda row: row.number)]
             for group in _groups(rows):
                 _Batch(self, group).run()
-        return found
+        return generate
 
-    def _known(self, job: Job) -> tuple[int, Known | None]:
+    def _known(self, job: GenerationJob) -> tuple[int, Known | None]:
         return self.prefixes.find(job.ids) if self.prefixes is not None else (0, None)
 
-    def _read_common(self, jobs: Sequence[Job]) -> None:
+    def _read_common(self, jobs: Sequence[GenerationJob]) -> None:
         """Read what all prompts begin with once, before they are read side by side."""
         if self.prefixes is None or len(jobs) < 2:
             return
@@ -117,7 +117,11 @@ class Generator:
         )
         length -= length % BLOCK
         if length - self.prefixes.find([*first[:length], 0])[0] >= BLOCK:
-            row = _Row(0, Job(first[:length], 0, 1), self._known(Job(first[:length], 0, 1)))
+            row = _Row(
+                0,
+                GenerationJob(first[:length], 0, 1),
+                self._known(GenerationJob(first[:length], 0, 1)),
+            )
             _Batch(self, [row]).run()
 
 
@@ -126,7 +130,7 @@ class _Row:
     """A job that is carried out, and the beginning of its prompt that was read already."""
 
     number: int
-    job: Job
+    job: GenerationJob
     known: tuple[int, Known | None]
     found: Generated = field(default_factory=Generated)
     draw: random.Random = field(init=False)
@@ -145,7 +149,7 @@ def _groups(rows: Sequence[_Row]) -> Iterator[list[_Row]]:
     """Rows that fit into one forward pass; what bounds it is the mask of the attention."""
     group: list[_Row] = []
     for row in rows:
-        widths = [(len(one.new), len(one.job.ids)) for one in (*group, row)]
+        widths = [(len(item.new), len(item.job.ids)) for item in (*group, row)]
         size = len(widths) * max(w for w, _ in widths) * max(w for _, w in widths)
         if group and size > _LARGEST_MASK:
             yield group
@@ -213,12 +217,12 @@ class _Batch:
         for number, pair in enumerate(first.layers):
             both = []
             for side, part in enumerate(pair):
-                whole = part.new_zeros(len(self._rows), part.shape[0], width, part.shape[2])
+                new_zeros = part.new_zeros(len(self._rows), part.shape[0], width, part.shape[2])
                 for place, row in enumerate(self._rows):
                     count, known = row.known
                     if known is not None:
-                        whole[place, :, width - count :] = known.layers[number][side][:, :count]
-                both.append(whole)
+                        new_zeros[place, :, width - count :] = known.layers[number][side][:, :count]
+                both.append(new_zeros)
             self._cache.update(both[0], both[1], number)
         return width
 
@@ -239,7 +243,7 @@ class _Batch:
             prefixes.keep(ids, layers)
 
     def _forward(self, ids: Any, mask: Any, positions: Any) -> Any:
-        found = self._generator.model(
+        model = self._generator.model(
             input_ids=ids,
             attention_mask=mask,
             position_ids=positions,
@@ -247,7 +251,7 @@ class _Batch:
             use_cache=True,
             logits_to_keep=1,
         )
-        return found.logits[:, -1].float()
+        return model.logits[:, -1].float()
 
     def _choose(self, logits: Any) -> Any:
         import torch

@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from adp.render.model import load_tokenizer
-from adp.render.tiny import NAME, tiny_model
+from adp.rendering.model import load_tokenizer
+from adp.rendering.tiny import NAME, tiny_model
 from adp.rollouts.policies.settings import ModelSettings
 from adp_schema.errors import MissingExtraError, UsageError
 
@@ -47,9 +47,9 @@ def places(settings: ModelSettings) -> tuple[str, str | None]:
     """
     place = Path(settings.model)
     # What a training run leaves: the adapter, or the whole model, in a folder of its own.
-    for inner in (place / "model", place / "adapter"):
+    for child in (place / "model", place / "adapter"):
         if not (place / "config.json").exists() and not (place / _ADAPTER).exists():
-            place = inner if inner.is_dir() else place
+            place = child if child.is_dir() else place
     if not (place / _ADAPTER).is_file():
         return (str(place) if place.exists() else settings.model), settings.adapter
     if settings.adapter is not None:
@@ -100,5 +100,5 @@ def _adapted(model: Any, adapter: str) -> Any:
 
 
 def _unloadable(what: str, name: str, error: Exception) -> str:
-    said = " ".join(str(error).split())[:300].rstrip(".")
-    return f"the {what} {name} cannot be loaded: {said}; give a folder or a name on the Hub"
+    rstrip = " ".join(str(error).split())[:300].rstrip(".")
+    return f"the {what} {name} cannot be loaded: {rstrip}; give a folder or a name on the Hub"

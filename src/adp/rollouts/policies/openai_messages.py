@@ -11,9 +11,9 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from adp.render.answers import TAGS, split_thought
-from adp.render.arguments import object_of
-from adp.render.prepare import as_text
+from adp.rendering.answers import TAGS, split_thought
+from adp.rendering.arguments import object_of
+from adp.rendering.prepare import as_text
 from adp.rollouts.policies.names import model_name
 from adp.rollouts.policies.prompts import chat_of
 from adp.rollouts.policy import Request
@@ -38,17 +38,17 @@ def wire_messages(messages: Sequence[Message], *, reasoning: bool = False) -> li
 
 
 def _wire(message: Message, reasoning: bool) -> dict[str, Any]:
-    found = {key: value for key, value in message.items() if value is not None}
+    wire = {key: value for key, value in message.items() if value is not None}
     if not reasoning:
-        found.pop("reasoning_content", None)
-    if not found.get("name"):
-        found.pop("name", None)
-    if found.get("tool_calls"):
-        found["content"] = found.get("content") or None
-        found["tool_calls"] = [_wire_call(call) for call in found["tool_calls"]]
+        wire.pop("reasoning_content", None)
+    if not wire.get("name"):
+        wire.pop("name", None)
+    if wire.get("tool_calls"):
+        wire["content"] = wire.get("content") or None
+        wire["tool_calls"] = [_wire_call(call) for call in wire["tool_calls"]]
     else:
-        found.setdefault("content", "")
-    return found
+        wire.setdefault("content", "")
+    return wire
 
 
 def _wire_call(call: Mapping[str, Any]) -> dict[str, Any]:
@@ -111,14 +111,14 @@ def read_turn(
 def _from_text(
     text: str, known: str | None
 ) -> tuple[str, str | None, tuple[Call, ...], str | None]:
-    thought, said = split_thought(text)
-    found = TAGS.read(said)
-    if found is None:
+    thought, answer = split_thought(text)
+    read = TAGS.read(answer)
+    if read is None:
         return text, known, (), "a call in this turn cannot be read; write JSON between the tags"
-    for call in reversed(found):
-        said = said[: call.start] + said[call.end :]
-    calls = tuple(Call(call.name, call.text) for call in found)
-    return said.strip(), known or thought, calls, None
+    for call in reversed(read):
+        answer = answer[: call.start] + answer[call.end :]
+    calls = tuple(Call(call.name, call.text) for call in read)
+    return answer.strip(), known or thought, calls, None
 
 
 def _thought(text: str) -> tuple[str | None, str]:
@@ -127,8 +127,8 @@ def _thought(text: str) -> tuple[str | None, str]:
     Servers without a parser for it hand on what the model wrote, some without the mark at its
     beginning, since that is part of the prompt.
     """
-    thought, said = split_thought(text)
-    return (None, text) if said == text else (thought, said.lstrip())
+    thought, answer = split_thought(text)
+    return (None, text) if answer == text else (thought, answer.lstrip())
 
 
 def _text(content: Any) -> str:
@@ -189,8 +189,8 @@ def _usage(given: Any) -> Usage:
 
 
 def _count(value: Any) -> int | None:
-    whole = isinstance(value, int) and not isinstance(value, bool)
-    return value if whole and 0 <= value <= _LARGEST else None
+    full = isinstance(value, int) and not isinstance(value, bool)
+    return value if full and 0 <= value <= _LARGEST else None
 
 
 def _cost(value: Any) -> float | None:
@@ -208,10 +208,10 @@ def _logprobs(value: Any) -> tuple[float, ...] | None:
     content = value.get("content") if isinstance(value, dict) else None
     if not isinstance(content, list) or not content:
         return None
-    found = [item.get("logprob") if isinstance(item, dict) else None for item in content]
-    if not all(isinstance(item, int | float) for item in found):
+    results = [item.get("logprob") if isinstance(item, dict) else None for item in content]
+    if not all(isinstance(item, int | float) for item in results):
         return None
-    return tuple(float(item) for item in found if item is not None)
+    return tuple(float(item) for item in results if item is not None)
 
 
 def _string(value: Any) -> str | None:

@@ -67,11 +67,11 @@ class Prefixes:
         """
         names = list(_names(ids[: len(ids) - 1]))
         for count in range(len(names), 0, -1):
-            found = self._by_name.get(names[count - 1])
+            value = self._by_name.get(names[count - 1])
             length = count * BLOCK
-            if found is not None and found.ids[:length] == tuple(ids[:length]):
-                self._used.move_to_end(id(found))
-                return length, found
+            if value is not None and value.ids[:length] == tuple(ids[:length]):
+                self._used.move_to_end(id(value))
+                return length, value
         return 0, None
 
     def keep(self, ids: Sequence[int], layers: Layers) -> None:

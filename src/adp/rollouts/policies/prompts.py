@@ -12,14 +12,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from adp.core.input_files import read_text
-from adp.render.answers import AnswerReader
-from adp.render.arguments import object_of, whole_text
-from adp.render.chat import Call as ChatCall
-from adp.render.chat import Chat, Message
-from adp.render.options import RenderOptions
-from adp.render.prepare import REASONING_DROPPED, plain_tools, prepare
-from adp.render.probe import TemplateRefusalError
-from adp.render.render import Renderer, dropped
+from adp.rendering.answers import AnswerReader
+from adp.rendering.arguments import object_of, whole_text
+from adp.rendering.chat import Chat, Message
+from adp.rendering.chat import ChatCall as ChatCall
+from adp.rendering.options import RenderOptions
+from adp.rendering.prepare import REASONING_DROPPED, plain_tools, prepare
+from adp.rendering.probe import TemplateRefusalError
+from adp.rendering.render import Renderer, dropped
 from adp.rollouts.policies.names import model_name
 from adp.rollouts.policies.settings import InProcessSettings
 from adp.rollouts.policy import AgentLimitError, Request
@@ -32,7 +32,7 @@ _SEEN = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Prompt:
+class ModelPrompt:
     """What the model is given.
 
     Attributes:
@@ -104,7 +104,7 @@ class Prompter:
         self._prompts = 0
         self._notes: Counter[str] = Counter()
 
-    def prompt(self, request: Request) -> Prompt:
+    def prompt(self, request: Request) -> ModelPrompt:
         """The prompt of a request.
 
         Raises:
@@ -135,12 +135,12 @@ class Prompter:
                 "context_length",
                 f"the prompt has {len(ids)} tokens, and the context {self.context}",
             )
-        return Prompt(text, ids)
+        return ModelPrompt(text, ids)
 
     def _note(self, ready: Chat, notes: Counter[str], text: str) -> None:
         """Count what a prompt lacks. A turn is in each later prompt, so prompts are counted."""
         # Of reasoning, `prepare` counts only what is trained, and nothing is trained here.
-        names = {one for one, count in notes.items() if count or one == REASONING_DROPPED}
+        names = {result for result, count in notes.items() if count or result == REASONING_DROPPED}
         for message in ready.messages:
             if message.role == "assistant":
                 names.update(+dropped(message, text))
@@ -154,18 +154,18 @@ class Prompter:
             for name, count in sorted(self._notes.items())
         ]
 
-    def longest(self, prompt: Prompt) -> int:
+    def longest(self, prompt: ModelPrompt) -> int:
         """Tokens that an answer may have."""
         most = self._settings.max_tokens
         return most if self.context is None else min(most, self.context - len(prompt.ids))
 
-    def turn(self, request: Request, prompt: Prompt, written: Generated) -> Turn:
+    def turn(self, request: Request, prompt: ModelPrompt, written: Generated) -> Turn:
         """What a model wrote, as a turn."""
         settings = self._settings
-        said = list(written.ids)
-        if written.ended and said and said[-1] in self.ends:
-            said.pop()
-        text = str(self.renderer.tokenizer.decode(said, skip_special_tokens=False))
+        written_ids = list(written.ids)
+        if written.ended and written_ids and written_ids[-1] in self.ends:
+            written_ids.pop()
+        text = str(self.renderer.tokenizer.decode(written_ids, skip_special_tokens=False))
         answer = self.reader.read(text, prompt.text[-_SEEN:], request.tools)
         stop = "tool_calls" if answer.calls else "stop"
         return Turn(
@@ -184,8 +184,8 @@ class Prompter:
 
 def chat_of(messages: Sequence[ChatMessage], tools: Sequence[Tool]) -> Chat:
     """Messages in the OpenAI shape as a chat for the renderer."""
-    found = [_message(message, step) for step, message in enumerate(messages)]
-    return Chat("", 0, 0, tuple(found), tuple(dict(tool) for tool in tools))
+    results = [_message(message, step) for step, message in enumerate(messages)]
+    return Chat("", 0, 0, tuple(results), tuple(dict(tool) for tool in tools))
 
 
 def _message(message: ChatMessage, step: int) -> Message:

@@ -86,9 +86,9 @@ class ReplayPolicy:
         """The trajectory of an attempt at a task."""
         task_id = (task.task_id if task else None) or ""
         known = list(self._tasks.get(task_id, ()))
-        own = None if task is None else key_of(task)
-        if len({key.name for key in known}) > 1 and own is not None:
-            same = same_tasks(known, [own]).get(own.name)
+        task_key = None if task is None else key_of(task)
+        if len({key.name for key in known}) > 1 and task_key is not None:
+            same = same_tasks(known, [task_key]).get(task_key.name)
             if same is None:
                 raise InfrastructureError(
                     "not_recorded",
@@ -96,7 +96,7 @@ class ReplayPolicy:
                     "that of this call; name the data set of its runs, dataset=NAME",
                 )
             known = [key for key in known if key.name == same]
-        name = next((found for key in known if (found := self._ids.get((key, attempt)))), None)
+        name = next((id_ for key in known if (id_ := self._ids.get((key, attempt)))), None)
         if name is None:
             raise InfrastructureError(
                 "not_recorded", f"the store holds no run of the task '{task_id}', attempt {attempt}"
@@ -128,14 +128,14 @@ def _index(store: Store, dataset: str | None) -> Mapping[tuple[TaskKey, int], st
     tasks = find_tasks(store)
     tries = list(tries_of(store))
     again = superseded(tries)
-    found: dict[tuple[TaskKey, int], str] = {}
-    for one in tries:
-        name = str(one.trajectory_id)
-        wanted = one.parent_id is None and dataset in (None, one.dataset) and name not in again
+    index: dict[tuple[TaskKey, int], str] = {}
+    for item in tries:
+        name = str(item.trajectory_id)
+        wanted = item.parent_id is None and dataset in (None, item.dataset) and name not in again
         key = tasks[name].key
         if wanted and key is not None:
-            found.setdefault((key, one.attempt or 0), name)
-    return found
+            index.setdefault((key, item.attempt or 0), name)
+    return index
 
 
 def _turn(step: Step) -> Turn:
@@ -179,10 +179,10 @@ def _several(values: Sequence[Any] | None) -> tuple[Any, ...] | None:
 
 def _object(text: str | None) -> dict[str, Any]:
     try:
-        found = json.loads(text or "{}")
+        value = json.loads(text or "{}")
     except (ValueError, RecursionError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return value if isinstance(value, dict) else {}
 
 
 KIND = PolicyKind(

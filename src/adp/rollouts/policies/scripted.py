@@ -81,13 +81,15 @@ class ScriptedTasks(Scripted):
         names = {task.task_id for task in tasks}
         without = 0 if None in self._scripts else len(names.difference(self._scripts))
         unused = len(set(self._scripts).difference(names, [None]))
-        found = []
+        remarks = []
         if without:
-            found.append(f"{without:,} of {len(names):,} tasks have no script; they are answered "
+            remarks.append(f"{without:,} of {len(names):,} tasks have no script; they are answered "
                          "by an empty text")  # fmt: skip
         if unused:
-            found.append(f"{unused:,} of {len(self._scripts):,} scripts are for none of the tasks")
-        return found
+            remarks.append(
+                f"{unused:,} of {len(self._scripts):,} scripts are for none of the tasks"
+            )
+        return remarks
 
 
 def _make(settings: ScriptedSettings) -> Scripted:
@@ -100,7 +102,7 @@ def read_scripts(path: Path) -> Mapping[str | None, Sequence[Turn]]:
     Raises:
         InputError: it cannot be read, or a line is no script; the message says which.
     """
-    found: dict[str | None, Sequence[Turn]] = {}
+    scripts: dict[str | None, Sequence[Turn]] = {}
     lines_of: dict[str | None, int] = {}
     try:
         lines = read_text(path).split("\n")
@@ -111,15 +113,15 @@ def read_scripts(path: Path) -> Mapping[str | None, Sequence[Turn]]:
             continue
         try:
             task_id, turns = _script(json.loads(line))
-            if task_id in found:
+            if task_id in scripts:
                 whose = "without a task_id" if task_id is None else f"of '{task_id}'"
                 raise ValueError(f"line {lines_of[task_id]} is a script {whose} already")
         except (ValueError, RecursionError) as error:
             raise InputError(f"{path}#{number}: this is no script: {error}") from error
-        found[task_id], lines_of[task_id] = turns, number
-    if not found:
+        scripts[task_id], lines_of[task_id] = turns, number
+    if not scripts:
         raise UsageError(f"{path} holds no script; write one JSON object a line, with turns")
-    return found
+    return scripts
 
 
 def _script(entry: Any) -> tuple[str | None, list[Turn]]:
@@ -129,8 +131,8 @@ def _script(entry: Any) -> tuple[str | None, list[Turn]]:
         raise ValueError("its task_id is no text")
     if not isinstance(turns, list):
         raise ValueError("its turns are no list")
-    found = [_turn(turn, f"turn {number}") for number, turn in enumerate(turns)]
-    return None if task_id is None else str(task_id), found
+    results = [_turn(turn, f"turn {number}") for number, turn in enumerate(turns)]
+    return None if task_id is None else str(task_id), results
 
 
 def _turn(entry: Any, place: str) -> Turn:

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from adp.render.answers import FormName
+from adp.rendering.answers import FormName
 from adp.rollouts.environment import Settings
 
 FREE: dict[str, Any] = {"resume": "free"}

@@ -16,10 +16,10 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
-from adp.rollouts.policies.generation import Generator, Job, ends_of
+from adp.rollouts.policies.generation import GenerationJob, Generator, ends_of
 from adp.rollouts.policies.loading import load_for_generation
 from adp.rollouts.policies.names import model_name
-from adp.rollouts.policies.prompts import Prompt, Prompter
+from adp.rollouts.policies.prompts import ModelPrompt, Prompter
 from adp.rollouts.policies.settings import InProcessSettings, free
 from adp.rollouts.policy import PolicyKind, Request
 from adp.rollouts.turns import Turn
@@ -46,7 +46,7 @@ class _Waiting:
     """A turn that somebody waits for."""
 
     request: Request
-    prompt: Prompt
+    prompt: ModelPrompt
     future: asyncio.Future[Turn]
 
 
@@ -113,18 +113,20 @@ class TransformersPolicy:
             if not batch:
                 continue
             jobs = [
-                Job(item.prompt.ids, item.request.seed, self._prompter.longest(item.prompt))
+                GenerationJob(
+                    item.prompt.ids, item.request.seed, self._prompter.longest(item.prompt)
+                )
                 for item in batch
             ]
             try:
                 loop = asyncio.get_running_loop()
-                found = await loop.run_in_executor(self._thread, self._generator.generate, jobs)
+                run = await loop.run_in_executor(self._thread, self._generator.generate, jobs)
             except Exception as error:
                 for item in batch:
                     if not item.future.done():
                         item.future.set_exception(error)
                 continue
-            for item, written in zip(batch, found, strict=True):
+            for item, written in zip(batch, run, strict=True):
                 if not item.future.done():
                     turn = self._prompter.turn(item.request, item.prompt, written)
                     item.future.set_result(turn)

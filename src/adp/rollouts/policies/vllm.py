@@ -13,7 +13,7 @@ from typing import Any
 
 from pydantic import Field
 
-from adp.render.model import load_tokenizer, stop_ids
+from adp.rendering.model import load_tokenizer, stop_ids
 from adp.rollouts.policies.loading import places
 from adp.rollouts.policies.names import model_name
 from adp.rollouts.policies.prompts import Generated, Prompter
@@ -74,8 +74,8 @@ class VllmPolicy:
             given = _engine_arguments(settings, base, adapter is not None)
             self._engine: Any = AsyncLLM.from_engine_args(AsyncEngineArgs(**given))
         except (TypeError, ValueError, OSError, RuntimeError) as error:
-            said = " ".join(str(error).split())[:300]
-            raise UsageError(f"vLLM cannot load {base}: {said}") from error
+            message = " ".join(str(error).split())[:300]
+            raise UsageError(f"vLLM cannot load {base}: {message}") from error
         self._prompter.context = self._engine.model_config.max_model_len
         self._adapter = LoRARequest("adapter", 1, adapter) if adapter is not None else None
         self._numbers = itertools.count()
@@ -105,13 +105,13 @@ class VllmPolicy:
         )
         last = None
         try:
-            async for found in self._engine.generate(
+            async for item in self._engine.generate(
                 {"prompt_token_ids": list(prompt.ids)},
                 sampling,
                 f"turn-{next(self._numbers)}",
                 lora_request=self._adapter,
             ):
-                last = found
+                last = item
         except Exception as error:
             # The engine lives in another process and raises what it likes.
             raise InfrastructureError("engine", f"vLLM failed: {error!r}") from error
@@ -146,9 +146,9 @@ def _engine_arguments(settings: VllmSettings, base: str, adapted: bool) -> dict[
     return {key: value for key, value in given.items() if value is not None} | settings.engine
 
 
-def _generated(found: Any) -> Generated:
+def _generated(value: Any) -> Generated:
     """The final output of a request."""
-    output = found.outputs[0]
+    output = value.outputs[0]
     ids = [int(token) for token in output.token_ids]
     logprobs = []
     if output.logprobs is not None:

@@ -68,7 +68,7 @@ def _fault(path: str) -> str | None:
     """Try it once: some systems forbid what it needs."""
     try:
         with system_calls() as calls:
-            found = subprocess.run(
+            run = subprocess.run(
                 [path, *confined(1 << 20, calls), "true"],
                 capture_output=True,
                 env={},
@@ -79,7 +79,7 @@ def _fault(path: str) -> str | None:
             )
     except (OSError, subprocess.TimeoutExpired) as error:
         return str(error)
-    return None if found.returncode == 0 else found.stderr.strip()[:200] or "it fails"
+    return None if run.returncode == 0 else run.stderr.strip()[:200] or "it fails"
 
 
 @contextmanager
@@ -140,8 +140,8 @@ def _mounted(place: str) -> list[str]:
 
 def _masked() -> list[str]:
     """Files of the kernel that name the keys of the user, or how the machine was started."""
-    found = [name for name in _MASKED if Path(name).exists()]
-    return [word for name in found for word in ("--ro-bind", "/dev/null", name)]
+    names = [name for name in _MASKED if Path(name).exists()]
+    return [word for name in names for word in ("--ro-bind", "/dev/null", name)]
 
 
 def _devices() -> list[str]:
@@ -157,15 +157,15 @@ def _devices() -> list[str]:
 @functools.cache
 def _packages_of_system() -> list[str]:
     """Folders of packages of the Pythons that the system's libraries hold."""
-    found = []
+    results = []
     for library in ("/usr/lib", "/usr/lib64", "/lib", "/lib64"):
         if Path(library).is_symlink():
             continue
         for folder, below, _ in os.walk(library):
-            found += [f"{folder}/{name}" for name in below if name in _PACKAGES]
+            results += [f"{folder}/{name}" for name in below if name in _PACKAGES]
             deep = folder.count("/") > _DEPTH
             below[:] = [] if deep else [name for name in below if name not in _PACKAGES]
-    return sorted(folder for folder in found if not Path(folder).is_symlink())
+    return sorted(folder for folder in results if not Path(folder).is_symlink())
 
 
 def _without_packages() -> list[str]:
@@ -203,9 +203,9 @@ def _interpreter() -> list[str]:
             options += [*_parents(place), "--ro-bind", str(modules), place]
     # Shared libraries of the interpreter, such as conda's, are found beside it.
     for folder in dict.fromkeys((library.parent, program.parent.parent / "lib")):
-        for found in sorted(folder.glob("lib*.so*")):
-            if found.is_file():
-                options += ["--ro-bind-try", str(found), f"{_PYTHON}/lib/{found.name}"]
+        for path in sorted(folder.glob("lib*.so*")):
+            if path.is_file():
+                options += ["--ro-bind-try", str(path), f"{_PYTHON}/lib/{path.name}"]
     if sysconfig.get_config_var("Py_ENABLE_SHARED"):
         options += ["--setenv", "LD_LIBRARY_PATH", f"{_PYTHON}/lib"]
     return options
@@ -220,8 +220,8 @@ def _parents(folder: str) -> list[str]:
 def _program() -> Path:
     """The file of the interpreter below any virtual environment."""
     version = f"{sys.version_info.major}.{sys.version_info.minor}"
-    found = Path(os.path.realpath(sys.base_prefix)) / "bin" / f"python{version}"
-    return Path(os.path.realpath(found if found.exists() else sys.executable))
+    result = Path(os.path.realpath(sys.base_prefix)) / "bin" / f"python{version}"
+    return Path(os.path.realpath(result if result.exists() else sys.executable))
 
 
 def python() -> str:

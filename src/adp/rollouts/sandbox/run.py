@@ -91,7 +91,7 @@ def run_python(code: str, limits: SandboxLimits, *, unsafe: bool = False) -> Com
         UsageError: bubblewrap is not there or does not work, and ``unsafe`` is false.
     """
     source = Path(driver.__file__).read_text(encoding="utf-8")
-    inner = ["-I", "-S", "-c", source]
+    child = ["-I", "-S", "-c", source]
     started = time.monotonic()
     with ExitStack() as held:
         environment: dict[str, str] | None
@@ -104,7 +104,7 @@ def run_python(code: str, limits: SandboxLimits, *, unsafe: bool = False) -> Com
             passed = (held.enter_context(system_calls()),)
             confinement = confined(limits.tmp_mb << 20, *passed)
             # Its own environment is empty too: programs inside can read that of process 1.
-            command, environment, folder = [bwrap, *confinement, python(), *inner], {}, "/"
+            command, environment, folder = [bwrap, *confinement, python(), *child], {}, "/"
         process = subprocess.Popen(
             command,
             stdin=subprocess.PIPE,

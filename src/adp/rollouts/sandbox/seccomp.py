@@ -126,13 +126,13 @@ def machine() -> str:
     Raises:
         UsageError: it is another one.
     """
-    found = os.uname().machine
-    if found not in _AUDIT:
+    result = os.uname().machine
+    if result not in _AUDIT:
         raise UsageError(
-            f"the sandbox does not know the system calls of {found}; run it on x86_64 or aarch64, "
+            f"the sandbox does not know the system calls of {result}; run it on x86_64 or aarch64, "
             "or say unsafe=true (adp: --unsafe-python) to run Python of a model unprotected"
         )
-    return found
+    return result
 
 
 def number(name: str, architecture: str) -> int:
@@ -161,14 +161,14 @@ def program(architecture: str) -> bytes:
         denied = numbers[0 if architecture == "x86_64" else 1]
         if denied >= 0:
             steps += _if(_EQUAL, denied, errno.EPERM)
-    for name, inner in (
+    for name, child in (
         ("clone", _clone()),
         ("mmap", _mmap()),
         ("socket", _socket()),
         ("socketpair", _socket()),
         ("keyctl", _keyctl()),
     ):
-        steps += [(_EQUAL, 0, len(inner), number(name, architecture)), *inner]
+        steps += [(_EQUAL, 0, len(child), number(name, architecture)), *child]
     steps.append((_RETURN, 0, 0, _ALLOW))
     return b"".join(struct.pack("=HBBI", *step) for step in steps)
 

@@ -39,12 +39,12 @@ def _tree(root: int) -> list[int]:
             except OSError:
                 continue
             children.setdefault(int(fields[1]), []).append(int(entry.name))
-    found, waiting = [], [root]
+    result, waiting = [], [root]
     while waiting:
         process = waiting.pop()
-        found.append(process)
+        result.append(process)
         waiting += children.get(process, [])
-    return found
+    return result
 
 
 def _held(process: int) -> int:
@@ -59,16 +59,16 @@ def _held(process: int) -> int:
 def _files(inside: Iterable[int]) -> int:
     """Files in memory that are the sandbox's own, by the first process that shows them."""
     for process in inside:
-        found, own = 0, False
+        result, is_ours = 0, False
         for name in _IN_MEMORY:
             # The process may be gone, or not yet inside; then another one shows them, or the next
             # look.
             with suppress(OSError):
                 used, device = _used(_PROC / str(process) / "root" / name)
                 if device != Path("/", name).stat().st_dev:
-                    found, own = found + used, True
-        if own:
-            return found
+                    result, is_ours = result + used, True
+        if is_ours:
+            return result
     return 0
 
 

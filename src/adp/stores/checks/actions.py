@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import lru_cache
 
-from adp.stores.checks.model import Check, Finding, Rows, Sql, excerpt
+from adp.stores.checks.model import Check, Finding, FunctionCheck, SqlCheck, excerpt
 from adp.stores.checks.scope import Scope
 from adp.stores.checks.sql import LAST_STEP, around, call_path, step_path
-from adp.stores.checks.tool_schema import Tools, read_tools
+from adp.stores.checks.tool_schema import ArgumentSchemas, read_tools
 
 _IN_TAGS = (
     r"<function=[\w.-]+>|<tool_call>|<function_calls?>|<invoke name=|<use_mcp_tool>"
@@ -30,7 +30,7 @@ CALL_IN_TEXT = "|".join((_IN_TAGS, _IN_LINES, _IN_JSON, _IN_BRACKETS, _IN_BROWSE
 
 
 @lru_cache(maxsize=256)
-def _tools(text: str) -> Tools | None:
+def _tools(text: str) -> ArgumentSchemas | None:
     return read_tools(text)
 
 
@@ -70,7 +70,7 @@ CHECKS = (
         "the step is not the last one and ends with a shell block. An answer that quotes a call or "
         "shows a command looks the same.",
         "Convert with a format that parses calls out of text.",
-        Sql(
+        SqlCheck(
             f"""
             WITH said AS (
                 SELECT seq, trajectory_id, step, text FROM steps s
@@ -90,7 +90,7 @@ CHECKS = (
         "error",
         "A call names no tool.",
         "Add the name, or remove the call.",
-        Sql(
+        SqlCheck(
             f"""
             SELECT c.seq, c.trajectory_id, c.step, c.call AS place,
                 {call_path("c", ".name")} AS path,
@@ -104,7 +104,7 @@ CHECKS = (
         "note",
         "A trajectory calls tools, but does not list the tools that it had.",
         "Add the tools, so that a model is trained with the same list as it is used with.",
-        Sql(
+        SqlCheck(
             """
             SELECT t.seq, t.trajectory_id, NULL::INTEGER AS step, 0 AS place, '$.tools' AS path,
                 c.names AS excerpt
@@ -121,13 +121,13 @@ CHECKS = (
         "warning",
         "The list of tools is no JSON, or an entry of it has no name, or a name is there twice.",
         "Mend the list; calls cannot be compared with it.",
-        Rows(_unreadable_tools),
+        FunctionCheck(_unreadable_tools),
     ),
     Check(
         "undescribed-tool",
         "note",
         "A tool of a trajectory has no description.",
         "Describe it; a model learns the tool from its description.",
-        Rows(_undescribed_tools),
+        FunctionCheck(_undescribed_tools),
     ),
 )

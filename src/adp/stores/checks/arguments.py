@@ -8,24 +8,24 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from adp.stores.checks import tool_schema
-from adp.stores.checks.call_pass import INVALID, Call
-from adp.stores.checks.model import CallRule, Check, Sql
+from adp.stores.checks.call_pass import INVALID, CheckedCall
+from adp.stores.checks.model import CallRule, Check, SqlCheck
 from adp.stores.checks.sql import call_path
-from adp.stores.checks.tool_schema import Tools
+from adp.stores.checks.tool_schema import ArgumentSchemas
 from adp.stores.stats import INVALID_ARGUMENTS
 
 _TOOL_KINDS = frozenset({"function", "mcp", "gui", None})
 _SEARCH_WORDS = ("query", "search", "keyword", "phrase", "pattern", "regex", "text")
 
-Found = Iterator[tuple[Call, str, str]]
+Found = Iterator[tuple[CheckedCall, str, str]]
 
 
-def _of_tools(calls: Sequence[Call]) -> Iterator[Call]:
+def _of_tools(calls: Sequence[CheckedCall]) -> Iterator[CheckedCall]:
     """The calls of tools, not of code or messages."""
     return (call for call in calls if call.kind in _TOOL_KINDS)
 
 
-def _double_encoded(calls: Sequence[Call], tools: Tools | None) -> Found:
+def _double_encoded(calls: Sequence[CheckedCall], tools: ArgumentSchemas | None) -> Found:
     for call in calls:
         if isinstance(call.value, str) and _holds_json(call.value):
             yield call, ".arguments", call.arguments or ""
@@ -41,7 +41,7 @@ def _holds_json(text: str) -> bool:
     return True
 
 
-def _not_an_object(calls: Sequence[Call], tools: Tools | None) -> Found:
+def _not_an_object(calls: Sequence[CheckedCall], tools: ArgumentSchemas | None) -> Found:
     for call in _of_tools(calls):
         if call.value is INVALID or isinstance(call.value, dict):
             continue
@@ -49,33 +49,33 @@ def _not_an_object(calls: Sequence[Call], tools: Tools | None) -> Found:
             yield call, ".arguments", call.arguments or ""
 
 
-def _quoted_strings(calls: Sequence[Call], tools: Tools | None) -> Found:
+def _quoted_strings(calls: Sequence[CheckedCall], tools: ArgumentSchemas | None) -> Found:
     """Quotes around every value of an argument; around one alone they may be meant."""
-    values: dict[tuple[str | None, str], list[tuple[Call, str]]] = defaultdict(list)
+    values: dict[tuple[str | None, str], list[tuple[CheckedCall, str]]] = defaultdict(list)
     for call in _of_tools(calls):
         for key, value in call.fields.items():
             if isinstance(value, str) and value:
                 values[call.name, key].append((call, value))
-    everywhere = all(_is_quoted(text) for found in values.values() for _, text in found)
+    everywhere = all(_is_quoted(text) for item in values.values() for _, text in item)
     several = sum(map(len, values.values())) > 1
-    for (_, key), found in values.items():
-        if not all(_is_quoted(text) for _, text in found):
+    for (_, key), result in values.items():
+        if not all(_is_quoted(text) for _, text in result):
             continue
         searches = any(word in key.lower() for word in _SEARCH_WORDS)
         if searches and not (everywhere and several):
             continue
-        for call, text in found:
+        for call, text in result:
             yield call, f".arguments.{key}", text
 
 
 def _is_quoted(text: str) -> bool:
     if len(text) < 2 or text[0] not in "\"'" or text[-1] != text[0]:
         return False
-    inner = text[1:-1]
-    return text[0] not in inner.replace("\\\\", "").replace("\\" + text[0], "")
+    child = text[1:-1]
+    return text[0] not in child.replace("\\\\", "").replace("\\" + text[0], "")
 
 
-def _unknown_tool(calls: Sequence[Call], tools: Tools | None) -> Found:
+def _unknown_tool(calls: Sequence[CheckedCall], tools: ArgumentSchemas | None) -> Found:
     if tools is None or not tools.by_name:
         return
     for call in _of_tools(calls):
@@ -84,26 +84,28 @@ def _unknown_tool(calls: Sequence[Call], tools: Tools | None) -> Found:
             yield call, ".name", f"{call.name} is not one of {near}"
 
 
-def _missing_argument(calls: Sequence[Call], tools: Tools | None) -> Found:
+def _missing_argument(calls: Sequence[CheckedCall], tools: ArgumentSchemas | None) -> Found:
     for call, tool in _known(calls, tools):
         for name in tool_schema.missing(tool, call.fields):
             yield call, f".arguments.{name}", f"{call.name} {call.arguments}"
 
 
-def _unknown_argument(calls: Sequence[Call], tools: Tools | None) -> Found:
+def _unknown_argument(calls: Sequence[CheckedCall], tools: ArgumentSchemas | None) -> Found:
     for call, tool in _known(calls, tools):
         for name in tool_schema.unknown(tool, call.fields):
             yield call, f".arguments.{name}", f"{call.name} {call.arguments}"
 
 
-def _misfit(calls: Sequence[Call], tools: Tools | None) -> Found:
+def _misfit(calls: Sequence[CheckedCall], tools: ArgumentSchemas | None) -> Found:
     for call, tool in _known(calls, tools):
         for name, wanted in tool_schema.misfits(tool, call.fields):
             value = msgspec.json.encode(call.fields[name]).decode()
             yield call, f".arguments.{name}", f"{value[:60]} is not {wanted}"
 
 
-def _known(calls: Sequence[Call], tools: Tools | None) -> Iterator[tuple[Call, tool_schema.Tool]]:
+def _known(
+    calls: Sequence[CheckedCall], tools: ArgumentSchemas | None
+) -> Iterator[tuple[CheckedCall, tool_schema.ArgumentSchema]]:
     """Calls whose arguments are an object, each with its tool."""
     if tools is None:
         return
@@ -119,7 +121,7 @@ CHECKS = (
         "error",
         "The arguments of a call are no JSON, although the source writes JSON there.",
         "Mend them, or leave the step out of training.",
-        Sql(
+        SqlCheck(
             f"""
             SELECT c.seq, c.trajectory_id, c.step, c.call AS place,
                 {call_path("c", ".arguments_raw")} AS path,

@@ -11,9 +11,9 @@ from typing import Any
 
 import msgspec
 
-from adp.stores.checks.model import CallRule, Finding, Tally, excerpt
+from adp.stores.checks.model import CallRule, CheckCounts, Finding, excerpt
 from adp.stores.checks.scope import Scope
-from adp.stores.checks.tool_schema import Tools, read_tools
+from adp.stores.checks.tool_schema import ArgumentSchemas, read_tools
 
 _COLUMNS = (
     *("seq", "trajectory_id", "step", "call", "kind", "name"),
@@ -25,7 +25,7 @@ INVALID = object()
 
 
 @dataclass
-class Call:
+class CheckedCall:
     """One call, with its arguments decoded when they are asked for."""
 
     seq: int
@@ -54,7 +54,9 @@ class Call:
         return self.value if isinstance(self.value, dict) else {}
 
 
-def run(rules: Mapping[str, CallRule], scope: Scope, limit: int) -> Iterator[tuple[str, Tally]]:
+def run(
+    rules: Mapping[str, CallRule], scope: Scope, limit: int
+) -> Iterator[tuple[str, CheckCounts]]:
     """Give the calls of each trajectory to each rule.
 
     Args:
@@ -62,13 +64,13 @@ def run(rules: Mapping[str, CallRule], scope: Scope, limit: int) -> Iterator[tup
         scope: where to look.
         limit: how many examples to keep.
     """
-    found = {name: Tally() for name in rules}
+    results = {name: CheckCounts() for name in rules}
     offers = _Offers(scope)
     for seq, group in groupby(_calls(scope), key=attrgetter("seq")):
         calls = list(group)
         tools = offers.of(seq)
         for name, rule in rules.items():
-            total, before = found[name], found[name].findings
+            total, before = results[name], results[name].findings
             for call, part, text in rule.find(calls, tools):
                 total.findings += 1
                 if len(total.examples) < limit:
@@ -76,14 +78,14 @@ def run(rules: Mapping[str, CallRule], scope: Scope, limit: int) -> Iterator[tup
                     place = Finding(call.trajectory_id, call.step, path, excerpt(text))
                     total.examples.append(place)
             total.trajectories += total.findings > before
-    yield from found.items()
+    yield from results.items()
 
 
-def _calls(scope: Scope) -> Iterator[Call]:
+def _calls(scope: Scope) -> Iterator[CheckedCall]:
     for batch in scope.batches("tool_calls", _COLUMNS):
         columns = [column.to_pylist() for column in batch.columns]
         for values in zip(*columns, strict=True):
-            yield Call(*values)
+            yield CheckedCall(*values)
 
 
 class _Offers:
@@ -93,7 +95,7 @@ class _Offers:
         self._rows = _offers(scope)
         self._seq, self._tools = -1, ""
 
-    def of(self, seq: int) -> Tools | None:
+    def of(self, seq: int) -> ArgumentSchemas | None:
         """Tools of a trajectory; None when it lists none."""
         while self._seq < seq and (row := next(self._rows, None)) is not None:
             self._seq, self._tools = row[0], row[1] or ""
@@ -106,5 +108,5 @@ def _offers(scope: Scope) -> Iterator[tuple[int, str | None]]:
 
 
 @lru_cache(maxsize=64)
-def _read(text: str) -> Tools | None:
+def _read(text: str) -> ArgumentSchemas | None:
     return read_tools(text)

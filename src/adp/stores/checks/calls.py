@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from adp.stores.checks.model import Check, Sql
+from adp.stores.checks.model import Check, SqlCheck
 from adp.stores.checks.sql import (
     ANSWERED,
     FINISHERS,
@@ -26,7 +26,7 @@ CHECKS = (
         "are left out; for those of the last step see ends-on-call. When a user's step follows, "
         "the result may stand there.",
         "Add the result, or remove the call; see also environment-as-user.",
-        Sql(
+        SqlCheck(
             f"""
             SELECT c.seq, c.trajectory_id, c.step, c.call AS place, {call_path()} AS path,
                 {call_words()} AS excerpt
@@ -43,7 +43,7 @@ CHECKS = (
         "The environment says something after the agent began, and it answers no call: the call "
         "was lost, or left in the text. Pages are left out.",
         "Parse the call that it answers, or link it by call_step and call.",
-        Sql(
+        SqlCheck(
             f"""
             SELECT o.seq, o.trajectory_id, o.step, o."order" AS place, {result_path()} AS path,
                 coalesce(o.text, '') AS excerpt
@@ -61,7 +61,7 @@ CHECKS = (
         "error",
         "A result names a call that is not in the trajectory.",
         "Correct the id, or add the call.",
-        Sql(
+        SqlCheck(
             f"""
             SELECT o.seq, o.trajectory_id, o.step, o."order" AS place,
                 {result_path()} || '.call_id' AS path,
@@ -81,7 +81,7 @@ CHECKS = (
         "error",
         "A result stands before the call that it answers.",
         "Put the result behind its call.",
-        Sql(
+        SqlCheck(
             f"""
             SELECT o.seq, o.trajectory_id, o.step, o."order" AS place, {result_path()} AS path,
                 coalesce(o.native_call_id, o.call_id, '') || ' ' || left(coalesce(o.text, ''), 200)
@@ -96,7 +96,7 @@ CHECKS = (
         "A call has more than one result. Most trainers' formats take exactly one. A result that "
         "was recorded in pieces looks the same.",
         "Join the pieces, or link each result to its own call.",
-        Sql(
+        SqlCheck(
             f"""
             SELECT c.seq, c.trajectory_id, c.step, c.call AS place, {call_path()} AS path,
                 r.n || ' results: ' || {call_words()} AS excerpt
@@ -112,7 +112,7 @@ CHECKS = (
         "Several calls of a trajectory come with the same id; the later ones are called #2, #3. "
         "Their results were linked by order.",
         "Give each call an id of its own, and look whether each result is with its call.",
-        Sql(
+        SqlCheck(
             f"""
             SELECT seq, trajectory_id, step, call AS place, {call_path("c", ".call_id")} AS path,
                 coalesce(native_id, call_id) || ' ' || coalesce(name, '') AS excerpt
@@ -129,7 +129,7 @@ CHECKS = (
         "A call has no id, so its result was linked by order. Some formats, such as ADP v1, have "
         "no ids.",
         "Nothing, if the format has none; else add the ids.",
-        Sql(
+        SqlCheck(
             f"""
             SELECT c.seq, c.trajectory_id, c.step, c.call AS place, {call_path()} AS path,
                 {call_words()} AS excerpt
@@ -141,7 +141,7 @@ CHECKS = (
         "warning",
         "A user's step stands between a call and its result, which chat templates refuse.",
         "Move the result to its call.",
-        Sql(
+        SqlCheck(
             f"""
             SELECT o.seq, o.trajectory_id, o.step, o."order" AS place, {result_path()} AS path,
                 'answers step ' || o.call_step || ': ' || left(coalesce(o.text, ''), 200) AS excerpt
@@ -156,7 +156,7 @@ CHECKS = (
         "note",
         "Other steps, none of the user, stand between a call and its result.",
         "Nothing, if the call ran in the background; else move the result to its call.",
-        Sql(
+        SqlCheck(
             f"""
             SELECT o.seq, o.trajectory_id, o.step, o."order" AS place, {result_path()} AS path,
                 'answers step ' || o.call_step || ': ' || left(coalesce(o.text, ''), 200) AS excerpt

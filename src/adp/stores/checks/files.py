@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 
-from adp.stores.checks.model import Check, Finding, Rows, Sql
+from adp.stores.checks.model import Check, Finding, FunctionCheck, SqlCheck
 from adp.stores.checks.scope import Scope
 from adp_schema import location
 from adp_schema.errors import DamagedStoreError
@@ -115,7 +115,7 @@ CHECKS = (
         "A file is missing, cannot be read, or has another number of rows than the manifest says; "
         "with --verify: its bytes differ.",
         "Restore the store from a copy, or convert the source again.",
-        Rows(_damaged_files, whole=True),
+        FunctionCheck(_damaged_files, whole=True),
         on_damage=True,
     ),
     Check(
@@ -123,7 +123,7 @@ CHECKS = (
         "error",
         "A table lacks a column, has one too many, or one of another type.",
         "Write the table with adp, or with the types that docs/schema.md lists.",
-        Rows(_wrong_columns, whole=True),
+        FunctionCheck(_wrong_columns, whole=True),
         on_damage=True,
     ),
     Check(
@@ -132,14 +132,14 @@ CHECKS = (
         "The counts of the manifest contradict each other or the rows: a record was lost without "
         "a word.",
         "Convert the source again, and report it if that gives the same.",
-        Rows(_unbalanced_counts, whole=True),
+        FunctionCheck(_unbalanced_counts, whole=True),
     ),
     Check(
         "rejected-records",
         "warning",
         "Records of the source could not be converted, so the store lacks them.",
         "Read the reasons with adp rejects STORE, mend the records, and convert them again.",
-        Sql(
+        SqlCheck(
             """
             SELECT seq, NULL::VARCHAR AS trajectory_id, NULL::INTEGER AS step, record AS place,
                 source_file || coalesce('#' || record, '') AS path,
@@ -152,7 +152,7 @@ CHECKS = (
         "note",
         "The conversion could not keep something of the trajectory.",
         "Read the column losses; keep the raw records with adp convert --keep-raw if it matters.",
-        Sql(
+        SqlCheck(
             """
             SELECT seq, trajectory_id, NULL::INTEGER AS step, 0 AS place, '$.losses' AS path,
                 losses AS excerpt

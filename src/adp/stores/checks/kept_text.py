@@ -69,8 +69,8 @@ def kept_as_text(store: Path, manifest: Manifest) -> KeptAsText:
     same = seq[1:] == seq[:-1]
     output = (source[1:] == "user") & begins[1:] & acted[:-1] & same
     count = len(source)
-    whole = count == manifest.rows("steps")
-    return KeptAsText(count, whole, int(left.sum()), int(output.sum()))
+    full = count == manifest.rows("steps")
+    return KeptAsText(count, full, int(left.sum()), int(output.sum()))
 
 
 def _first(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from adp.stores.checks.model import Check, Sql
+from adp.stores.checks.model import Check, SqlCheck
 from adp.stores.checks.sql import result_path, step_path
 
 _ID = r'"media_id":\s*"([0-9a-f]{32})"'
@@ -39,21 +39,21 @@ CHECKS = (
         "warning",
         "An image or another blob is an absolute path of one machine, or a file: address.",
         "Convert with the files beside the source, or write paths relative to it.",
-        Sql(_blobs(_LOCAL)),
+        SqlCheck(_blobs(_LOCAL)),
     ),
     Check(
         "media-not-stored",
         "note",
         "An image or another blob is known by its address only; the bytes are not in the store.",
         "Keep the files that the addresses name.",
-        Sql(_blobs(f"data IS NULL AND NOT coalesce({_LOCAL}, false)")),
+        SqlCheck(_blobs(f"data IS NULL AND NOT coalesce({_LOCAL}, false)")),
     ),
     Check(
         "missing-media",
         "error",
         "A part refers to a blob that is not in the table media.",
         "Write the blob into the table media, or remove the part.",
-        Sql(
+        SqlCheck(
             f"""
             SELECT u.seq, u.trajectory_id, u.step, u.place, u.path, u.media_id AS excerpt
             FROM ({_uses()}) u ANTI JOIN media m ON m.media_id = u.media_id"""
@@ -64,7 +64,7 @@ CHECKS = (
         "warning",
         "An observation of a page has no html, no accessibility tree, no image and no text.",
         "Get the page, or leave the step out.",
-        Sql(
+        SqlCheck(
             f"""
             SELECT o.seq, o.trajectory_id, o.step, o."order" AS place, {result_path()} AS path,
                 coalesce(o.url, '') AS excerpt
@@ -80,7 +80,7 @@ CHECKS = (
         "note",
         "An observation of a page lacks its html or its address.",
         "Nothing, if the agent saw only the accessibility tree or the image.",
-        Sql(
+        SqlCheck(
             f"""
             SELECT o.seq, o.trajectory_id, o.step, o."order" AS place, {result_path()} AS path,
                 CASE WHEN coalesce(o.html, '') <> '' THEN 'no url'

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from adp.stores.checks.model import Check, Finding, Rows, Sql
+from adp.stores.checks.model import Check, Finding, FunctionCheck, SqlCheck
 from adp.stores.checks.scope import Scope
 
 _NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?")
@@ -62,8 +62,8 @@ def _values(extra: dict[str, Any]) -> Iterator[tuple[str, str, Any]]:
             continue
         yield f"$.extra.{key}", key, value
         if isinstance(value, dict):
-            for inner, deeper in value.items():
-                yield f"$.extra.{key}.{inner}", inner, deeper
+            for child, deeper in value.items():
+                yield f"$.extra.{key}.{child}", child, deeper
 
 
 CHECKS = (
@@ -73,7 +73,7 @@ CHECKS = (
         "Nothing is known about a trajectory but its steps: no agent, model, task, tools, outcome, "
         "tags or details.",
         "Add what is known: at least the model and the outcome.",
-        Sql(
+        SqlCheck(
             f"""
             SELECT seq, trajectory_id, NULL::INTEGER AS step, 0 AS place, '$.extra' AS path,
                 coalesce(extra, '') AS excerpt
@@ -86,14 +86,14 @@ CHECKS = (
         "A number among the details is written as a string. Names that look like an id, a date or "
         "a version are left out.",
         "Write it as a number.",
-        Rows(_numbers_as_strings),
+        FunctionCheck(_numbers_as_strings),
     ),
     Check(
         "no-license",
         "note",
         "The license of a trajectory is not known.",
         "Convert with --license, once you know that the data may be used.",
-        Sql(
+        SqlCheck(
             """
             SELECT seq, trajectory_id, NULL::INTEGER AS step, 0 AS place, '$.license' AS path,
                 coalesce(source_file, '') AS excerpt

@@ -38,13 +38,13 @@ class Finding:
 
     @classmethod
     def at(cls, row: dict[str, Any]) -> Finding:
-        """A finding from a row with the columns of `Sql`."""
+        """A finding from a row with the columns of `SqlCheck`."""
         text = excerpt(row["excerpt"] or "")
         return cls(row["trajectory_id"], row["step"], row["path"], text)
 
 
 @dataclass(frozen=True)
-class Sql:
+class SqlCheck:
     """A check that is one SELECT.
 
     Attributes:
@@ -87,7 +87,7 @@ class CallRule:
 
 
 @dataclass(frozen=True)
-class Rows:
+class FunctionCheck:
     """A check that is a function.
 
     Attributes:
@@ -116,12 +116,12 @@ class Check:
     severity: str
     what: str
     mend: str
-    how: Sql | TextRule | CallRule | Rows
+    how: SqlCheck | TextRule | CallRule | FunctionCheck
     on_damage: bool = False
 
 
 @dataclass
-class Tally:
+class CheckCounts:
     """What a check found in a part of a store.
 
     Attributes:
@@ -134,7 +134,7 @@ class Tally:
     trajectories: int = 0
     examples: list[Finding] = field(default_factory=list)
 
-    def add(self, other: Tally, limit: int) -> None:
+    def add(self, other: CheckCounts, limit: int) -> None:
         """Add what was found in the next part; of the examples the first are kept."""
         self.findings += other.findings
         self.trajectories += other.trajectories
@@ -163,11 +163,11 @@ class CheckResult:
         }
 
 
-def tally(found: Iterable[Finding], limit: int) -> Tally:
+def tally(findings: Iterable[Finding], limit: int) -> CheckCounts:
     """Count findings, and keep the first ones."""
-    total = Tally()
+    total = CheckCounts()
     ids: set[str] = set()
-    for finding in found:
+    for finding in findings:
         total.findings += 1
         if finding.trajectory_id is not None:
             ids.add(finding.trajectory_id)

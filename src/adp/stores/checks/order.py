@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from adp.stores.checks.model import Check, Sql
+from adp.stores.checks.model import Check, SqlCheck
 from adp.stores.checks.sql import (
     ANSWERED,
     FINISHERS,
@@ -35,7 +35,7 @@ CHECKS = (
         "error",
         "A trajectory has no steps.",
         "Remove it, or look in the source for what was not read.",
-        Sql(
+        SqlCheck(
             """
             SELECT seq, trajectory_id, NULL::INTEGER AS step, 0 AS place, '$.steps' AS path,
                 '' AS excerpt
@@ -48,7 +48,7 @@ CHECKS = (
         "error",
         "The agent says and does nothing in a trajectory.",
         "Remove it, or correct the roles.",
-        Sql(_without("agent")),
+        SqlCheck(_without("agent")),
     ),
     Check(
         "no-user-step",
@@ -56,7 +56,7 @@ CHECKS = (
         "No step of a trajectory is from a user. The task may be in a step of the system or, "
         "wrongly, of the agent.",
         "Give the step that holds the task to the user.",
-        Sql(_without("user")),
+        SqlCheck(_without("user")),
     ),
     Check(
         "early-result",
@@ -64,7 +64,7 @@ CHECKS = (
         "Something of the environment stands before the first step.",
         "Nothing, if the environment speaks first; else move it behind the step that it belongs "
         "to.",
-        Sql(
+        SqlCheck(
             f"""
             SELECT o.seq, o.trajectory_id, o.step, o."order" AS place, {result_path()} AS path,
                 coalesce(o.text, o.url, '') AS excerpt
@@ -77,7 +77,7 @@ CHECKS = (
         "The first step, after those of the system, is the agent's. It may be the task with a "
         "wrong role.",
         "Give it to the user if it is the task.",
-        Sql(
+        SqlCheck(
             f"""
             SELECT s.seq, s.trajectory_id, s.step, 0 AS place, {step_path("s.step")} AS path,
                 coalesce(s.text, s.reasoning, '') AS excerpt
@@ -98,7 +98,7 @@ CHECKS = (
         "A trajectory ends with a call that has no result: it was cut in the middle of an act. "
         "Calls that end the work, such as finish, are left out.",
         "Remove the last step from training, or find the rest of the run.",
-        Sql(
+        SqlCheck(
             f"""
             SELECT c.seq, c.trajectory_id, c.step, c.call AS place, {call_path()} AS path,
                 {call_words()} AS excerpt
@@ -114,7 +114,7 @@ CHECKS = (
         "A trajectory ends with what the environment said: the agent gives no answer. Calls that "
         "end the work, such as finish, are left out.",
         "Nothing, if the result ends the episode; else find the rest of the run.",
-        Sql(
+        SqlCheck(
             f"""
             SELECT o.seq, o.trajectory_id, o.step, o."order" AS place, {result_path()} AS path,
                 coalesce(o.text, o.url, '') AS excerpt
@@ -130,7 +130,7 @@ CHECKS = (
         "warning",
         "A trajectory ends with a step of the user: the answer is missing.",
         "Remove the last step, or find the rest of the run.",
-        Sql(
+        SqlCheck(
             f"""
             SELECT s.seq, s.trajectory_id, s.step, 0 AS place, {step_path("s.step")} AS path,
                 coalesce(s.text, '') AS excerpt
@@ -145,7 +145,7 @@ CHECKS = (
         "warning",
         "The model stopped because a limit of tokens was reached: the turn is not whole.",
         "Leave the step out of training.",
-        Sql(
+        SqlCheck(
             f"""
             SELECT seq, trajectory_id, step, 0 AS place,
                 {step_path("step", ".stop_reason")} AS path,
@@ -158,7 +158,7 @@ CHECKS = (
         "note",
         "A limit of steps, time or tokens ended the run before the agent did.",
         "Leave it out where only whole runs are wanted.",
-        Sql(
+        SqlCheck(
             f"""
             SELECT seq, trajectory_id, NULL::INTEGER AS step, 0 AS place, '$.truncated' AS path,
                 coalesce(stop_reason, 'truncated') AS excerpt
@@ -170,7 +170,7 @@ CHECKS = (
         "note",
         "The source says that a result was cut.",
         "Nothing, if the model saw the same; else get the whole text.",
-        Sql(
+        SqlCheck(
             f"""
             SELECT o.seq, o.trajectory_id, o.step, o."order" AS place, {result_path()} AS path,
                 '… ' || right(coalesce(o.text, ''), 100) AS excerpt
@@ -183,7 +183,7 @@ CHECKS = (
         "A step holds nothing: no text, no reasoning, no parts, no call, and nothing came after "
         "it.",
         "Look into its column extra, where keys are that no format understood; else remove it.",
-        Sql(
+        SqlCheck(
             f"""
             SELECT s.seq, s.trajectory_id, s.step, 0 AS place, {step_path("s.step")} AS path,
                 s.source AS excerpt
@@ -201,7 +201,7 @@ CHECKS = (
         "note",
         "A step of the agent without words and calls is there only to carry an observation.",
         "Leave the step out of training; the model wrote nothing in it.",
-        Sql(
+        SqlCheck(
             f"""
             SELECT s.seq, s.trajectory_id, s.step, 0 AS place, {step_path("s.step")} AS path,
                 coalesce(s.text, '') AS excerpt

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from adp.stores.checks.model import Check, Sql
+from adp.stores.checks.model import Check, SqlCheck
 from adp.stores.checks.sql import ANSWERED, SAID, step_path
 
 OUTPUT_BEGINS = (
@@ -29,7 +29,7 @@ CHECKS = (
         "one (OBSERVATION:, <tool_response>, ...), or every call of the trajectory, three at "
         "least, has no result and is followed by a step of the user.",
         "Store the text as the observation of the call before it.",
-        Sql(
+        SqlCheck(
             f"""
             WITH said AS (
                 SELECT seq, step, source, lag(step) OVER w AS before, lag(source) OVER w AS who,
@@ -84,7 +84,7 @@ CHECKS = (
         "A message has a role that is not known, so it counts as one of the environment; the role "
         "is kept in extra.$shape.role.",
         "Give it one of the usual roles.",
-        Sql(
+        SqlCheck(
             f"""
             SELECT seq, trajectory_id, step, 0 AS place, {step_path("step", ".source")} AS path,
                 {_ROLE} || ': ' || left(coalesce(text, ''), 200) AS excerpt
@@ -97,7 +97,7 @@ CHECKS = (
         "warning",
         "A turn whose role says that it is a call, such as function_call, holds no call.",
         "Give the text to the agent as a message, or parse the call.",
-        Sql(
+        SqlCheck(
             f"""
             SELECT s.seq, s.trajectory_id, s.step, 0 AS place, {step_path("s.step")} AS path,
                 left(coalesce(s.text, ''), 200) AS excerpt
@@ -113,7 +113,7 @@ CHECKS = (
         "Two steps of the user, or two of the agent, follow each other with nothing between them. "
         "Many chat templates want them to alternate.",
         "Join them if they are one turn.",
-        Sql(
+        SqlCheck(
             f"""
             WITH said AS (
                 SELECT seq, trajectory_id, step, source,
@@ -136,7 +136,7 @@ CHECKS = (
         "A step of the agent repeats earlier context. It is never trained from a store, but it "
         "would be from a format that cannot mark it.",
         "Leave the step out when exporting to such a format, or set its loss weight to 0.",
-        Sql(
+        SqlCheck(
             f"""
             SELECT seq, trajectory_id, step, 0 AS place, {step_path()} AS path,
                 coalesce(text, '') AS excerpt

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from adp.stores.checks.model import Check, Finding, Rows, Sql
+from adp.stores.checks.model import Check, Finding, FunctionCheck, SqlCheck
 from adp.stores.checks.scope import Scope
 from adp_schema import jsontext
 from adp_schema.arrow import json_columns
@@ -133,28 +133,28 @@ CHECKS = (
         "error",
         "A column that takes one of a few words, such as steps.source, holds another one or none.",
         "Set it to one of the words that docs/schema.md lists.",
-        Sql(_unknown_words()),
+        SqlCheck(_unknown_words()),
     ),
     Check(
         "invalid-json",
         "error",
         "A column of JSON text holds something that is not JSON, such as NaN.",
         "Mend the text; arguments that are no JSON belong into arguments_raw.",
-        Rows(_invalid_json),
+        FunctionCheck(_invalid_json),
     ),
     Check(
         "orphan-row",
         "error",
         "A step, call, observation, link or raw record belongs to no trajectory, or a key is null.",
         "Remove the row, or write it with the seq and the id of its trajectory.",
-        Sql(_orphans()),
+        SqlCheck(_orphans()),
     ),
     Check(
         "call-without-step",
         "error",
         "A call belongs to a step that is not there; readers leave it out.",
         "Remove the calls of a step together with the step.",
-        Sql(
+        SqlCheck(
             """
             SELECT c.seq, c.trajectory_id, c.step, c.call AS place,
                 '$.steps[' || c.step || '].calls[' || c.call || ']' AS path,
@@ -168,14 +168,14 @@ CHECKS = (
         "Rows are not sorted by seq, step and place, or two have the same key: steps do not "
         "ascend.",
         "Sort the table by its key, and number the steps anew where one number is there twice.",
-        Rows(_misordered_rows),
+        FunctionCheck(_misordered_rows),
     ),
     Check(
         "duplicate-trajectory-id",
         "error",
         "Two trajectories have the same id.",
         "Convert the sources in one run: adp numbers repeats.",
-        Sql(
+        SqlCheck(
             """
             SELECT seq, trajectory_id, NULL::INTEGER AS step, 0 AS place,
                 '$.trajectory_id' AS path, trajectory_id AS excerpt
@@ -190,7 +190,7 @@ CHECKS = (
         "Several trajectories of a data set come with the same id; the later ones are called #2, "
         "#3. They may be attempts at one task, or parts of one run.",
         "Set task_id and attempt if they are attempts; join them if they are parts.",
-        Sql(
+        SqlCheck(
             """
             SELECT seq, trajectory_id, NULL::INTEGER AS step, 0 AS place, '$.source_id' AS path,
                 source_id AS excerpt
@@ -204,7 +204,7 @@ CHECKS = (
         "warning",
         "Two trajectories were made from records with the same bytes.",
         "Keep one of them.",
-        Sql(
+        SqlCheck(
             """
             SELECT seq, trajectory_id, NULL::INTEGER AS step, 0 AS place, '$' AS path,
                 'the same as ' || first AS excerpt
@@ -227,7 +227,7 @@ CHECKS = (
         "error",
         "A branch starts from a trajectory that is not in the store.",
         "Keep the parent beside its branches, or store the branch with all its steps.",
-        Sql(
+        SqlCheck(
             """
             SELECT b.seq, b.trajectory_id, NULL::INTEGER AS step, 0 AS place,
                 '$.parent_id' AS path, b.parent_id AS excerpt

@@ -9,11 +9,11 @@ from adp.stores.checks.files import is_readable
 from adp.stores.checks.model import (
     CallRule,
     Check,
+    CheckCounts,
     CheckResult,
     Finding,
-    Rows,
-    Sql,
-    Tally,
+    FunctionCheck,
+    SqlCheck,
     TextRule,
     tally,
 )
@@ -63,28 +63,28 @@ def run_checks(
     readable = is_readable(every)
     wanted = chosen(ids)
     checks = [check for check in wanted if readable or check.on_damage]
-    found = {check.id: Tally() for check in checks}
+    result = {check.id: CheckCounts() for check in checks}
     try:
         for check in checks:
-            if isinstance(check.how, Sql | Rows) and check.how.whole:
-                found[check.id] = _alone(check.how, every, examples)
+            if isinstance(check.how, SqlCheck | FunctionCheck) and check.how.whole:
+                result[check.id] = _alone(check.how, every, examples)
     finally:
         every.close()
     if readable:
         for piece in pieces(store):
             try:
                 for name, part in _in_piece(checks, piece, examples):
-                    found[name].add(part, examples)
+                    result[name].add(part, examples)
             finally:
                 piece.close()
     results = []
     for check in checks:
-        one = found[check.id]
-        results.append(CheckResult(check, one.findings, one.trajectories, one.examples))
+        match = result[check.id]
+        results.append(CheckResult(check, match.findings, match.trajectories, match.examples))
     return results, [check.id for check in wanted if check not in checks]
 
 
-def _in_piece(checks: list[Check], piece: Scope, limit: int) -> Iterator[tuple[str, Tally]]:
+def _in_piece(checks: list[Check], piece: Scope, limit: int) -> Iterator[tuple[str, CheckCounts]]:
     """What the checks find in a few shards."""
     texts = {check.id: check.how for check in checks if isinstance(check.how, TextRule)}
     calls = {check.id: check.how for check in checks if isinstance(check.how, CallRule)}
@@ -93,13 +93,13 @@ def _in_piece(checks: list[Check], piece: Scope, limit: int) -> Iterator[tuple[s
     if calls:
         yield from call_pass.run(calls, piece, limit)
     for check in checks:
-        if isinstance(check.how, Sql | Rows) and not check.how.whole:
+        if isinstance(check.how, SqlCheck | FunctionCheck) and not check.how.whole:
             yield check.id, _alone(check.how, piece, limit)
 
 
-def _alone(how: Sql | Rows, scope: Scope, limit: int) -> Tally:
+def _alone(how: SqlCheck | FunctionCheck, scope: Scope, limit: int) -> CheckCounts:
     """What one check finds."""
-    if isinstance(how, Rows):
+    if isinstance(how, FunctionCheck):
         return tally(how.find(scope), limit)
     wrapped = f"""
         WITH found AS ({how.query}),
@@ -115,4 +115,4 @@ def _alone(how: Sql | Rows, scope: Scope, limit: int) -> Tally:
         FROM keyed"""
     (row,) = scope.gate.query(wrapped).to_pylist()
     first = [Finding.at(example) for example in (row["examples"] or [])[:limit]]
-    return Tally(row["findings"], row["trajectories"], first)
+    return CheckCounts(row["findings"], row["trajectories"], first)

@@ -49,5 +49,5 @@ def call_words(table: str = "c") -> str:
 
 def around(text: str, pattern: str) -> str:
     """SQL for a text from a little before the place that a pattern finds."""
-    found = f"strpos({text}, regexp_extract({text}, '{pattern}'))"
-    return f"substr({text}, greatest({found} - 20, 1), 400)"
+    result = f"strpos({text}, regexp_extract({text}, '{pattern}'))"
+    return f"substr({text}, greatest({result} - 20, 1), 400)"

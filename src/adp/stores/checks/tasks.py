@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from adp.stores.checks.model import Check, Sql
+from adp.stores.checks.model import Check, SqlCheck
 from adp.stores.checks.sql import LAST_STEP, SAID, step_path
 
 _NEW_TASK = (
@@ -23,7 +23,7 @@ CHECKS = (
         "prompt; the system prompt is there again; or the agent finishes, the user speaks, and the "
         "agent goes on. A user who asks for more looks the same.",
         "Cut the trajectory in two, or drop the first task if it is a demonstration.",
-        Sql(
+        SqlCheck(
             f"""
             WITH said AS (
                 SELECT seq, trajectory_id, step, source,
@@ -75,7 +75,7 @@ CHECKS = (
         "A guess: a converter made the ending up. The user praises in a few words, and the agent "
         "answers with <finish>, as conversions to ADP v1 write it.",
         "Leave the last two steps out of training.",
-        Sql(
+        SqlCheck(
             f"""
             WITH finished AS (
                 SELECT seq, step, text FROM steps

@@ -30,7 +30,7 @@ def _matches(pattern: str, *parts: str) -> str:
 def _base64() -> str:
     """Runs that have the letters of base64 in its mixture; paths and hexadecimal do not."""
     run = f"regexp_extract({{x}}, '{_braces(_RUN)}')"
-    mixed = " AND ".join(f"regexp_matches({run}, '{one}')" for one in ("[a-z]", "[A-Z]", "[0-9]"))
+    mixed = " AND ".join(f"regexp_matches({run}, '{item}')" for item in ("[a-z]", "[A-Z]", "[0-9]"))
     there = f"regexp_matches({{x}}, '{_braces(_RUN)}')"
     mixed = f"{mixed} AND length(replace({run}, '/', '')) > 0.9 * length({run})"
     return (

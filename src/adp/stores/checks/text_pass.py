@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
-from adp.stores.checks.model import Finding, Tally, TextRule, excerpt
+from adp.stores.checks.model import CheckCounts, Finding, TextRule, excerpt
 from adp.stores.checks.scope import Scope
 
 _PLACE = {"steps": "0", "observations": '"order"', "tool_calls": "call"}
@@ -16,7 +16,9 @@ _PATHS = {
 }
 
 
-def run(rules: Mapping[str, TextRule], scope: Scope, limit: int) -> Iterator[tuple[str, Tally]]:
+def run(
+    rules: Mapping[str, TextRule], scope: Scope, limit: int
+) -> Iterator[tuple[str, CheckCounts]]:
     """Count the texts that fulfil the condition of each rule.
 
     Args:
@@ -50,7 +52,7 @@ def run(rules: Mapping[str, TextRule], scope: Scope, limit: int) -> Iterator[tup
             _example(scope, rules[name], places[hit["origin"]], hit)
             for hit in row["examples"][:limit]
         ]
-        yield name, Tally(row["findings"], row["trajectories"], examples)
+        yield name, CheckCounts(row["findings"], row["trajectories"], examples)
 
 
 def _hits(

@@ -36,7 +36,7 @@ def _is_integer(value: Any) -> bool:
 
 
 @dataclass(frozen=True)
-class Tool:
+class ArgumentSchema:
     """One tool.
 
     Attributes:
@@ -55,7 +55,7 @@ class Tool:
 
 
 @dataclass(frozen=True)
-class Tools:
+class ArgumentSchemas:
     """The tools of a trajectory.
 
     Attributes:
@@ -64,12 +64,12 @@ class Tools:
         repeated: names that are there more than once.
     """
 
-    by_name: Mapping[str, Tool] = field(default_factory=dict)
+    by_name: Mapping[str, ArgumentSchema] = field(default_factory=dict)
     nameless: int = 0
     repeated: tuple[str, ...] = ()
 
 
-def read_tools(text: str) -> Tools | None:
+def read_tools(text: str) -> ArgumentSchemas | None:
     """Read the column ``tools``; None when it is no JSON."""
     try:
         entries = msgspec.json.decode(text)
@@ -78,42 +78,42 @@ def read_tools(text: str) -> Tools | None:
     if isinstance(entries, dict):
         entries = [entries]
     if not isinstance(entries, list):
-        return Tools(nameless=1)
-    found: dict[str, Tool] = {}
+        return ArgumentSchemas(nameless=1)
+    results: dict[str, ArgumentSchema] = {}
     nameless = 0
     repeated = []
     for entry in entries:
         # Gemini lists several functions in one entry.
-        inner = entry.get("functionDeclarations") if isinstance(entry, dict) else None
-        for one in inner if isinstance(inner, list) else [entry]:
-            tool = _tool(one)
+        child = entry.get("functionDeclarations") if isinstance(entry, dict) else None
+        for item in child if isinstance(child, list) else [entry]:
+            tool = _tool(item)
             if tool is None:
                 nameless += 1
-            elif tool.name in found:
+            elif tool.name in results:
                 repeated.append(tool.name)
             else:
-                found[tool.name] = tool
-    return Tools(found, nameless, tuple(repeated))
+                results[tool.name] = tool
+    return ArgumentSchemas(results, nameless, tuple(repeated))
 
 
-def _tool(entry: Any) -> Tool | None:
+def _tool(entry: Any) -> ArgumentSchema | None:
     if isinstance(entry, str):
-        return Tool(entry) if entry else None
+        return ArgumentSchema(entry) if entry else None
     if not isinstance(entry, dict):
         return None
-    inner = entry.get("function")
-    body = inner if isinstance(inner, dict) else entry
+    child = entry.get("function")
+    body = child if isinstance(child, dict) else entry
     name = body.get("name")
     if not isinstance(name, str) or not name:
         # A built-in tool of a server is named by its type alone.
         name = entry.get("type")
-        return Tool(name) if isinstance(name, str) and name != "function" else None
+        return ArgumentSchema(name) if isinstance(name, str) and name != "function" else None
     text = body.get("description")
     description = text if isinstance(text, str) else None
     schema = next((body[key] for key in _SCHEMA_KEYS if isinstance(body.get(key), dict)), None)
     if schema is None:
-        return Tool(name, description)
-    return Tool(name, description, *_arguments(schema))
+        return ArgumentSchema(name, description)
+    return ArgumentSchema(name, description, *_arguments(schema))
 
 
 def _arguments(schema: dict[str, Any]) -> tuple[dict[str, Any] | None, tuple[str, ...], bool]:
@@ -130,12 +130,12 @@ def _arguments(schema: dict[str, Any]) -> tuple[dict[str, Any] | None, tuple[str
     return None, (), True
 
 
-def missing(tool: Tool, arguments: Mapping[str, Any]) -> list[str]:
+def missing(tool: ArgumentSchema, arguments: Mapping[str, Any]) -> list[str]:
     """Required arguments that are not there."""
     return [name for name in tool.required if name not in arguments]
 
 
-def unknown(tool: Tool, arguments: Mapping[str, Any]) -> list[str]:
+def unknown(tool: ArgumentSchema, arguments: Mapping[str, Any]) -> list[str]:
     """Arguments that the tool does not list."""
     known = tool.properties
     if known is None or tool.is_open:
@@ -143,15 +143,15 @@ def unknown(tool: Tool, arguments: Mapping[str, Any]) -> list[str]:
     return [name for name in arguments if name not in known]
 
 
-def misfits(tool: Tool, arguments: Mapping[str, Any]) -> list[tuple[str, str]]:
+def misfits(tool: ArgumentSchema, arguments: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Arguments of a wrong type, or not among the listed values, with what was expected."""
-    found = []
+    results = []
     for name, value in arguments.items():
         schema = (tool.properties or {}).get(name)
         wanted = _expected(schema, value, optional=name not in tool.required)
         if wanted is not None:
-            found.append((name, wanted))
-    return found
+            results.append((name, wanted))
+    return results
 
 
 def _expected(schema: Any, value: Any, *, optional: bool) -> str | None:
@@ -160,7 +160,7 @@ def _expected(schema: Any, value: Any, *, optional: bool) -> str | None:
         return None
     kind = schema.get("type")
     kinds = kind if isinstance(kind, list) else [kind]
-    names = [_name(one) for one in kinds]
+    names = [_name(item) for item in kinds]
     values = schema.get("enum")
     if isinstance(values, list) and values and value not in values:
         return f"one of {msgspec.json.encode(values).decode()}"

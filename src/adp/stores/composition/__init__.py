@@ -14,7 +14,7 @@ from adp.core.progress import Progress, Silent
 from adp.stores.composition import lengths as measure
 from adp.stores.composition import questions as ask
 from adp.stores.composition.examples import examples
-from adp.stores.composition.lengths import Lengths, read_lengths
+from adp.stores.composition.lengths import LengthColumns, read_lengths
 from adp.stores.composition.model import (
     Bin,
     Composition,
@@ -22,7 +22,7 @@ from adp.stores.composition.model import (
     DataSet,
     Distribution,
     Errors,
-    Example,
+    ExampleTrajectory,
     FirstTexts,
     Licensed,
     MediaKind,
@@ -30,15 +30,15 @@ from adp.stores.composition.model import (
     Rate,
     Share,
     TableSize,
-    Tools,
+    ToolCounts,
 )
-from adp.stores.stats import Group, Recorded, Tool, stats
+from adp.stores.stats import GroupStats, Recorded, ToolStats, stats
 from adp_schema import location
 from adp_schema.manifest import MANIFEST
 from adp_schema.store import Store
 
 __all__ = ["Bin", "Composition", "CompositionOptions", "Count", "DataSet", "Distribution",
-           "Errors", "Example", "FirstTexts", "Licensed", "MediaKind", "Ranking", "Rate",
+           "Errors", "ExampleTrajectory", "FirstTexts", "Licensed", "MediaKind", "Ranking", "Rate",
            "Recorded", "Share", "TableSize", "Tool", "Tools", "composition"]  # fmt: skip
 
 
@@ -130,7 +130,7 @@ class _Counter:
         }
 
     def _lengths(self) -> dict[str, Any]:
-        self.lengths: Lengths = read_lengths(self.store)
+        self.lengths: LengthColumns = read_lengths(self.store)
         columns = self.lengths.columns
         return {
             "characters": int(columns["characters"].sum()),
@@ -147,13 +147,13 @@ class _Counter:
         (self.whole,) = stats(self.store, (), tools=limit, histograms=False)
         named = ask.ranking(self.store, "coalesce(name, '?')", _of_main("tool_calls"), 1)
         tools = tuple(
-            Tool(**{**vars(tool), "name": ask.short(tool.name)}) for tool in self.whole.tools
+            ToolStats(**{**vars(tool), "name": ask.short(tool.name)}) for tool in self.whole.tools
         )
         return {
             "steps": self.whole.steps,
             "llm_turns": self.whole.llm_turns,
             "calls": self.whole.calls,
-            "tools": Tools(tools, named.names, named.total),
+            "tools": ToolCounts(tools, named.names, named.total),
             "success": _rate(None, self.whole),
             "reward": self.whole.reward,
         }
@@ -178,10 +178,10 @@ class _Counter:
         tokens_in = self.lengths.recorded("tokens_in")
         tokens_out = self.lengths.recorded("tokens_out")
         nothing = Recorded(None, 0, 0)
-        found = []
+        results = []
         for name, branched in branches.items():
-            group = groups.get(name) or Group({"dataset": name})
-            found.append(
+            group = groups.get(name) or GroupStats({"dataset": name})
+            results.append(
                 DataSet(
                     name=ask.short(name),
                     trajectories=group.trajectories,
@@ -197,8 +197,10 @@ class _Counter:
                     **{key: grouped[name] for key, grouped in listed.items()},
                 )
             )
-        found.sort(key=lambda one: (-one.trajectories, one.name is None, one.name or ""))
-        return {"datasets": tuple(found), "branches": sum(branches.values())}
+        results.sort(
+            key=lambda result: (-result.trajectories, result.name is None, result.name or "")
+        )
+        return {"datasets": tuple(results), "branches": sum(branches.values())}
 
     def _outcomes(self) -> dict[str, Any]:
         groups = stats(self.store, ("model",), tools=0, histograms=False)
@@ -254,7 +256,7 @@ def _of_main(table: str) -> str:
     return f"{table} SEMI JOIN trajectories USING (seq)"
 
 
-def _rate(name: str | None, group: Group) -> Rate:
+def _rate(name: str | None, group: GroupStats) -> Rate:
     success = group.success
     good = int(success.total or 0)
     return measure.rate(ask.short(name), group.trajectories, success.recorded, good)

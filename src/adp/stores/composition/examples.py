@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from adp.stores.composition.lengths import Lengths
-from adp.stores.composition.model import Example
+from adp.stores.composition.lengths import LengthColumns
+from adp.stores.composition.model import ExampleTrajectory
 from adp.stores.composition.questions import rows, short
-from adp.stores.transcript import View, transcript
+from adp.stores.transcript import TranscriptView, transcript
 from adp_schema.store import Store
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 LINES, CHARACTERS, LINE = 60, 4_000, 300
 """How much of a transcript is shown: lines, characters, characters of a line."""
 
-_VIEW = View(limit=500, hint="")
+_VIEW = TranscriptView(limit=500, hint="")
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class _Pick:
     why: str
 
 
-def examples(store: Store, lengths: Lengths, most: int) -> tuple[Example, ...]:
+def examples(store: Store, lengths: LengthColumns, most: int) -> tuple[ExampleTrajectory, ...]:
     """Trajectories of typical length: of the biggest data sets, one that failed, one that did not.
 
     Args:
@@ -42,13 +42,13 @@ def examples(store: Store, lengths: Lengths, most: int) -> tuple[Example, ...]:
     seqs = [int(lengths.columns["seq"][pick.index]) for pick in picks]
     listed = ", ".join(map(str, seqs))
     sql = f"SELECT seq, trajectory_id, dataset FROM trajectories WHERE seq IN ({listed})"
-    found = {row["seq"]: row for row in rows(store, sql)}
+    results = {row["seq"]: row for row in rows(store, sql)}
     return tuple(
-        _example(store, found[seq], pick.why) for seq, pick in zip(seqs, picks, strict=True)
+        _example(store, results[seq], pick.why) for seq, pick in zip(seqs, picks, strict=True)
     )
 
 
-def _picks(lengths: Lengths, most: int) -> list[_Pick]:
+def _picks(lengths: LengthColumns, most: int) -> list[_Pick]:
     """Choose by numbers alone, so that the choice is always the same."""
     import numpy as np
 
@@ -68,7 +68,9 @@ def _picks(lengths: Lengths, most: int) -> list[_Pick]:
     return picks
 
 
-def _typical(lengths: Lengths, members: np.ndarray[Any, Any], left: np.ndarray[Any, Any]) -> int:
+def _typical(
+    lengths: LengthColumns, members: np.ndarray[Any, Any], left: np.ndarray[Any, Any]
+) -> int:
     """The trajectory that is nearest to the median in steps, then in characters; the first one."""
     import numpy as np
 
@@ -82,10 +84,10 @@ def _typical(lengths: Lengths, members: np.ndarray[Any, Any], left: np.ndarray[A
     return int(candidates[best])
 
 
-def _example(store: Store, row: dict[str, Any], why: str) -> Example:
+def _example(store: Store, row: dict[str, Any], why: str) -> ExampleTrajectory:
     name = row["trajectory_id"]
     text, cut = clipped(store.get(name))
-    return Example(short(name) or "", short(row["dataset"]), why, text, cut)
+    return ExampleTrajectory(short(name) or "", short(row["dataset"]), why, text, cut)
 
 
 def clipped(trajectory: Trajectory) -> tuple[str, bool]:

@@ -68,7 +68,7 @@ Array = "np.ndarray[Any, Any]"
 
 
 @dataclass(frozen=True)
-class Lengths:
+class LengthColumns:
     """One value for each main line, in input order.
 
     Attributes:
@@ -105,7 +105,7 @@ def _recorded(values: np.ndarray[Any, Any]) -> Recorded:
     return Recorded(int(known.sum()) if len(known) else None, len(known), len(values))
 
 
-def read_lengths(store: Store) -> Lengths:
+def read_lengths(store: Store) -> LengthColumns:
     """Measure every main line. A row of numbers each is held in memory."""
     import numpy as np
     import pyarrow.compute as pc
@@ -117,7 +117,7 @@ def read_lengths(store: Store) -> Lengths:
         for name in table.column_names
         if name != "dataset"
     }
-    return Lengths(names.dictionary.to_pylist(), np.asarray(names.indices), columns)
+    return LengthColumns(names.dictionary.to_pylist(), np.asarray(names.indices), columns)
 
 
 def distribution(name: str, values: dict[int, int], of: int | None = None) -> Distribution:
@@ -130,15 +130,15 @@ def distribution(name: str, values: dict[int, int], of: int | None = None) -> Di
     """
     n = sum(values.values())
     total = sum(value * times for value, times in values.items())
-    whole = n if of is None else of
+    full = n if of is None else of
     if not n:
-        return Distribution(name, 0, whole, 0)
+        return Distribution(name, 0, full, 0)
     ordered = sorted(values)
     upto = list(itertools.accumulate(values[value] for value in ordered))
     return Distribution(
         name,
         n,
-        whole,
+        full,
         total,
         total / n,
         min=ordered[0],
@@ -184,7 +184,7 @@ def _steps(first: int, last: int) -> list[int]:
     return edges[start:]
 
 
-def of_trajectories(lengths: Lengths) -> tuple[Distribution, ...]:
+def of_trajectories(lengths: LengthColumns) -> tuple[Distribution, ...]:
     """Steps, calls, characters and recorded tokens of a trajectory."""
     titles = {
         "steps": "steps",
@@ -193,11 +193,11 @@ def of_trajectories(lengths: Lengths) -> tuple[Distribution, ...]:
         "tokens_in": "prompt tokens recorded",
         "tokens_out": "written tokens recorded",
     }
-    found = []
+    results = []
     for column, title in titles.items():
         values = lengths.columns[column]
-        found.append(distribution(title, _counted(values[values >= 0]), of=len(values)))
-    return tuple(found)
+        results.append(distribution(title, _counted(values[values >= 0]), of=len(values)))
+    return tuple(results)
 
 
 def _counted(values: np.ndarray[Any, Any]) -> dict[int, int]:
@@ -212,7 +212,7 @@ def of_parts(store: Store) -> tuple[Distribution, ...]:
     values: dict[str, dict[int, int]] = {name: {} for name in PARTS}
     for row in rows(store, _PARTS):
         values.setdefault(row["part"] or "(none)", {})[row["n"]] = row["times"]
-    return tuple(distribution(name, found) for name, found in values.items() if found)
+    return tuple(distribution(name, value) for name, value in values.items() if value)
 
 
 def wilson(good: int, known: int) -> tuple[float | None, float | None]:
@@ -236,16 +236,16 @@ def rate(name: str | None, of: int, known: int, good: int) -> Rate:
     return Rate(name, of, known, good, good / known if known else None, *wilson(good, known))
 
 
-def by_length(lengths: Lengths) -> tuple[Rate, ...]:
+def by_length(lengths: LengthColumns) -> tuple[Rate, ...]:
     """Success of trajectories by their number of steps."""
     steps, success = lengths.columns["steps"], lengths.columns["success"]
     if not len(steps):
         return ()
-    found = []
+    results = []
     edges = [*_steps(int(steps.min()), int(steps.max())), _after(int(steps.max()))]
     for low, after in itertools.pairwise(edges):
         inside = success[(steps >= low) & (steps < after)]
         name = str(low) if after == low + 1 else f"{low}-{after - 1}"
         known, good = int((inside >= 0).sum()), int((inside == 1).sum())
-        found.append(rate(name, len(inside), known, good))
-    return tuple(found)
+        results.append(rate(name, len(inside), known, good))
+    return tuple(results)

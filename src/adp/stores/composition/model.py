@@ -6,7 +6,7 @@ import math
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from adp.stores.stats import Recorded, Tool
+from adp.stores.stats import Recorded, ToolStats
 
 
 @dataclass(frozen=True)
@@ -223,10 +223,10 @@ class Errors:
 
 
 @dataclass(frozen=True)
-class Tools:
+class ToolCounts:
     """The tools that are called most in the main lines; ``names`` counts all of them."""
 
-    rows: tuple[Tool, ...]
+    rows: tuple[ToolStats, ...]
     names: int
     calls: int
 
@@ -250,7 +250,7 @@ class FirstTexts:
 
 
 @dataclass(frozen=True)
-class Example:
+class ExampleTrajectory:
     """One trajectory to look at.
 
     Attributes:
@@ -296,7 +296,7 @@ class Composition:
     licenses: tuple[Licensed, ...]
     lengths: tuple[Distribution, ...]
     parts: tuple[Distribution, ...]
-    tools: Tools
+    tools: ToolCounts
     success: Rate
     reward: Recorded
     tokens_in: Recorded
@@ -314,7 +314,7 @@ class Composition:
     media: tuple[MediaKind, ...]
     first_texts: FirstTexts
     lineage: tuple[dict[str, Any], ...]
-    examples: tuple[Example, ...]
+    examples: tuple[ExampleTrajectory, ...]
 
     @property
     def main_lines(self) -> int:

@@ -35,8 +35,8 @@ def short(name: Any) -> str | None:
 
 def rows(store: Store, sql: str) -> list[dict[str, Any]]:
     """The rows of an answer."""
-    found: list[dict[str, Any]] = store.query(sql).to_pylist()
-    return found
+    to_pylist: list[dict[str, Any]] = store.query(sql).to_pylist()
+    return to_pylist
 
 
 def ranking(store: Store, column: str, source: str, limit: int, where: str = "true") -> Ranking:
@@ -49,15 +49,15 @@ def ranking(store: Store, column: str, source: str, limit: int, where: str = "tr
         limit: how many to list.
         where: which rows count.
     """
-    found = rows(
+    result = rows(
         store,
         f"""
         SELECT name, n, count(*) OVER () AS names, sum(n) OVER ()::BIGINT AS total FROM (
             SELECT {column} AS name, count(*) AS n FROM {source} WHERE {where} GROUP BY ALL)
         ORDER BY n DESC, name NULLS LAST LIMIT {limit}""",
     )
-    counts = tuple(Count(short(row["name"]), row["n"]) for row in found)
-    return Ranking(counts, found[0]["names"], found[0]["total"]) if found else Ranking((), 0, 0)
+    counts = tuple(Count(short(row["name"]), row["n"]) for row in result)
+    return Ranking(counts, result[0]["names"], result[0]["total"]) if result else Ranking((), 0, 0)
 
 
 def ranked(counts: dict[str, int], limit: int) -> Ranking:
@@ -69,7 +69,7 @@ def ranked(counts: dict[str, int], limit: int) -> Ranking:
 
 def by_dataset(store: Store, column: str, limit: int) -> Grouped:
     """The most frequent values of a column of the trajectories, by data set, branches included."""
-    found = rows(
+    result = rows(
         store,
         f"""
         SELECT * FROM (
@@ -82,7 +82,7 @@ def by_dataset(store: Store, column: str, limit: int) -> Grouped:
         WHERE place <= {limit} ORDER BY dataset NULLS LAST, place""",
     )
     grouped: dict[str | None, list[dict[str, Any]]] = {}
-    for row in found:
+    for row in result:
         grouped.setdefault(row["dataset"], []).append(row)
     return {
         name: Ranking(
@@ -96,15 +96,15 @@ def by_dataset(store: Store, column: str, limit: int) -> Grouped:
 
 def tables(store: Store) -> tuple[TableSize, ...]:
     """Rows, files and bytes of each table that has rows; a journal's rows are counted too."""
-    found = []
+    results = []
     for name in TABLES:
         view = "all_trajectories" if name == "trajectories" else name
         shards = store.manifest.tables.get(name, [])
         (row,) = rows(store, f"SELECT count(*) AS n FROM {view}")
         if row["n"] or shards:
             size = sum(shard.size for shard in shards)
-            found.append(TableSize(name, row["n"], len(shards), size))
-    return tuple(found)
+            results.append(TableSize(name, row["n"], len(shards), size))
+    return tuple(results)
 
 
 def branches(store: Store) -> dict[str | None, int]:
@@ -115,11 +115,11 @@ def branches(store: Store) -> dict[str | None, int]:
 
 def licenses(store: Store) -> tuple[Licensed, ...]:
     """What each data set may be used for, branches included; the biggest data set first."""
-    found = assess(store).rows
+    result = assess(store).rows
     sizes: Counter[str | None] = Counter()
-    for row in found:
+    for row in result:
         sizes[row.dataset] += row.trajectories
-    ordered = sorted(found, key=lambda row: -row.trajectories)
+    ordered = sorted(result, key=lambda row: -row.trajectories)
     ordered.sort(key=lambda row: (-sizes[row.dataset], row.dataset is None, row.dataset or ""))
     return tuple(
         Licensed(
@@ -137,7 +137,7 @@ def licenses(store: Store) -> tuple[Licensed, ...]:
 
 def media(store: Store) -> tuple[MediaKind, ...]:
     """Blobs by media type."""
-    found = rows(
+    result = rows(
         store,
         """
         SELECT mime, count(*) AS n, count(*) FILTER (data IS NULL) AS outside,
@@ -145,7 +145,7 @@ def media(store: Store) -> tuple[MediaKind, ...]:
         FROM media GROUP BY ALL ORDER BY n DESC, mime NULLS LAST""",
     )
     return tuple(
-        MediaKind(short(row["mime"]), row["n"], row["bytes"], row["outside"]) for row in found
+        MediaKind(short(row["mime"]), row["n"], row["bytes"], row["outside"]) for row in result
     )
 
 

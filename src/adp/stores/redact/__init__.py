@@ -7,8 +7,8 @@ A *rule* says how a kind of secret looks (`adp.stores.redact.secrets`, `...perso
 
 from __future__ import annotations
 
-from adp.stores.redact.findings import Findings, Place
+from adp.stores.redact.findings import FindingPlace, Findings
 from adp.stores.redact.options import RedactOptions
 from adp.stores.redact.run import redact, scan
 
-__all__ = ["Findings", "Place", "RedactOptions", "redact", "scan"]
+__all__ = ["FindingPlace", "Findings", "RedactOptions", "redact", "scan"]

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from adp.stores import shards
 from adp.stores.redact import ids
-from adp.stores.redact.finder import Finder, Found
+from adp.stores.redact.finder import FoundValue, ValueFinder
 from adp.stores.redact.findings import Findings
 from adp.stores.redact.rules import Rule
 from adp_schema import jsontext
@@ -66,13 +66,13 @@ class Cell:
                 here = "$.early" if (step or 0) < 0 else here
                 here += f".observations[{self.value('order')}]"
             return f"{here}.{self.column}"
-        inner = {
+        child = {
             "trajectories": "$", "tasks": "$.task", "links": "$.links", "raw": "$.raw",
             "media": f"$.media[{self.blob}]", "pairs": "pairs", "sources": "sources",
         }  # fmt: skip
         if table == "rejects":
             return f"rejects[{self.value('seq')}].{self.column}"
-        return f"{inner[table]}.{self.column}"
+        return f"{child[table]}.{self.column}"
 
 
 class Cleaner:
@@ -92,7 +92,7 @@ class Cleaner:
     def __init__(
         self, rules: Sequence[Rule], changes: ids.Changes, findings: Findings, places: int
     ) -> None:
-        self.finder = Finder(rules)
+        self.finder = ValueFinder(rules)
         self.seqs: set[int] = set()
         self._changes = changes
         self._findings = findings
@@ -100,7 +100,7 @@ class Cleaner:
         self._calls: dict[tuple[int, str], str] = {}
         self._taken: set[tuple[int, str]] = set()
 
-    def note(self, cell: Cell, found: Sequence[Found]) -> None:
+    def note(self, cell: Cell, found_values: Sequence[FoundValue]) -> None:
         """Count values."""
         names = cell.rows.schema.names
         name = None
@@ -110,8 +110,8 @@ class Cleaner:
             name = cell.value("trajectory_id")
             name = self._changes.get("trajectory", {}).get(ids.hash_of(name), name)
         where = (name, cell.path())
-        for one in found:
-            self._findings.note(f"{cell.table}.{cell.column}", where, one, self._places)
+        for item in found_values:
+            self._findings.note(f"{cell.table}.{cell.column}", where, item, self._places)
 
     def columns(self, table: str, rows: pa.Table, *, leave: Collection[str] = ()) -> pa.Table:
         """Clean all columns of some rows but those to leave.
@@ -137,11 +137,11 @@ class Cleaner:
         return out
 
     def _texts(self, table: str, name: str, rows: pa.Table) -> pa.Array | None:
-        found = self.finder.column(rows[name], is_json=name in json_columns(table))
-        if not found:
+        column = self.finder.column(rows[name], is_json=name in json_columns(table))
+        if not column:
             return None
         values = rows[name].to_pylist()
-        for row, cleaned in found.items():
+        for row, cleaned in column.items():
             cell = Cell(table, name, rows, row)
             self.note(cell, cleaned.found)
             is_call = (table, name) in _CALL_IDS
@@ -185,9 +185,9 @@ class Cleaner:
             for place, word in enumerate(words or ())
             if word is not None
         ]
-        found = self.finder.texts([values[row][place] for row, place in places])
+        texts = self.finder.texts([values[row][place] for row, place in places])
         changed = False
-        for (row, place), cleaned in zip(places, found, strict=True):
+        for (row, place), cleaned in zip(places, texts, strict=True):
             if cleaned is not None:
                 self.note(Cell(table, name, rows, row), cleaned.found)
                 values[row][place] = cleaned.text
@@ -200,9 +200,9 @@ class Cleaner:
         known = [row for row, data in enumerate(values) if data]
         changed = False
         for is_json in (True, False):
-            own = [row for row in known if jsontext.is_valid(values[row]) == is_json]
-            texts = [values[row].decode("utf-8", "surrogateescape") for row in own]
-            for row, cleaned in zip(own, self.finder.texts(texts, is_json=is_json), strict=True):
+            chosen = [row for row in known if jsontext.is_valid(values[row]) == is_json]
+            texts = [values[row].decode("utf-8", "surrogateescape") for row in chosen]
+            for row, cleaned in zip(chosen, self.finder.texts(texts, is_json=is_json), strict=True):
                 if cleaned is not None:
                     self.note(Cell(table, name, rows, row), cleaned.found)
                     values[row] = cleaned.text.encode("utf-8", "surrogateescape")

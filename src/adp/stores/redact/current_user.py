@@ -45,9 +45,9 @@ def _is_own(home: str) -> bool:
     return len(parts) > 1 and parts[-1].lower() not in GENERIC
 
 
-def own_rules(own: Own) -> tuple[Rule, ...]:
+def own_rules(user: Own) -> tuple[Rule, ...]:
     """The rules for some home folders and user names."""
-    homes, names = own
+    homes, names = user
     rules = [
         Rule("own-home", "own", "Your own home folder",
              f"{_path(home)}{_AFTER}", gate=_path(home))

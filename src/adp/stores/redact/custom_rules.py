@@ -36,17 +36,19 @@ def read_rules(path: str) -> tuple[Rule, ...]:
     import yaml
 
     try:
-        found = yaml.safe_load(read_text(path))
+        value = yaml.safe_load(read_text(path))
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror}") from error
     except (yaml.YAMLError, RecursionError) as error:
         first = str(error).partition("\n")[0]
         raise InputError(f"{path} is neither YAML nor JSON ({first})") from None
-    if not isinstance(found, list) or not found or len(found) > MOST:
+    if not isinstance(value, list) or not value or len(value) > MOST:
         raise UsageError(
             f"{path} must hold a list of 1 to {MOST} rules, each with 'name' and 'regex'"
         )
-    rules = tuple(_rule(each, f"rule {number} of {path}") for number, each in enumerate(found, 1))
+    rules = tuple(
+        _rule(result, f"rule {number} of {path}") for number, result in enumerate(value, 1)
+    )
     names = [rule.kind for rule in rules]
     if twice := next((name for name in names if names.count(name) > 1), None):
         raise UsageError(f"{path} names '{twice}' twice; give each rule its own name")
@@ -93,10 +95,10 @@ def _try(pattern: str, where: str) -> None:
         raise UsageError(f"{where} has a regex that matches anything; make it say more")
 
 
-def _reason(said: str) -> str:
+def _reason(text: str) -> str:
     """Why the engine refuses a pattern, without what Polars says around it."""
-    found = re.search(r"^error: (.+)$", said, re.MULTILINE)
-    reason = found[1] if found else said.split("\n", 1)[0].removeprefix("regex error: ")
+    match = re.search(r"^error: (.+)$", text, re.MULTILINE)
+    reason = match[1] if match else text.split("\n", 1)[0].removeprefix("regex error: ")
     if "look-around" in reason or "backreferences" in reason:
         return "look-around and back references are not supported"
     return reason.rstrip(".")

@@ -14,7 +14,7 @@ from adp.stores.redact.passwords import matches_at
 from adp.stores.redact.rules import Rule
 
 if TYPE_CHECKING:
-    from adp.stores.redact.finder import Finder
+    from adp.stores.redact.finder import ValueFinder
 
 _MARK = r"(?:[ \t\r\n,;:.\"'`*|=_>-]|\\+[nrt]|\\+[\"']|\(?\d{1,2}[.):]){1,12}"
 _WORD = r"[a-z]{3,8}"
@@ -43,7 +43,7 @@ def find_phrases(text: str) -> Iterator[tuple[int, int]]:
         words = _WORDS.match(text, name.end())
         if words is None:
             continue
-        places = [one.span() for one in _ONE.finditer(re.sub(r"\\+[nrt]", _blank, words[0]))]
+        places = [match.span() for match in _ONE.finditer(re.sub(r"\\+[nrt]", _blank, words[0]))]
         kept = [text[words.start() + start : words.start() + end] for start, end in places]
         size = max((n for n in (12, 15, 18, 21, 24) if n <= len(kept)), default=0)
         if size and not _PROSE & set(kept[:size]) and len(set(kept[:size])) > size * 2 // 3:
@@ -72,7 +72,7 @@ def _written(word: str) -> Iterator[str]:
 
 
 _WRITTEN = tuple(
-    sorted({one for name in _NAMED for word in (name, name.lower()) for one in _written(word)})
+    sorted({item for name in _NAMED for word in (name, name.lower()) for item in _written(word)})
 )
 
 
@@ -115,12 +115,12 @@ def _holds_secret(text: str) -> bool:
 
 
 @functools.cache
-def _finder() -> Finder:
+def _finder() -> ValueFinder:
     """Finds all other secrets."""
-    from adp.stores.redact.finder import Finder
+    from adp.stores.redact.finder import ValueFinder
     from adp.stores.redact.options import RULES
 
-    return Finder([r for r in RULES if r.group == "secrets" and r.kind != ENCODED_SECRET])
+    return ValueFinder([r for r in RULES if r.group == "secrets" and r.kind != ENCODED_SECRET])
 
 
 def is_login(text: str, start: int, end: int) -> bool:

@@ -28,7 +28,7 @@ _PLAIN = {"n": "\n", "r": "\r", "t": "\t", "b": "\b", "f": "\f"}
 
 
 @dataclass(frozen=True)
-class View:
+class DecodedText:
     """A text with one layer of escapes decoded.
 
     Attributes:
@@ -40,7 +40,7 @@ class View:
     """
 
     text: str
-    inner: View | None = None
+    inner: DecodedText | None = None
     places: tuple[int, ...] = ()
     starts: tuple[int, ...] = ()
     ends: tuple[int, ...] = ()
@@ -72,7 +72,7 @@ def is_escaped(text: str) -> bool:
     return _ESCAPED.search(text) is not None
 
 
-def decoded(view: View) -> View:
+def decoded(view: DecodedText) -> DecodedText:
     """The view with one layer of escapes decoded."""
     pieces: list[str] = []
     places: list[int] = []
@@ -90,7 +90,7 @@ def decoded(view: View) -> View:
         size += 1
         done = match.end()
     pieces.append(view.text[done:])
-    return View("".join(pieces), view, tuple(places), tuple(starts), tuple(ends))
+    return DecodedText("".join(pieces), view, tuple(places), tuple(starts), tuple(ends))
 
 
 def _character(code: str) -> str:

@@ -11,7 +11,7 @@ from functools import partial
 import pyarrow as pa
 
 from adp.stores.redact.encoded import ENCODED_SECRET
-from adp.stores.redact.escapes import LAYERS, View, decoded, is_escaped
+from adp.stores.redact.escapes import LAYERS, DecodedText, decoded, is_escaped
 from adp.stores.redact.in_json import json_edits
 from adp.stores.redact.invisible import (
     has_signs,
@@ -20,7 +20,7 @@ from adp.stores.redact.invisible import (
     without_wraps,
     wrapped_end,
 )
-from adp.stores.redact.prefilter import Screen
+from adp.stores.redact.prefilter import Prefilter
 from adp.stores.redact.rules import PLACEHOLDER, Hit, Rule, placeholder
 
 ROUNDS = 8
@@ -30,7 +30,7 @@ _BASE64 = re.compile(r";base64,(?P<v>[0-9A-Za-z+/]{64,}={0,2})")
 
 
 @dataclass(frozen=True)
-class Found:
+class FoundValue:
     """A value that was found, without the value.
 
     Attributes:
@@ -55,7 +55,7 @@ class Cleaned:
     """
 
     text: str
-    found: list[Found] = field(default_factory=list)
+    found: list[FoundValue] = field(default_factory=list)
     edits: list[list[tuple[int, int, int]]] = field(default_factory=list)
 
     def place(self, old: int, *, end: bool = False) -> int:
@@ -85,7 +85,7 @@ def _moved(old: int, edits: list[tuple[int, int, int]], end: bool) -> int:
 RANKS = {"secrets": 0, "given": 2, "own": 3, "personal": 4}
 
 
-class Finder:
+class ValueFinder:
     """Finds the values of some rules in texts, many texts at a time.
 
     Args:
@@ -96,7 +96,7 @@ class Finder:
     """
 
     def __init__(self, rules: Sequence[Rule]) -> None:
-        self.screen = Screen(rules)
+        self.screen = Prefilter(rules)
 
     def column(
         self, column: pa.ChunkedArray | pa.Array, *, is_json: bool = False
@@ -107,16 +107,16 @@ class Finder:
             column: a column of texts.
             is_json: they are JSON, and stay so.
         """
-        found = self.screen.rows(column)
-        rows = list(found)
+        result = self.screen.rows(column)
+        rows = list(result)
         texts = [column[row].as_py() for row in rows]
-        cleaned = self._clean(texts, list(found.values()), is_json=is_json)
-        return {row: one for row, one in zip(rows, cleaned, strict=True) if one is not None}
+        cleaned = self._clean(texts, list(result.values()), is_json=is_json)
+        return {row: item for row, item in zip(rows, cleaned, strict=True) if item is not None}
 
     def texts(self, texts: Sequence[str], *, is_json: bool = False) -> list[Cleaned | None]:
         """The same for texts: one entry each, None where nothing was found."""
-        found = self.screen.rows(list(texts))
-        rules = [found.get(row) for row in range(len(texts))]
+        rows = self.screen.rows(list(texts))
+        rules = [rows.get(row) for row in range(len(texts))]
         return self._clean(list(texts), rules, is_json=is_json)
 
     def text(self, text: str) -> Cleaned | None:
@@ -134,44 +134,47 @@ class Finder:
             is_json: they are JSON, and stay so.
         """
         out: list[Cleaned | None] = [None] * len(texts)
-        todo = {row: own for row, own in enumerate(rules) if own is not None}
+        todo = {row: rule for row, rule in enumerate(rules) if rule is not None}
         for _ in range(ROUNDS):
             hits = self._hits(texts, todo, is_json=is_json)
             if not hits:
                 break
-            for row, own in hits.items():
+            for row, matches in hits.items():
                 cleaned = out[row] or Cleaned(texts[row])
-                _replace(cleaned, own, is_json=is_json)
+                _replace(cleaned, matches, is_json=is_json)
                 out[row], texts[row] = cleaned, cleaned.text
             rows = list(hits)
             again = self.screen.rows([texts[row] for row in rows])
-            todo = {rows[number]: own for number, own in again.items()}
+            todo = {rows[number]: matches_here for number, matches_here in again.items()}
         return out
 
     def _hits(
         self, texts: list[str], todo: dict[int, list[Rule]], *, is_json: bool
     ) -> dict[int, list[Hit]]:
         """The values in texts, those behind escapes too: row -> hits that do not overlap."""
-        found: dict[int, list[Hit]] = {}
-        views = {row: View(texts[row]) for row in todo}
+        results: dict[int, list[Hit]] = {}
+        views = {row: DecodedText(texts[row]) for row in todo}
         if is_json:
             # What is between the quotes of JSON is what the text says, not how it is written.
             views, todo = self._behind(views, {row: "\\" in texts[row] for row in todo}, todo)
         for _ in range(LAYERS + 1):
             for row, rules in todo.items():
                 for rule in rules:
-                    found.setdefault(row, []).extend(_hits_of(rule, views[row]))
-            self._add_folded(views, todo, found)
+                    results.setdefault(row, []).extend(_hits_of(rule, views[row]))
+            self._add_folded(views, todo, results)
             escaped = {row: is_escaped(view.text) for row, view in views.items()}
             views = {row: view for row, view in views.items() if escaped[row]}
             if not views:
                 break
             views, todo = self._behind(views, escaped, {})
-        apart = {row: _apart(own, texts[row]) for row, own in found.items() if own}
-        return {row: own for row, own in apart.items() if own}
+        apart = {row: _apart(matches, texts[row]) for row, matches in results.items() if matches}
+        return {row: matches for row, matches in apart.items() if matches}
 
     def _add_folded(
-        self, views: dict[int, View], todo: dict[int, list[Rule]], found: dict[int, list[Hit]]
+        self,
+        views: dict[int, DecodedText],
+        todo: dict[int, list[Rule]],
+        items: dict[int, list[Hit]],
     ) -> None:
         """Add the values that signs without a width, colours or line wraps break up."""
         plain = {row: without_signs(view) for row, view in views.items() if has_signs(view.text)}
@@ -180,7 +183,7 @@ class Finder:
         again = {rows[number]: rules for number, rules in seen.items()}
         for row, rules in again.items():
             for rule in rules:
-                found.setdefault(row, []).extend(_hits_of(rule, plain[row]))
+                items.setdefault(row, []).extend(_hits_of(rule, plain[row]))
         for row, rules in (todo | again).items():
             keys = [rule for rule in rules if may_wrap(rule)]
             view = without_wraps(plain.get(row, views[row])) if keys else None
@@ -188,7 +191,7 @@ class Finder:
                 continue
             for rule in keys:
                 wrapped = _hits_of(rule, view, partial(wrapped_end, rule, view))
-                known = found.setdefault(row, [])
+                known = items.setdefault(row, [])
                 # What has a value of its own below a break does not go on above it.
                 known += [
                     hit
@@ -197,17 +200,19 @@ class Finder:
                 ]
 
     def _behind(
-        self, views: dict[int, View], escaped: dict[int, bool], todo: dict[int, list[Rule]]
-    ) -> tuple[dict[int, View], dict[int, list[Rule]]]:
+        self, views: dict[int, DecodedText], escaped: dict[int, bool], todo: dict[int, list[Rule]]
+    ) -> tuple[dict[int, DecodedText], dict[int, list[Rule]]]:
         """Decode a layer of those that have one; the views, and the rules to try on them."""
         views = {row: decoded(view) if escaped[row] else view for row, view in views.items()}
         rows = [row for row in views if escaped[row]]
         seen = self.screen.rows([views[row].text for row in rows])
         kept = {row: rules for row, rules in todo.items() if not escaped[row]}
-        return views, kept | {rows[number]: own for number, own in seen.items()}
+        return views, kept | {rows[number]: matches for number, matches in seen.items()}
 
 
-def _hits_of(rule: Rule, view: View, cut: Callable[[int, int], int] | None = None) -> Iterator[Hit]:
+def _hits_of(
+    rule: Rule, view: DecodedText, cut: Callable[[int, int], int] | None = None
+) -> Iterator[Hit]:
     rank = RANKS[rule.group] + (1 if rule.weak else 0)
     for start, end in _values(rule, view.text):
         last = cut(start, end) if cut is not None else end
@@ -269,7 +274,7 @@ def _matches(rule: Rule, text: str) -> Iterator[re.Match[str]]:
                 # A search would go on behind the word; the next word has its own turn.
                 begins = range(max(done, place - rule.back), place + 1)
                 tried = (rule.regex.match(text, start) for start in begins)
-                match = next((one for one in tried if one is not None), None)
+                match = next((item for item in tried if item is not None), None)
             elif rule.back:
                 match = rule.regex.search(text, max(done, place - rule.back), place + rule.ahead)
             else:
@@ -280,23 +285,23 @@ def _matches(rule: Rule, text: str) -> Iterator[re.Match[str]]:
             place = where.find(word, max(place + len(word), done))
 
 
-def _apart(found: list[Hit], text: str) -> list[Hit]:
+def _apart(hits: list[Hit], text: str) -> list[Hit]:
     """Hits that do not overlap. Of secrets that do, one takes the place of both."""
     taken = [match.span() for match in PLACEHOLDER.finditer(text)] if "[redacted:" in text else []
     if ";base64," in text:
         # Letters there make values by chance; what they stand for does not.
-        meant = {(hit.start, hit.end) for hit in found if hit.kind == ENCODED_SECRET}
+        meant = {(hit.start, hit.end) for hit in hits if hit.kind == ENCODED_SECRET}
         taken += [match.span() for match in _BASE64.finditer(text) if match.span("v") not in meant]
     taken.sort()
     starts = [start for start, _ in taken]
     kept: list[Hit] = []
-    for hit in sorted(set(found), key=lambda hit: (hit.start, -hit.end, hit.rank)):
+    for hit in sorted(set(hits), key=lambda hit: (hit.start, -hit.end, hit.rank)):
         index = bisect_right(starts, hit.end - 1) - 1
         if index >= 0 and taken[index][1] > hit.start:
             continue
         if kept and kept[-1].end > hit.start:
             last = kept[-1]
-            better = min(last, hit, key=lambda one: (one.rank, one.start - one.end))
+            better = min(last, hit, key=lambda item: (item.rank, item.start - item.end))
             if last.rank <= 1 and hit.rank <= 1:
                 better = Hit(last.start, max(last.end, hit.end), better.kind, better.rank)
             kept[-1] = better
@@ -321,6 +326,6 @@ def _replace(cleaned: Cleaned, hits: list[Hit], *, is_json: bool) -> None:
     cleaned.edits.append([(start, end, len(word)) for start, end, word in new])
 
 
-def _found(text: str, hit: Hit) -> Found:
+def _found(text: str, hit: Hit) -> FoundValue:
     length = hit.end - hit.start
-    return Found(hit.kind, text[hit.start : hit.start + min(4, length // 4)], length)
+    return FoundValue(hit.kind, text[hit.start : hit.start + min(4, length // 4)], length)

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from adp.stores.redact.finder import Found
+from adp.stores.redact.finder import FoundValue
 
 
 @dataclass(frozen=True)
-class Place:
+class FindingPlace:
     """One place where something was found.
 
     Attributes:
@@ -57,9 +57,11 @@ class Findings:
     by_kind: Counter[str] = field(default_factory=Counter)
     by_column: Counter[str] = field(default_factory=Counter)
     trajectories: int = 0
-    places: list[Place] = field(default_factory=list)
+    places: list[FindingPlace] = field(default_factory=list)
     kinds: list[str] = field(default_factory=list)
-    _at: dict[Place, int] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _at: dict[FindingPlace, int] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
     _kept: Counter[str] = field(default_factory=Counter, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -82,7 +84,7 @@ class Findings:
         for place in other.places:
             self._keep(place, limit)
 
-    def _keep(self, place: Place, limit: int) -> None:
+    def _keep(self, place: FindingPlace, limit: int) -> None:
         """Count a place that is there already, or add it unless its kind has enough."""
         key = replace(place, count=1)
         if (at := self._at.get(key)) is not None:
@@ -92,18 +94,22 @@ class Findings:
             self._at[key] = len(self.places)
             self.places.append(place)
 
-    def note(self, column: str, where: tuple[str | None, str], found: Found, limit: int) -> None:
+    def note(
+        self, column: str, where: tuple[str | None, str], found_value: FoundValue, limit: int
+    ) -> None:
         """Count a value.
 
         Args:
             column: ``table.column``.
             where: trajectory and path.
-            found: the value.
+            found_value: the value.
             limit: how many places of its kind to keep.
         """
-        self.by_kind[found.kind] += 1
+        self.by_kind[found_value.kind] += 1
         self.by_column[column] += 1
-        self._keep(Place(found.kind, *where, found.preview, found.length), limit)
+        self._keep(
+            FindingPlace(found_value.kind, *where, found_value.preview, found_value.length), limit
+        )
 
     def choose(self, limit: int, order: Sequence[str]) -> None:
         """Keep some places: one of each kind, then another one of each, and so on.
@@ -119,7 +125,7 @@ class Findings:
         for place in self.places:
             seen[place.kind] += 1
             ranked.append((seen[place.kind], order.index(place.kind), place))
-        ranked.sort(key=lambda each: each[:2])
+        ranked.sort(key=lambda item: item[:2])
         self.places = [place for *_, place in ranked[:limit]]
         self._index()
 
@@ -141,7 +147,7 @@ class Findings:
             Counter(plain["by_kind"]),
             Counter(plain["by_column"]),
             plain["trajectories"],
-            [Place(**place) for place in plain["places"]],
+            [FindingPlace(**place) for place in plain["places"]],
             plain["kinds"],
         )
 

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from adp.stores import shards
 from adp.stores.merge import REFERENCES, base_of
-from adp.stores.redact.finder import Finder
+from adp.stores.redact.finder import ValueFinder
 from adp.stores.redact.rules import PLACEHOLDER
 from adp_schema import ids
 from adp_schema.reader import ShardReader
@@ -49,13 +49,13 @@ Changes = dict[str, dict[str, str]]
 """Space -> hash of the old id -> new id."""
 
 
-def plan(store: Store, finder: Finder) -> Changes:
+def plan(store: Store, finder: ValueFinder) -> Changes:
     """The ids of a store that change."""
     changes: Changes = {}
     for space in ("session", "task", "pair", "file"):
-        found, every = _distinct(store, space, finder)
-        if found:
-            changes[space] = _apart(found, every)
+        result, every = _distinct(store, space, finder)
+        if result:
+            changes[space] = _apart(result, every)
     if changed := _trajectories(store, finder):
         changes["trajectory"] = changed
     return changes
@@ -85,30 +85,30 @@ def _tables(store: Store, table: str, columns: list[str]) -> Iterator[pa.Table]:
         reader.close()
 
 
-def _distinct(store: Store, space: str, finder: Finder) -> tuple[dict[str, str], set[str]]:
+def _distinct(store: Store, space: str, finder: ValueFinder) -> tuple[dict[str, str], set[str]]:
     """Ids of a space that hold something, with what they would become; and all others.
 
     The others are collected only when there are some of the first.
     """
-    found: dict[str, str] = {}
+    results: dict[str, str] = {}
     columns = [place for place, name in SPACES.items() if name == space]
     for table, column in columns:
         for rows in _tables(store, table, [column]):
             names = pc.unique(rows[column])
             for row, cleaned in finder.column(names).items():
-                found[names[row].as_py()] = cleaned.text
+                results[names[row].as_py()] = cleaned.text
     every: set[str] = set()
-    if found:
+    if results:
         for table, column in columns:
             for rows in _tables(store, table, [column]):
                 every.update(pc.unique(rows[column].drop_null()).to_pylist())
-    return found, every - found.keys()
+    return results, every - results.keys()
 
 
-def _apart(found: dict[str, str], taken: set[str]) -> dict[str, str]:
+def _apart(fields: dict[str, str], taken: set[str]) -> dict[str, str]:
     """New ids of a space: as they are without the values, with a number where two would be one."""
     out: dict[str, str] = {}
-    for old, new in found.items():
+    for old, new in fields.items():
         name, number = new, 1
         while name in taken:
             number += 1
@@ -124,9 +124,9 @@ def with_number(name: str, number: int) -> str:
     return f"{name[: last.end() - 1]}-{number}{name[last.end() - 1 :]}"
 
 
-def _trajectories(store: Store, finder: Finder) -> dict[str, str]:
+def _trajectories(store: Store, finder: ValueFinder) -> dict[str, str]:
     """Trajectory ids that change. Each is what a conversion would have called it."""
-    found: dict[str, str] = {}
+    results: dict[str, str] = {}
     columns = list(_TRAJECTORY)
     for rows in _tables(store, "trajectories", columns):
         suspects: set[int] = set()
@@ -145,16 +145,16 @@ def _trajectories(store: Store, finder: Finder) -> dict[str, str]:
             else:
                 new = _clean(finder, row["trajectory_id"]) or ""
             if new != base or _clean(finder, row["trajectory_id"]) != row["trajectory_id"]:
-                found[row["trajectory_id"]] = new
-    if not found:
+                results[row["trajectory_id"]] = new
+    if not results:
         return {}
     taken: set[str] = set()
     for rows in _tables(store, "trajectories", ["trajectory_id"]):
         taken.update(rows["trajectory_id"].to_pylist())
-    taken -= found.keys()
+    taken -= results.keys()
     out: dict[str, str] = {}
     last: dict[str, int] = {}
-    for old, new in found.items():
+    for old, new in results.items():
         number = last.get(new, 0) + 1
         while ids.numbered(new, number) in taken:
             number += 1
@@ -164,6 +164,6 @@ def _trajectories(store: Store, finder: Finder) -> dict[str, str]:
     return out
 
 
-def _clean(finder: Finder, text: str | None) -> str | None:
+def _clean(finder: ValueFinder, text: str | None) -> str | None:
     cleaned = finder.text(text) if text else None
     return cleaned.text if cleaned else text

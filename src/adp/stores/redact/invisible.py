@@ -11,7 +11,7 @@ import re
 from bisect import bisect_left, bisect_right
 
 from adp.stores.redact import validity
-from adp.stores.redact.escapes import View
+from adp.stores.redact.escapes import DecodedText
 from adp.stores.redact.rules import Rule
 
 _UNSEEN = "\u00ad\u200b-\u200f\u2060\ufeff"
@@ -55,21 +55,21 @@ def may_wrap(rule: Rule) -> bool:
     return not rule.weak and rule.group == "secrets" and bool(rule.starts or rule.back)
 
 
-def without_signs(view: View) -> View:
+def without_signs(view: DecodedText) -> DecodedText:
     """The view without colours and signs that are not seen."""
     return _without(view, _NOISE)
 
 
-def without_wraps(view: View) -> View | None:
+def without_wraps(view: DecodedText) -> DecodedText | None:
     """The view with the lines put together that end and begin inside a word; None: there are none.
 
     Not every such break is a wrap: see `wrapped_end`.
     """
-    found = _without(view, _WRAP)
-    return found if found.places else None
+    without = _without(view, _WRAP)
+    return without if without.places else None
 
 
-def wrapped_end(rule: Rule, view: View, start: int, end: int) -> int:
+def wrapped_end(rule: Rule, view: DecodedText, start: int, end: int) -> int:
     """Where a value ends of a view `without_wraps` that goes over line breaks; 0: it is none.
 
     It must have a form of its own, and each line must go on as if drawn by chance: a word below a
@@ -84,7 +84,7 @@ def wrapped_end(rule: Rule, view: View, start: int, end: int) -> int:
     return last
 
 
-def _without(view: View, pattern: re.Pattern[str]) -> View:
+def _without(view: DecodedText, pattern: re.Pattern[str]) -> DecodedText:
     """A view without the matches of a pattern; the character behind each knows its place."""
     text = view.text
     pieces: list[str] = []
@@ -100,4 +100,4 @@ def _without(view: View, pattern: re.Pattern[str]) -> View:
             starts.append(done)
     pieces.append(text[done:])
     ends = tuple(start + 1 for start in starts)
-    return View("".join(pieces), view, tuple(places), tuple(starts), ends)
+    return DecodedText("".join(pieces), view, tuple(places), tuple(starts), ends)

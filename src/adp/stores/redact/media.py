@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from adp.stores import shards
 from adp.stores.redact.blob_texts import BlobText, texts_of_blob
-from adp.stores.redact.finder import Cleaned, Finder, Found
+from adp.stores.redact.finder import Cleaned, FoundValue, ValueFinder
 from adp_schema.ids import digest
 from adp_schema.media import media_of_uri
 from adp_schema.reader import ShardReader
@@ -33,10 +33,10 @@ class BlobChange:
     media_id: str
     uri: str | None
     data: bytes | None
-    found: dict[str, list[Found]] = field(default_factory=dict)
+    found: dict[str, list[FoundValue]] = field(default_factory=dict)
 
 
-def plan_blobs(reader: ShardReader, finder: Finder) -> dict[str, BlobChange]:
+def plan_blobs(reader: ShardReader, finder: ValueFinder) -> dict[str, BlobChange]:
     """The blobs of a shard that change: old id -> what becomes of it."""
     changes: dict[str, BlobChange] = {}
     for rows in shards.groups(reader, "media"):
@@ -48,9 +48,9 @@ def plan_blobs(reader: ShardReader, finder: Finder) -> dict[str, BlobChange]:
         ]
         cleaned = finder.texts([part.text for _, part in parts])
         contents: dict[int, list[tuple[BlobText, Cleaned]]] = {}
-        for (row, part), one in zip(parts, cleaned, strict=True):
-            if one is not None:
-                contents.setdefault(row, []).append((part, one))
+        for (row, part), item in zip(parts, cleaned, strict=True):
+            if item is not None:
+                contents.setdefault(row, []).append((part, item))
         for row in sorted(uris.keys() | contents.keys()):
             blob = rows.slice(row, 1).to_pylist()[0]
             changes[blob["media_id"]] = _change(blob, uris.get(row), contents.get(row, []))
@@ -67,8 +67,8 @@ def _change(
         content = content[: part.start] + part.framed(cleaned.text) + content[part.end :]
     name = digest(content) if content is not None else media_of_uri(address or "").media_id
     data = [value for _, cleaned in texts for value in cleaned.found]
-    found = {"uri": uri.found if uri else [], "data": data}
-    return BlobChange(name or "", address, content, found)
+    results = {"uri": uri.found if uri else [], "data": data}
+    return BlobChange(name or "", address, content, results)
 
 
 def exchange_blobs(rows: pa.Table, changes: dict[str, BlobChange], written: set[str]) -> pa.Table:

@@ -59,8 +59,8 @@ class RedactOptions:
         Raises:
             UsageError: there is no kind of a name, or nothing is left.
         """
-        own = own_rules(self.own if self.own is not None else surroundings())
-        every = (*RULES, *own, *self.given)
+        user_rules = own_rules(self.own if self.own is not None else surroundings())
+        every = (*RULES, *user_rules, *self.given)
         wanted = chosen_kinds(self.kinds, [rule.kind for rule in self.given])
         return tuple(rule for rule in every if rule.kind in wanted)
 
@@ -76,13 +76,13 @@ class RedactOptions:
 
 def kinds_by_group(given: Sequence[str] = ()) -> dict[str, list[str]]:
     """All kinds: group -> kinds."""
-    found: dict[str, list[str]] = {group: [] for group in GROUPS}
+    kinds: dict[str, list[str]] = {group: [] for group in GROUPS}
     for rule in RULES:
-        if rule.kind not in found[rule.group]:
-            found[rule.group].append(rule.kind)
-    found["own"] = list(OWN_KINDS)
-    found["given"] = list(given)
-    return found
+        if rule.kind not in kinds[rule.group]:
+            kinds[rule.group].append(rule.kind)
+    kinds["own"] = list(OWN_KINDS)
+    kinds["given"] = list(given)
+    return kinds
 
 
 def chosen_kinds(names: Sequence[str], given: Sequence[str] = ()) -> set[str]:
@@ -128,6 +128,6 @@ def all_kinds() -> list[tuple[str, str, str, bool]]:
     for kind, what in OWN_KINDS.items():
         words[kind], groups[kind] = [what], "own"
     return [
-        (kind, groups[kind], "; ".join(dict.fromkeys(each)), kind in wanted)
-        for kind, each in words.items()
+        (kind, groups[kind], "; ".join(dict.fromkeys(word)), kind in wanted)
+        for kind, word in words.items()
     ]

@@ -70,8 +70,8 @@ def find_passwords(text: str) -> Iterator[tuple[int, int]]:
             yield from _value(text, word.end() + 1, "", " ")
     for command in matches_at(text, low, _COMMANDS, _COMMAND):
         yield from _value(text, command.end(), "", " ")
-    for said in matches_at(text, low, ("passw", "passp", "passc"), _SAID):
-        start, end = said.span("v")
+    for keyword in matches_at(text, low, ("passw", "passp", "passc"), _SAID):
+        start, end = keyword.span("v")
         end = start + len(text[start:end].rstrip(".,;:!?)"))
         if end - start >= 6 and validity.assigned(text, start, end):
             yield start, end

@@ -85,12 +85,12 @@ def _address(text: str, start: int, end: int) -> bool:
     """Whether an address of the Internet can belong to a person: not private, not reserved."""
     value = text[start:end]
     try:
-        found = ipaddress.ip_address(value)
+        ip_address = ipaddress.ip_address(value)
     except ValueError:
         return False
     if re.search(r"(?i)version|release|\bv\.?\s?$|[=><~^]\s?$", text[max(0, start - 20) : start]):
         return False
-    return found.is_global and not found.is_multicast and value not in _RESOLVERS
+    return ip_address.is_global and not ip_address.is_multicast and value not in _RESOLVERS
 
 
 _RESOLVERS = frozenset(

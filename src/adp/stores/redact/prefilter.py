@@ -28,7 +28,7 @@ GROUP = 6
 _ESCAPED = f"{HIDES}|{ESCAPED_SIGNS}"
 
 
-class Screen:
+class Prefilter:
     """Finds the cells that may hold something, and the rules that may find it.
 
     One pass over a column looks for all literals at once, and one for each gate, with an engine
@@ -79,12 +79,12 @@ class Screen:
             masks["words"] = cells.contains("|".join(map(re.escape, self._words)))
         frame = pl.DataFrame({"cells": series})
         # One at a time: together they would take the threads of the other workers.
-        found = frame.select(**{name: mask.fill_null(value=False) for name, mask in masks.items()})
-        out: dict[int, list[Rule]] = {row: [] for row in _true(found["signs"] | found["escaped"])}
+        result = frame.select(**{name: mask.fill_null(value=False) for name, mask in masks.items()})
+        out: dict[int, list[Rule]] = {row: [] for row in _true(result["signs"] | result["escaped"])}
         if self._words:
-            self._add_words(frame["cells"], _true(found["words"]), out)
+            self._add_words(frame["cells"], _true(result["words"]), out)
         for number, gate in gates:
-            for row in _true(found[str(number)]):
+            for row in _true(result[str(number)]):
                 out.setdefault(row, []).extend(self._gates[gate])
         return dict(sorted(out.items()))
 
@@ -118,9 +118,9 @@ class Screen:
         words = some.str.extract_many(self._words, overlapping=True).list.unique(
             maintain_order=True
         )
-        for row, own in zip(rows, words.to_list(), strict=True):
+        for row, row_words in zip(rows, words.to_list(), strict=True):
             rules = out.setdefault(row, [])
-            for word in own:
+            for word in row_words:
                 rules += [rule for rule in self._by_word[word] if rule not in rules]
 
 

@@ -129,9 +129,9 @@ def find_jwk(text: str) -> Iterator[tuple[int, int]]:
 
     Source: RFC 7518, section 6.
     """
-    for found in _OBJECT.finditer(text):
-        if re.search(r"""["']kty\\{0,31}["']""", found[0]):
-            for part in _PARTS.finditer(text, found.start(), found.end()):
+    for match in _OBJECT.finditer(text):
+        if re.search(r"""["']kty\\{0,31}["']""", match[0]):
+            for part in _PARTS.finditer(text, match.start(), match.end()):
                 yield part.span("v")
 
 

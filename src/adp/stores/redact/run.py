@@ -16,7 +16,7 @@ from adp.stores.redact.findings import Findings
 from adp.stores.redact.options import DEFAULT_KINDS, RedactOptions
 from adp.stores.redact.rules import SET_VERSION, Rule
 from adp.stores.redact.shard import RedactJob, redact_shard
-from adp.stores.staged import StagedRun, Written, do_jobs, versions
+from adp.stores.staged import StagedRun, WrittenShard, do_jobs, versions
 from adp_schema.ids import digest
 from adp_schema.manifest import Lineage, Manifest
 from adp_schema.store import Store
@@ -89,7 +89,7 @@ def redact(
     cleaner = Cleaner(rules, {}, Findings(), 0)
     changes = ids.plan(store, cleaner.finder)
     jobs = _jobs(store, rules, changes, options.places, str(run.folder))
-    written = run.shards(jobs, redact_shard, Written.parse, progress or Silent())
+    written = run.shards(jobs, redact_shard, WrittenShard.parse, progress or Silent())
     findings, manifest, sources = _whole(store, rules, changes, options, written)
     for shard in written:
         for table, file in shard.tables.items():
@@ -130,7 +130,7 @@ def _whole(
     rules: tuple[Rule, ...],
     changes: ids.Changes,
     options: RedactOptions,
-    written: list[Written],
+    written: list[WrittenShard],
 ) -> tuple[Findings, Manifest, pa.Table]:
     """Findings of all shards, of the table of input files and of the manifest; these, cleaned."""
     findings = Findings(kinds=options.kinds_wanted())
@@ -151,13 +151,13 @@ def _manifest(known: Manifest, cleaner: Cleaner, findings: Findings, places: int
     def clean(value: Any, path: str) -> Any:
         if isinstance(value, str):
             cleaned = cleaner.finder.text(value)
-            for found in cleaned.found if cleaned else ():
-                findings.note("manifest", (None, path), found, places)
+            for item in cleaned.found if cleaned else ():
+                findings.note("manifest", (None, path), item, places)
             return cleaned.text if cleaned else value
         if isinstance(value, dict):
-            return {clean(key, path): clean(each, path) for key, each in value.items()}
+            return {clean(key, path): clean(result, path) for key, result in value.items()}
         if isinstance(value, list):
-            return [clean(each, path) for each in value]
+            return [clean(entry, path) for entry in value]
         return value
 
     def counted(counts: dict[str, int], path: str) -> dict[str, int]:

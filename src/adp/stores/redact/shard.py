@@ -15,9 +15,9 @@ from adp.stores.redact.findings import Findings
 from adp.stores.redact.ids import Changes
 from adp.stores.redact.media import exchange_blobs, exchange_mentions, plan_blobs
 from adp.stores.redact.rules import Rule
-from adp.stores.redact.span_shifts import Content, Words, clean_words, read_content
+from adp.stores.redact.span_shifts import CleanedText, Content, clean_words, read_content
 from adp.stores.shards import Files
-from adp.stores.staged import Written, place_all
+from adp.stores.staged import WrittenShard, place_all
 from adp_schema.arrow import json_columns
 from adp_schema.reader import ShardReader
 from adp_schema.tables import SHARDED_TABLES
@@ -52,21 +52,21 @@ class RedactJob:
     places: int
 
 
-def redact_shard(job: RedactJob) -> Written:
+def redact_shard(job: RedactJob) -> WrittenShard:
     """Look through one shard, and write it without what was found unless only to look."""
     shard = _Shard(job)
     try:
         if job.out is None:
             for _ in shard.rows():
                 pass
-            return Written(job.index, {}, {"findings": shard.findings.plain()})
+            return WrittenShard(job.index, {}, {"findings": shard.findings.plain()})
         writer = ShardWriter(Path(job.out) / ".run" / f"part-{job.index:05d}")
         for table, rows in shard.rows():
             writer.write(table, rows)
         tables = place_all(writer, Path(job.out), job.index)
     finally:
         shard.reader.close()
-    return Written(job.index, tables, {"findings": shard.findings.plain()})
+    return WrittenShard(job.index, tables, {"findings": shard.findings.plain()})
 
 
 class _Shard:
@@ -79,7 +79,7 @@ class _Shard:
         self._finder = self._cleaner.finder
         self._blobs = plan_blobs(self.reader, self._finder)
         self._written: set[str] = set()
-        self._moved: dict[tuple[int, int], Words] = {}
+        self._moved: dict[tuple[int, int], CleanedText] = {}
         """Texts of steps that changed, by seq and step; calls refer to them by spans."""
 
     def rows(self) -> Iterator[tuple[str, pa.Table]]:
@@ -94,9 +94,9 @@ class _Shard:
     def _media(self, rows: pa.Table) -> pa.Table:
         for row, name in enumerate(rows["media_id"].to_pylist()):
             if change := self._blobs.get(name):
-                for column, found in change.found.items():
+                for column, result in change.found.items():
                     cell = Cell("media", column, rows, row)
-                    self._cleaner.note(replace(cell, blob=change.media_id), found)
+                    self._cleaner.note(replace(cell, blob=change.media_id), result)
         rows = self._cleaner.columns("media", rows, leave={"media_id", "uri", "data"})
         return exchange_blobs(rows, self._blobs, self._written)
 
@@ -116,7 +116,7 @@ class _Shard:
             suspects = list(self._finder.screen.rows(rows[column]))
             texts = [rows[column][row].as_py() for row in suspects]
             parts = [read_content(contents[row]) for row in suspects]
-            asked = [_with_spans(*each, column) for each in zip(texts, parts, strict=True)]
+            asked = [_with_spans(*item, column) for item in zip(texts, parts, strict=True)]
             values: list[Any] | None = None
             cleaned = clean_words(self._finder, asked)
             for row, (_, spans), content, words in zip(

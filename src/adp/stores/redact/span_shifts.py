@@ -10,14 +10,14 @@ from itertools import pairwise
 import msgspec
 from msgspec import Raw
 
-from adp.stores.redact.finder import Cleaned, Finder, Found
+from adp.stores.redact.finder import Cleaned, FoundValue, ValueFinder
 from adp_schema import jsontext
 
 Span = tuple[int, int]
 
 
 @dataclass
-class Words:
+class CleanedText:
     """A text that was cleaned in pieces.
 
     Attributes:
@@ -28,7 +28,7 @@ class Words:
     """
 
     text: str
-    found: list[Found] = field(default_factory=list)
+    found: list[FoundValue] = field(default_factory=list)
     starts: list[int] = field(default_factory=list)
     pieces: list[tuple[int, Cleaned | None]] = field(default_factory=list)
 
@@ -43,8 +43,8 @@ class Words:
 
 
 def clean_words(
-    finder: Finder, texts: Sequence[tuple[str, Sequence[Span] | None]]
-) -> list[Words | None]:
+    finder: ValueFinder, texts: Sequence[tuple[str, Sequence[Span] | None]]
+) -> list[CleanedText | None]:
     """Clean texts, each part for itself where one has several; None where nothing was found.
 
     A match over the border of two parts would be none in the source, which keeps them apart.
@@ -56,11 +56,11 @@ def clean_words(
     borders = [_borders(text, spans) for text, spans in texts]
     pieces = [
         text[start:end]
-        for (text, _), own in zip(texts, borders, strict=True)
-        for start, end in pairwise(own)
+        for (text, _), spans in zip(texts, borders, strict=True)
+        for start, end in pairwise(spans)
     ]
     cleaned = iter(zip(pieces, finder.texts(pieces), strict=True))
-    return [_joined(own, [next(cleaned) for _ in own[1:]]) for own in borders]
+    return [_joined(spans, [next(cleaned) for _ in spans[1:]]) for spans in borders]
 
 
 def _borders(text: str, spans: Sequence[Span] | None) -> list[int]:
@@ -68,8 +68,8 @@ def _borders(text: str, spans: Sequence[Span] | None) -> list[int]:
     return borders if sorted(borders) == borders else [0, len(text)]
 
 
-def _joined(borders: list[int], pieces: list[tuple[str, Cleaned | None]]) -> Words | None:
-    out = Words("")
+def _joined(borders: list[int], pieces: list[tuple[str, Cleaned | None]]) -> CleanedText | None:
+    out = CleanedText("")
     texts: list[str] = []
     size = 0
     for start, (text, cleaned) in zip(borders, pieces, strict=False):
@@ -100,14 +100,14 @@ class Content:
 
     def spans(self, kind: str) -> list[Span]:
         """The spans of the parts of a kind: text or reasoning."""
-        found = []
+        spans = []
         for part in self._parts:
             if self._is(part, kind):
                 start, end = msgspec.json.decode(part["span"], type=tuple[int, int])
-                found.append((start, end))
-        return found
+                spans.append((start, end))
+        return spans
 
-    def move(self, kind: str, words: Words) -> None:
+    def move(self, kind: str, words: CleanedText) -> None:
         """Move the spans of a kind to where its words are now."""
         for part in self._parts:
             if self._is(part, kind):

@@ -196,7 +196,7 @@ def jwt(text: str, start: int, end: int) -> bool:
 
     head = text[start:end].split(".", 1)[0]
     try:
-        found = json.loads(base64.urlsafe_b64decode(head + "=" * (-len(head) % 4)))
+        value = json.loads(base64.urlsafe_b64decode(head + "=" * (-len(head) % 4)))
     except (binascii.Error, ValueError):
         return False
-    return isinstance(found, dict) and ("alg" in found or "typ" in found)
+    return isinstance(value, dict) and ("alg" in value or "typ" in value)

@@ -12,8 +12,8 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from adp.render.chat import Message
-from adp.trainers.export.exporter import ExporterOptions, Form, Item, Tally
+from adp.rendering.chat import Message
+from adp.trainers.export.exporter import ExportCounts, ExporterOptions, ExportItem, Form
 from adp.trainers.export.readme import page
 from adp_schema.parts import JOINT
 
@@ -36,16 +36,18 @@ class Alpaca:
     def schema(self, options: ExporterOptions) -> Any:
         """None: the file is one JSON array."""
 
-    def rows(self, item: Item, options: ExporterOptions, tally: Tally) -> Iterator[dict[str, Any]]:
+    def rows(
+        self, item: ExportItem, options: ExporterOptions, tally: ExportCounts
+    ) -> Iterator[dict[str, Any]]:
         """One row a chat."""
         chat = item.chat
         assert chat is not None
         trained = len(chat.trained())
-        found = _turns(chat.messages, tally)
-        if isinstance(found, str):
-            tally.left_out[found] += trained
+        result = _turns(chat.messages, tally)
+        if isinstance(result, str):
+            tally.left_out[result] += trained
             return
-        system, turns = found
+        system, turns = result
         if chat.tools:
             tally.changed["tools on offer, which have no place; --set tools=text writes them"] += 1
         (instruction, output), history = turns[-1], turns[:-1]
@@ -75,7 +77,9 @@ class Alpaca:
         }
 
 
-def _turns(messages: tuple[Message, ...], tally: Tally) -> tuple[str, list[tuple[str, str]]] | str:
+def _turns(
+    messages: tuple[Message, ...], tally: ExportCounts
+) -> tuple[str, list[tuple[str, str]]] | str:
     """System prompt and turns of user and assistant; or why a chat has no such form."""
     system: list[str] = []
     asked: list[str] = []
@@ -99,7 +103,7 @@ def _turns(messages: tuple[Message, ...], tally: Tally) -> tuple[str, list[tuple
     return JOINT.join(system), turns
 
 
-def _words(message: Message, tally: Tally) -> str:
+def _words(message: Message, tally: ExportCounts) -> str:
     if not message.reasoning:
         return message.text
     tally.changed["reasoning between <think> tags"] += 1

@@ -13,8 +13,8 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from adp.render.chat import Chat, Message
-from adp.trainers.export.exporter import Form, Item, Tally
+from adp.rendering.chat import Chat, Message
+from adp.trainers.export.exporter import ExportCounts, ExportItem, Form
 from adp.trainers.export.fit import tools_as_text
 from adp.trainers.export.messages import MessageOptions, plain_message, tools_text
 from adp.trainers.export.readme import page
@@ -55,7 +55,9 @@ class Chatml:
     def schema(self, options: ChatmlOptions) -> Any:
         """None: the file is JSON lines."""
 
-    def rows(self, item: Item, options: ChatmlOptions, tally: Tally) -> Iterator[dict[str, Any]]:
+    def rows(
+        self, item: ExportItem, options: ChatmlOptions, tally: ExportCounts
+    ) -> Iterator[dict[str, Any]]:
         """One row a chat."""
         assert item.chat is not None
         if options.form == "text":

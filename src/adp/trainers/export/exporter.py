@@ -14,8 +14,8 @@ from typing import Any, Literal, Protocol
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from adp.render.chat import Chat
-from adp.render.pairs import PairChats
+from adp.rendering.chat import Chat
+from adp.rendering.pairs import PairChats
 from adp_schema.model import Trajectory
 
 Mask = Literal["tokens", "weights", "binary", "last", "all"]
@@ -93,7 +93,7 @@ class Form:
         takes: what `Exporter.rows` gets.
         mask: how the mask is carried.
         file: name of the data file.
-        model: whether rows are made of tokens: then each item has `Item.rendered`.
+        model: whether rows are made of tokens: then each item has `ExportItem.rendered`.
         unique: whether a row that is equal to an earlier one is left out.
         mix: column by whose values the rows are mixed evenly; None keeps the order of the store.
         instead: what to do where the mask cannot be carried: the end of a sentence.
@@ -109,7 +109,7 @@ class Form:
 
 
 @dataclass(frozen=True)
-class Item:
+class ExportItem:
     """What one call of `Exporter.rows` gets.
 
     Attributes:
@@ -120,7 +120,7 @@ class Item:
             trained, each side ends with it, and everything before it is common to both.
         trajectory: where the chat comes from (without its parent's steps), with its task; of a
             pair, that of the chosen side.
-        rendered: the chat as tokens (`adp.render.render.Rendered`), for a form with a model.
+        rendered: the chat as tokens (`adp.rendering.render.Rendered`), for a form with a model.
         dataset: of a prompt, the data set of its task; of a rollout whose task names none, the
             environment. The data set of a rollout itself is named after the run.
     """
@@ -133,7 +133,7 @@ class Item:
 
 
 @dataclass
-class Tally:
+class ExportCounts:
     """What became of the steps and items of an export.
 
     Attributes:
@@ -177,7 +177,9 @@ class Exporter(Protocol):
         """Arrow schema of a Parquet file; None for the others. Arguments are never a struct."""
         ...
 
-    def rows(self, item: Item, options: ExporterOptions, tally: Tally) -> Iterator[dict[str, Any]]:
+    def rows(
+        self, item: ExportItem, options: ExporterOptions, tally: ExportCounts
+    ) -> Iterator[dict[str, Any]]:
         """The rows of one chat or pair, as plain values in key order.
 
         What cannot be written is counted in ``tally.left_out`` and gives no row.
@@ -199,8 +201,8 @@ class Exporter(Protocol):
 
 def form_of(exporter: Exporter, options: ExporterOptions) -> Form:
     """What an exporter writes under some options."""
-    own = getattr(exporter, "form", None)
-    if own is not None:
-        form: Form = own(options)
+    form_here = getattr(exporter, "form", None)
+    if form_here is not None:
+        form: Form = form_here(options)
         return form
     return Form(exporter.takes, exporter.mask, exporter.file)

@@ -10,11 +10,11 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from adp.render.chat import Chat, Message, expand
-from adp.render.options import RenderOptions
-from adp.render.pairs import PairChats
-from adp.render.prepare import prepare
-from adp.render.probe import Forms
+from adp.rendering.chat import Chat, Message, expand
+from adp.rendering.options import RenderOptions
+from adp.rendering.pairs import PairChats
+from adp.rendering.prepare import prepare
+from adp.rendering.probe import Forms
 from adp.trainers.export.exporter import ExporterOptions, Form, PairOptions
 from adp_schema.errors import UsageError
 
@@ -152,10 +152,10 @@ class Fitter:
                 )
             if wanted == "leave_out":
                 return "a side is more than one step"
-            found = self._cut(pair)
-            if not isinstance(found, str):
+            cut = self._cut(pair)
+            if not isinstance(cut, str):
                 self._changed["pairs cut to the first step in which their sides differ"] += 1
-            return found
+            return cut
         return self._cut(pair)
 
     def _cut(self, pair: PairChats) -> PairChats | str:
@@ -197,8 +197,8 @@ def _single(chat: Chat, shared: int) -> bool:
 def _common(chosen: Chat, rejected: Chat) -> int:
     """Number of messages at the beginning that say the same on both sides."""
     count = 0
-    for one, other in zip(chosen.messages, rejected.messages, strict=False):
-        if _said(one) != _said(other):
+    for message, other in zip(chosen.messages, rejected.messages, strict=False):
+        if _said(message) != _said(other):
             break
         count += 1
     return count

@@ -10,7 +10,7 @@ from pydantic import BaseModel, Field
 DATASET = "adp"
 
 
-class Settings(BaseModel):
+class LlamaFactorySettings(BaseModel):
     """Options about the training run."""
 
     model_name_or_path: str = Field(
@@ -86,7 +86,7 @@ def dataset_info(*, ranking: bool) -> str:
     return json.dumps({DATASET: {**entry, "columns": columns}}, indent=2) + "\n"
 
 
-def train_yaml(settings: Settings, *, further: str, ranking: bool) -> str:
+def train_yaml(settings: LlamaFactorySettings, *, further: str, ranking: bool) -> str:
     """``train.yaml`` for the engine that LLaMA-Factory uses by default.
 
     Args:
@@ -104,7 +104,7 @@ def train_yaml(settings: Settings, *, further: str, ranking: bool) -> str:
     )
 
 
-def v1_yaml(settings: Settings) -> str:
+def v1_yaml(settings: LlamaFactorySettings) -> str:
     """``train.yaml`` for the engine v1."""
     return _V1.format(
         model=json.dumps(settings.model_name_or_path),

@@ -8,17 +8,17 @@ from dataclasses import replace
 from typing import Any
 
 from adp.trainers.export.exporter import (
+    ExportCounts,
     ExporterOptions,
-    Item,
+    ExportItem,
     Mask,
     PairOptions,
     Takes,
-    Tally,
 )
-from adp.trainers.export.llamafactory_files import Settings, dataset_info, train_yaml
+from adp.trainers.export.llamafactory_files import LlamaFactorySettings, dataset_info, train_yaml
 from adp.trainers.export.llamafactory_sharegpt import BODY, TEMPLATE
 from adp.trainers.export.llamafactory_turns import (
-    Refused,
+    UnwritableTurns,
     assistant_turn,
     tools_text,
     turns_of,
@@ -32,7 +32,7 @@ NOTES = (
 )
 
 
-class RankingOptions(PairOptions, Settings):
+class RankingOptions(PairOptions, LlamaFactorySettings):
     """Options of ``llamafactory-ranking``."""
 
 
@@ -49,13 +49,15 @@ class LlamaFactoryRanking:
     def schema(self, options: ExporterOptions) -> Any:
         """None: rows are JSON."""
 
-    def rows(self, item: Item, options: ExporterOptions, tally: Tally) -> Iterator[dict[str, Any]]:
+    def rows(
+        self, item: ExportItem, options: ExporterOptions, tally: ExportCounts
+    ) -> Iterator[dict[str, Any]]:
         """One row, or none."""
         assert isinstance(options, RankingOptions)
         changed: Counter[str] = Counter()
         try:
             row = _row(item, options, changed)
-        except Refused as reason:
+        except UnwritableTurns as reason:
             tally.left_out[str(reason)] += 1
             return
         tally.changed += changed
@@ -74,24 +76,24 @@ class LlamaFactoryRanking:
         }
 
 
-def _row(item: Item, options: RankingOptions, changed: Counter[str]) -> dict[str, Any]:
+def _row(item: ExportItem, options: RankingOptions, changed: Counter[str]) -> dict[str, Any]:
     """The row of a pair.
 
     Raises:
         Refused: the format has no place for it.
     """
     assert item.pair is not None
-    found = sides(item.pair)
-    if isinstance(found, str):
-        raise Refused(found)
+    result = sides(item.pair)
+    if isinstance(result, str):
+        raise UnwritableTurns(result)
     chat = item.pair.chosen
     prompt = chat.messages[: item.pair.shared]
     turns = turns_of(replace(chat, messages=prompt), options.template, changed)
     if len(turns.turns) % 2 == 0:
         changed["an empty message of the user between two steps"] += 1
         turns.turns.append(("human", ""))
-    answers = [assistant_turn(message, options.template) for message in found]
-    note_invalid((*prompt, *found), changed)
+    answers = [assistant_turn(message, options.template) for message in result]
+    note_invalid((*prompt, *result), changed)
     better, worse = ({"from": who, "value": plain(value)} for who, value in answers)
     return {
         "conversations": turns.written(),

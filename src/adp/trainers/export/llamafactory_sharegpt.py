@@ -14,10 +14,22 @@ from typing import Any, Literal, Self
 
 from pydantic import Field, model_validator
 
-from adp.render.chat import Chat
-from adp.trainers.export.exporter import ExporterOptions, Form, Item, Mask, Takes, Tally
-from adp.trainers.export.llamafactory_files import Settings, dataset_info, train_yaml, v1_yaml
-from adp.trainers.export.llamafactory_turns import Refused, tools_text, turns_of
+from adp.rendering.chat import Chat
+from adp.trainers.export.exporter import (
+    ExportCounts,
+    ExporterOptions,
+    ExportItem,
+    Form,
+    Mask,
+    Takes,
+)
+from adp.trainers.export.llamafactory_files import (
+    LlamaFactorySettings,
+    dataset_info,
+    train_yaml,
+    v1_yaml,
+)
+from adp.trainers.export.llamafactory_turns import UnwritableTurns, tools_text, turns_of
 from adp.trainers.export.llamafactory_v1 import TEMPLATES, v1_row
 from adp.trainers.export.readme import page
 from adp.trainers.export.shapes import alike, ended, last_only, note_invalid
@@ -55,7 +67,7 @@ V1 = (
 )
 
 
-class SharegptOptions(ExporterOptions, Settings):
+class SharegptOptions(ExporterOptions, LlamaFactorySettings):
     """Options of ``llamafactory-sharegpt``."""
 
     engine: Literal["v0", "v1"] = Field(
@@ -96,7 +108,9 @@ class LlamaFactorySharegpt:
     def schema(self, options: ExporterOptions) -> Any:
         """None: rows are JSON."""
 
-    def rows(self, item: Item, options: ExporterOptions, tally: Tally) -> Iterator[dict[str, Any]]:
+    def rows(
+        self, item: ExportItem, options: ExporterOptions, tally: ExportCounts
+    ) -> Iterator[dict[str, Any]]:
         """One row, or none."""
         assert item.chat is not None
         assert isinstance(options, SharegptOptions)
@@ -110,7 +124,7 @@ class LlamaFactorySharegpt:
                 row = v1_row(chat, options.template)
             else:
                 row = _row(chat, options, changed)
-        except Refused as reason:
+        except UnwritableTurns as reason:
             tally.left_out[str(reason)] += steps
             return
         note_invalid(chat.messages, changed)
@@ -145,7 +159,7 @@ def _row(chat: Chat, options: SharegptOptions, changed: Counter[str]) -> dict[st
         Refused: the format has no place for it.
     """
     if not (last_only(chat) if options.expand else alike(chat)):
-        raise Refused(UNEQUAL)
+        raise UnwritableTurns(UNEQUAL)
     turns = turns_of(chat, options.template, changed)
     return {
         "conversations": turns.written(),

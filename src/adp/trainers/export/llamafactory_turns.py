@@ -17,7 +17,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from adp.render.chat import Call, Chat, Message
+from adp.rendering.chat import Chat, ChatCall, Message
 from adp.trainers.export.shapes import arguments_text, json_text, plain
 
 RESULT_JOINT = "\n</tool_response>\n<tool_response>\n"
@@ -72,7 +72,7 @@ ONE_CALL = frozenset(("glm4", "glm4v", "glm_ocr", "glmz1"))
 """Templates that stop at several calls in one turn."""
 
 
-class Refused(Exception):
+class UnwritableTurns(Exception):
     """The chat cannot be written for this template; the message says why."""
 
 
@@ -106,25 +106,25 @@ def turns_of(chat: Chat, template: str, changed: Counter[str]) -> Turns:
     Raises:
         Refused: the template has no place for something in it.
     """
-    found = Turns()
+    turns = Turns()
     waiting: list[Message] = []
     systems: list[str] = []
     for message in chat.messages:
-        if message.role == "system" and not found.turns and not waiting:
+        if message.role == "system" and not turns.turns and not waiting:
             systems.append(message.text)
         elif message.role == "assistant":
-            found.turns.append(_odd(waiting, changed, first=not found.turns))
-            found.turns.append(assistant_turn(message, template))
-            found.trained.append(message.weight)
+            turns.turns.append(_odd(waiting, changed, first=not turns.turns))
+            turns.turns.append(assistant_turn(message, template))
+            turns.trained.append(message.weight)
             waiting = []
         else:
             waiting.append(message)
     if waiting:
-        found.turns.append(_odd(waiting, changed, first=not found.turns))
+        turns.turns.append(_odd(waiting, changed, first=not turns.turns))
     if len(systems) > 1:
         changed["several messages of the system, as one"] += 1
-    found.system = plain(TEXT_JOINT.join(systems))
-    return found
+    turns.system = plain(TEXT_JOINT.join(systems))
+    return turns
 
 
 def _odd(messages: list[Message], changed: Counter[str], *, first: bool) -> tuple[str, str]:
@@ -140,7 +140,7 @@ def _odd(messages: list[Message], changed: Counter[str], *, first: bool) -> tupl
     if results and texts:
         changed["messages beside results, joined to them"] += 1
         if any(message.role == "tool" for message in messages[len(results) :]):
-            raise Refused("a result that comes after a message of the user")
+            raise UnwritableTurns("a result that comes after a message of the user")
         return "observation", TEXT_JOINT.join([RESULT_JOINT.join(results), *texts])
     if results:
         return "observation", RESULT_JOINT.join(results)
@@ -162,19 +162,21 @@ def assistant_turn(message: Message, template: str) -> tuple[str, str]:
         return "gpt", before
     begin, end = CALLS.get(template, CALL)
     if len(message.calls) > 1 and template in ONE_CALL:
-        raise Refused(f"several calls in one message, which the template {template} cannot write")
+        raise UnwritableTurns(
+            f"several calls in one message, which the template {template} cannot write"
+        )
     calls = calls_text(message.calls, (opened.strip(), begin, end))
     if not before:
         return "function_call", calls
     if template in CALLS_ALONE:
-        raise Refused(f"words beside a call, which the template {template} cannot write")
+        raise UnwritableTurns(f"words beside a call, which the template {template} cannot write")
     if begin in before:
-        raise Refused("words beside a call that look like a call themselves")
+        raise UnwritableTurns("words beside a call that look like a call themselves")
     gap = "\n" if message.text or template in WORDS else ""
     return "function_call", f"{before}{gap}{begin}\n{calls}\n{end}"
 
 
-def calls_text(calls: Sequence[Call], marks: Sequence[str]) -> str:
+def calls_text(calls: Sequence[ChatCall], marks: Sequence[str]) -> str:
     """The calls of a message as JSON, in which no mark of the template occurs.
 
     Arguments keep the characters of the source. Those that are no JSON object stand in one.
@@ -183,11 +185,11 @@ def calls_text(calls: Sequence[Call], marks: Sequence[str]) -> str:
         calls: one or more.
         marks: texts that the template would take for its own; written as escapes inside JSON.
     """
-    found = []
+    results = []
     for call in calls:
         text = arguments_text(call.text) if call.valid else json_text({"input": call.text})
-        found.append(f'{{"name": {json_text(call.name)}, "arguments": {text}}}')
-    written = found[0] if len(found) == 1 else f"[{', '.join(found)}]"
+        results.append(f'{{"name": {json_text(call.name)}, "arguments": {text}}}')
+    written = results[0] if len(results) == 1 else f"[{', '.join(results)}]"
     for mark in marks:
         written = written.replace(mark, f"\\u{ord(mark[0]):04x}{mark[1:]}")
     return written

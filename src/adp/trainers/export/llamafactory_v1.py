@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from adp.render.chat import Chat, Message
+from adp.rendering.chat import Chat, Message
 from adp.trainers.export.llamafactory_turns import THOUGHT, WORDS, calls_text, tools_text
 from adp.trainers.export.shapes import plain
 
@@ -21,7 +21,7 @@ def v1_row(chat: Chat, template: str) -> dict[str, Any]:
             qwen3_nothink, and nothing else does; there it is words like others.
     """
     plain_thoughts = template in WORDS
-    messages = [_message(each, plain_thoughts=plain_thoughts) for each in chat.messages]
+    messages = [_message(message, plain_thoughts=plain_thoughts) for message in chat.messages]
     return {"messages": messages, "tools": tools_text(chat)}
 
 

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from adp.render.chat import Call, Message
+from adp.rendering.chat import ChatCall, Message
 from adp.trainers.export.exporter import ExporterOptions
 
 
@@ -59,7 +59,7 @@ def plain_message(message: Message, options: MessageOptions) -> dict[str, Any]:
     return plain
 
 
-def plain_call(call: Call, *, text: bool) -> dict[str, Any]:
+def plain_call(call: ChatCall, *, text: bool) -> dict[str, Any]:
     """A call in OpenAI's form.
 
     Args:

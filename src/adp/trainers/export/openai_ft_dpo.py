@@ -10,14 +10,19 @@ from typing import Any
 from pydantic import Field
 
 from adp.trainers.export.exporter import (
+    ExportCounts,
     ExporterOptions,
-    Item,
+    ExportItem,
     Mask,
     PairOptions,
     Takes,
-    Tally,
 )
-from adp.trainers.export.openai_messages import OpenAIChat, Refused, limits, note_length
+from adp.trainers.export.openai_messages import (
+    OpenAIMessages,
+    UnwritableMessages,
+    limits,
+    note_length,
+)
 from adp.trainers.export.readme import page
 from adp.trainers.export.shapes import said, sides
 
@@ -66,13 +71,15 @@ class OpenAIFtDpo:
     def schema(self, options: ExporterOptions) -> Any:
         """None: rows are JSON."""
 
-    def rows(self, item: Item, options: ExporterOptions, tally: Tally) -> Iterator[dict[str, Any]]:
+    def rows(
+        self, item: ExportItem, options: ExporterOptions, tally: ExportCounts
+    ) -> Iterator[dict[str, Any]]:
         """One row, or none."""
         assert isinstance(options, PreferenceOptions)
         changed: Counter[str] = Counter()
         try:
             row = _row(item, options, changed)
-        except Refused as reason:
+        except UnwritableMessages as reason:
             tally.left_out[str(reason)] += 1
             return
         tally.changed += changed
@@ -83,25 +90,25 @@ class OpenAIFtDpo:
         return {"README.md": page("Preference pairs for OpenAI", BODY + limits(facts), facts)}
 
 
-def _row(item: Item, options: PreferenceOptions, changed: Counter[str]) -> dict[str, Any]:
+def _row(item: ExportItem, options: PreferenceOptions, changed: Counter[str]) -> dict[str, Any]:
     """The row of a pair.
 
     Raises:
         Refused: the format has no place for it.
     """
     assert item.pair is not None
-    found = sides(item.pair)
-    if isinstance(found, str):
-        raise Refused(found)
-    chosen, rejected = found
+    result = sides(item.pair)
+    if isinstance(result, str):
+        raise UnwritableMessages(result)
+    chosen, rejected = result
     if said(replace(chosen, reasoning=None)) == said(replace(rejected, reasoning=None)):
-        raise Refused("sides that differ in their reasoning alone")
-    if not all(message.text or message.calls for message in found):
-        raise Refused("a step of reasoning alone")
+        raise UnwritableMessages("sides that differ in their reasoning alone")
+    if not all(message.text or message.calls for message in result):
+        raise UnwritableMessages("a step of reasoning alone")
     prompt = item.pair.chosen.messages[: item.pair.shared]
     if prompt[-1].role == "assistant":
-        raise Refused("a prompt that ends with a message of the assistant")
-    writer = OpenAIChat(replace(item.pair.chosen, messages=(*prompt, *found)), changed)
+        raise UnwritableMessages("a prompt that ends with a message of the assistant")
+    writer = OpenAIMessages(replace(item.pair.chosen, messages=(*prompt, *result)), changed)
     messages = writer.messages(len(prompt))
     for message in messages:
         message.pop("weight", None)

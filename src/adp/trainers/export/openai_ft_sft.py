@@ -9,9 +9,14 @@ from typing import Any
 
 from pydantic import Field
 
-from adp.render.chat import Chat, Message
-from adp.trainers.export.exporter import ExporterOptions, Item, Mask, Takes, Tally
-from adp.trainers.export.openai_messages import OpenAIChat, Refused, limits, note_length
+from adp.rendering.chat import Chat, Message
+from adp.trainers.export.exporter import ExportCounts, ExporterOptions, ExportItem, Mask, Takes
+from adp.trainers.export.openai_messages import (
+    OpenAIMessages,
+    UnwritableMessages,
+    limits,
+    note_length,
+)
 from adp.trainers.export.readme import page
 from adp.trainers.export.shapes import NEITHER, ended
 
@@ -55,7 +60,9 @@ class OpenAIFtSft:
     def schema(self, options: ExporterOptions) -> Any:
         """None: rows are JSON."""
 
-    def rows(self, item: Item, options: ExporterOptions, tally: Tally) -> Iterator[dict[str, Any]]:
+    def rows(
+        self, item: ExportItem, options: ExporterOptions, tally: ExportCounts
+    ) -> Iterator[dict[str, Any]]:
         """One row, or none."""
         assert item.chat is not None
         assert isinstance(options, WeightOptions)
@@ -65,9 +72,9 @@ class OpenAIFtSft:
             return
         changed: Counter[str] = Counter()
         try:
-            writer = OpenAIChat(chat, changed)
+            writer = OpenAIMessages(chat, changed)
             row = {"messages": writer.messages(), **writer.offer(options.parallel_tool_calls)}
-        except Refused as reason:
+        except UnwritableMessages as reason:
             tally.left_out[str(reason)] += steps
             return
         note_length(row["messages"], changed)
@@ -79,7 +86,7 @@ class OpenAIFtSft:
         return {"README.md": page("Fine-tuning in OpenAI's format", BODY + limits(facts), facts)}
 
 
-def _trainable(chat: Chat, tally: Tally) -> Chat:
+def _trainable(chat: Chat, tally: ExportCounts) -> Chat:
     """The chat in which only what the format can train keeps its weight."""
 
     def weigh(message: Message) -> Message:

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from adp.render.chat import Call, Chat, Message
+from adp.rendering.chat import Chat, ChatCall, Message
 from adp.trainers.export.shapes import plain
 from adp_schema.ids import digest
 
@@ -28,11 +28,11 @@ CHARACTERS_PER_TOKEN = 4
 _OTHER = re.compile(r"[^a-zA-Z0-9_-]")
 
 
-class Refused(Exception):
+class UnwritableMessages(Exception):
     """The chat cannot be written in this format; the message says why."""
 
 
-class OpenAIChat:
+class OpenAIMessages:
     """Writes the messages of one chat.
 
     Args:
@@ -47,7 +47,7 @@ class OpenAIChat:
         self._changed = changed
         self._chat = chat
         if len(chat.tools) > MOST_TOOLS:
-            raise Refused(f"more than {MOST_TOOLS} tools on offer")
+            raise UnwritableMessages(f"more than {MOST_TOOLS} tools on offer")
         self._names = self._renamed(
             [
                 *(tool["function"]["name"] for tool in chat.tools),
@@ -67,22 +67,22 @@ class OpenAIChat:
             Refused: there are some, and they are not.
         """
         if not parallel and any(len(message.calls) > 1 for message in self._chat.messages):
-            raise Refused("parallel calls, which parallel_tool_calls=false forbids")
+            raise UnwritableMessages("parallel calls, which parallel_tool_calls=false forbids")
         if not self._chat.tools:
             return {}
         return {"tools": self._tools(), "parallel_tool_calls": parallel}
 
     def _tools(self) -> list[dict[str, Any]]:
-        found = []
+        tools = []
         for tool in self._chat.tools:
-            inner = {key: value for key, value in tool["function"].items() if value is not None}
-            inner["name"] = self._names[inner["name"]]
-            if len(str(inner.get("description", ""))) > LONGEST_DESCRIPTION:
+            values = {key: value for key, value in tool["function"].items() if value is not None}
+            values["name"] = self._names[values["name"]]
+            if len(str(values.get("description", ""))) > LONGEST_DESCRIPTION:
                 self._changed[
                     f"descriptions of tools of more than {LONGEST_DESCRIPTION} characters, kept"
                 ] += 1
-            found.append({"type": "function", "function": plain(inner)})
-        return found
+            tools.append({"type": "function", "function": plain(values)})
+        return tools
 
     def messages(self, end: int | None = None) -> list[dict[str, Any]]:
         """The messages; an assistant's has its ``weight``.
@@ -90,17 +90,17 @@ class OpenAIChat:
         Args:
             end: index of the message before which to stop.
         """
-        found: list[dict[str, Any]] = []
+        messages: list[dict[str, Any]] = []
         for message in self._chat.messages[:end]:
             if message.role == "tool":
-                found.append(self._result(message))
+                messages.append(self._result(message))
                 continue
-            found += self._unanswered()
+            messages += self._unanswered()
             if message.role == "assistant":
-                found.append({**self.assistant(message), "weight": int(message.weight == 1)})
+                messages.append({**self.assistant(message), "weight": int(message.weight == 1)})
             else:
-                found.append({"role": message.role, "content": plain(message.text)})
-        return found
+                messages.append({"role": message.role, "content": plain(message.text)})
+        return messages
 
     def assistant(self, message: Message) -> dict[str, Any]:
         """A message of the assistant, without its weight."""
@@ -114,7 +114,7 @@ class OpenAIChat:
             self._open = [call.call_id for call in message.calls]
         return written
 
-    def _call(self, call: Call) -> dict[str, Any]:
+    def _call(self, call: ChatCall) -> dict[str, Any]:
         name = call.call_id
         if len(name) > LONGEST_ID:
             self._changed[f"ids of calls of more than {LONGEST_ID} characters"] += 1
@@ -126,7 +126,7 @@ class OpenAIChat:
     def _result(self, message: Message) -> dict[str, Any]:
         call_id = message.call_id or ""
         if call_id not in self._open:
-            raise Refused("a result that does not follow its call at once")
+            raise UnwritableMessages("a result that does not follow its call at once")
         self._open.remove(call_id)
         return {
             "role": "tool",
@@ -147,13 +147,13 @@ class OpenAIChat:
         Raises:
             Refused: two tools would share a name.
         """
-        found = {name: _OTHER.sub("_", name)[:LONGEST_NAME] or "_" for name in names}
-        if len(set(found.values())) < len(found):
-            raise Refused("two tools whose names the API cannot tell apart")
+        results = {name: _OTHER.sub("_", name)[:LONGEST_NAME] or "_" for name in names}
+        if len(set(results.values())) < len(results):
+            raise UnwritableMessages("two tools whose names the API cannot tell apart")
         self._changed["names of tools with characters that the API refuses"] += sum(
-            name != written for name, written in found.items()
+            name != written for name, written in results.items()
         )
-        return found
+        return results
 
 
 def note_length(messages: list[dict[str, Any]], changed: Counter[str]) -> None:

@@ -45,17 +45,17 @@ def staged(out: str) -> Iterator[Path]:
         if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
             raise OutputExistsError(f"{folder} is there and not empty; choose another -o")
         folder.parent.mkdir(parents=True, exist_ok=True)
-        own = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
+        path = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
     except OSError as error:
         raise OutputExistsError(f"cannot write to {folder}: {error.strerror}") from error
     try:
-        yield own
-        own.chmod(0o755)
-        own.replace(folder)
+        yield path
+        path.chmod(0o755)
+        path.replace(folder)
     except OSError as error:
         raise cannot_write(folder, error) from error
     finally:
-        shutil.rmtree(own, ignore_errors=True)
+        shutil.rmtree(path, ignore_errors=True)
 
 
 def encode(row: Mapping[str, Any]) -> bytes:
@@ -79,12 +79,12 @@ def encode(row: Mapping[str, Any]) -> bytes:
 def _has_big(value: Any) -> bool:
     pending = [value]
     while pending:
-        each = pending.pop()
-        if isinstance(each, Mapping):
-            pending += each.values()
-        elif isinstance(each, list | tuple):
-            pending += each
-        elif isinstance(each, int) and not -_LARGEST <= each < _LARGEST:
+        result = pending.pop()
+        if isinstance(result, Mapping):
+            pending += result.values()
+        elif isinstance(result, list | tuple):
+            pending += result
+        elif isinstance(result, int) and not -_LARGEST <= result < _LARGEST:
             return True
     return False
 
@@ -189,9 +189,9 @@ def mixed(values: list[bool]) -> list[int]:
     given = np.asarray(values, dtype=bool)[order]
     share = np.empty(len(values))
     for value in (True, False):
-        own = given == value
-        count = int(own.sum())
-        share[own] = (np.arange(count) + 0.5) / max(count, 1)
+        same = given == value
+        count = int(same.sum())
+        share[same] = (np.arange(count) + 0.5) / max(count, 1)
     place = np.lexsort((given, share))
     return [int(number) for number in order[place]]
 

@@ -78,7 +78,7 @@ def loading(types: Types, file: str, *, as_text: bool) -> str:
         as_text: whether each message is written as JSON text already.
     """
     columns = ", ".join(f'"{name}": {_PYTHON[kind]}' for name, kind in types.items())
-    own = [name for name, kind in types.items() if kind == "messages"]
+    names = [name for name, kind in types.items() if kind == "messages"]
     head = (
         "## Load it\n\n"
         "Run in this folder. Give the types as below: without them `datasets` fills arguments with "
@@ -97,7 +97,7 @@ def loading(types: Types, file: str, *, as_text: bool) -> str:
         return head + plain
     encode = "\n".join(
         f'            row["{name}"] = [json.dumps(message) for message in row["{name}"]]'
-        for name in own
+        for name in names
     )
     exact = (
         "`Json()` rounds numbers in arguments to ten decimals (3.141592653589793 becomes "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from adp.core.code_files import load_code
 from adp.core.registry import Registry
 from adp.trainers.export.exporter import Exporter
 
@@ -21,5 +22,15 @@ BUILTIN: dict[str, str] = {
     "verl-sft": "adp.trainers.export.verl_sft:EXPORTER",
 }
 
-exporters: Registry[Exporter] = Registry("exporter", "adp.exporters", BUILTIN)
+exporters: Registry[Exporter] = Registry(
+    "exporter",
+    "adp.exporters",
+    BUILTIN,
+    has=("name", "title", "takes", "mask", "file", "options", "schema", "rows", "files"),
+)
 """All exporters, loaded when they are asked for."""
+
+
+def is_exporter(name: str) -> bool:
+    """Whether a name for ``--to``, which may be that of the user's own code, is an exporter's."""
+    return hasattr(load_code(name)[0], "takes") if ":" in name else name in exporters

@@ -13,17 +13,17 @@ from typing import Any
 import yaml
 
 from adp.core.progress import Progress, Silent
-from adp.render.chat import Chat
-from adp.render.drops import check_drops
-from adp.render.report import check_ends
+from adp.rendering.chat import Chat
+from adp.rendering.drops import check_drops
+from adp.rendering.report import check_ends
 from adp.stores.locks import alone
 from adp.stores.staged import versions
-from adp.trainers.export.exporter import Exporter, Item, Tally
+from adp.trainers.export.exporter import ExportCounts, Exporter, ExportItem
 from adp.trainers.export.fit import Fitter, UnfitError
 from adp.trainers.export.output import RowFile, UnwritableError, staged
 from adp.trainers.export.registry import exporters
-from adp.trainers.export.settings import Settings, read_settings
-from adp.trainers.export.source import Source
+from adp.trainers.export.settings import ExportSettings, read_settings
+from adp.trainers.export.source import StoreItems
 from adp_schema.errors import EmptyResultError, UsageError
 from adp_schema.ids import digest, digest_file
 from adp_schema.store import Store
@@ -93,26 +93,37 @@ def export_rows(
         MissingExtraError: tokens are asked for, and transformers is not installed.
     """
     exporter = exporters.get(to)
-    told = read_settings(exporter, settings)
-    if strict and not told.form.model:
+    chosen_settings = read_settings(exporter, settings)
+    if strict and not chosen_settings.form.model:
         raise UsageError(
             f"{exporter.name} writes no tokens here, so what a template drops is not known; leave "
             "out --strict, and look at the counts of what is changed"
         )
-    job = _Export(store, exporter, told, _renderer(exporter, told, model), progress or Silent())
+    job = _Export(
+        store,
+        exporter,
+        chosen_settings,
+        _renderer(exporter, chosen_settings, model),
+        progress or Silent(),
+    )
     with staged(out) as folder:
-        job.write(folder, Source(store, told.form, branches, job.tally, told.options.train))
+        job.write(
+            folder,
+            StoreItems(
+                store, chosen_settings.form, branches, job.tally, chosen_settings.options.train
+            ),
+        )
         if not job.report.rows:
             raise EmptyResultError(_nothing(store, job.report))
-        call = _command(store, exporter, told, model, branches)
+        call = _command(store, exporter, chosen_settings, model, branches)
         if strict:
             check_drops(job.report.left_out, job.report.changed)
         job.describe(folder, call)
     return job.report
 
 
-def _renderer(exporter: Exporter, told: Settings, model: str | None) -> Any:
-    if not told.form.model:
+def _renderer(exporter: Exporter, export_settings: ExportSettings, model: str | None) -> Any:
+    if not export_settings.form.model:
         if model is not None:
             raise UsageError(f"{exporter.name} writes no tokens here; leave out --model")
         return None
@@ -120,9 +131,9 @@ def _renderer(exporter: Exporter, told: Settings, model: str | None) -> Any:
         raise UsageError(
             f"{exporter.name} writes tokens here; say of which model: --model FOLDER_OR_NAME"
         )
-    from adp.render.render import Renderer
+    from adp.rendering.render import Renderer
 
-    return Renderer.load(model, told.render)
+    return Renderer.load(model, export_settings.render)
 
 
 def _nothing(store: Store, report: RowsReport) -> str:
@@ -139,7 +150,7 @@ def _word(unit: str) -> str:
 def _command(
     store: Store,
     exporter: Exporter,
-    told: Settings,
+    export_settings: ExportSettings,
     model: str | None,
     branches: Sequence[str],
 ) -> str:
@@ -147,7 +158,7 @@ def _command(
     words = ["adp", "export", store.name, "--to", exporter.name]
     if model is not None:
         words += ["--model", model.rstrip("/").rsplit("/", 1)[-1] if _local(model) else model]
-    for name, value in _given(told).items():
+    for name, value in _given(export_settings).items():
         text = yaml.safe_dump(value, default_flow_style=True, width=10**9).splitlines()[0]
         words += ["--set", f"{name}={text}"]
     for kind in branches:
@@ -159,13 +170,13 @@ def _local(model: str) -> bool:
     return Path(model).exists()
 
 
-def _given(told: Settings) -> dict[str, Any]:
+def _given(export_settings: ExportSettings) -> dict[str, Any]:
     """The options that differ from their defaults."""
-    found = told.options.model_dump(exclude_defaults=True, mode="json")
-    if told.render is not None:
-        render = told.render.model_dump(exclude_defaults=True, mode="json")
-        found |= {name: value for name, value in render.items() if name not in found}
-    return found
+    fields = export_settings.options.model_dump(exclude_defaults=True, mode="json")
+    if export_settings.render is not None:
+        render = export_settings.render.model_dump(exclude_defaults=True, mode="json")
+        fields |= {name: value for name, value in render.items() if name not in fields}
+    return fields
 
 
 class _Export:
@@ -175,11 +186,11 @@ class _Export:
         self,
         store: Store,
         exporter: Exporter,
-        told: Settings,
+        told: ExportSettings,
         renderer: Any,
         progress: Progress,
     ) -> None:
-        self.tally = Tally()
+        self.tally = ExportCounts()
         self.report = RowsReport(exporter.name, unit=_UNITS[told.form.takes])
         self._store = store
         self._exporter = exporter
@@ -188,7 +199,7 @@ class _Export:
         self._progress = progress
         self._fitter = Fitter(exporter.name, told.form, told.options, self.tally.changed)
 
-    def write(self, folder: Path, source: Source) -> None:
+    def write(self, folder: Path, source: StoreItems) -> None:
         """Write the data file and fill the report."""
         form, options = self._told.form, self._told.options
         path = folder / form.file
@@ -210,7 +221,7 @@ class _Export:
         report.left_out = _sorted(tally.left_out)
         report.changed = _sorted(tally.changed)
 
-    def _fitted(self, item: Item) -> Iterable[Item]:
+    def _fitted(self, item: ExportItem) -> Iterable[ExportItem]:
         """An item as the format can carry it; several when it is expanded."""
         try:
             if item.pair is not None:
@@ -218,7 +229,7 @@ class _Export:
                 if isinstance(pair, str):
                     self.tally.left_out[pair] += 1
                     return []
-                return [Item(None, pair, item.trajectory)]
+                return [ExportItem(None, pair, item.trajectory)]
             assert item.chat is not None
             if self._told.form.takes == "prompts":
                 return [replace(item, chat=self._fitter.written(item.chat))]
@@ -228,28 +239,30 @@ class _Export:
                 raise UsageError(str(error)) from None
             self.tally.left_out[error.reason] += _steps(item.chat) if item.chat else 1
             return []
-        return (Item(chat, None, item.trajectory, self._tokens(chat)) for chat in chats)
+        return (ExportItem(chat, None, item.trajectory, self._tokens(chat)) for chat in chats)
 
     def _tokens(self, chat: Chat) -> Any:
         return None if self._renderer is None else self._renderer.chat(chat)
 
-    def _rows(self, item: Item, file: RowFile) -> None:
+    def _rows(self, item: ExportItem, file: RowFile) -> None:
         """Write the rows of an item, and count what is in it."""
         asked = _steps(item.chat) if self._told.form.takes == "chats" else 1
-        own = Tally()
-        rows = list(self._exporter.rows(item, self._told.options, own))
+        export_counts = ExportCounts()
+        rows = list(self._exporter.rows(item, self._told.options, export_counts))
         try:
             fresh = file.add(rows)
         except UnwritableError as error:
-            own = Tally(left_out=Counter({str(error): asked}), changed=own.changed)
+            export_counts = ExportCounts(
+                left_out=Counter({str(error): asked}), changed=export_counts.changed
+            )
         else:
             if not fresh:
-                own.left_out["a repeat of an earlier row"] += asked
-        lost = sum(own.left_out.values())
+                export_counts.left_out["a repeat of an earlier row"] += asked
+        lost = sum(export_counts.left_out.values())
         if lost > asked or (lost < asked and not rows):
             raise AssertionError(f"{self._exporter.name} lost count of what it left out")
-        self.tally.left_out += own.left_out
-        self.tally.changed += own.changed
+        self.tally.left_out += export_counts.left_out
+        self.tally.changed += export_counts.changed
         self.tally.trained += asked - lost
 
     def describe(self, folder: Path, command: str) -> None:

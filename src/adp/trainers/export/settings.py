@@ -10,7 +10,7 @@ import yaml
 from pydantic import BaseModel, ValidationError
 
 from adp.core.option_errors import sentence
-from adp.render.options import RenderOptions
+from adp.rendering.options import RenderOptions
 from adp.trainers.export.exporter import Exporter, ExporterOptions, Form, form_of
 from adp_schema.errors import UsageError, unknown_name
 
@@ -19,7 +19,7 @@ _SHARED = frozenset({"train", "reasoning"})
 
 
 @dataclass(frozen=True)
-class Settings:
+class ExportSettings:
     """What an export is told.
 
     Attributes:
@@ -33,7 +33,7 @@ class Settings:
     render: RenderOptions | None
 
 
-def read_settings(exporter: Exporter, given: Sequence[str] | Mapping[str, Any]) -> Settings:
+def read_settings(exporter: Exporter, given: Sequence[str] | Mapping[str, Any]) -> ExportSettings:
     """Read the options of an exporter.
 
     Args:
@@ -45,9 +45,11 @@ def read_settings(exporter: Exporter, given: Sequence[str] | Mapping[str, Any]) 
         UsageError: a name is unknown, or a value does not fit.
     """
     values = dict(given) if isinstance(given, Mapping) else dict(map(_pair, given))
-    own = {name: value for name, value in values.items() if name in exporter.options.model_fields}
-    more = {name: value for name, value in values.items() if name not in own}
-    options = _check(exporter.options, own, exporter.name)
+    known_here = {
+        name: value for name, value in values.items() if name in exporter.options.model_fields
+    }
+    more = {name: value for name, value in values.items() if name not in known_here}
+    options = _check(exporter.options, known_here, exporter.name)
     form = form_of(exporter, options)
     for name in more:
         if name not in RenderOptions.model_fields:
@@ -64,11 +66,11 @@ def read_settings(exporter: Exporter, given: Sequence[str] | Mapping[str, Any]) 
     if "branches" in more:
         raise UsageError("branches are asked for by --branches KIND, not by --set branches")
     if not form.model:
-        return Settings(options, form, None)
+        return ExportSettings(options, form, None)
     shared = {name: getattr(options, name) for name in _SHARED}
     where = "text" if options.tools == "text" else "template"
     render = _check(RenderOptions, {**shared, "tools": where, **more}, exporter.name)
-    return Settings(options, form, render)
+    return ExportSettings(options, form, render)
 
 
 def _pair(setting: str) -> tuple[str, Any]:
@@ -78,8 +80,8 @@ def _pair(setting: str) -> tuple[str, Any]:
     try:
         return name.strip(), yaml.safe_load(text)
     except (yaml.YAMLError, ValueError, RecursionError) as error:
-        said = " ".join(str(error).split())
-        raise UsageError(f"the value of --set {name} cannot be read: {said}") from None
+        message = " ".join(str(error).split())
+        raise UsageError(f"the value of --set {name} cannot be read: {message}") from None
 
 
 def _check(kind: type[Any], values: dict[str, Any], name: str) -> Any:

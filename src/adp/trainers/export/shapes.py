@@ -9,8 +9,8 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from adp.render.chat import Chat, Message
-from adp.render.pairs import PairChats
+from adp.rendering.chat import Chat, Message
+from adp.rendering.pairs import PairChats
 
 NEITHER = "a weight that is neither 0 nor 1"
 SEVERAL = "a side that is not one trained message after the prompt"
@@ -27,7 +27,9 @@ def ended(chat: Chat) -> Chat:
 
 def alike(chat: Chat) -> bool:
     """Whether every message of the assistant, up to the last trained one, has the weight 1."""
-    return all(each.weight == 1 for each in ended(chat).messages if each.role == "assistant")
+    return all(
+        message.weight == 1 for message in ended(chat).messages if message.role == "assistant"
+    )
 
 
 def last_only(chat: Chat) -> bool:
@@ -64,12 +66,12 @@ def sides(pair: PairChats) -> tuple[Message, Message] | str:
 
     The runner has cut the pair, or stopped, before; this is to be sure.
     """
-    found = []
+    results = []
     for chat in (pair.chosen, pair.rejected):
         if len(chat.messages) != pair.shared + 1 or not last_only(chat):
             return SEVERAL
-        found.append(chat.messages[-1])
-    chosen, rejected = found
+        results.append(chat.messages[-1])
+    chosen, rejected = results
     return SAME if said(chosen) == said(rejected) else (chosen, rejected)
 
 

@@ -6,12 +6,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from adp.core.progress import Progress
-from adp.render.chat import Chat, chats_of
-from adp.render.pairs import BadPair, pairs_of
-from adp.render.prepare import choose
+from adp.rendering.chat import Chat, chats_of
+from adp.rendering.pairs import BadPair, pairs_of
+from adp.rendering.prepare import choose
 from adp.stores.task_rows import ROLLOUT
 from adp.stores.tasks import TaskIndex
-from adp.trainers.export.exporter import Form, Item, Tally
+from adp.trainers.export.exporter import ExportCounts, ExportItem, Form
 from adp_schema.errors import StoreError, UsageError, unknown_name
 from adp_schema.model import Step, Trajectory
 from adp_schema.store import Store
@@ -23,7 +23,7 @@ KINDS = (
 """Kinds of branches that can be asked for."""
 
 
-class Source:
+class StoreItems:
     """Streams the items of a store.
 
     Args:
@@ -41,7 +41,7 @@ class Source:
     """
 
     def __init__(
-        self, store: Store, form: Form, branches: Sequence[str], tally: Tally, train: str
+        self, store: Store, form: Form, branches: Sequence[str], tally: ExportCounts, train: str
     ) -> None:
         if branches and form.takes != "chats":
             raise UsageError(f"branches have no place in {form.takes}; leave out --branches")
@@ -56,7 +56,7 @@ class Source:
         self._train = train
         self._tasks = TaskIndex(store)
 
-    def items(self, progress: Progress) -> Iterator[Item]:
+    def items(self, progress: Progress) -> Iterator[ExportItem]:
         """The items, in the order of the store; pairs in the order of their ids."""
         if self._form.takes == "pairs":
             progress.total(self._store.manifest.rows("pairs"))
@@ -70,7 +70,7 @@ class Source:
                 yield from self._prompt(trajectory)
             progress.advance(1)
 
-    def _chats(self, trajectory: Trajectory) -> Iterator[Item]:
+    def _chats(self, trajectory: Trajectory) -> Iterator[ExportItem]:
         branch = trajectory.parent_id is not None
         first = trajectory.parent_step or 0 if branch else 0
         kind = trajectory.branch_kind or "unknown"
@@ -78,19 +78,19 @@ class Source:
             self._leave(trajectory, first, f"in a branch ({kind}); --branches {kind} takes it")
             return
         try:
-            whole = self._store.resolve(trajectory)
+            full = self._store.resolve(trajectory)
         except StoreError:
             self._leave(
                 trajectory, first, "in a branch whose parent is not in the store, or is its branch"
             )
             return
-        found = chats_of(whole, first_step=first)
-        self.count += found.steps
-        self._tally.left_out += found.untrained
-        self._tally.changed += found.notes
-        trained = [chat for chat in found.chats if chat.trained()]
+        chats = chats_of(full, first_step=first)
+        self.count += chats.steps
+        self._tally.left_out += chats.untrained
+        self._tally.changed += chats.notes
+        trained = [chat for chat in chats.chats if chat.trained()]
         for chat in choose(trained, self._train, self._tally.left_out):
-            yield Item(chat, None, trajectory)
+            yield ExportItem(chat, None, trajectory)
 
     def _leave(self, trajectory: Trajectory, first: int, reason: str) -> None:
         """Count the steps of a trajectory that is left out."""
@@ -99,16 +99,16 @@ class Source:
             self.count += steps
             self._tally.left_out[reason] += steps
 
-    def _pairs(self, progress: Progress) -> Iterator[Item]:
+    def _pairs(self, progress: Progress) -> Iterator[ExportItem]:
         for pair in pairs_of(self._store):
             self.count += 1
             if isinstance(pair, BadPair):
                 self._tally.left_out[pair.reason] += 1
             else:
-                yield Item(None, pair, self._store.get(pair.chosen.trajectory_id))
+                yield ExportItem(None, pair, self._store.get(pair.chosen.trajectory_id))
             progress.advance(1)
 
-    def _prompt(self, trajectory: Trajectory) -> Iterator[Item]:
+    def _prompt(self, trajectory: Trajectory) -> Iterator[ExportItem]:
         self.count += 1
         if trajectory.parent_id is not None:
             self._tally.left_out["a branch; its main line is enough"] += 1
@@ -119,7 +119,7 @@ class Source:
             self._tally.left_out["nothing was said before the first step of the agent"] += 1
             return
         trajectory.task = self._tasks.of(trajectory)
-        yield Item(chat, None, trajectory, dataset=self._dataset(trajectory))
+        yield ExportItem(chat, None, trajectory, dataset=self._dataset(trajectory))
 
     def _dataset(self, trajectory: Trajectory) -> str | None:
         key = self._tasks.key(trajectory) if trajectory.source_format == ROLLOUT else None
@@ -128,11 +128,11 @@ class Source:
 
 def _before_agent(chat: Chat, trajectory: Trajectory) -> Chat:
     """The messages before the first step that the agent took itself."""
-    own = next((n for n, step in enumerate(trajectory.steps) if _acts(step)), None)
-    if own is None:
+    first_action = next((n for n, step in enumerate(trajectory.steps) if _acts(step)), None)
+    if first_action is None:
         return chat
-    first = trajectory.steps[own].step
-    border = own if first is None else first
+    first = trajectory.steps[first_action].step
+    border = first_action if first is None else first
     count = next(
         (n for n, message in enumerate(chat.messages) if message.step >= border),
         len(chat.messages),

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from adp.trainers.export.exporter import Item, PairOptions, Tally
+from adp.trainers.export.exporter import ExportCounts, ExportItem, PairOptions
 from adp.trainers.export.messages import MessageOptions, tools_text, values
 from adp.trainers.export.readme import Types, loading, page
 
@@ -40,7 +40,9 @@ class TrlDpo:
     def schema(self, options: DpoOptions) -> Any:
         """None: the file is JSON lines."""
 
-    def rows(self, item: Item, options: DpoOptions, tally: Tally) -> Iterator[dict[str, Any]]:
+    def rows(
+        self, item: ExportItem, options: DpoOptions, tally: ExportCounts
+    ) -> Iterator[dict[str, Any]]:
         """One row a pair."""
         pair = item.pair
         assert pair is not None

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from adp.trainers.export.exporter import Form, Item, Tally
+from adp.trainers.export.exporter import ExportCounts, ExportItem, Form
 from adp.trainers.export.messages import MessageOptions, tools_text, values
 from adp.trainers.export.readme import Types, loading, page
 
@@ -46,7 +46,9 @@ class TrlGrpo:
     def schema(self, options: MessageOptions) -> Any:
         """None: the file is JSON lines."""
 
-    def rows(self, item: Item, options: MessageOptions, tally: Tally) -> Iterator[dict[str, Any]]:
+    def rows(
+        self, item: ExportItem, options: MessageOptions, tally: ExportCounts
+    ) -> Iterator[dict[str, Any]]:
         """One row a task."""
         chat, task = item.chat, item.trajectory.task
         assert chat is not None

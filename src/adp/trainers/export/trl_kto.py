@@ -13,8 +13,8 @@ from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
-from adp.render.chat import Chat
-from adp.trainers.export.exporter import Form, Item, PairOptions, Tally
+from adp.rendering.chat import Chat
+from adp.trainers.export.exporter import ExportCounts, ExportItem, Form, PairOptions
 from adp.trainers.export.messages import MessageOptions, tools_text, values
 from adp.trainers.export.readme import Types, loading, page
 from adp.trainers.export.trl_prompt_completion import NO_PROMPT
@@ -68,7 +68,9 @@ class TrlKto:
     def schema(self, options: KtoOptions) -> Any:
         """None: the file is JSON lines."""
 
-    def rows(self, item: Item, options: KtoOptions, tally: Tally) -> Iterator[dict[str, Any]]:
+    def rows(
+        self, item: ExportItem, options: KtoOptions, tally: ExportCounts
+    ) -> Iterator[dict[str, Any]]:
         """One row a step, or two a pair."""
         if item.pair is not None:
             yield _row(item.pair.chosen, options, label=True)

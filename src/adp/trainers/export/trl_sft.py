@@ -13,7 +13,7 @@ from typing import Any, Literal
 import pyarrow as pa
 from pydantic import Field, model_validator
 
-from adp.trainers.export.exporter import Form, Item, Tally
+from adp.trainers.export.exporter import ExportCounts, ExportItem, Form
 from adp.trainers.export.messages import MessageOptions, tools_text, values
 from adp.trainers.export.readme import Types, loading, page
 
@@ -75,7 +75,9 @@ class TrlSft:
             fields.insert(2, ("loss_weights", pa.list_(pa.float32())))
         return pa.schema(fields)
 
-    def rows(self, item: Item, options: SftOptions, tally: Tally) -> Iterator[dict[str, Any]]:
+    def rows(
+        self, item: ExportItem, options: SftOptions, tally: ExportCounts
+    ) -> Iterator[dict[str, Any]]:
         """One row a chat; of tokens, as many as the window makes."""
         if options.form == "tokens":
             tally.left_out += item.rendered.lost

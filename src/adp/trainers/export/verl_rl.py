@@ -13,8 +13,15 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from adp.render.chat import Chat
-from adp.trainers.export.exporter import ExporterOptions, Form, Item, Mask, Takes, Tally
+from adp.rendering.chat import Chat
+from adp.trainers.export.exporter import (
+    ExportCounts,
+    ExporterOptions,
+    ExportItem,
+    Form,
+    Mask,
+    Takes,
+)
 from adp.trainers.export.readme import page
 from adp.trainers.export.shapes import json_text, plain
 from adp_schema.ids import digest
@@ -100,13 +107,17 @@ class VerlRl:
             ]
         )
 
-    def rows(self, item: Item, options: ExporterOptions, tally: Tally) -> Iterator[dict[str, Any]]:
+    def rows(
+        self, item: ExportItem, options: ExporterOptions, tally: ExportCounts
+    ) -> Iterator[dict[str, Any]]:
         """One row, or none. Attempts at the same task give equal rows."""
         assert item.chat is not None
         assert isinstance(options, VerlRlOptions)
         run, chat = item.trajectory, item.chat
-        prompt = [{"role": each.role, "content": plain(each.text)} for each in chat.messages]
-        if any(each.calls or each.role == "tool" for each in chat.messages):
+        prompt = [
+            {"role": message.role, "content": plain(message.text)} for message in chat.messages
+        ]
+        if any(message.calls or message.role == "tool" for message in chat.messages):
             tally.left_out["calls in the prompt; --set tools=text writes them as words"] += 1
             return
         truth = ground_truth(run.task, run, options.ground_truth)
@@ -153,13 +164,13 @@ def ground_truth(task: Task | None, run: Trajectory, choice: str) -> str | None:
     """
     for name in _ORDER if choice == "auto" else (choice,):
         if name == "final_answer":
-            found = run.final_answer if run.success else None
+            final_answer = run.final_answer if run.success else None
         elif name == "first_turn":
-            found = _first_gold(task)
+            final_answer = _first_gold(task)
         else:
-            found = _simple(getattr(task, name)) if task is not None else None
-        if found:
-            return str(plain(found))
+            final_answer = _simple(getattr(task, name)) if task is not None else None
+        if final_answer:
+            return str(plain(final_answer))
     return None
 
 

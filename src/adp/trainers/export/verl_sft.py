@@ -12,7 +12,14 @@ from typing import Any
 
 from pydantic import Field
 
-from adp.trainers.export.exporter import ExporterOptions, Form, Item, Mask, Takes, Tally
+from adp.trainers.export.exporter import (
+    ExportCounts,
+    ExporterOptions,
+    ExportItem,
+    Form,
+    Mask,
+    Takes,
+)
 from adp.trainers.export.readme import page
 from adp.trainers.export.verl_rl import shipped
 
@@ -76,7 +83,9 @@ class VerlSft:
             ]
         )
 
-    def rows(self, item: Item, options: ExporterOptions, tally: Tally) -> Iterator[dict[str, Any]]:
+    def rows(
+        self, item: ExportItem, options: ExporterOptions, tally: ExportCounts
+    ) -> Iterator[dict[str, Any]]:
         """A row for each row of tokens."""
         tally.left_out += item.rendered.lost
         tally.changed += item.rendered.notes

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from adp.trainers.readers.llamafactory import is_llamafactory, read_llamafactory
-from adp.trainers.readers.mapping import Foreign
+from adp.trainers.readers.mapping import MappedConfig
 from adp.trainers.readers.playground import is_playground, read_playground
 from adp.trainers.readers.sage import is_sage, read_sage
 
 
-def read_foreign(given: Mapping[str, Any], method: str | None = None) -> Foreign | None:
+def read_foreign(given: Mapping[str, Any], method: str | None = None) -> MappedConfig | None:
     """Read another system's configuration.
 
     Args:
@@ -25,12 +25,12 @@ def read_foreign(given: Mapping[str, Any], method: str | None = None) -> Foreign
         UsageError: it is about a training that there is not here.
     """
     if is_playground(given):
-        found = read_playground(given)
+        playground = read_playground(given)
     elif is_llamafactory(given):
-        found = read_llamafactory(given, method)
+        playground = read_llamafactory(given, method)
     elif is_sage(given):
-        found = read_sage(given)
+        playground = read_sage(given)
     else:
         return None
-    found.keep_to(method or found.plain.get("method") or "sft")
-    return found
+    playground.keep_to(method or playground.plain.get("method") or "sft")
+    return playground

@@ -16,7 +16,7 @@ Convert = Callable[[Any, Mapping[str, Any]], Mapping[str, Any]]
 
 
 @dataclass(frozen=True)
-class Rule:
+class Target:
     """What becomes of one setting.
 
     Attributes:
@@ -70,7 +70,7 @@ class Left:
 
 
 @dataclass
-class Foreign:
+class MappedConfig:
     """Another system's configuration in our terms.
 
     Attributes:
@@ -109,20 +109,20 @@ class Foreign:
 
     def lines(self) -> list[str]:
         """What was done, for people: a line each."""
-        found = []
-        for one in self.mapped:
-            to = ", ".join(f"{path} = {_short(value)}" for path, value in one.to.items())
-            note = f" ({one.note})" if one.note else ""
-            found.append(f"{one.name} = {_short(one.value)} -> {to}{note}")
-        found += [
-            f"{one.name} = {_short(one.value)} -> nothing: {one.why}"
-            for one in self.left
-            if one.matters
+        lines = []
+        for item in self.mapped:
+            to = ", ".join(f"{path} = {_short(value)}" for path, value in item.to.items())
+            note = f" ({item.note})" if item.note else ""
+            lines.append(f"{item.name} = {_short(item.value)} -> {to}{note}")
+        lines += [
+            f"{entry.name} = {_short(entry.value)} -> nothing: {entry.why}"
+            for entry in self.left
+            if entry.matters
         ]
-        off = [one.name for one in self.left if not one.matters]
+        off = [entry.name for entry in self.left if not entry.matters]
         if off:
-            found.append(f"without counterpart, and off in the file: {', '.join(off)}")
-        return found
+            lines.append(f"without counterpart, and off in the file: {', '.join(off)}")
+        return lines
 
 
 def _short(value: Any) -> str:
@@ -137,7 +137,7 @@ _SHOWN = 60
 """Characters of a value that are shown."""
 
 
-def translate(system: str, given: Mapping[str, Any], rules: Mapping[str, Rule]) -> Foreign:
+def translate(system: str, given: Mapping[str, Any], rules: Mapping[str, Target]) -> MappedConfig:
     """Map each setting by its rule.
 
     Args:
@@ -145,23 +145,23 @@ def translate(system: str, given: Mapping[str, Any], rules: Mapping[str, Rule]) 
         given: settings by name; names inside sections with dots.
         rules: by name.
     """
-    found = Foreign(system)
+    mapped_config = MappedConfig(system)
     for name, value in given.items():
         rule = rules.get(name)
         if rule is None:
-            found.left.append(Left(name, value, "it is not known"))
+            mapped_config.left.append(Left(name, value, "it is not known"))
             continue
         if not rule.to and rule.convert is None:
-            found.left.append(Left(name, value, rule.note))
+            mapped_config.left.append(Left(name, value, rule.note))
             continue
         to = dict(rule.convert(value, given)) if rule.convert else {rule.to: value}
         if not to:
-            found.left.append(Left(name, value, rule.off))
+            mapped_config.left.append(Left(name, value, rule.off))
             continue
         for path, new in to.items():
-            put(found.plain, path, new)
-        found.mapped.append(Mapped(name, value, to, rule.note))
-    return found
+            put(mapped_config.plain, path, new)
+        mapped_config.mapped.append(Mapped(name, value, to, rule.note))
+    return mapped_config
 
 
 def not_for(wanted: str, method: str) -> str:
@@ -187,13 +187,13 @@ def flat(given: Mapping[str, Any], deep: tuple[str, ...] = ()) -> dict[str, Any]
         given: sections with their settings.
         deep: sections that are settings as a whole.
     """
-    found: dict[str, Any] = {}
+    results: dict[str, Any] = {}
     for name, value in given.items():
         if isinstance(value, dict) and value and name not in deep:
-            found.update({f"{name}.{inner}": each for inner, each in value.items()})
+            results.update({f"{name}.{child}": result for child, result in value.items()})
         else:
-            found[name] = value
-    return found
+            results[name] = value
+    return results
 
 
 def when(path: str, wanted: Any = True) -> Convert:
@@ -228,10 +228,10 @@ def trackers(value: Any, given: Mapping[str, Any]) -> Mapping[str, Any]:
     """``report_to``: a name, a list, or none."""
     named = [value] if isinstance(value, str) else list(value or [])
     named = [name for name in named if name not in ("none", "")]
-    found: dict[str, Any] = {}
+    results: dict[str, Any] = {}
     if "tensorboard" in named:
-        found["report.tensorboard"] = True
+        results["report.tensorboard"] = True
     others = [name for name in named if name != "tensorboard"]
     if others:
-        found["report.report_to"] = others
-    return found
+        results["report.report_to"] = others
+    return results

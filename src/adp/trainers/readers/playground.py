@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from adp.trainers.readers.mapping import Foreign, Rule, flat, given_only, put, translate
+from adp.trainers.readers.mapping import MappedConfig, Target, flat, given_only, put, translate
 from adp_schema.errors import UsageError
 
 _DATA = "it makes its own data; here data.store names a store that adp convert or curate wrote"
@@ -42,43 +42,43 @@ _PLAIN = (
     "save_steps", "gradient_checkpointing",
 )  # fmt: skip
 
-RULES: dict[str, Rule] = {
-    "model.name": Rule("model.model_name_or_path"),
-    "model.trust_remote_code": Rule("model.trust_remote_code"),
-    "model.torch_dtype": Rule("model.dtype"),
-    "model.device_map": Rule(
+RULES: dict[str, Target] = {
+    "model.name": Target("model.model_name_or_path"),
+    "model.trust_remote_code": Target("model.trust_remote_code"),
+    "model.torch_dtype": Target("model.dtype"),
+    "model.device_map": Target(
         "", "", _device_map, off="the trainer places the model: one process a GPU"
     ),
-    "model.load_in_4bit": Rule("model.load_in_4bit"),
-    "model.load_in_8bit": Rule("model.load_in_8bit"),
-    "tokenizer.name": Rule("", "", _tokenizer, off="the model's own tokenizer"),
-    "tokenizer.trust_remote_code": Rule("", "model.trust_remote_code stands for both"),
-    "tokenizer.padding_side": Rule("", "TRL pads on the side that the method needs"),
-    "training.tokenizer_padding_side": Rule("", "TRL pads on the side that the method needs"),
-    "training.method": Rule("", "", _method),
-    "training.num_epochs": Rule("training.num_train_epochs"),
-    "training.batch_size": Rule("training.per_device_train_batch_size"),
-    "training.max_length": Rule(
+    "model.load_in_4bit": Target("model.load_in_4bit"),
+    "model.load_in_8bit": Target("model.load_in_8bit"),
+    "tokenizer.name": Target("", "", _tokenizer, off="the model's own tokenizer"),
+    "tokenizer.trust_remote_code": Target("", "model.trust_remote_code stands for both"),
+    "tokenizer.padding_side": Target("", "TRL pads on the side that the method needs"),
+    "training.tokenizer_padding_side": Target("", "TRL pads on the side that the method needs"),
+    "training.method": Target("", "", _method),
+    "training.num_epochs": Target("training.num_train_epochs"),
+    "training.batch_size": Target("training.per_device_train_batch_size"),
+    "training.max_length": Target(
         "render.max_length", "rows are dropped or cut at steps, and never inside one"
     ),
-    "training.use_lora": Rule("", "", _lora, off="an adapter, as is the default"),
-    "training.lora_r": Rule("lora.r"),
-    "training.lora_alpha": Rule("lora.lora_alpha"),
-    "training.lora_dropout": Rule("lora.lora_dropout"),
-    "training.lora_target_modules": Rule("lora.target_modules"),
-    "training.beta": Rule("dpo.beta"),
-    "training.seed": Rule("", "", given_only("training.seed")),
-    **{f"training.{name}": Rule(f"training.{name}") for name in _PLAIN},
-    "data.max_samples": Rule("data.max_rows"),
-    "data.train_split": Rule("", "", _share, off="all of it is trained on"),
-    "data.strategy": Rule("", _DATA),
-    "data.generation_type": Rule("", _DATA),
-    "tools": Rule("", "tools are in the store, as the model saw them"),
-    "evaluation": Rule("", "scores of calls are no part of the training"),
-    "tensorboard.enabled": Rule("report.tensorboard"),
-    "tensorboard.log_dir": Rule("", "events lie in the output"),
-    "seed": Rule("training.seed"),
-    "output_dir": Rule("output_dir"),
+    "training.use_lora": Target("", "", _lora, off="an adapter, as is the default"),
+    "training.lora_r": Target("lora.r"),
+    "training.lora_alpha": Target("lora.lora_alpha"),
+    "training.lora_dropout": Target("lora.lora_dropout"),
+    "training.lora_target_modules": Target("lora.target_modules"),
+    "training.beta": Target("dpo.beta"),
+    "training.seed": Target("", "", given_only("training.seed")),
+    **{f"training.{name}": Target(f"training.{name}") for name in _PLAIN},
+    "data.max_samples": Target("data.max_rows"),
+    "data.train_split": Target("", "", _share, off="all of it is trained on"),
+    "data.strategy": Target("", _DATA),
+    "data.generation_type": Target("", _DATA),
+    "tools": Target("", "tools are in the store, as the model saw them"),
+    "evaluation": Target("", "scores of calls are no part of the training"),
+    "tensorboard.enabled": Target("report.tensorboard"),
+    "tensorboard.log_dir": Target("", "events lie in the output"),
+    "seed": Target("training.seed"),
+    "output_dir": Target("output_dir"),
 }
 
 
@@ -88,17 +88,17 @@ def is_playground(given: Mapping[str, Any]) -> bool:
     return isinstance(training, dict) and "method" in training
 
 
-def read_playground(given: Mapping[str, Any]) -> Foreign:
+def read_playground(given: Mapping[str, Any]) -> MappedConfig:
     """Read the settings.
 
     Raises:
         UsageError: it is about a training that there is not here.
     """
     plain = flat(given, deep=("tools", "evaluation"))
-    found = translate("Tiny Tool Use", plain, RULES)
+    playground = translate("Tiny Tool Use", plain, RULES)
     if given["training"].get("use_lora") is False:
-        put(found.plain, "lora", None)
+        put(playground.plain, "lora", None)
     # What it trains with LoRA: the projections of attention.
-    elif "target_modules" not in found.plain.get("lora", {}):
-        put(found.plain, "lora.target_modules", ["q_proj", "k_proj", "v_proj", "o_proj"])
-    return found
+    elif "target_modules" not in playground.plain.get("lora", {}):
+        put(playground.plain, "lora.target_modules", ["q_proj", "k_proj", "v_proj", "o_proj"])
+    return playground

@@ -19,8 +19,8 @@ from adp.stores.licenses import Assessment
 from adp.stores.transcript import human_size
 from adp.version import __version__
 from adp.workflows.markdown_text import escape, fenced
-from adp.workflows.publish.configs import Config
-from adp.workflows.publish.findings import Found
+from adp.workflows.publish.configs import PublishedConfig
+from adp.workflows.publish.findings import StoreFindings
 from adp.workflows.publish.messages import describe
 from adp.workflows.publish.repo import RepoId
 from adp_schema.manifest import write_atomic
@@ -67,9 +67,9 @@ class Facts:
     tag: str | None
     date: str | None
     license: str | None
-    configs: list[Config]
+    configs: list[PublishedConfig]
     assessment: Assessment
-    found: Found
+    found: StoreFindings
     redacted: bool
     composition: Composition
     manifest_hash: str
@@ -109,11 +109,11 @@ def metadata(facts: Facts) -> dict[str, Any]:
 
 def _license(facts: Facts) -> dict[str, str]:
     """The license: one that the Hub knows, or ``other`` with the table below."""
-    found = head_license(facts.assessment)
-    if found != "other":
-        return {"license": found}
+    result = head_license(facts.assessment)
+    if result != "other":
+        return {"license": result}
     return {
-        "license": found,
+        "license": result,
         "license_name": "mixed",
         "license_link": f"{facts.repo.url}#licenses",
     }
@@ -128,13 +128,13 @@ def _size(rows: int) -> str:
     return next((name for limit, name in _SIZES if rows < limit), "n>1T")
 
 
-def _config(config: Config) -> dict[str, Any]:
+def _config(config: PublishedConfig) -> dict[str, Any]:
     files = [{"split": split.name, "path": split.pattern} for split in config.splits]
     default = {"default": True} if config.name == "messages" else {}
     return {"config_name": config.name, **default, "data_files": files}
 
 
-def _info(config: Config) -> dict[str, Any]:
+def _info(config: PublishedConfig) -> dict[str, Any]:
     from datasets import Features
 
     splits = [
@@ -155,16 +155,21 @@ def body(facts: Facts) -> str:
     return _render(_TEMPLATE, _context(facts))
 
 
-def shared(assessment: Assessment, found: Found, license: str | None, redacted: bool) -> str:  # noqa: A002
+def shared(
+    assessment: Assessment,
+    store_findings: StoreFindings,
+    license: str | None,  # noqa: A002
+    redacted: bool,
+) -> str:
     """What the card of another data set with the same trajectories says of them.
 
     Args:
         assessment: what is mixed, by license.
-        found: secrets and personal data that were found.
+        store_findings: secrets and personal data that were found.
         license: license of what states none, as the publisher says.
         redacted: whether what was found was replaced.
     """
-    values = {**_rights(assessment, license), "found": found, "redacted": redacted}
+    values = {**_rights(assessment, license), "found": store_findings, "redacted": redacted}
     return _render(_SHARED, values)
 
 
@@ -247,9 +252,9 @@ def _number(value: float | None) -> str:
     return f"{value:,.0f}" if float(value).is_integer() else f"{value:,.2f}"
 
 
-def _percent(part: float, whole: float | None = None) -> str:
-    whole = 1 if whole is None else whole
-    return f"{100 * part / whole:.1f} %" if whole else "-"
+def _percent(part: float, full: float | None = None) -> str:
+    full = 1 if full is None else full
+    return f"{100 * part / full:.1f} %" if full else "-"
 
 
 def _rate(rate: Rate) -> str:

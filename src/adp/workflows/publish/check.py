@@ -49,7 +49,7 @@ def check(
         api = hub.client()
         me = retried(api.whoami)
         owner = repo_id.split("/")[0]
-        names = [str(me["name"]), *(str(each["name"]) for each in me.get("orgs") or ())]
+        names = [str(me["name"]), *(str(org["name"]) for org in me.get("orgs") or ())]
         if owner.casefold() not in {name.casefold() for name in names}:
             raise HubError(
                 f"your token is that of {me['name']}, who may not write to {repo_id}; write one "
@@ -79,10 +79,10 @@ def is_there(api: HfApi, repo_id: str, private: bool) -> bool:
     from huggingface_hub.errors import RepositoryNotFoundError
 
     try:
-        found = retried(lambda: api.repo_info(repo_id, repo_type="dataset"))
+        result = retried(lambda: api.repo_info(repo_id, repo_type="dataset"))
     except RepositoryNotFoundError:
         return False
-    if private and not found.private:
+    if private and not result.private:
         raise UsageError(
             f"{repo_id} is public already; make it private in its settings, or publish without "
             "--private"

@@ -45,22 +45,22 @@ def write_sums(folder: Path, names: Sequence[str], *, last: bool) -> list[Sum]:
         names: files, and folders of which all files are taken.
         last: write ``SHA256SUMS``, and return it too.
     """
-    found = [_sum(folder, path) for name in names for path in _files(folder / name)]
-    found.sort(key=lambda one: one.path)
+    sums = [_sum(folder, path) for name in names for path in _files(folder / name)]
+    sums.sort(key=lambda item: item.path)
     if last:
-        text = "".join(f"{one.sha256}  {one.path}\n" for one in found)
+        text = "".join(f"{item.sha256}  {item.path}\n" for item in sums)
         write_atomic(folder / SUMS, text)
-        found.append(_sum(folder, folder / SUMS))
-    return found
+        sums.append(_sum(folder, folder / SUMS))
+    return sums
 
 
 def read_sums(folder: Path) -> list[Sum]:
     """The files that ``SHA256SUMS`` lists, and itself; sizes are those on disk."""
-    found = [
+    sums = [
         Sum(path, (folder / path).stat().st_size, sha256)
         for path, sha256 in _listed(folder).items()
     ]
-    return [*found, _sum(folder, folder / SUMS)]
+    return [*sums, _sum(folder, folder / SUMS)]
 
 
 def check_names(folder: Path) -> list[str]:
@@ -106,12 +106,12 @@ def check_sums(folder: Path) -> None:
 
 def _listed(folder: Path) -> dict[str, str]:
     """Path -> hash, as ``SHA256SUMS`` says."""
-    found = {}
+    results = {}
     for line in (folder / SUMS).read_text(encoding="utf-8", errors="replace").split("\n"):
         sha256, _, path = line.partition("  ")
         if path:
-            found[path] = sha256
-    return found
+            results[path] = sha256
+    return results
 
 
 def _walk(folder: Path) -> tuple[list[str], list[str]]:
@@ -132,7 +132,7 @@ def _walk(folder: Path) -> tuple[list[str], list[str]]:
 
 def _files(path: Path) -> Iterator[Path]:
     if path.is_dir():
-        yield from (each for each in sorted(path.rglob("*")) if each.is_file())
+        yield from (item for item in sorted(path.rglob("*")) if item.is_file())
     else:
         yield path
 

@@ -43,7 +43,7 @@ class SplitFiles:
 
 
 @dataclass(frozen=True)
-class Config:
+class PublishedConfig:
     """One config.
 
     Attributes:
@@ -79,7 +79,7 @@ class Config:
         return {"rows": self.rows, "files": self.files, "bytes": self.size, "splits": splits}
 
 
-def configs_of(folder: Path, store: Store, messages: list[File]) -> list[Config]:
+def configs_of(folder: Path, store: Store, messages: list[File]) -> list[PublishedConfig]:
     """The configs of a published folder, ``messages`` first. A table without rows has none.
 
     Args:
@@ -87,25 +87,27 @@ def configs_of(folder: Path, store: Store, messages: list[File]) -> list[Config]
         store: the store in it.
         messages: the files of the config ``messages``.
     """
-    found = []
+    configs = []
     splits = []
     for name in dict.fromkeys(file.split for file in messages):
         paths = [folder / file.path for file in messages if file.split == name]
         splits.append(_split(name, f"{FOLDER}/{name}-*.parquet", paths))
     if splits:
-        found.append(Config(FOLDER, _WHAT, _schema(folder / messages[0].path), tuple(splits)))
-    found.extend(_tables(folder, store))
-    return found
+        configs.append(
+            PublishedConfig(FOLDER, _WHAT, _schema(folder / messages[0].path), tuple(splits))
+        )
+    configs.extend(_tables(folder, store))
+    return configs
 
 
-def _tables(folder: Path, store: Store) -> Iterator[Config]:
+def _tables(folder: Path, store: Store) -> Iterator[PublishedConfig]:
     for name, table in TABLES.items():
         shards = [shard for shard in store.manifest.tables.get(name, []) if shard.rows]
         if shards:
             paths = [folder / STORE / shard.path for shard in shards]
             split = _split(TRAIN, f"{STORE}/{name}/*.parquet", paths)
             what = (table.row.__doc__ or "").strip().splitlines()[0]
-            yield Config(name, what, _schema(paths[0]), (split,))
+            yield PublishedConfig(name, what, _schema(paths[0]), (split,))
 
 
 def _schema(path: Path) -> pa.Schema:

@@ -17,7 +17,7 @@ import pyarrow as pa
 from adp.stores.licenses import license_url
 from adp.workflows.publish.card import TAGS, Facts
 from adp.workflows.publish.checksums import Sum
-from adp.workflows.publish.configs import Config
+from adp.workflows.publish.configs import PublishedConfig
 from adp_schema.manifest import write_atomic
 
 _CONTEXT: dict[str, Any] = {
@@ -108,7 +108,7 @@ def describe(facts: Facts, files: Sequence[Sum]) -> dict[str, Any]:
         "keywords": list(TAGS),
         "isLiveDataset": False,
         "distribution": [
-            *(_file(one) for one in files if one.path.endswith(".parquet")),
+            *(_file(file) for file in files if file.path.endswith(".parquet")),
             *(_files(config) for config in facts.configs),
         ],
         "recordSet": [_records(config) for config in facts.configs],
@@ -127,23 +127,23 @@ def _version(facts: Facts) -> str:
     return ".".join(part or "0" for part in match.groups()) if match else "1.0.0"
 
 
-def _file(one: Sum) -> dict[str, Any]:
+def _file(value: Sum) -> dict[str, Any]:
     return {
         "@type": "cr:FileObject",
-        "@id": one.path,
-        "name": one.path,
-        "contentUrl": one.path,
-        "contentSize": f"{one.size} B",
+        "@id": value.path,
+        "name": value.path,
+        "contentUrl": value.path,
+        "contentSize": f"{value.size} B",
         "encodingFormat": _PARQUET,
-        "sha256": one.sha256,
+        "sha256": value.sha256,
     }
 
 
-def _set_id(config: Config) -> str:
+def _set_id(config: PublishedConfig) -> str:
     return f"files-of-{config.name}"
 
 
-def _files(config: Config) -> dict[str, Any]:
+def _files(config: PublishedConfig) -> dict[str, Any]:
     return {
         "@type": "cr:FileSet",
         "@id": _set_id(config),
@@ -154,7 +154,7 @@ def _files(config: Config) -> dict[str, Any]:
     }
 
 
-def _records(config: Config) -> dict[str, Any]:
+def _records(config: PublishedConfig) -> dict[str, Any]:
     return {
         "@type": "cr:RecordSet",
         "@id": config.name,
@@ -164,7 +164,7 @@ def _records(config: Config) -> dict[str, Any]:
     }
 
 
-def _field(config: Config, column: pa.Field) -> dict[str, Any]:
+def _field(config: PublishedConfig, column: pa.Field) -> dict[str, Any]:
     kind = column.type
     repeated = {"repeated": True} if pa.types.is_list(kind) else {}
     kind = kind.value_type if repeated else kind

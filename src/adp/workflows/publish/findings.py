@@ -12,7 +12,7 @@ from pathlib import Path
 from adp.core.progress import Progress
 from adp.stores import redact as redaction
 from adp.stores.redact import RedactOptions
-from adp.stores.redact.finder import Finder
+from adp.stores.redact.finder import ValueFinder
 from adp_schema.errors import FindingsError
 from adp_schema.store import Store
 
@@ -21,7 +21,7 @@ PLACES = 20
 
 
 @dataclass(frozen=True)
-class Found:
+class StoreFindings:
     """What was found in a store.
 
     Attributes:
@@ -37,17 +37,17 @@ class Found:
         """Number of findings."""
         return sum(self.kinds.values())
 
-    def plus(self, other: Found) -> Found:
+    def plus(self, other: StoreFindings) -> StoreFindings:
         """The sum of both."""
         kinds = Counter(self.kinds) + Counter(other.kinds)
-        return Found(dict(sorted(kinds.items())), (*self.places, *other.places))
+        return StoreFindings(dict(sorted(kinds.items())), (*self.places, *other.places))
 
 
-def scan(store: Store, options: RedactOptions, progress: Progress) -> Found:
+def scan(store: Store, options: RedactOptions, progress: Progress) -> StoreFindings:
     """Look for secrets and personal data in every text of a store."""
-    found = redaction.scan(store, replace(options, places=PLACES), progress)
-    places = tuple(place.text() for place in found.places)
-    return Found(dict(sorted(found.by_kind.items())), places)
+    result = redaction.scan(store, replace(options, places=PLACES), progress)
+    places = tuple(place.text() for place in result.places)
+    return StoreFindings(dict(sorted(result.by_kind.items())), places)
 
 
 def redact(store: Store, out: Path, options: RedactOptions, progress: Progress) -> None:
@@ -55,13 +55,13 @@ def redact(store: Store, out: Path, options: RedactOptions, progress: Progress) 
     redaction.redact(store, str(out), options, progress)
 
 
-def stop(found: Found) -> FindingsError:
+def stop(store_findings: StoreFindings) -> FindingsError:
     """The error that stops a publication."""
-    kinds = ", ".join(f"{count:,} {kind}" for kind, count in found.kinds.items())
+    kinds = ", ".join(f"{count:,} {kind}" for kind, count in store_findings.kinds.items())
     where = "; ".join(
-        place if len(place) < 300 else place[:300] + "…" for place in found.places[:3]
+        place if len(place) < 300 else place[:300] + "…" for place in store_findings.places[:3]
     )
-    more = "; and other places" if found.total > 3 else ""
+    more = "; and other places" if store_findings.total > 3 else ""
     return FindingsError(
         f"the store holds what must not be published: {kinds}: {where}{more}; "
         "look at each with adp redact STORE --dry-run, then publish with --redact, or with "
@@ -69,21 +69,23 @@ def stop(found: Found) -> FindingsError:
     )
 
 
-def in_text(text: str, options: RedactOptions) -> tuple[str, Found]:
+def in_text(text: str, options: RedactOptions) -> tuple[str, StoreFindings]:
     """Look for secrets and personal data in one text.
 
     Returns:
         The text with placeholders, and what they stand for.
     """
-    cleaned = Finder(options.rules()).text(text)
+    cleaned = ValueFinder(options.rules()).text(text)
     if cleaned is None:
-        return text, Found({})
-    return cleaned.text, Found(dict(sorted(Counter(one.kind for one in cleaned.found).items())))
+        return text, StoreFindings({})
+    return cleaned.text, StoreFindings(
+        dict(sorted(Counter(item.kind for item in cleaned.found).items()))
+    )
 
 
-def stop_text(found: Found) -> FindingsError:
+def stop_text(store_findings: StoreFindings) -> FindingsError:
     """The error for a text of the publisher that must not be published."""
-    kinds = ", ".join(f"{count:,} {kind}" for kind, count in found.kinds.items())
+    kinds = ", ".join(f"{count:,} {kind}" for kind, count in store_findings.kinds.items())
     return FindingsError(
         f"the text of --about holds what must not be published: {kinds}; mend it, or publish with "
         "--redact, or with --allow-findings to publish it as it is"

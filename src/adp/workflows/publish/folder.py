@@ -36,9 +36,9 @@ from adp.workflows.publish.checksums import (
     read_sums,
     write_sums,
 )
-from adp.workflows.publish.configs import STORE, Config, configs_of
+from adp.workflows.publish.configs import STORE, PublishedConfig, configs_of
 from adp.workflows.publish.croissant import write_croissant
-from adp.workflows.publish.findings import Found
+from adp.workflows.publish.findings import StoreFindings
 from adp.workflows.publish.messages import FOLDER, Messages, write_messages
 from adp.workflows.publish.options import PublishOptions, license_error, title_line
 from adp.workflows.publish.repo import TRACES, RepoId
@@ -72,9 +72,9 @@ class Prepared:
     folder: Path
     repo: RepoId
     files: list[Sum]
-    configs: list[Config]
+    configs: list[PublishedConfig]
     assessment: Assessment
-    found: Found
+    found: StoreFindings
     redacted: bool
     composition: Composition
     manifest_hash: str
@@ -140,7 +140,7 @@ class _Folder:
         self._begin()
         self._check_files()
         store, in_store = self._store()
-        found = in_store.plus(self.in_about)
+        result = in_store.plus(self.in_about)
         reused = (self.out / SUMS).exists()
         messages = self._messages(store)
         numbers = composition(store, CompositionOptions(name=self.repo.name))
@@ -151,8 +151,8 @@ class _Folder:
             files=[],
             configs=configs,
             assessment=assess(store, self.options.license),  # names may have been redacted
-            found=found,
-            redacted=self._redacts(found),
+            found=result,
+            redacted=self._redacts(result),
             composition=numbers,
             manifest_hash=shards.manifest_hash(store),
             losses=messages.losses,
@@ -164,15 +164,15 @@ class _Folder:
         prepared.files = read_sums(self.out)
         return prepared
 
-    def _about(self) -> tuple[str | None, Found]:
+    def _about(self) -> tuple[str | None, StoreFindings]:
         """The text of the publisher as it is published, and what was found in it."""
         text = self.options.about
         if text is None:
-            return None, Found({})
-        cleaned, found = findings.in_text(text, self.options.search)
-        if found.total and not (self.options.redact or self.options.allow_findings):
-            raise findings.stop_text(found)
-        return (cleaned if self._redacts(found) else text).strip(), found
+            return None, StoreFindings({})
+        cleaned, result = findings.in_text(text, self.options.search)
+        if result.total and not (self.options.redact or self.options.allow_findings):
+            raise findings.stop_text(result)
+        return (cleaned if self._redacts(result) else text).strip(), result
 
     def _begin(self) -> None:
         """Take the folder, or go on with what an earlier call made of the same store.
@@ -247,20 +247,20 @@ class _Folder:
 
     # ---- the store -------------------------------------------------------------------------
 
-    def _store(self) -> tuple[Store, Found]:
+    def _store(self) -> tuple[Store, StoreFindings]:
         """The store that is published, and what was found in it before."""
         noted = self.scratch / "findings.json"
         kept, target = self.scratch / "kept", self.out / STORE
         if not noted.exists():
             staged_store.stage(self.source, kept, all_tables=self.options.all_tables)
             self.progress.note("looking for secrets and personal data")
-            found = findings.scan(Store.open(str(kept)), self._search(), self.progress)
-            write_atomic(noted, json.dumps(asdict(found)))
-        said = json.loads(noted.read_text(encoding="utf-8"))
-        found = Found(said["kinds"], tuple(said["places"]))
-        if found.total and not (self.options.redact or self.options.allow_findings):
-            raise findings.stop(found)
-        wanted = self._redacts(found)
+            store_findings = findings.scan(Store.open(str(kept)), self._search(), self.progress)
+            write_atomic(noted, json.dumps(asdict(store_findings)))
+        noted_state = json.loads(noted.read_text(encoding="utf-8"))
+        store_findings = StoreFindings(noted_state["kinds"], tuple(noted_state["places"]))
+        if store_findings.total and not (self.options.redact or self.options.allow_findings):
+            raise findings.stop(store_findings)
+        wanted = self._redacts(store_findings)
         placed = self.scratch / "placed.json"
         state = json.loads(placed.read_text(encoding="utf-8")) if placed.exists() else None
         if state is not None and state["redacted"] != wanted:
@@ -270,20 +270,20 @@ class _Folder:
         if state is None or not state["done"]:
             write_atomic(placed, json.dumps({"redacted": wanted, "done": False}))
             staged_store.stage(self.source, kept, all_tables=self.options.all_tables)
-            self._place_store(kept, target, found)
+            self._place_store(kept, target, store_findings)
             write_atomic(placed, json.dumps({"redacted": wanted, "done": True}))
             self._remove(f"{SCRATCH}/kept")
-        return Store.open(str(target)), found
+        return Store.open(str(target)), store_findings
 
     def _search(self) -> RedactOptions:
         return replace(self.options.search, workers=self.options.workers)
 
-    def _redacts(self, found: Found) -> bool:
-        return bool(found.total) and self.options.redact
+    def _redacts(self, store_findings: StoreFindings) -> bool:
+        return bool(store_findings.total) and self.options.redact
 
-    def _place_store(self, kept: Path, target: Path, found: Found) -> None:
+    def _place_store(self, kept: Path, target: Path, store_findings: StoreFindings) -> None:
         """Put the store in its place, or write it there without what was found."""
-        if not self._redacts(found):
+        if not self._redacts(store_findings):
             staged_store.stage(Store.open(str(kept)), target, all_tables=True, link=False)
             return
         if not (target / MANIFEST).exists() or (target / SCRATCH).exists():

@@ -60,21 +60,21 @@ def scan(folder: Path) -> dict[str, LocalFile]:
         InputError: there are none, or one is a symbolic link.
         OutputExistsError: the folder is not what its list says.
     """
-    found: dict[str, LocalFile] = {}
+    results: dict[str, LocalFile] = {}
     if (folder / SUMS).is_file():
         for path in check_names(folder):
-            found[path] = LocalFile(path, folder / path, (folder / path).stat().st_size)
-        return found
+            results[path] = LocalFile(path, folder / path, (folder / path).stat().st_size)
+        return results
     for file in sorted(folder.rglob("*")):
         path = file.relative_to(folder).as_posix()
         hidden = any(part.startswith(".") for part in path.split("/"))
         if file.is_symlink() and not hidden:
             raise InputError(f"{folder} holds a symbolic link, {path}; put the file there instead")
         if file.is_file() and not hidden and file.name != RUN:
-            found[path] = LocalFile(path, file, file.stat().st_size)
-    if not found:
+            results[path] = LocalFile(path, file, file.stat().st_size)
+    if not results:
         raise InputError(f"{folder} holds no files; there is nothing to upload")
-    return found
+    return results
 
 
 def groups(

@@ -23,7 +23,7 @@ import pyarrow.parquet as pq
 from adp.converters.openai_chat import CONVERTER
 from adp.core.progress import Progress
 from adp.stores import shards
-from adp.stores.staged import StagedRun, Written, versions
+from adp.stores.staged import StagedRun, WrittenShard, versions
 from adp.workflows.publish.splits import Splits, splits_of
 from adp_schema import extra_column, jsontext
 from adp_schema.errors import StoreError
@@ -129,7 +129,7 @@ class Messages:
 
 
 @dataclass(frozen=True)
-class Job:
+class MessagesJob:
     """One file of each split: the shards that it is made from.
 
     Attributes:
@@ -163,7 +163,7 @@ def write_messages(store: Store, out: Path, *, workers: int | None, progress: Pr
     key = {"act": FOLDER, "parent": shards.manifest_hash(store), "versions": versions("msgspec")}
     run = StagedRun(str(staging), key, workers)
     jobs = _jobs(store, splits, str(staging))
-    written = run.shards(jobs, work, Written.parse, progress)
+    written = run.shards(jobs, work, WrittenShard.parse, progress)
     losses: Counter[str] = Counter()
     rows: dict[tuple[str, int], int] = {}
     for part in written:
@@ -182,22 +182,22 @@ def write_messages(store: Store, out: Path, *, workers: int | None, progress: Pr
     return Messages(files, splits.order, dict(sorted(losses.items())))
 
 
-def _jobs(store: Store, splits: Splits, out: str) -> list[Job]:
+def _jobs(store: Store, splits: Splits, out: str) -> list[MessagesJob]:
     """Neighbouring shards go together until they are large enough for a file."""
-    jobs: list[Job] = []
+    jobs: list[MessagesJob] = []
     held: list[dict[str, str]] = []
     size = 0
-    found = shards.shard_files(store)
-    for number, (files, own) in enumerate(found):
+    shard_files = shards.shard_files(store)
+    for number, (files, members) in enumerate(shard_files):
         held.append(files)
-        size += own
-        if size >= PART_BYTES or number == len(found) - 1:
-            jobs.append(Job(len(jobs), size, store.root, tuple(held), splits, out))
+        size += members
+        if size >= PART_BYTES or number == len(shard_files) - 1:
+            jobs.append(MessagesJob(len(jobs), size, store.root, tuple(held), splits, out))
             held, size = [], 0
     return jobs
 
 
-def work(job: Job) -> Written:
+def work(job: MessagesJob) -> WrittenShard:
     """Write the files of one job."""
     store = Store.open(job.root)
     losses = Losses()
@@ -212,13 +212,13 @@ def work(job: Job) -> Written:
             reader.close()
     finally:
         writer.close()
-    return Written(job.index, {}, {"rows": writer.rows, "losses": dict(losses.counts)})
+    return WrittenShard(job.index, {}, {"rows": writer.rows, "losses": dict(losses.counts)})
 
 
 class _Writer:
     """Writes rows to one file a split; row groups are bounded by bytes and rows."""
 
-    def __init__(self, job: Job) -> None:
+    def __init__(self, job: MessagesJob) -> None:
         self.rows: dict[str, int] = {}
         self._job = job
         self._files: dict[str, pq.ParquetWriter] = {}
@@ -257,54 +257,56 @@ def message_row(trajectory: Trajectory, store: Store, losses: Losses) -> dict[st
         store: where the steps that a branch shares with its parent are.
         losses: takes the reports.
     """
-    own = trajectory
-    if own.parent_id and own.parent_step is not None:
+    main_line = trajectory
+    if main_line.parent_id and main_line.parent_step is not None:
         try:
-            trajectory = store.resolve(own)
+            trajectory = store.resolve(main_line)
         except StoreError:
             losses.add("$.parent_id", _NO_PARENT)
     record = CONVERTER.write(trajectory, losses)
-    extra = extra_column.unpack(own.extra)
-    native = own.source_format == CONVERTER.name
+    extra = extra_column.unpack(main_line.extra)
+    native = main_line.source_format == CONVERTER.name
     tools = record.get(extra.shape.get("tools_key", "tools") if native else "tools")
     losses.items = [item for item in losses.items if item["path"] not in _CARRIED]
     for name in extra.fields if native else ():
         losses.add(f"$.extra.{name}", _NO_COLUMN)
     messages = json_text(record["messages"])
     return {
-        "id": own.trajectory_id,
-        "dataset": own.dataset,
-        "split": own.split,
-        "task_id": own.task_id,
+        "id": main_line.trajectory_id,
+        "dataset": main_line.dataset,
+        "split": main_line.split,
+        "task_id": main_line.task_id,
         "messages": messages,
-        "tools": None if own.tools is None else json_text(tools),
-        "success": own.success,
-        "reward": own.reward,
-        "license": own.license,
-        "source_format": own.source_format,
-        "agent": own.agent_name,
-        "model": own.agent_model,
+        "tools": None if main_line.tools is None else json_text(tools),
+        "success": main_line.success,
+        "reward": main_line.reward,
+        "license": main_line.license,
+        "source_format": main_line.source_format,
+        "agent": main_line.agent_name,
+        "model": main_line.agent_model,
         "num_messages": _messages(trajectory),
-        "num_steps": len(own.steps),
-        "num_calls": sum(len(step.calls) for step in own.steps),
-        "parent_id": own.parent_id,
-        "branch_kind": own.branch_kind,
-        "shared_messages": _messages(trajectory) - _messages(own) if own.parent_id else None,
+        "num_steps": len(main_line.steps),
+        "num_calls": sum(len(step.calls) for step in main_line.steps),
+        "parent_id": main_line.parent_id,
+        "branch_kind": main_line.branch_kind,
+        "shared_messages": _messages(trajectory) - _messages(main_line)
+        if main_line.parent_id
+        else None,
     }
 
 
 def _messages(trajectory: Trajectory) -> int:
     """Number of messages: each step is one, and each result."""
     steps = trajectory.steps
-    return len(trajectory.early_observations) + sum(1 + len(one.observations) for one in steps)
+    return len(trajectory.early_observations) + sum(1 + len(step.observations) for step in steps)
 
 
 def json_text(value: Any) -> str:
     """JSON text of a part of a record; one that its source kept as a string is not quoted twice."""
     data = jsontext.encode(value)
     if data[:1] == b'"':
-        inner: str = json.loads(data)
-        return jsontext.replace_surrogates(inner)
+        text: str = json.loads(data)
+        return jsontext.replace_surrogates(text)
     return data.decode("utf-8")
 
 

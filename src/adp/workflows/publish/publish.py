@@ -118,7 +118,7 @@ def publish(
     Raises:
         AdpError: see `check_first`, `prepare` and the upload.
     """
-    options, told = options or PublishOptions(), progress or Silent()
+    options, reporter = options or PublishOptions(), progress or Silent()
     options = replace(options, traces=traces is not None)
     if not checked:
         check_first(path, repo, options, upload)
@@ -127,31 +127,31 @@ def publish(
         folder = folder.resolve()  # the sessions come beside it
     beside = folder.with_name(folder.name + TRACES)
     with holding(folder), holding(beside) if traces else nullcontext():
-        prepared = held(prepare)(path, repo, folder, options, told)
-        written = _write_traces(prepared, beside, options, traces, told) if traces else None
+        prepared = held(prepare)(path, repo, folder, options, reporter)
+        written = _write_traces(prepared, beside, options, traces, reporter) if traces else None
         published = Published(prepared, written, [])
         if upload is None:
             return published
         targets = [(folder, str(repo))] + ([(beside, f"{repo}{TRACES}")] if traces else [])
-        for each, name in targets:
+        for result, name in targets:
             published.uploaded.append(
                 send(
-                    each,
+                    result,
                     name,
                     private=upload.private,
                     tag=options.tag,
                     message=upload.message,
-                    progress=told,
+                    progress=reporter,
                 )
             )
         if out is None:
-            for each, _ in targets:
-                shutil.rmtree(each)
+            for result, _ in targets:
+                shutil.rmtree(result)
     return published
 
 
 def _write_traces(
-    prepared: Prepared, out: Path, options: PublishOptions, form: Form, told: Progress
+    prepared: Prepared, out: Path, options: PublishOptions, form: Form, progress: Progress
 ) -> TracesWritten:
     """Write the data set of sessions beside the folder."""
     how = TracesOptions(
@@ -161,4 +161,6 @@ def _write_traces(
         notes=shared(prepared.assessment, prepared.found, options.license, prepared.redacted),
         form=form,
     )
-    return held(write_traces)(str(prepared.folder / STORE), str(out), options=how, progress=told)
+    return held(write_traces)(
+        str(prepared.folder / STORE), str(out), options=how, progress=progress
+    )

@@ -67,11 +67,11 @@ def splits_of(store: Store) -> Splits:
         taken: set[str] = set()
         for value in values:
             names[value or None] = _free(_safe(value) if value else TRAIN, taken)
-    found = Splits(tuple(names.items()), single, ())
-    mains = [found.of(row["split"], branch=False) for row in rows if not row["branch"]]
-    branches = [found.of(row["split"], branch=True) for row in rows if row["branch"]]
+    splits = Splits(tuple(names.items()), single, ())
+    mains = [splits.of(row["split"], branch=False) for row in rows if not row["branch"]]
+    branches = [splits.of(row["split"], branch=True) for row in rows if row["branch"]]
     order = dict.fromkeys([*sorted(mains, key=_rank), *sorted(branches, key=_rank)])
-    return Splits(found.names, single, tuple(order))
+    return Splits(splits.names, single, tuple(order))
 
 
 def _rank(name: str) -> tuple[bool, str]:

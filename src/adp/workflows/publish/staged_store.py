@@ -55,12 +55,12 @@ def _without(manifest: Manifest, gone: list[str], parent: str) -> Manifest:
 
 def _plain_reasons(reasons: dict[str, int]) -> dict[str, int]:
     """Reasons without their words, which may quote the record."""
-    found: dict[str, int] = {}
+    plain_reasons: dict[str, int] = {}
     for reason, count in sorted(reasons.items()):
         status = "skipped" if reason.startswith("skipped") else "rejected"
         name = f"{status}: left out"
-        found[name] = found.get(name, 0) + count
-    return found
+        plain_reasons[name] = plain_reasons.get(name, 0) + count
+    return plain_reasons
 
 
 def _place(address: str, target: Path, size: int, link: bool) -> None:

@@ -113,10 +113,10 @@ def write_traces(
     """
     wanted = options or TracesOptions()
     store = open_finished(store_path)
-    told = progress or Silent()
-    told.total(store.manifest.rows("trajectories"))
+    reporter = progress or Silent()
+    reporter.total(store.manifest.rows("trajectories"))
     try:
-        return _Run(store, Path(out), wanted).write(told)
+        return _Run(store, Path(out), wanted).write(reporter)
     except OSError as error:
         raise cannot_write(out, error) from error
 
@@ -135,12 +135,12 @@ class _Run:
         self._datasets: Counter[str] = Counter()
         self._losses = Losses()
 
-    def write(self, told: Progress) -> TracesWritten:
+    def write(self, progress: Progress) -> TracesWritten:
         self._begin()
-        told.advance(self._written.files)
+        progress.advance(self._written.files)
         for trajectory in _trajectories(self._store, self._written.files):
             self._session(trajectory)
-            told.advance(1)
+            progress.advance(1)
             if self._written.files % FILES_A_FOLDER == 0:
                 write_atomic(self._note, json.dumps(self._state()))
         return self._finish()
@@ -213,8 +213,8 @@ class _Run:
             return
         sums.unlink(missing_ok=True)
         write_atomic(readme, text)
-        found = write_sums(self._folder, [CARD, FOLDER], last=False)
-        if len(found) != self._written.files + 1:
+        result = write_sums(self._folder, [CARD, FOLDER], last=False)
+        if len(result) != self._written.files + 1:
             raise OutputExistsError(
                 f"{self._folder / FOLDER} holds files that adp did not write; remove "
                 f"{self._folder}, then call again"

@@ -207,22 +207,22 @@ class _Upload:
         else's commit comes before, is followed by another one.
         """
         failures = 0
-        own: str | None = None
+        text: str | None = None
         while True:
             before = self._done.commits
             try:
                 # After a commit of our own, that one: a branch may be told late.
-                now = self._place.with_revision(own) if own else hub.resolve(self._place)
+                now = self._place.with_revision(text) if text else hub.resolve(self._place)
                 work = self._plan(hub.files(now))
                 self._count_unsure(work)
                 if not work:
                     return str(now.revision)
-                if own:
+                if text:
                     raise HubError(_not_kept(self._place.repo_id, work.paths))
-                own = self._perform(work, str(now.revision))
+                text = self._perform(work, str(now.revision))
                 failures = 0
             except Exception as error:
-                own = None
+                text = None
                 failures = 1 if self._done.commits > before else failures + 1
                 behind = status_of(error) == 412
                 if behind:
@@ -272,14 +272,14 @@ class _Upload:
                 CommitOperationDelete(path) for path in gone
             ]
             for group in groups(part, SEND_FILES, SEND_BYTES):
-                additions = [CommitOperationAdd(each.path, str(each.file)) for each in group]
+                additions = [CommitOperationAdd(entry.path, str(entry.file)) for entry in group]
                 self._send(additions)
                 operations += additions
-                for each in group:
-                    self._tell(each)
+                for item in group:
+                    self._tell(item)
             if not operations:
                 continue
-            paths = [each.path for each in part]
+            paths = [entry.path for entry in part]
             self._done.unsure = paths
             numbered = f" (part {number} of {count})" if count > 1 else ""
             parent = self._api.create_commit(
@@ -318,14 +318,14 @@ class _Upload:
 
         repo = self._place.repo_id
         try:
-            found = retried(lambda: self._api.repo_info(repo, revision=tag, repo_type="dataset"))
+            result = retried(lambda: self._api.repo_info(repo, revision=tag, repo_type="dataset"))
         except RevisionNotFoundError:
             return None
-        if self._plan(hub.files(HubPath(repo, found.sha))):
+        if self._plan(hub.files(HubPath(repo, result.sha))):
             raise OutputExistsError(
                 f"{repo} has a revision '{tag}' already, with other contents; choose another tag"
             )
-        return str(found.sha)
+        return str(result.sha)
 
     def _tag(self, tag: str, commit: str) -> None:
         """Name the commit. A tag is a promise, so one that is taken is never moved."""
@@ -335,8 +335,8 @@ class _Upload:
                 repo, tag=tag, revision=commit, repo_type="dataset", exist_ok=True
             )
         )
-        found = retried(lambda: self._api.repo_info(repo, revision=tag, repo_type="dataset"))
-        if found.sha != commit:
+        result = retried(lambda: self._api.repo_info(repo, revision=tag, repo_type="dataset"))
+        if result.sha != commit:
             raise OutputExistsError(
                 f"somebody else gave the name '{tag}' to another commit of {repo} just now; "
                 "choose another tag"

@@ -83,11 +83,11 @@ def bar_plot(title: str, bars: Sequence[Bar], unit: str, part: str = "") -> Plot
         axes.set_xlabel(unit, color=MUTED, **font(10))
         short_axis(axes.xaxis, whole=True)
 
-    said = "; ".join(
+    text = "; ".join(
         f"{bar.label} {bar.value:,}" + (f" ({bar.part:,} {part})" if bar.part else "")
         for bar in shown[:5]
     )
-    return draw_plot(f"{title}: {said}", paint, height=58 + 19 * len(shown))
+    return draw_plot(f"{title}: {text}", paint, height=58 + 19 * len(shown))
 
 
 def short_label(text: str | None) -> str:

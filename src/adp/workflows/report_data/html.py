@@ -44,24 +44,24 @@ class Page:
     plots: Mapping[str, Plot]
 
 
-def html_report(found: Composition) -> str:
+def html_report(composition: Composition) -> str:
     """Write the report of a store.
 
     Every text from the data is escaped; what is in it is never taken for HTML or for a template.
 
     Args:
-        found: the numbers.
+        composition: the numbers.
 
     Returns:
         The page. The same numbers give the same characters.
     """
     page = Page(
-        name=words.name(found.name),
+        name=words.name(composition.name),
         kind="Data report",
-        subtitle=_subtitle(found),
-        tiles=tiles(found),
-        sections=sections(found),
-        plots=draw(found),
+        subtitle=_subtitle(composition),
+        tiles=tiles(composition),
+        sections=sections(composition),
+        plots=draw(composition),
     )
     return html_page(page)
 
@@ -88,12 +88,12 @@ def _template() -> Template:
     return engine.from_string((resources.files(_FOLDER) / _TEMPLATE).read_text(encoding="utf-8"))
 
 
-def _subtitle(found: Composition) -> str:
-    acts = [words.name(act["act"], 40) for act in found.lineage]
+def _subtitle(composition: Composition) -> str:
+    acts = [words.name(act["act"], 40) for act in composition.lineage]
     made = f", made by {', '.join(acts)}" if acts else ""
-    growing = ", still growing" if found.growing else ""
-    size = words.bytes_of(found.bytes)
-    return f"adp store, schema {found.schema_version}, {size}{made}{growing}"
+    growing = ", still growing" if composition.growing else ""
+    size = words.bytes_of(composition.bytes)
+    return f"adp store, schema {composition.schema_version}, {size}{made}{growing}"
 
 
 def _uri(data: bytes) -> str:

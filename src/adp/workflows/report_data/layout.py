@@ -24,7 +24,7 @@ class Column:
 
 
 @dataclass(frozen=True)
-class Table:
+class TextTable:
     """A table of texts.
 
     Attributes:
@@ -78,7 +78,7 @@ class Section:
     title: str
     lines: tuple[str, ...] = ()
     plots: tuple[str, ...] = ()
-    tables: tuple[Table, ...] = ()
+    tables: tuple[TextTable, ...] = ()
     code: tuple[Code, ...] = ()
 
 
@@ -96,7 +96,7 @@ def columns(*heads: str) -> tuple[Column, ...]:
     return tuple(Column(head.removeprefix("#"), head.startswith("#")) for head in heads)
 
 
-def table(title: str, heads: Sequence[str], rows: Sequence[tuple[str, ...]]) -> Table:
+def table(title: str, heads: Sequence[str], rows: Sequence[tuple[str, ...]]) -> TextTable:
     """A table, cut at `ROWS`.
 
     Args:
@@ -106,21 +106,21 @@ def table(title: str, heads: Sequence[str], rows: Sequence[tuple[str, ...]]) -> 
     """
     left = len(rows) - ROWS
     note = f"{left:,} more rows are left out." if left > 0 else ""
-    return Table(title, columns(*heads), tuple(rows[:ROWS]), note)
+    return TextTable(title, columns(*heads), tuple(rows[:ROWS]), note)
 
 
-def ranking(title: str, head: str, found: Ranking, unit: str) -> Iterator[Table]:
+def ranking(title: str, head: str, value: Ranking, unit: str) -> Iterator[TextTable]:
     """A table of names, or nothing when there are none but the empty one."""
-    if not [count for count in found.rows if count.name is not None]:
+    if not [count for count in value.rows if count.name is not None]:
         return
-    shown = found.rows[:RANKED]
+    shown = value.rows[:RANKED]
     rows = [
-        (name(count.name, 300), number(count.count), percent(count.count, found.total))
+        (name(count.name, 300), number(count.count), percent(count.count, value.total))
         for count in shown
     ]
-    left = found.names - len(shown)
+    left = value.names - len(shown)
     note = ""
     if left > 0:
-        rest = found.total - sum(count.count for count in shown)
+        rest = value.total - sum(count.count for count in shown)
         note = f"{left:,} more with {rest:,} {unit} are left out."
-    yield Table(title, columns(head, f"#{unit}", "#share"), tuple(rows), note)
+    yield TextTable(title, columns(head, f"#{unit}", "#share"), tuple(rows), note)

@@ -7,24 +7,24 @@ from collections.abc import Iterator, Sequence
 from adp.stores.composition import Composition
 from adp.workflows.markdown_text import escape, fenced
 from adp.workflows.report_data import words
-from adp.workflows.report_data.layout import Section, Table, Tile
+from adp.workflows.report_data.layout import Section, TextTable, Tile
 from adp.workflows.report_data.sections import sections, tiles
 
 CELL = 600
 """Characters of a cell; names are cut before."""
 
 
-def markdown_report(found: Composition, *, level: int = 1) -> str:
+def markdown_report(composition: Composition, *, level: int = 1) -> str:
     """Write the report of a store; every text from the data is escaped.
 
     Args:
-        found: the numbers.
+        composition: the numbers.
         level: level of the first heading, 1 to 4.
 
     Returns:
         The text. The same numbers give the same characters.
     """
-    return markdown_page(found.name, tiles(found), sections(found), level=level)
+    return markdown_page(composition.name, tiles(composition), sections(composition), level=level)
 
 
 def markdown_page(
@@ -72,7 +72,7 @@ def section_lines(section: Section, level: int) -> Iterator[str]:
         yield fenced(code.text)
 
 
-def table_lines(table: Table) -> Iterator[str]:
+def table_lines(table: TextTable) -> Iterator[str]:
     """The lines of one table."""
     yield "| " + " | ".join(escape(column.head, CELL) for column in table.columns) + " |"
     yield "|" + "|".join("---:" if column.number else "---" for column in table.columns) + "|"

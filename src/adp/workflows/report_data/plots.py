@@ -31,47 +31,53 @@ TOOLS, FEWEST = 20, 5
 """Tools of a plot; room in a histogram, in bars."""
 
 
-def draw(found: Composition) -> dict[str, Plot]:
+def draw(composition: Composition) -> dict[str, Plot]:
     """Draw all plots that a report of these numbers has.
 
     Args:
-        found: the numbers.
+        composition: the numbers.
 
     Returns:
         Name of the plot -> the plot. Those without numbers are left out.
     """
     plots: dict[str, Plot | None] = {
-        "datasets": _datasets(found),
-        "parts": _parts(found.parts),
-        "tools": _tools(found),
-        "models": _models(found),
-        "success by data set": _rates("data set", [one.success for one in found.datasets]),
-        "success by model": _rates("model", found.by_model),
-        "success by length": _rates("number of steps", found.by_length, ordered=True),
+        "datasets": _datasets(composition),
+        "parts": _parts(composition.parts),
+        "tools": _tools(composition),
+        "models": _models(composition),
+        "success by data set": _rates(
+            "data set", [dataset.success for dataset in composition.datasets]
+        ),
+        "success by model": _rates("model", composition.by_model),
+        "success by length": _rates("number of steps", composition.by_length, ordered=True),
     }
-    for one in found.lengths:
-        plots[f"length {one.name}"] = _histogram(one)
+    for length in composition.lengths:
+        plots[f"length {length.name}"] = _histogram(length)
     return {key: plot for key, plot in plots.items() if plot is not None}
 
 
-def _datasets(found: Composition) -> Plot | None:
+def _datasets(composition: Composition) -> Plot | None:
     bars = [
-        Bar(short_label(one.name), one.trajectories, remark=percent(one.share))
-        for one in found.datasets
+        Bar(short_label(dataset.name), dataset.trajectories, remark=percent(dataset.share))
+        for dataset in composition.datasets
     ]
     return bar_plot("Trajectories by data set", bars, "trajectories")
 
 
-def _models(found: Composition) -> Plot | None:
-    named = [count for count in found.models.rows if count.name is not None]
+def _models(composition: Composition) -> Plot | None:
+    named = [count for count in composition.models.rows if count.name is not None]
     bars = [
-        Bar(short_label(count.name), count.count, remark=percent(count.count, found.models.total))
-        for count in found.models.rows
+        Bar(
+            short_label(count.name),
+            count.count,
+            remark=percent(count.count, composition.models.total),
+        )
+        for count in composition.models.rows
     ]
     return bar_plot("Trajectories by model", bars, "trajectories") if named else None
 
 
-def _tools(found: Composition) -> Plot | None:
+def _tools(composition: Composition) -> Plot | None:
     bars = [
         Bar(
             short_label(tool.name),
@@ -79,58 +85,58 @@ def _tools(found: Composition) -> Plot | None:
             tool.errors,
             f"{percent(tool.errors, tool.known)} errors" if tool.known else "",
         )
-        for tool in found.tools.rows[:TOOLS]
+        for tool in composition.tools.rows[:TOOLS]
     ]
     return bar_plot("Calls by tool; the dark part are errors", bars, "calls", part="errors")
 
 
-def _histogram(found: Distribution) -> Plot | None:
+def _histogram(distribution: Distribution) -> Plot | None:
     """Bars that stand."""
-    if not found.n:
+    if not distribution.n:
         return None
-    singles = all(one.low == one.high for one in found.bins)
+    singles = all(item.low == item.high for item in distribution.bins)
 
     def paint(axes: Axes) -> None:
-        places = range(len(found.bins))
-        counts = [one.count for one in found.bins]
+        places = range(len(distribution.bins))
+        counts = [item.count for item in distribution.bins]
         axes.bar(places, counts, width=0.86, color=MAIN, align="center" if singles else "edge")
         if singles:
-            ticks = [(float(place), one.low) for place, one in enumerate(found.bins)]
+            ticks = [(float(place), result.low) for place, result in enumerate(distribution.bins)]
         else:
-            ends = [one.low for one in found.bins] + [found.bins[-1].high + 1]
+            ends = [item.low for item in distribution.bins] + [distribution.bins[-1].high + 1]
             ticks = [(place - 0.07, end) for place, end in enumerate(ends)]
         step = -(-len(ticks) // 13)
         places_shown, labels = zip(*ticks[::step], strict=True)
         axes.set_xticks(places_shown, [short_number(value) for value in labels], **font(10))
         axes.grid(axis="y", color=GRID, linewidth=0.8)
-        axes.set_xlabel(f"{found.name} of a trajectory", color=MUTED, **font(10))
+        axes.set_xlabel(f"{distribution.name} of a trajectory", color=MUTED, **font(10))
         axes.set_ylabel("trajectories", color=MUTED, **font(10))
-        empty = max(0, FEWEST - len(found.bins)) / 2
-        axes.set_xlim(-0.6 - empty, len(found.bins) - (0.4 if singles else 0) + empty)
+        empty = max(0, FEWEST - len(distribution.bins)) / 2
+        axes.set_xlim(-0.6 - empty, len(distribution.bins) - (0.4 if singles else 0) + empty)
         axes.set_ylim(0, whole_ticks().tick_values(0, max(counts))[-1])
         short_axis(axes.yaxis, whole=True)
 
     alt = (
-        f"Histogram of {found.name} of a trajectory: median {found.p50:,}, "
-        f"90 % up to {found.p90:,}, at most {found.max:,}"
+        f"Histogram of {distribution.name} of a trajectory: median {distribution.p50:,}, "
+        f"90 % up to {distribution.p90:,}, at most {distribution.max:,}"
     )
     return draw_plot(alt, paint, height=220)
 
 
-def _parts(found: Sequence[Distribution]) -> Plot | None:
+def _parts(distributions: Sequence[Distribution]) -> Plot | None:
     """From 10 % to 90 % as a line, the median as a dot, the maximum as a tick."""
-    shown = [one for one in found if one.n]
+    shown = [distribution for distribution in distributions if distribution.n]
     if not shown:
         return None
 
     def paint(axes: Axes) -> None:
-        for place, one in enumerate(shown):
-            low, high, most = one.p10 or 0, one.p90 or 0, one.max or 0
+        for place, result in enumerate(shown):
+            low, high, most = result.p10 or 0, result.p90 or 0, result.max or 0
             axes.plot([low, high], [place, place], color=MAIN, linewidth=6, alpha=0.45,
                       solid_capstyle="round")  # fmt: skip
-            axes.plot([one.p50 or 0], [place], "o", color=MAIN, markersize=8)
+            axes.plot([result.p50 or 0], [place], "o", color=MAIN, markersize=8)
             axes.plot([most], [place], "|", color=WARN, markersize=12, markeredgewidth=2)
-        lying(axes, [one.name for one in shown])
+        lying(axes, [item.name for item in shown])
         axes.set_xscale("symlog", linthresh=10)
         axes.set_xlim(left=-0.5)
         axes.set_ylim(len(shown) - 0.4, -0.6)
@@ -138,30 +144,30 @@ def _parts(found: Sequence[Distribution]) -> Plot | None:
         axes.minorticks_off()
         short_axis(axes.xaxis)
 
-    said = "; ".join(f"{one.name} median {one.p50:,}, longest {one.max:,}" for one in shown)
-    return draw_plot(f"Characters of steps, calls and results: {said}", paint, 70 + 24 * len(shown))
+    text = "; ".join(f"{item.name} median {item.p50:,}, longest {item.max:,}" for item in shown)
+    return draw_plot(f"Characters of steps, calls and results: {text}", paint, 70 + 24 * len(shown))
 
 
 def _rates(what: str, rates: Sequence[Rate], *, ordered: bool = False) -> Plot | None:
     """A dot for each rate, with its interval as a line."""
-    shown = [one for one in rates if one.known][: None if ordered else BARS]
+    shown = [rate for rate in rates if rate.known][: None if ordered else BARS]
     if not shown:
         return None
 
     def paint(axes: Axes) -> None:
-        for place, one in enumerate(shown):
-            low, high = 100 * (one.low or 0), 100 * (one.high or 0)
+        for place, result in enumerate(shown):
+            low, high = 100 * (result.low or 0), 100 * (result.high or 0)
             axes.plot([low, high], [place, place], color=MAIN, linewidth=2.4, alpha=0.5)
-            axes.plot([100 * (one.rate or 0)], [place], "o", color=MAIN, markersize=7)
-            axes.text(107, place, f"n = {short_number(one.known)}", va="center", color=MUTED,
+            axes.plot([100 * (result.rate or 0)], [place], "o", color=MAIN, markersize=7)
+            axes.text(107, place, f"n = {short_number(result.known)}", va="center", color=MUTED,
                       **font(9))  # fmt: skip
-        lying(axes, [short_label(one.name) for one in shown])
+        lying(axes, [short_label(item.name) for item in shown])
         axes.set_xlim(-4, 128)
         axes.set_xticks([0, 25, 50, 75, 100], ["0 %", "25 %", "50 %", "75 %", "100 %"], **font(10))
         words = f"success by {what}, with 95 % interval"
         axes.set_xlabel(words, color=MUTED, **font(10))
 
-    said = "; ".join(
-        f"{short_label(one.name)} {percent(one.rate)} of {one.known:,}" for one in shown[:5]
+    text = "; ".join(
+        f"{short_label(item.name)} {percent(item.rate)} of {item.known:,}" for item in shown[:5]
     )
-    return draw_plot(f"Success by {what}: {said}", paint, height=58 + 20 * len(shown))
+    return draw_plot(f"Success by {what}: {text}", paint, height=58 + 20 * len(shown))

@@ -50,16 +50,16 @@ def headline(value: int, what: str, remark: str = "") -> tuple[str, str, str]:
     return short_number(value), what, remark or number(value)
 
 
-def percent(part: float | None, whole: float | None = 1.0) -> str:
+def percent(part: float | None, full: float | None = 1.0) -> str:
     """``12.3 %``; a dash when there is no whole."""
-    if part is None or not whole:
+    if part is None or not full:
         return MISSING
-    return f"{100 * part / whole:.1f} %"
+    return f"{100 * part / full:.1f} %"
 
 
-def of_all(part: int, whole: int) -> str:
+def of_all(part: int, full: int) -> str:
     """``12 of 40``."""
-    return f"{part:,} of {whole:,}"
+    return f"{part:,} of {full:,}"
 
 
 def rate(value: Rate) -> str:

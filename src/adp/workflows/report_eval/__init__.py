@@ -20,30 +20,30 @@ from adp.workflows.report_eval.sections import sections, tiles
 __all__ = ["Evaluation", "EvaluationOptions", "evaluation", "html_report", "markdown_report"]
 
 
-def html_report(found: Evaluation) -> str:
+def html_report(value: Evaluation) -> str:
     """Write the report as a page; every text from the data is escaped.
 
     Returns:
         The page. The same numbers give the same characters.
     """
-    stores = dict.fromkeys(run.store for run in found.runs)
+    stores = dict.fromkeys(run.store for run in value.runs)
     listed = ", ".join(name(store, 60) for store in stores)
     page = Page(
-        name=name(found.name),
+        name=name(value.name),
         kind="Evaluation report",
         subtitle=f"Rollouts in {listed}" if listed else "No rollouts",
-        tiles=tiles(found),
-        sections=sections(found),
-        plots=draw(found),
+        tiles=tiles(value),
+        sections=sections(value),
+        plots=draw(value),
     )
     return html_page(page)
 
 
-def markdown_report(found: Evaluation, *, level: int = 1) -> str:
+def markdown_report(value: Evaluation, *, level: int = 1) -> str:
     """Write the report as Markdown; every text from the data is escaped.
 
     Args:
-        found: the numbers.
+        value: the numbers.
         level: level of the first heading, 1 to 4.
     """
-    return markdown_page(found.name, tiles(found), sections(found), level=level)
+    return markdown_page(value.name, tiles(value), sections(value), level=level)

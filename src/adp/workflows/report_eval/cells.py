@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from adp.eval.scorer import Figure
 from adp.stores.composition.model import Count
 from adp.stores.stats import Recorded
-from adp.workflows.report_data.layout import Table, table
+from adp.workflows.report_data.layout import TextTable, table
 from adp.workflows.report_data.words import MISSING, cut_middle, name, number
-from adp.workflows.report_eval.model import Evaluation, Run
+from adp.workflows.report_eval.model import EvaluatedRun, Evaluation
 
 RUN = 28
 """Characters of the name of a run in a cell."""
@@ -17,19 +17,19 @@ RUN = 28
 _NOTHING, _TINY = 1e-9, 0.001
 
 
-def run_cell(run: Run) -> str:
+def run_cell(run: EvaluatedRun) -> str:
     """The name of a run in a cell."""
     return cut_middle(name(run.name), RUN)
 
 
 def run_table(
-    found: Evaluation, title: str, heads: Sequence[str], rows: Sequence[tuple[str, ...]]
-) -> Table:
+    evaluation: Evaluation, title: str, heads: Sequence[str], rows: Sequence[tuple[str, ...]]
+) -> TextTable:
     """A table without the columns that say nothing: the run when there is one, empty notes."""
     idle = {
         place
         for place, head in enumerate(heads)
-        if (head == "run" and len(found.runs) == 1)
+        if (head == "run" and len(evaluation.runs) == 1)
         or (head == "note" and all(row[place] == MISSING for row in rows))
     }
     kept = [place for place in range(len(heads)) if place not in idle] if len(heads) > 1 else [0]
@@ -121,5 +121,5 @@ def per(value: Recorded, count: int) -> str:
     """A sum over a count."""
     if value.total is None or not count:
         return MISSING
-    each = value.total / count
-    return f"{each:,.0f}" if each >= 1000 else f"{each:.3g}"
+    result = value.total / count
+    return f"{result:,.0f}" if result >= 1000 else f"{result:.3g}"

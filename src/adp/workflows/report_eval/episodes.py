@@ -121,20 +121,20 @@ def read_episodes(store: Store) -> list[Episodes]:
     A policy by itself and the same policy with an expert are two.
     """
     left_out = superseded(tries_of(store))
-    found: dict[tuple[str | None, str | None], list[Row]] = {}
+    results: dict[tuple[str | None, str | None], list[Row]] = {}
     again: Counter[tuple[str | None, str | None]] = Counter()
     for row in _episodes(store):
         key = (row["agent"], _mode(row))
-        own = found.setdefault(key, [])
+        rows_here = results.setdefault(key, [])
         if row["trajectory_id"] in left_out:
             again[key] += 1
         else:
-            own.append(row)
-    whole = len(found) == 1 and not again
+            rows_here.append(row)
+    full = len(results) == 1 and not again
     return [
-        Episodes(store, agent, mode, own, again[agent, mode], whole)
-        for (agent, mode), own in found.items()
-        if own
+        Episodes(store, agent, mode, native, again[agent, mode], full)
+        for (agent, mode), native in results.items()
+        if native
     ]
 
 
@@ -142,10 +142,10 @@ def _episodes(store: Store) -> Iterator[Row]:
     """The rows of all episodes, with what the tasks of these say."""
     tasks = find_tasks(store)
     columns = store.scan("tasks").select("difficulty", "environment", "extra").collect()
-    said = columns.rows(named=True)
+    records = columns.rows(named=True)
     for row in rows(store, _EPISODES):
         task = tasks.get(row["trajectory_id"], NONE)
-        known = {} if task.row is None else said[task.row]
+        known = {} if task.row is None else records[task.row]
         row["task"] = task.key
         if task.key is not None:
             row["dataset"] = task.key.dataset  # That of a rollout is named after the run.
@@ -158,10 +158,10 @@ def _episodes(store: Store) -> Iterator[Row]:
 def _category(extra: str | None) -> str | None:
     """The key ``category`` of what a task holds besides its columns."""
     try:
-        found = json.loads(extra or "null")
+        value = json.loads(extra or "null")
     except (ValueError, RecursionError):
         return None
-    category = found.get("category") if isinstance(found, dict) else None
+    category = value.get("category") if isinstance(value, dict) else None
     return category if category is None or isinstance(category, str) else json.dumps(category)
 
 
@@ -184,13 +184,13 @@ def asked(episodes: Episodes, sql: str) -> list[Row]:
     mine = "true" if episodes.whole else "t.seq IN (SELECT unnest(?))"
     text = sql.replace("{mine}", mine)
     parameters = [] if episodes.whole else [[row["seq"] for row in episodes.rows]]
-    found: list[Row] = episodes.store.query(text, parameters).to_pylist()
-    return found
+    to_pylist: list[Row] = episodes.store.query(text, parameters).to_pylist()
+    return to_pylist
 
 
 def tools(episodes: Episodes, limit: int = 40) -> tuple[ToolUse, ...]:
     """How each tool was used, the most used first."""
-    found = asked(
+    result = asked(
         episodes,
         f"""
         SELECT c.name, count(DISTINCT (c.seq, c.step, c.call)) AS calls,
@@ -202,12 +202,12 @@ def tools(episodes: Episodes, limit: int = 40) -> tuple[ToolUse, ...]:
         FROM calls_with_results c JOIN trajectories t USING (seq) WHERE {{mine}}
         GROUP BY c.name ORDER BY calls DESC, c.name NULLS LAST""",
     )
-    return tuple(ToolUse(**row | {"name": short(row["name"])}) for row in found[:limit])
+    return tuple(ToolUse(**row | {"name": short(row["name"])}) for row in result[:limit])
 
 
 def errors(episodes: Episodes) -> tuple[tuple[Count, ...], int, int]:
     """Types of the errors that an agent met, results in all, and errors among them."""
-    found = asked(
+    result = asked(
         episodes,
         """
         SELECT coalesce(o.error_type, 'no type') AS name, count(*) AS n,
@@ -216,12 +216,12 @@ def errors(episodes: Episodes) -> tuple[tuple[Count, ...], int, int]:
         GROUP BY o.error_type, coalesce(o.is_error, false), coalesce(o.exit_code <> 0, false)""",
     )
     counts: Counter[str] = Counter()
-    for row in found:
+    for row in result:
         if row["wrong"]:
             counts[row["name"]] += row["n"]
     order = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
     listed = tuple(Count(short(name), count) for name, count in order[:LIMIT])
-    return listed, sum(row["n"] for row in found), sum(counts.values())
+    return listed, sum(row["n"] for row in result), sum(counts.values())
 
 
 def attempts(rows_of: Sequence[Row]) -> tuple[int, tuple[int, int] | None]:

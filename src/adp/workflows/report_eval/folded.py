@@ -9,7 +9,7 @@ from adp.eval.metrics.folding import groups, together
 from adp.eval.scorer import Figure
 from adp.workflows.report_data.words import MISSING, name, number, percent
 from adp.workflows.report_eval.cells import percent_ends, run_cell
-from adp.workflows.report_eval.model import Comparison, Group, Run
+from adp.workflows.report_eval.model import Comparison, EvaluatedRun, TaskGroup
 
 Row = tuple[str, ...]
 _LISTED = 12
@@ -22,41 +22,43 @@ def reasons(missing: Sequence[tuple[str, str, str, int]]) -> list[Row]:
     Args:
         missing: scorer, run, reason, number of scores.
     """
-    found: dict[tuple[str, str], list[tuple[str, int]]] = {}
+    results: dict[tuple[str, str], list[tuple[str, int]]] = {}
     for scorer, run, reason, count in missing:
-        found.setdefault((run, reason), []).append((scorer, count))
+        results.setdefault((run, reason), []).append((scorer, count))
     return [
         (
-            together(list(dict.fromkeys(scorer for scorer, _ in each))),
+            together(list(dict.fromkeys(scorer for scorer, _ in result))),
             run,
             reason,
-            number(sum(count for _, count in each)),
+            number(sum(count for _, count in result)),
         )
-        for (run, reason), each in found.items()
+        for (run, reason), result in results.items()
     ]
 
 
 def unchanged(comparisons: Sequence[Comparison]) -> set[tuple[str | None, str]]:
     """Scorer and metric of what is the same in every task of all runs; never success itself."""
-    known = [one for one in comparisons if one.difference.figure.value is not None]
+    known = [
+        comparison for comparison in comparisons if comparison.difference.figure.value is not None
+    ]
     kept = {
-        (one.scorer, one.metric)
-        for one in known
-        if one.scorer is None or one.difference.better or one.difference.worse
+        (item.scorer, item.metric)
+        for item in known
+        if item.scorer is None or item.difference.better or item.difference.worse
     }
-    return {(one.scorer, one.metric) for one in known} - kept
+    return {(item.scorer, item.metric) for item in known} - kept
 
 
 def alike(names: Sequence[str]) -> Iterator[str]:
     """A sentence about figures that are unchanged, if there are any."""
-    found = list(dict.fromkeys(names))
-    more = f" and {len(found) - _LISTED:,} more" if len(found) > _LISTED else ""
-    listed = ", ".join(found[:_LISTED])
-    if found:
+    fromkeys = list(dict.fromkeys(names))
+    more = f" and {len(fromkeys) - _LISTED:,} more" if len(fromkeys) > _LISTED else ""
+    listed = ", ".join(fromkeys[:_LISTED])
+    if fromkeys:
         yield f"No run differs from the baseline in any task in: {listed}{more}."
 
 
-def group_rows(parts: Sequence[tuple[Run, Group]]) -> list[Row]:
+def group_rows(parts: Sequence[tuple[EvaluatedRun, TaskGroup]]) -> list[Row]:
     """Success by parts of the tasks; parts of a run without a number for one reason together."""
     kinds = [
         (run_cell(run), _why(group.success)) if group.success.value is None else None
@@ -67,26 +69,26 @@ def group_rows(parts: Sequence[tuple[Run, Group]]) -> list[Row]:
         run, first = same[0]
         figures = [group.success for _, group in same]
         counts = (
-            number(sum(getattr(one, what) for one in figures))
+            number(sum(getattr(figure, what) for figure in figures))
             for what in ("count", "tasks", "unscored")
         )
         names = together([name(group.name) for _, group in same])
-        said = (percent(first.success.value), percent_ends(first.success))
+        cells = (percent(first.success.value), percent_ends(first.success))
         note = _note(first.success) if len(same) == 1 else name(_why(first.success), 300)
-        rows.append((names, run_cell(run), *said, *counts, note))
+        rows.append((names, run_cell(run), *cells, *counts, note))
     return rows
 
 
-def pass_rows(run: Run) -> Iterator[Row]:
+def pass_rows(run: EvaluatedRun) -> Iterator[Row]:
     """pass@k and pass^k of a run, a row for each k; those undefined for one reason together."""
     figures = {figure.name: figure for figure in run.passes}
-    shown = [one for one in run.passes if one.name.startswith("pass@")]
-    kinds = [one.reason if one.value is None else None for one in shown]
+    shown = [item for item in run.passes if item.name.startswith("pass@")]
+    kinds = [item.reason if item.value is None else None for item in shown]
     for same in groups(shown, kinds):
         first = same[0]
         both = (first, figures.get(first.name.replace("@", "^"), first))
-        cells = [cell for each in both for cell in (percent(each.value), percent_ends(each))]
-        ks = together([one.name.removeprefix("pass@") for one in same])
+        cells = [cell for item in both for cell in (percent(item.value), percent_ends(item))]
+        ks = together([item.name.removeprefix("pass@") for item in same])
         yield (run_cell(run), ks, *cells, _note(first))
 
 

@@ -11,8 +11,18 @@ from adp.rollouts.collecting.assisted import Assisted
 from adp.stores.composition.model import Count, Rate, as_plain
 from adp.stores.stats import Recorded
 
-__all__ = ["Comparison", "Costs", "Evaluation", "Failure", "Group", "Outcomes", "Rate", "Run",
-           "Scorer", "ToolUse"]  # fmt: skip
+__all__ = [
+    "Comparison",
+    "Costs",
+    "EvaluatedRun",
+    "Evaluation",
+    "FailedEpisode",
+    "Outcomes",
+    "Rate",
+    "ScorerFigures",
+    "TaskGroup",
+    "ToolUse",
+]  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -89,7 +99,7 @@ class Costs:
 
 
 @dataclass(frozen=True)
-class Group:
+class TaskGroup:
     """A part of the tasks, such as those of one difficulty.
 
     Attributes:
@@ -106,7 +116,7 @@ class Group:
 
 
 @dataclass(frozen=True)
-class Scorer:
+class ScorerFigures:
     """What a scorer says about a run.
 
     Attributes:
@@ -129,7 +139,7 @@ class Scorer:
 
 
 @dataclass(frozen=True)
-class Failure:
+class FailedEpisode:
     """An episode that failed, to look at."""
 
     trajectory_id: str
@@ -139,7 +149,7 @@ class Failure:
 
 
 @dataclass(frozen=True)
-class Run:
+class EvaluatedRun:
     """One model, or policy, in one store.
 
     Attributes:
@@ -189,14 +199,14 @@ class Run:
     success: Figure
     reward: Figure
     passes: tuple[Figure, ...]
-    groups: tuple[Group, ...]
-    scorers: tuple[Scorer, ...]
+    groups: tuple[TaskGroup, ...]
+    scorers: tuple[ScorerFigures, ...]
     errors: tuple[Count, ...]
     results: int
     wrong: int
     tools: tuple[ToolUse, ...]
     costs: Costs
-    failures: tuple[Failure, ...]
+    failures: tuple[FailedEpisode, ...]
 
 
 @dataclass(frozen=True)
@@ -232,7 +242,7 @@ class Evaluation:
     """
 
     name: str
-    runs: tuple[Run, ...]
+    runs: tuple[EvaluatedRun, ...]
     comparisons: tuple[Comparison, ...]
     left_out: int = 0
 

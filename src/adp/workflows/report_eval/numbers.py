@@ -21,12 +21,12 @@ from adp.workflows.report_eval.episodes import GROUPINGS, Episodes, Row
 from adp.workflows.report_eval.model import (
     Comparison,
     Costs,
+    EvaluatedRun,
     Evaluation,
-    Failure,
-    Group,
+    FailedEpisode,
     Outcomes,
-    Run,
-    Scorer,
+    ScorerFigures,
+    TaskGroup,
 )
 from adp_schema.errors import UsageError, unknown_name
 from adp_schema.store import Store
@@ -90,10 +90,10 @@ def evaluation(
         given = _first(given, options.baseline)
     shown = given[:RUNS]
     runs = []
-    for one in shown:
-        runs.append(_run(one, options.examples))
+    for item in shown:
+        runs.append(_run(item, options.examples))
         progress.advance(1)
-    comparisons = [each for other in shown[1:] for each in _compare(shown[0], other)]
+    comparisons = [entry for other in shown[1:] for entry in _compare(shown[0], other)]
     name = options.name or ", ".join(dict.fromkeys(store.name for store in stores))
     return Evaluation(name, tuple(runs), tuple(comparisons), len(given) - len(shown))
 
@@ -103,15 +103,15 @@ def _given(stores: Sequence[Store], options: EvaluationOptions) -> Iterator[_Giv
         sets = read_scores(store, options.scores[index] if options.scores else None)
         for episodes in ask.read_episodes(store):
             mine = {row["trajectory_id"] for row in episodes.rows}
-            own = [_part(one, mine) for one in sets]
-            yield _Given(_name(episodes), episodes, [one for one in own if one.rows])
+            parts = [_part(item, mine) for item in sets]
+            yield _Given(_name(episodes), episodes, [item for item in parts if item.rows])
 
 
 def _name(episodes: Episodes) -> str:
     name = episodes.agent or episodes.store.name
     # The policy `expert` is nothing else, and its name says so.
-    own = episodes.mode is None or episodes.agent == EXPERT
-    return name if own else f"{name} with expert, {episodes.mode}"
+    by_policy = episodes.mode is None or episodes.agent == EXPERT
+    return name if by_policy else f"{name} with expert, {episodes.mode}"
 
 
 def _part(scores: ScoreSet, mine: set[str]) -> ScoreSet:
@@ -120,23 +120,25 @@ def _part(scores: ScoreSet, mine: set[str]) -> ScoreSet:
 
 def _named(given: list[_Given]) -> list[_Given]:
     """Names that differ: the store is named where policies have the same name."""
-    often = Counter(one.name for one in given)
+    often = Counter(entry.name for entry in given)
     longer = [
-        replace(one, name=f"{one.name} ({one.episodes.store.name})") if often[one.name] > 1 else one
-        for one in given
+        replace(entry, name=f"{entry.name} ({entry.episodes.store.name})")
+        if often[entry.name] > 1
+        else entry
+        for entry in given
     ]
     seen: Counter[str] = Counter()
     named = []
-    for one in longer:
-        seen[one.name] += 1
-        more = f" #{seen[one.name]}" if seen[one.name] > 1 else ""
-        named.append(replace(one, name=(short(one.name) or "") + more))
+    for item in longer:
+        seen[item.name] += 1
+        more = f" #{seen[item.name]}" if seen[item.name] > 1 else ""
+        named.append(replace(item, name=(short(item.name) or "") + more))
     return named
 
 
 def _first(given: list[_Given], baseline: str) -> list[_Given]:
-    names = [one.name for one in given]
-    stores = [one.episodes.store.name for one in given]
+    names = [item.name for item in given]
+    stores = [item.episodes.store.name for item in given]
     for known in (names, stores):
         if known.count(baseline) == 1:
             place = known.index(baseline)
@@ -144,38 +146,38 @@ def _first(given: list[_Given], baseline: str) -> list[_Given]:
     raise UsageError(unknown_name("run", baseline, names))
 
 
-def _run(given: _Given, examples: int) -> Run:
-    found = given.episodes
-    tasks, attempts = ask.attempts(found.rows)
-    success = found.scored("success")
-    errors, results, wrong = ask.errors(found)
-    return Run(
+def _run(given: _Given, examples: int) -> EvaluatedRun:
+    episodes = given.episodes
+    tasks, attempts = ask.attempts(episodes.rows)
+    success = episodes.scored("success")
+    errors, results, wrong = ask.errors(episodes)
+    return EvaluatedRun(
         name=given.name,
-        store=found.store.name,
-        growing=found.store.journal is not None,
-        agent=short(found.agent),
-        models=found.counts("model"),
-        environments=found.counts("environment"),
-        datasets=found.counts("dataset"),
-        splits=found.counts("split"),
-        episodes=len(found.rows),
+        store=episodes.store.name,
+        growing=episodes.store.journal is not None,
+        agent=short(episodes.agent),
+        models=episodes.counts("model"),
+        environments=episodes.counts("environment"),
+        datasets=episodes.counts("dataset"),
+        splits=episodes.counts("split"),
+        episodes=len(episodes.rows),
         tasks=tasks,
         attempts=attempts,
-        seeds=len({row["seed"] for row in found.rows} - {None}),
-        versions=_versions(found.store),
-        outcomes=_outcomes(found.rows, found.again),
-        assisted=found.assisted,
+        seeds=len({row["seed"] for row in episodes.rows} - {None}),
+        versions=_versions(episodes.store),
+        outcomes=_outcomes(episodes.rows, episodes.again),
+        assisted=episodes.assisted,
         success=mean_figures(success, ["success"])[0],
-        reward=mean_figures(found.scored("reward"), ["reward"])[0],
+        reward=mean_figures(episodes.scored("reward"), ["reward"])[0],
         passes=tuple(_passes(success)),
-        groups=tuple(_groups(found, success)),
-        scorers=tuple(_scorer(one) for one in given.scores),
+        groups=tuple(_groups(episodes, success)),
+        scorers=tuple(_scorer(score) for score in given.scores),
         errors=errors,
         results=results,
         wrong=wrong,
-        tools=ask.tools(found),
-        costs=_costs(found),
-        failures=tuple(_failures(found, examples)),
+        tools=ask.tools(episodes),
+        costs=_costs(episodes),
+        failures=tuple(_failures(episodes, examples)),
     )
 
 
@@ -184,9 +186,9 @@ def _passes(success: Sequence[Scored]) -> Iterator[Figure]:
     attempts = Counter(task_of(row) for row in success if row.score.value is not None)
     strict = pass_figures(success, "success")
     partial = pass_figures(success, "success", partial=True)
-    for one, other in zip(strict, partial, strict=True):
-        enough = sum(count >= int(one.name[5:]) for count in attempts.values())
-        yield other if one.value is None and 2 * enough > len(attempts) else one
+    for result, other in zip(strict, partial, strict=True):
+        enough = sum(count >= int(result.name[5:]) for count in attempts.values())
+        yield other if result.value is None and 2 * enough > len(attempts) else result
 
 
 def _versions(store: Store) -> dict[str, str]:
@@ -200,17 +202,17 @@ def _versions(store: Store) -> dict[str, str]:
 
 def _outcomes(rows: Sequence[Row], again: int) -> Outcomes:
     broken = [row for row in rows if row["error_type"] in BROKEN]
-    whole = [row for row in rows if row["error_type"] not in BROKEN]
+    full = [row for row in rows if row["error_type"] not in BROKEN]
     return Outcomes(
-        solved=sum(row["success"] is True for row in whole),
-        failed=sum(row["success"] is False for row in whole),
-        unscored=sum(row["success"] is None for row in whole),
-        by_reward=sum(row["success"] is not None and row["by_reward"] for row in whole),
+        solved=sum(row["success"] is True for row in full),
+        failed=sum(row["success"] is False for row in full),
+        unscored=sum(row["success"] is None for row in full),
+        by_reward=sum(row["success"] is not None and row["by_reward"] for row in full),
         broken=len(broken),
-        truncated=sum(bool(row["truncated"]) for row in whole),
+        truncated=sum(bool(row["truncated"]) for row in full),
         superseded=again,
         kinds=ask.ranked(_kind(row) for row in broken),
-        stops=ask.ranked(row["stop_reason"] for row in whole),
+        stops=ask.ranked(row["stop_reason"] for row in full),
     )
 
 
@@ -221,20 +223,20 @@ def _kind(row: Row) -> str:
     )
 
 
-def _groups(found: Episodes, success: Sequence[Scored]) -> Iterator[Group]:
+def _groups(episodes: Episodes, success: Sequence[Scored]) -> Iterator[TaskGroup]:
     for column in GROUPINGS:
         parts: dict[str | None, list[Scored]] = {}
-        for row, scored in zip(found.rows, success, strict=True):
+        for row, scored in zip(episodes.rows, success, strict=True):
             parts.setdefault(row[column], []).append(scored)
         names = sorted(parts, key=lambda name: (name is None, name or ""))
         for name in names[:GROUPS]:
             figure = mean_figures(parts[name], ["success"])[0]
-            yield Group(column, short(name), len(parts[name]), figure)
+            yield TaskGroup(column, short(name), len(parts[name]), figure)
 
 
-def _scorer(scores: ScoreSet) -> Scorer:
+def _scorer(scores: ScoreSet) -> ScorerFigures:
     unscored = [Count(short(reason), count) for reason, count in scores.unscored().items()]
-    return Scorer(
+    return ScorerFigures(
         scores.scorer,
         scores.version,
         scores.settings,
@@ -245,15 +247,15 @@ def _scorer(scores: ScoreSet) -> Scorer:
     )
 
 
-def _costs(found: Episodes) -> Costs:
+def _costs(episodes: Episodes) -> Costs:
     names = ("turns", "calls", "tokens_in", "tokens_cached", "tokens_out", "cost", "seconds")
-    return Costs(**{name: found.recorded(name) for name in names})
+    return Costs(**{name: episodes.recorded(name) for name in names})
 
 
-def _failures(found: Episodes, most: int) -> Iterator[Failure]:
+def _failures(episodes: Episodes, most: int) -> Iterator[FailedEpisode]:
     """Failures of different kinds: of each reason for stopping the first, the frequent first."""
     failed = [
-        row for row in found.rows if row["success"] is False and row["error_type"] not in BROKEN
+        row for row in episodes.rows if row["success"] is False and row["error_type"] not in BROKEN
     ]
     kinds: dict[str | None, list[Row]] = {}
     for row in failed:
@@ -262,8 +264,8 @@ def _failures(found: Episodes, most: int) -> Iterator[Failure]:
     depth = max(map(len, order), default=0)
     turns = [rows[place] for place in range(depth) for rows in order if place < len(rows)]
     for row in turns[:most]:
-        text, cut = clipped(found.store.get(row["trajectory_id"]))
-        yield Failure(short(row["trajectory_id"]) or "", _why(row), text, cut)
+        text, cut = clipped(episodes.store.get(row["trajectory_id"]))
+        yield FailedEpisode(short(row["trajectory_id"]) or "", _why(row), text, cut)
 
 
 def _why(row: Row) -> str:
@@ -272,31 +274,31 @@ def _why(row: Row) -> str:
 
 def _compare(first: _Given, second: _Given) -> Iterator[Comparison]:
     """Every metric that both runs have, by columns and by scorers of the same settings."""
-    helped = tuple(one.name for one in (first, second) if one.episodes.mode is not None)
-    told: list[list[Scored]] = []
+    helped = tuple(item.name for item in (first, second) if item.episodes.mode is not None)
+    scoredses: list[list[Scored]] = []
     for metric in ("success", "reward"):
-        own = [one.episodes.scored(metric) for one in (first, second)]
-        if _values(own) != _values(told) and all(
-            any(row.score.value is not None for row in rows) for rows in own
+        scoreds = [item.episodes.scored(metric) for item in (first, second)]
+        if _values(scoreds) != _values(scoredses) and all(
+            any(row.score.value is not None for row in rows) for rows in scoreds
         ):
-            difference = paired_difference(own[0], own[1], metric)
+            difference = paired_difference(scoreds[0], scoreds[1], metric)
             yield Comparison(metric, None, first.name, second.name, difference, helped)
-            told = own
-    others = {(one.scorer, one.settings_hash): one for one in second.scores}
-    for one in first.scores:
-        other = others.get((one.scorer, one.settings_hash))
+            scoredses = scoreds
+    others = {(item.scorer, item.settings_hash): item for item in second.scores}
+    for score in first.scores:
+        other = others.get((score.scorer, score.settings_hash))
         if other is None:
             continue
-        metrics = dict.fromkeys(row.score.metric for row in one.rows)
+        metrics = dict.fromkeys(row.score.metric for row in score.rows)
         theirs = {row.score.metric for row in other.rows}
         for metric in metrics:
             told_already = metric in ("success", "reward") and _values(
-                [_of(one.rows, metric), _of(other.rows, metric)]
-            ) == _values([each.episodes.scored(metric) for each in (first, second)])
+                [_of(score.rows, metric), _of(other.rows, metric)]
+            ) == _values([item.episodes.scored(metric) for item in (first, second)])
             if metric in theirs and not told_already:
-                amounts = metric in one.amounts()
-                difference = paired_difference(one.rows, other.rows, metric, amounts=amounts)
-                scorer = label(one.scorer, one.settings)
+                amounts = metric in score.amounts()
+                difference = paired_difference(score.rows, other.rows, metric, amounts=amounts)
+                scorer = label(score.scorer, score.settings)
                 yield Comparison(metric, scorer, first.name, second.name, difference, helped)
 
 

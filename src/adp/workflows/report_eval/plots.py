@@ -24,7 +24,7 @@ from adp.workflows.report_data.drawing import (
 )
 from adp.workflows.report_data.words import percent, short_number
 from adp.workflows.report_eval.folded import unchanged
-from adp.workflows.report_eval.model import Evaluation, Run
+from adp.workflows.report_eval.model import EvaluatedRun, Evaluation
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -44,29 +44,29 @@ class _Dot:
     high: float | None
 
 
-def draw(found: Evaluation) -> dict[str, Plot]:
+def draw(evaluation: Evaluation) -> dict[str, Plot]:
     """Draw all plots that a report of these numbers has.
 
     Args:
-        found: the numbers.
+        evaluation: the numbers.
 
     Returns:
         Name of the plot -> the plot. Those without numbers are left out.
     """
-    names = [run.name for run in found.runs]
+    names = [run.name for run in evaluation.runs]
     plots: dict[str, Plot | None] = {
-        "success": _success(found.runs),
-        "differences": _differences(found),
-        "scores": _dots("Scores", _score_dots(found.runs), names),
-        "passes": _passes(found.runs),
-        "errors": _errors(found.runs),
-        "tools": _tools(found.runs),
+        "success": _success(evaluation.runs),
+        "differences": _differences(evaluation),
+        "scores": _dots("Scores", _score_dots(evaluation.runs), names),
+        "passes": _passes(evaluation.runs),
+        "errors": _errors(evaluation.runs),
+        "tools": _tools(evaluation.runs),
     }
-    for by in dict.fromkeys(group.by for run in found.runs for group in run.groups):
+    for by in dict.fromkeys(group.by for run in evaluation.runs for group in run.groups):
         dots = [
             _Dot(_label(group.name), place, group.success.value, group.success.low,
                  group.success.high)
-            for place, run in enumerate(found.runs)
+            for place, run in enumerate(evaluation.runs)
             for group in run.groups
             if group.by == by and group.success.value is not None
         ]  # fmt: skip
@@ -78,25 +78,25 @@ def _label(text: str | None) -> str:
     return short_label(text)
 
 
-def _success(runs: Sequence[Run]) -> Plot | None:
+def _success(runs: Sequence[EvaluatedRun]) -> Plot | None:
     dots = [
         _Dot(_label(run.name), place, run.success.value, run.success.low, run.success.high)
         for place, run in enumerate(runs)
         if run.success.value is not None
     ]
-    said = "; ".join(f"{dot.line} {percent(dot.value)}" for dot in dots[:5])
-    return _dot_plot(f"Success: {said}", dots, "success, with 95 % interval", [])
+    text = "; ".join(f"{dot.line} {percent(dot.value)}" for dot in dots[:5])
+    return _dot_plot(f"Success: {text}", dots, "success, with 95 % interval", [])
 
 
-def _score_dots(runs: Sequence[Run]) -> list[_Dot]:
+def _score_dots(runs: Sequence[EvaluatedRun]) -> list[_Dot]:
     """Shares; other figures have scales of their own."""
     often = Counter(
         name
         for _, name in {
-            (one.label, figure.name)
+            (item.label, figure.name)
             for run in runs
-            for one in run.scorers
-            for figure in one.figures
+            for item in run.scorers
+            for figure in item.figures
         }
     )
     dots = []
@@ -104,15 +104,15 @@ def _score_dots(runs: Sequence[Run]) -> list[_Dot]:
         for scorer in run.scorers:
             for figure in scorer.figures:
                 if figure.value is not None and _unit(figure):
-                    whole = f"{scorer.label}: {figure.name}"
-                    line = whole if often[figure.name] > 1 else figure.name
+                    text = f"{scorer.label}: {figure.name}"
+                    line = text if often[figure.name] > 1 else figure.name
                     dots.append(_Dot(_label(line), place, figure.value, figure.low, figure.high))
     return dots
 
 
 def _unit(figure: Figure) -> bool:
     ends = (figure.value, figure.low, figure.high)
-    return not figure.amount and all(0 <= one <= 1 for one in ends if one is not None)
+    return not figure.amount and all(0 <= end <= 1 for end in ends if end is not None)
 
 
 def _dots(title: str, dots: Sequence[_Dot], names: Sequence[str]) -> Plot | None:
@@ -148,10 +148,10 @@ def _dot_plot(alt: str, dots: Sequence[_Dot], below: str, names: Sequence[str]) 
         axes.set_xlim(-4, 104)
         axes.set_xticks([0, 25, 50, 75, 100], ["0 %", "25 %", "50 %", "75 %", "100 %"], **font(10))
         axes.set_xlabel(below, color=MUTED, **font(10))
-        _legend(axes, [(names[each], each) for each in used])
+        _legend(axes, [(names[item], item) for item in used])
 
-    each = 20 if len(used) < 2 else 8 + 11 * len(used)
-    return draw_plot(alt, paint, height=62 + each * len(lines) + 17 * len(used))
+    result = 20 if len(used) < 2 else 8 + 11 * len(used)
+    return draw_plot(alt, paint, height=62 + result * len(lines) + 17 * len(used))
 
 
 def _mark(axes: Axes, dot: _Dot, place: float, colour: str, scale: float) -> None:
@@ -167,8 +167,8 @@ def _legend(axes: Axes, names: Sequence[tuple[str, int]], **styles: str) -> None
 
     if not names:
         return
-    marks = [Line2D([], [], color=SERIES[each % len(SERIES)], marker="o", linewidth=2)
-             for _, each in names]  # fmt: skip
+    marks = [Line2D([], [], color=SERIES[result % len(SERIES)], marker="o", linewidth=2)
+             for _, result in names]  # fmt: skip
     labels = [drawable(short_label(text)) for text, _ in names]
     legend = axes.legend(marks, labels, loc="lower left", bbox_to_anchor=(0, 1), frameon=False,
                          borderaxespad=0, handlelength=1.4, labelspacing=0.25)  # fmt: skip
@@ -176,19 +176,28 @@ def _legend(axes: Axes, names: Sequence[tuple[str, int]], **styles: str) -> None
         text.set(color=INK, **font(10))
 
 
-def _differences(found: Evaluation) -> Plot | None:
+def _differences(evaluation: Evaluation) -> Plot | None:
     """Differences of shares to the baseline, around 0."""
-    numbers = {run.name: place for place, run in enumerate(found.runs)}
-    often = Counter(name for _, name in {(one.scorer, one.metric) for one in found.comparisons})
-    dots, same = [], unchanged(found.comparisons)
-    for one in found.comparisons:
-        figure = one.difference.figure
+    numbers = {run.name: place for place, run in enumerate(evaluation.runs)}
+    often = Counter(
+        name for _, name in {(item.scorer, item.metric) for item in evaluation.comparisons}
+    )
+    dots, same = [], unchanged(evaluation.comparisons)
+    for comparison in evaluation.comparisons:
+        figure = comparison.difference.figure
         wide = any(abs(end or 0) > 1 for end in (figure.value, figure.low, figure.high))
-        if figure.value is None or figure.amount or wide or (one.scorer, one.metric) in same:
+        if (
+            figure.value is None
+            or figure.amount
+            or wide
+            or (comparison.scorer, comparison.metric) in same
+        ):
             continue
-        alone = one.scorer is None or often[one.metric] == 1
-        line = one.metric if alone else f"{one.scorer}: {one.metric}"
-        dots.append(_Dot(_label(line), numbers[one.second], figure.value, figure.low, figure.high))
+        alone = comparison.scorer is None or often[comparison.metric] == 1
+        line = comparison.metric if alone else f"{comparison.scorer}: {comparison.metric}"
+        dots.append(
+            _Dot(_label(line), numbers[comparison.second], figure.value, figure.low, figure.high)
+        )
     if not dots:
         return None
     lines = list(dict.fromkeys(dot.line for dot in dots))[:LINES]
@@ -205,22 +214,22 @@ def _differences(found: Evaluation) -> Plot | None:
         for tick in axes.get_xticklabels():
             tick.set(**font(10))
         axes.set_xlabel("difference to the baseline, with 95 % interval", color=MUTED, **font(10))
-        _legend(axes, [(found.runs[each].name, each) for each in used])
+        _legend(axes, [(evaluation.runs[item].name, item) for item in used])
 
-    said = "; ".join(f"{dot.line} {dot.value:+.3f}" for dot in dots[:5])
+    text = "; ".join(f"{dot.line} {dot.value:+.3f}" for dot in dots[:5])
     height = 62 + (8 + 11 * len(used)) * len(lines) + 17 * len(used)
-    return draw_plot(f"Differences to the baseline: {said}", paint, height)
+    return draw_plot(f"Differences to the baseline: {text}", paint, height)
 
 
-def _passes(runs: Sequence[Run]) -> Plot | None:
+def _passes(runs: Sequence[EvaluatedRun]) -> Plot | None:
     """pass@k as a line, pass^k as a broken one."""
     curves = []
     for place, run in enumerate(runs):
         for start in ("pass@", "pass^"):
             points = [
-                (int(one.name.removeprefix(start)), 100 * one.value)
-                for one in run.passes
-                if one.name.startswith(start) and one.value is not None
+                (int(item.name.removeprefix(start)), 100 * item.value)
+                for item in run.passes
+                if item.name.startswith(start) and item.value is not None
             ]
             if points:
                 curves.append((place, start, points))
@@ -243,33 +252,33 @@ def _passes(runs: Sequence[Run]) -> Plot | None:
         axes.grid(axis="y", color=GRID, linewidth=0.8)
         axes.set_xlabel("k: pass@k as a line, pass^k broken", color=MUTED, **font(10))
         if len(runs) > 1:
-            _legend(axes, [(runs[each].name, each) for each in dict.fromkeys(c[0] for c in curves)])
+            _legend(axes, [(runs[item].name, item) for item in dict.fromkeys(c[0] for c in curves)])
 
-    said = "; ".join(
+    text = "; ".join(
         f"{_label(runs[place].name)} {start}{points[-1][0]} {points[-1][1]:.1f} %"
         for place, start, points in curves[:6]
     )
     more = 17 * len(runs) if len(runs) > 1 else 0
-    return draw_plot(f"Several attempts: {said}", paint, height=230 + more)
+    return draw_plot(f"Several attempts: {text}", paint, height=230 + more)
 
 
-def _errors(runs: Sequence[Run]) -> Plot | None:
+def _errors(runs: Sequence[EvaluatedRun]) -> Plot | None:
     """Errors an episode, by type."""
-    names = dict.fromkeys(one.name for run in runs for one in run.errors)
+    names = dict.fromkeys(error.name for run in runs for error in run.errors)
     if len(runs) == 1:
-        rows = [Bar(_label(one.name), one.count, remark=percent(one.count, runs[0].results))
-                for one in runs[0].errors]  # fmt: skip
+        rows = [Bar(_label(error.name), error.count, remark=percent(error.count, runs[0].results))
+                for error in runs[0].errors]  # fmt: skip
         return bar_plot("Errors by type", rows, "results that are errors")
     return _grouped(
         "Errors an episode, by type",
         list(names),
         runs,
-        lambda run, kind: sum(one.count for one in run.errors if one.name == kind),
+        lambda run, kind: sum(error.count for error in run.errors if error.name == kind),
         "errors an episode",
     )
 
 
-def _tools(runs: Sequence[Run]) -> Plot | None:
+def _tools(runs: Sequence[EvaluatedRun]) -> Plot | None:
     """Calls of tools."""
     if len(runs) == 1:
         rows = [
@@ -282,7 +291,7 @@ def _tools(runs: Sequence[Run]) -> Plot | None:
     for run in runs:
         for tool in run.tools:
             calls[tool.name] = calls.get(tool.name, 0) + tool.calls
-    names = sorted(calls, key=lambda one: (-calls[one], one is None, one or ""))
+    names = sorted(calls, key=lambda call: (-calls[call], call is None, call or ""))
     return _grouped(
         "Calls an episode, by tool",
         names,
@@ -295,8 +304,8 @@ def _tools(runs: Sequence[Run]) -> Plot | None:
 def _grouped(
     title: str,
     names: Sequence[str | None],
-    runs: Sequence[Run],
-    count: Callable[[Run, str | None], int],
+    runs: Sequence[EvaluatedRun],
+    count: Callable[[EvaluatedRun, str | None], int],
     unit: str,
 ) -> Plot | None:
     """A bar for each run at each name."""
@@ -321,9 +330,9 @@ def _grouped(
         axes.set_xlabel(unit, color=MUTED, **font(10))
         _legend(axes, [(run.name, index) for index, run in enumerate(runs)])
 
-    said = "; ".join(
+    text = "; ".join(
         f"{_label(kind)} " + ", ".join(f"{row[place]:.2f}" for row in values)
         for place, kind in enumerate(shown[:5])
     )
     height = 62 + (8 + 12 * len(runs)) * len(shown) + 17 * len(runs)
-    return draw_plot(f"{title}: {said}", paint, height)
+    return draw_plot(f"{title}: {text}", paint, height)

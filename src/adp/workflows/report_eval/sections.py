@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 
 from adp.eval.metrics import folded
 from adp.eval.scorer import Figure
-from adp.workflows.report_data.layout import Code, Section, Table, Tile, table
+from adp.workflows.report_data.layout import Code, Section, Tile, table
 from adp.workflows.report_data.words import (
     MISSING,
     cut_middle,
@@ -37,15 +37,15 @@ from adp.workflows.report_eval.cells import (
     total_of,
 )
 from adp.workflows.report_eval.folded import alike, group_rows, pass_rows, reasons, unchanged
-from adp.workflows.report_eval.model import Comparison, Evaluation, Run
+from adp.workflows.report_eval.model import Comparison, EvaluatedRun, Evaluation
 from adp.workflows.report_eval.notes import ASSISTED, BROKEN, BY_REWARD, SUPERSEDED
 
 
-def tiles(found: Evaluation) -> tuple[Tile, ...]:
+def tiles(evaluation: Evaluation) -> tuple[Tile, ...]:
     """The headline numbers: those of the last run, when there are several."""
-    if not found.runs:
+    if not evaluation.runs:
         return (Tile("0", "runs"),)
-    runs = found.runs
+    runs = evaluation.runs
     made = [Tile(number(len(runs)), "runs")] if len(runs) > 1 else []
     made.append(Tile(number(max(run.tasks for run in runs)), "tasks", _attempts_remark(runs)))
     made.append(Tile(number(sum(run.episodes for run in runs)), "episodes"))
@@ -67,7 +67,7 @@ def tiles(found: Evaluation) -> tuple[Tile, ...]:
     return tuple(made)
 
 
-def _attempts_remark(runs: Sequence[Run]) -> str:
+def _attempts_remark(runs: Sequence[EvaluatedRun]) -> str:
     spans = [run.attempts for run in runs if run.attempts is not None]
     if not spans:
         return ""
@@ -77,30 +77,20 @@ def _attempts_remark(runs: Sequence[Run]) -> str:
     return f"{few} attempts each" if few == most else f"{few} to {most} attempts each"
 
 
-def sections(found: Evaluation) -> list[Section]:
+def sections(evaluation: Evaluation) -> list[Section]:
     """The sections of a report, those without content left out."""
-    made = [
-        _success(found),
-        _comparisons(found),
-        _scores(found),
-        _passes(found),
-        _groups(found),
-        _errors(found),
-        _broken(found),
-        _tools(found),
-        _costs(found),
-        _runs(found),
-        _examples(found),
-    ]
-    return [one for one in made if one.lines or one.plots or one.tables or one.code]
+    parts = (_success, _comparisons, _scores, _passes, _groups, _errors,
+             _broken, _tools, _costs, _runs, _examples)  # fmt: skip
+    made = [part(evaluation) for part in parts]
+    return [item for item in made if item.lines or item.plots or item.tables or item.code]
 
 
-def _success(found: Evaluation) -> Section:
-    if not found.runs:
+def _success(evaluation: Evaluation) -> Section:
+    if not evaluation.runs:
         return Section("success", "Success", ("There are no episodes.",))
     rates: list[tuple[str, ...]] = []
     ends: list[tuple[str, ...]] = []
-    for run in found.runs:
+    for run in evaluation.runs:
         kinds, figure = run.outcomes, run.success
         rates.append(
             (run_cell(run), percent(figure.value), percent_ends(figure), number(figure.count),
@@ -118,10 +108,10 @@ def _success(found: Evaluation) -> Section:
     tables = [table("Success", heads, rates)]
     heads = ["run", "#episodes", "#solved", "#failed", "#unscored", "#broken", "#cut by a limit",
              "#superseded"]  # fmt: skip
-    if not any(run.outcomes.superseded for run in found.runs):
+    if not any(run.outcomes.superseded for run in evaluation.runs):
         heads, ends = heads[:-1], [row[:-1] for row in ends]
     tables.append(table("How episodes ended", heads, ends))
-    rewarded = [run for run in found.runs if run.reward.value is not None]
+    rewarded = [run for run in evaluation.runs if run.reward.value is not None]
     if any(run.reward.value != run.success.value for run in rewarded):
         heads = ["run", "#mean reward", "#95 % interval", "#scored"]
         values = [
@@ -136,30 +126,31 @@ def _success(found: Evaluation) -> Section:
         "nothing."
     ]
     lines += [ASSISTED.format(name(run.name), run.assisted.words)
-              for run in found.runs if run.assisted]  # fmt: skip
-    if judged := sum(run.outcomes.by_reward for run in found.runs):
+              for run in evaluation.runs if run.assisted]  # fmt: skip
+    if judged := sum(run.outcomes.by_reward for run in evaluation.runs):
         lines.append(BY_REWARD.format(number(judged)))
-    if any(run.outcomes.superseded for run in found.runs):
+    if any(run.outcomes.superseded for run in evaluation.runs):
         lines.append(SUPERSEDED)
-    if found.left_out:
-        lines.append(f"{number(found.left_out)} more runs are left out.")
+    if evaluation.left_out:
+        lines.append(f"{number(evaluation.left_out)} more runs are left out.")
     return Section("success", "Success", tuple(lines), ("success",), tuple(tables))
 
 
-def _comparisons(found: Evaluation) -> Section:
-    if not found.comparisons:
+def _comparisons(evaluation: Evaluation) -> Section:
+    if not evaluation.comparisons:
         return Section("comparison", "Comparison")
     heads = ["figure", "run", "#base", "#the run", "#change", "#95 % interval",
              "#tasks", "#up / down / equal", "#p perm.", "#p sign"]  # fmt: skip
-    known = [one for one in found.comparisons if one.difference.figure.value is not None]
+    pairs = evaluation.comparisons
+    known = [pair for pair in pairs if pair.difference.figure.value is not None]
     same = unchanged(known)
-    shown = [one for one in known if (one.scorer, one.metric) not in same]
-    order = {_metric(one): place for place, one in reversed(list(enumerate(shown)))}
+    shown = [pair for pair in known if (pair.scorer, pair.metric) not in same]
+    order = {_metric(result): place for place, result in reversed(list(enumerate(shown)))}
     rows: list[tuple[str, ...]] = []
-    for one in sorted(shown, key=lambda each: order[_metric(each)]):
-        figure, by = one.difference.figure, one.difference
+    for item in sorted(shown, key=lambda result: order[_metric(result)]):
+        figure, by = item.difference.figure, item.difference
         rows.append(
-            (_metric(one), cut_middle(name(one.second), RUN),
+            (_metric(item), cut_middle(name(item.second), RUN),
              plain_number(by.first), plain_number(by.second),
              signed(figure.value), signed_ends(figure), number(figure.tasks),
              f"{by.better:,} / {by.worse:,} / {by.equal:,}",
@@ -171,65 +162,77 @@ def _comparisons(found: Evaluation) -> Section:
         "permutation test and of a sign test. An interval without 0 is a difference that the "
         "choice of tasks does not explain; with many figures, some lie there by chance. Where all "
         "tasks differ alike, or there is one task, there is no interval.",
-        *_with_expert(found.comparisons),
-        *alike([_metric(one) for one in known if (one.scorer, one.metric) in same]),
-        *_not_common(found.comparisons),
+        *_with_expert(pairs),
+        *alike([_metric(pair) for pair in known if (pair.scorer, pair.metric) in same]),
+        *_not_common(pairs),
     )
     if not rows:
         none = "The runs have no task in common that is scored in both: nothing can be compared."
-        return Section("comparison", "Comparison", (none, *_not_common(found.comparisons)))
+        return Section("comparison", "Comparison", (none, *_not_common(pairs)))
     title, compared = "Paired differences", {row[1] for row in rows}
     if len(compared) == 1:
         title = f"{title}: {compared.pop()}"
         heads, rows = [heads[0], *heads[2:]], [(row[0], *row[2:]) for row in rows]
-    made = (run_table(found, title, heads, rows),)
+    made = (run_table(evaluation, title, heads, rows),)
     return Section("comparison", "Comparison", lines, ("differences",), made)
 
 
 def _with_expert(comparisons: Sequence[Comparison]) -> Iterator[str]:
-    for run in dict.fromkeys(run for one in comparisons for run in one.assisted):
+    for run in dict.fromkeys(run for comparison in comparisons for run in comparison.assisted):
         yield f"{name(run)} is assisted: differences to and from it are also its expert's."
 
 
 def _not_common(comparisons: Sequence[Comparison]) -> Iterator[str]:
-    success = [one for one in comparisons if one.metric == "success" and one.scorer is None]
-    only = sum(one.difference.only_first + one.difference.only_second for one in success)
+    success = [
+        comparison
+        for comparison in comparisons
+        if comparison.metric == "success" and comparison.scorer is None
+    ]
+    only = sum(item.difference.only_first + item.difference.only_second for item in success)
     if only:
         yield f"{number(only)} tasks are scored in one of two runs only; they are left out."
 
 
-def _metric(one: Comparison) -> str:
-    return name(one.metric if one.scorer is None else f"{one.scorer}: {one.metric}")
+def _metric(comparison: Comparison) -> str:
+    return name(
+        comparison.metric
+        if comparison.scorer is None
+        else f"{comparison.scorer}: {comparison.metric}"
+    )
 
 
-def _scores(found: Evaluation) -> Section:
-    keys = {(one.name, one.settings_hash): one.label for run in found.runs for one in run.scorers}
+def _scores(evaluation: Evaluation) -> Section:
+    keys = {
+        (item.name, item.settings_hash): item.label
+        for run in evaluation.runs
+        for item in run.scorers
+    }
     tables, missing = [], []
     for key, label in keys.items():
         rows = []
-        for run in found.runs:
+        for run in evaluation.runs:
             for scorer in run.scorers:
                 if (scorer.name, scorer.settings_hash) == key:
                     rows += [_figure_row(run, figure) for figure in folded(scorer.figures)]
                     missing += [
-                        (name(label), run_cell(run), name(one.name, 300), one.count)
-                        for one in scorer.unscored
+                        (name(label), run_cell(run), name(item.name, 300), item.count)
+                        for item in scorer.unscored
                     ]
         order = {row[0]: place for place, row in reversed(list(enumerate(rows)))}
         rows.sort(key=lambda row: order[row[0]])
         heads = ["figure", "run", "#value", "#95 % interval", "#scored", "#tasks", "#unscored",
                  "#broken", "interval by", "note"]  # fmt: skip
-        tables.append(run_table(found, name(label, 300), heads, rows))
+        tables.append(run_table(evaluation, name(label, 300), heads, rows))
     if missing:
         heads = ["scorer", "run", "reason", "#scores"]
-        tables.append(run_table(found, "Why scores are missing", heads, reasons(missing)))
+        tables.append(run_table(evaluation, "Why scores are missing", heads, reasons(missing)))
     if not tables:
         return Section("scores", "Scores")
     line = "What is unscored has a reason, and is never 0. Broken episodes are among the unscored."
     return Section("scores", "Scores", (line,), ("scores",), tuple(tables))
 
 
-def _figure_row(run: Run, figure: Figure) -> tuple[str, ...]:
+def _figure_row(run: EvaluatedRun, figure: Figure) -> tuple[str, ...]:
     return (
         name(figure.name),
         run_cell(run),
@@ -243,8 +246,8 @@ def _figure_row(run: Run, figure: Figure) -> tuple[str, ...]:
     )
 
 
-def _passes(found: Evaluation) -> Section:
-    many = [run for run in found.runs if run.attempts is not None and run.attempts[1] > 1]
+def _passes(evaluation: Evaluation) -> Section:
+    many = [run for run in evaluation.runs if run.attempts is not None and run.attempts[1] > 1]
     if not many or all(run.success.value is None for run in many):
         return Section("passes", "Several attempts")
     heads = ["run", "#k", "#pass@k", "#95 % interval", "#pass^k", "#95 % interval", "note"]
@@ -258,137 +261,135 @@ def _passes(found: Evaluation) -> Section:
         "Several attempts",
         (line,),
         ("passes",),
-        (run_table(found, "By task", heads, rows),),
+        (run_table(evaluation, "By task", heads, rows),),
     )
 
 
-def _groups(found: Evaluation) -> Section:
+def _groups(evaluation: Evaluation) -> Section:
     tables, drawn = [], []
-    for by in dict.fromkeys(group.by for run in found.runs for group in run.groups):
-        names = {group.name for run in found.runs for group in run.groups if group.by == by}
-        parts_of = Counter(run.name for run in found.runs for group in run.groups if group.by == by)
+    for by in dict.fromkeys(group.by for run in evaluation.runs for group in run.groups):
+        names = {group.name for run in evaluation.runs for group in run.groups if group.by == by}
+        parts_of = Counter(
+            run.name for run in evaluation.runs for group in run.groups if group.by == by
+        )
         if max(parts_of.values()) < 2 and (len(names) < 2 or by == "dataset"):
             continue  # each run is named after its store, and so is its data set
         parts = [
             (run, group)
-            for label in sorted(names, key=lambda one: (one is None, one or ""))
-            for run in found.runs
+            for label in sorted(names, key=lambda item: (item is None, item or ""))
+            for run in evaluation.runs
             for group in run.groups
             if group.by == by and group.name == label
         ]
         heads = [by, "run", "#success", "#95 % interval", "#scored", "#tasks", "#unscored", "note"]
-        tables.append(run_table(found, f"By {by}", heads, group_rows(parts)))
+        tables.append(run_table(evaluation, f"By {by}", heads, group_rows(parts)))
         drawn.append(f"by {by}")
     return Section("groups", "Parts of the tasks", (), tuple(drawn), tuple(tables))
 
 
-def _errors(found: Evaluation) -> Section:
+def _errors(evaluation: Evaluation) -> Section:
     rows, stops = [], []
-    for run in found.runs:
-        for one in run.errors:
-            share = percent(one.count, run.results)
-            each = f"{one.count / max(run.episodes, 1):.2f}"
-            rows.append((run_cell(run), name(one.name), number(one.count), share, each))
+    for run in evaluation.runs:
+        for error in run.errors:
+            share = percent(error.count, run.results)
+            text = f"{error.count / max(run.episodes, 1):.2f}"
+            rows.append((run_cell(run), name(error.name), number(error.count), share, text))
         for stop in run.outcomes.stops:
             share = percent(stop.count, run.episodes - run.outcomes.broken)
             stops.append((run_cell(run), name(stop.name), number(stop.count), share))
     tables = []
     if rows:
         heads = ["run", "error", "#results", "#share", "#an episode"]
-        tables.append(run_table(found, "Errors that the agent met", heads, rows))
+        tables.append(run_table(evaluation, "Errors that the agent met", heads, rows))
     if stops:
         heads = ["run", "reason", "#episodes", "#share"]
-        tables.append(run_table(found, "Why episodes ended", heads, stops))
-    lines = [f"{of_all(run.wrong, run.results)} results are errors." for run in found.runs]
-    lines = lines if len(lines) == 1 and found.runs[0].results else []
+        tables.append(run_table(evaluation, "Why episodes ended", heads, stops))
+    lines = [f"{of_all(run.wrong, run.results)} results are errors." for run in evaluation.runs]
+    lines = lines if len(lines) == 1 and evaluation.runs[0].results else []
     return Section("errors", "Errors", tuple(lines), ("errors",) if rows else (), tuple(tables))
 
 
-def _broken(found: Evaluation) -> Section:
+def _broken(evaluation: Evaluation) -> Section:
     rows = [
-        (run_cell(run), name(one.name), number(one.count), percent(one.count, run.episodes))
-        for run in found.runs
-        for one in run.outcomes.kinds
+        (run_cell(run), name(kind.name), number(kind.count), percent(kind.count, run.episodes))
+        for run in evaluation.runs
+        for kind in run.outcomes.kinds
     ]
     if not rows:
         return Section("broken", "What broke")
     heads = ["run", "what", "#episodes", "#share of all"]
     return Section(
-        "broken", "What broke", (BROKEN,), (), (run_table(found, "By kind", heads, rows),)
+        "broken", "What broke", (BROKEN,), (), (run_table(evaluation, "By kind", heads, rows),)
     )
 
 
-def _tools(found: Evaluation) -> Section:
+def _tools(evaluation: Evaluation) -> Section:
     rows = [
         (run_cell(run), name(tool.name), number(tool.calls),
          f"{tool.calls / max(run.episodes, 1):.2f}", percent(tool.errors, tool.results),
          of_all(tool.results, tool.calls), number(tool.episodes), number(tool.solved_calls))
-        for run in found.runs
+        for run in evaluation.runs
         for tool in run.tools
     ]  # fmt: skip
     if not rows:
-        return Section("tools", "Tools", ("No tool was called.",) if found.runs else ())
+        return Section("tools", "Tools", ("No tool was called.",) if evaluation.runs else ())
     heads = ["run", "tool", "#calls", "#an episode", "#errors", "#calls that say it",
              "#episodes", "#calls in solved episodes"]  # fmt: skip
     return Section(
-        "tools", "Tools", (), ("tools",), (run_table(found, "Use of tools", heads, rows),)
+        "tools", "Tools", (), ("tools",), (run_table(evaluation, "Use of tools", heads, rows),)
     )
 
 
-def _costs(found: Evaluation) -> Section:
+def _costs(evaluation: Evaluation) -> Section:
     heads = ["run", "#turns", "#calls", "#seconds", "#tokens in", "#of these cached",
              "#tokens out", "#US dollars", "recorded by"]  # fmt: skip
-    each, whole = [], []
-    for run in found.runs:
+    result, full = [], []
+    for run in evaluation.runs:
         costs = run.costs
         sums = [costs.turns, costs.calls, costs.seconds, costs.tokens_in, costs.tokens_cached,
                 costs.tokens_out, costs.cost]  # fmt: skip
         recorded = f"tokens {of_all(costs.tokens_out.recorded, costs.tokens_out.of)}"
-        each.append((run_cell(run), *map(mean_of, sums), recorded))
+        result.append((run_cell(run), *map(mean_of, sums), recorded))
         solved = run.outcomes.solved
-        whole.append(
-            (run_cell(run), *(total_of(one) for one in sums[3:]), per(costs.tokens_out, solved),
+        full.append(
+            (run_cell(run), *(total_of(item) for item in sums[3:]), per(costs.tokens_out, solved),
              per(costs.cost, solved))
         )  # fmt: skip
     heads_whole = ["run", "#tokens in", "#of these cached", "#tokens out", "#US dollars",
                    "#tokens out a success", "#US dollars a success"]  # fmt: skip
-    if not found.runs:
+    if not evaluation.runs:
         return Section("costs", "Costs")
     line = (
         "Means are over the episodes that record a number; nothing is estimated. Costs of a "
         "success are those of all episodes over the number that succeeded."
     )
-    tables = (table("An episode", heads, each), table("In all", heads_whole, whole))
+    tables = (table("An episode", heads, result), table("In all", heads_whole, full))
     return Section("costs", "Costs", (line,), (), tables)
 
 
-def _runs(found: Evaluation) -> Section:
+def _runs(evaluation: Evaluation) -> Section:
     heads = ["run", "store", "policy", "expert", "models", "environments", "data sets", "splits",
              "#tasks", "#attempts", "#seeds", "#episodes", "made with"]  # fmt: skip
     rows = [
         (run_cell(run), name(run.store) + (" (growing)" if run.growing else ""),
          name(run.agent), name(run.assisted.words) if run.assisted else MISSING,
          name_list(run.models), name_list(run.environments),
-         name_list(run.datasets),
-         name_list(run.splits), number(run.tasks), span(run.attempts), number(run.seeds),
+         name_list(run.datasets), name_list(run.splits),
+         number(run.tasks), span(run.attempts), number(run.seeds),
          number(run.episodes),
          ", ".join(f"{key} {value}" for key, value in run.versions.items()) or MISSING)
-        for run in found.runs
+        for run in evaluation.runs
     ]  # fmt: skip
-    if not rows:
-        return Section("runs", "Runs")
-    return Section("runs", "Runs", (), (), (table("How they were made", heads, rows),))
+    tables = (table("How they were made", heads, rows),) if rows else ()
+    return Section("runs", "Runs", (), (), tables)
 
 
-def _examples(found: Evaluation) -> Section:
+def _examples(evaluation: Evaluation) -> Section:
     code = [
-        Code(f"{name(run.name, 60)}: {name(one.trajectory_id, 300)}", one.why,
-             one.text + ("\n…" if one.cut else ""))
-        for run in found.runs
-        for one in run.failures
+        Code(f"{name(run.name, 60)}: {name(failure.trajectory_id, 300)}", failure.why,
+             failure.text + ("\n…" if failure.cut else ""))
+        for run in evaluation.runs
+        for failure in run.failures
     ]  # fmt: skip
     line = "The first failures of each reason why episodes ended; long texts are cut."
     return Section("failures", "Failures", (line,) if code else (), code=tuple(code))
-
-
-__all__ = ["Table", "sections", "tiles"]

@@ -12,7 +12,7 @@ import pytest
 from pydantic import ValidationError
 
 from adp.curation.apply import apply
-from adp.curation.op import Outcome
+from adp.curation.op import OpResult
 from adp.curation.ops import coreset
 from adp.curation.ops.coreset import OP, Coreset, run
 from adp_schema.errors import RecipeError
@@ -24,7 +24,7 @@ SCORES = [0.3, None, 0.9, 0.3, float("nan"), 0.1, 0.9]
 METHODS = ("random", "top", "k_center", "facility_location", "hybrid", "stratified", "mmr")
 
 
-def select(folder: Path, seed: int = 0, **options: Any) -> tuple[list[str], Outcome]:
+def select(folder: Path, seed: int = 0, **options: Any) -> tuple[list[str], OpResult]:
     """Select among seven trajectories with vectors and scores; ids in the order of selection."""
     columns = {"reward": [*SCORES[:4], None, *SCORES[5:]], "dataset": ["b", "a"] * 3 + ["a"]}
     texts = ["word " * (number + 1) for number in range(7)]

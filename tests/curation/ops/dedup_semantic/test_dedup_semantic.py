@@ -10,7 +10,7 @@ import pytest
 from pydantic import ValidationError
 
 from adp.curation.apply import apply
-from adp.curation.op import Outcome
+from adp.curation.op import OpResult
 from adp.curation.ops.dedup_semantic import OP, DedupSemantic, run
 from adp_schema.errors import RecipeError
 from tests.curation.pools import open_pool
@@ -20,7 +20,7 @@ from tests.curation.vector_stores import chat_store, one_liners, with_column
 VECTORS = [[1.0, 0.0], [2.0, 0.1], [0.95, 0.3], [0.8, 0.6], [0.0, 0.0], [0.0, 0.0], [0.0, 1.0]]
 
 
-def dedup(folder: Path, rewards: list[float | None], **options: Any) -> Outcome:
+def dedup(folder: Path, rewards: list[float | None], **options: Any) -> OpResult:
     tasks = options.pop("tasks", [None] * 7)
     columns = {"reward": rewards, "task_id": tasks}
     texts = ["word " * (7 - number) for number in range(7)]
@@ -30,7 +30,7 @@ def dedup(folder: Path, rewards: list[float | None], **options: Any) -> Outcome:
         return run(pool, DedupSemantic(embedding="e", threshold=0.94, **options))
 
 
-def clusters(outcome: Outcome) -> list[str]:
+def clusters(outcome: OpResult) -> list[str]:
     assert outcome.columns is not None
     return outcome.columns.sort("seq")["semantic_cluster"].to_list()
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from adp.curation.ops.dedup_semantic import planes, stars
 from adp.curation.ops.dedup_semantic.planes import banded_stars, shape
-from adp.curation.ops.dedup_semantic.stars import Rows, exact_stars
+from adp.curation.ops.dedup_semantic.stars import VectorRows, exact_stars
 from adp.curation.texts.vectors import unit
 
 vectors = st.lists(
@@ -20,7 +20,7 @@ vectors = st.lists(
 blocks = st.sampled_from([(1, 1), (2, 5), (1024, 8192)])
 
 
-def plain_stars(rows: Rows) -> tuple[list[int], list[float]]:
+def plain_stars(rows: VectorRows) -> tuple[list[int], list[float]]:
     """Each free row in turn takes all free rows near it."""
     wide = rows.matrix.astype(np.float64)
     length = np.sqrt((wide * wide).sum(axis=1))
@@ -52,7 +52,7 @@ def test_exact_stars_are_those_of_the_walk(
 ) -> None:
     count = len(given_rows)
     tasks = data.draw(st.lists(st.integers(-1, 2), min_size=count, max_size=count))
-    rows = Rows(unit(np.array(given_rows)), np.array(tasks), threshold)
+    rows = VectorRows(unit(np.array(given_rows)), np.array(tasks), threshold)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(stars, "_ROWS", block[0])
         patch.setattr(stars, "_COLUMNS", block[1])
@@ -70,7 +70,7 @@ def test_no_pair_among_many_is_missed(
     monkeypatch.setattr(stars, "_ROWS", 200)
     monkeypatch.setattr(stars, "_COLUMNS", 300)
     monkeypatch.setattr(stars, "_DENSE", dense)
-    rows = Rows(planted(900), np.full(900, -1), threshold)
+    rows = VectorRows(planted(900), np.full(900, -1), threshold)
     found = exact_stars(rows)
     anchor, cosine = plain_stars(rows)
     assert found.anchor.tolist() == anchor
@@ -80,12 +80,12 @@ def test_no_pair_among_many_is_missed(
 
 def test_equal_vectors_have_a_cosine_of_one() -> None:
     matrix = unit(np.random.default_rng(1).standard_normal((1, 384)))
-    rows = Rows(np.repeat(matrix, 5, axis=0), np.full(5, -1), 1.0)
+    rows = VectorRows(np.repeat(matrix, 5, axis=0), np.full(5, -1), 1.0)
     assert exact_stars(rows).anchor.tolist() == [0] * 5
 
 
 def test_planes_find_nearly_all_and_nothing_else() -> None:
-    rows = Rows(planted(1500, seed=2), np.full(1500, -1), 0.9)
+    rows = VectorRows(planted(1500, seed=2), np.full(1500, -1), 0.9)
     anchor, cosine = plain_stars(rows)
     wanted = {place for place, one in enumerate(anchor) if one != place}
     found = banded_stars(rows)
@@ -122,6 +122,6 @@ def test_bands_suffice_at_the_threshold(count: int) -> None:
 
 
 def test_nothing_of_nothing() -> None:
-    rows = Rows(np.zeros((0, 3), np.float32), np.zeros(0, np.int64), 0.9)
+    rows = VectorRows(np.zeros((0, 3), np.float32), np.zeros(0, np.int64), 0.9)
     assert not len(exact_stars(rows).anchor)
     assert not len(banded_stars(rows).anchor)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from adp.curation.ops.filter.tags import Pieces, invalid_v1, invalid_v2, repair
+from adp.curation.ops.filter.tags import TextPieces, invalid_v1, invalid_v2, repair
 
 GOOD = (
     "<think>a</think> <search>q</search> <result>r</result> <think>b</think>\n"
@@ -134,7 +134,7 @@ def test_where_the_blind_repair_helps_ours_gives_the_same(text, tool):
     """But for blanks: of texts without thoughts, whose calls are whole and of one tool."""
     assume({found.group(1) for found in CALLS.finditer(text)} <= {tool})
     wanted = blindly(text, tool)
-    pieces = Pieces([text])
+    pieces = TextPieces([text])
     done = repair(pieces)
     if wanted is not None and invalid_v2(wanted) is None and invalid_v2(text):
         assert done
@@ -146,7 +146,7 @@ def test_a_valid_text_stays_as_it_is(text):
     if invalid_v2(text) is None and "<think></think>" not in text.replace(" ", "").replace(
         "\n", ""
     ):
-        pieces = Pieces([text])
+        pieces = TextPieces([text])
         assert not repair(pieces) or pieces.text == text
 
 
@@ -171,7 +171,7 @@ def test_a_valid_text_stays_as_it_is(text):
     ],
 )
 def test_repair(broken, mended):
-    pieces = Pieces([broken])
+    pieces = TextPieces([broken])
     assert repair(pieces)
     assert pieces.text == mended
     assert invalid_v2(mended) is None
@@ -179,13 +179,13 @@ def test_repair(broken, mended):
 
 @pytest.mark.parametrize("text", ["no line, no answer", "<think>a<python>c</python>\n<answer>"])
 def test_what_cannot_be_repaired(text):
-    pieces = Pieces([text])
+    pieces = TextPieces([text])
     assert not (repair(pieces) and invalid_v2(pieces.text) is None)
 
 
 @given(st.lists(texts, min_size=1, max_size=4), st.data())
 def test_pieces_come_apart_where_they_were_put_together(parts, data):
-    pieces = Pieces(parts)
+    pieces = TextPieces(parts)
     assert pieces.split() == parts
     for _ in range(3):
         at = data.draw(st.integers(0, len(pieces.text)))
@@ -198,7 +198,7 @@ def test_pieces_come_apart_where_they_were_put_together(parts, data):
 
 
 def test_between_two_pieces_an_end_tag_goes_left_and_a_start_tag_right():
-    pieces = Pieces(["a", "b"])
+    pieces = TextPieces(["a", "b"])
     pieces.insert(1, "</think>")
     pieces.insert(len("a</think>"), "<think>")
     assert pieces.split() == ["a</think>", "<think>b"]

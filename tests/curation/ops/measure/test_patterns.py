@@ -92,11 +92,11 @@ def test_a_text_that_does_not(text):
 @pytest.mark.parametrize("sign", cheats.SIGNS, ids=lambda sign: sign.column)
 def test_sign(sign):
     for text in sign.examples:
-        found = dict(cheats.Run(None).signs("bash", text, {}))
+        found = dict(cheats.CheatSigns(None).signs("bash", text, {}))
         assert set(found) == {sign.column}, text
         assert any(word in text.lower() for word in sign.words), text
     for text in sign.others:
-        assert not dict(cheats.Run(None).signs("bash", text, {})), text
+        assert not dict(cheats.CheatSigns(None).signs("bash", text, {})), text
 
 
 @pytest.mark.parametrize(

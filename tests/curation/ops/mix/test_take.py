@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adp.curation.ops.mix.take import Shelf, fill
+from adp.curation.ops.mix.take import GroupQueue, fill
 
 
 class Slow:
@@ -34,7 +34,7 @@ class Slow:
     st.lists(st.integers(0, 60), max_size=4),
 )
 def test_takes_like_one_at_a_time(units, epochs, budgets):
-    fast, slow = Shelf(np.array(units, dtype=np.int64), epochs), Slow(units, epochs)
+    fast, slow = GroupQueue(np.array(units, dtype=np.int64), epochs), Slow(units, epochs)
     for budget in budgets:
         assert fast.take(budget).tolist() == slow.take(budget)
     assert fast.left == sum(unit * left for unit, left in zip(units, slow.left, strict=True))
@@ -46,7 +46,7 @@ group = st.tuples(st.lists(st.integers(1, 9), max_size=5), st.integers(0, 30), s
 @given(st.lists(group, max_size=5))
 def test_what_is_left_goes_to_the_largest_remainders(described):
     shelves = {
-        f"g{n}": Shelf(np.array(units, dtype=np.int64), epochs)
+        f"g{n}": GroupQueue(np.array(units, dtype=np.int64), epochs)
         for n, (units, _, epochs) in enumerate(described)
     }
     budgets = {f"g{n}": budget for n, (_, budget, _) in enumerate(described)}

@@ -46,11 +46,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from adp.curation.allocate import allocate
-from adp.curation.op import Op, Outcome
+from adp.curation.op import Op, OpResult
 from adp.curation.ops.coreset import sage
 from adp.curation.ops.coreset.cover import Coverage, coverage
 from adp.curation.ops.coreset.facility import facility_location
-from adp.curation.ops.coreset.greedy import Selection, k_center, mmr
+from adp.curation.ops.coreset.greedy import GreedySelection, k_center, mmr
 from adp.curation.ops.coreset.options import Coreset
 from adp.curation.texts.vectors import Vectors, vectors_of
 from adp_schema.errors import QueryError, RecipeError
@@ -74,20 +74,20 @@ _SHOWN = 100
 _BY_VECTORS = ("k_center", "facility_location", "hybrid", "mmr")
 
 
-def run(pool: Pool, options: Coreset) -> Outcome:
+def run(pool: Pool, options: Coreset) -> OpResult:
     """Select."""
     size = _size(len(pool), options)
     vectors = None
     summary: dict[str, Any] = {"method": options.method, "of": len(pool)}
     everything = size >= len(pool) or (options.compat is not None and size < 1)
     if everything:
-        chosen = Selection(np.arange(len(pool)), np.full(len(pool), np.nan))
+        chosen = GreedySelection(np.arange(len(pool)), np.full(len(pool), np.nan))
     else:
         method = _NAMES.get(options.method, options.method)
         if options.coverage or (options.compat is None and method in _BY_VECTORS):
             vectors = vectors_of(pool, options)
         chosen = _select(pool, options, size, vectors, summary)
-    outcome = Outcome(
+    outcome = OpResult(
         columns=_columns(pool, chosen),
         dropped=_dropped(pool, chosen),
         summary={**summary, "kept": len(chosen.rows)},
@@ -115,14 +115,14 @@ def _size(count: int, options: Coreset) -> int:
 
 def _select(
     pool: Pool, options: Coreset, size: int, vectors: Vectors | None, summary: dict[str, Any]
-) -> Selection:
+) -> GreedySelection:
     if options.compat == "sage":
         return sage.select(pool, options.method, size, options.score, options.random_seed)
     random = np.random.default_rng(pool.seed).permutation(len(pool))
     method = _NAMES.get(options.method, options.method)
     if method == "random":
         rows = np.argsort(random)[:size]
-        return Selection(rows, np.full(size, np.nan))
+        return GreedySelection(rows, np.full(size, np.nan))
     if method == "stratified":
         return _stratified(pool, options, size, random, summary)
     scores = _scores(pool, options) if options.score is not None else np.zeros(0)
@@ -138,7 +138,7 @@ def _select(
         return mmr(matrix, size, _relevance(scores, options.descending), options.lambda_)
     first = _top(scores, int(options.loss_ratio * size), options.descending)
     rest = k_center(matrix, size - len(first.rows), first.rows)
-    return Selection(np.append(first.rows, rest.rows), np.append(first.gains, rest.gains))
+    return GreedySelection(np.append(first.rows, rest.rows), np.append(first.gains, rest.gains))
 
 
 # ---- scores -------------------------------------------------------------------------------------
@@ -158,10 +158,10 @@ def _scores(pool: Pool, options: Coreset) -> Array:
     return column.cast(pl.Float64).fill_null(float("nan")).to_numpy()
 
 
-def _top(scores: Array, size: int, descending: bool) -> Selection:
+def _top(scores: Array, size: int, descending: bool) -> GreedySelection:
     """The best scores; those without one come last."""
     order = np.lexsort((-scores if descending else scores, np.isnan(scores)))
-    return Selection(order[:size], scores[order[:size]])
+    return GreedySelection(order[:size], scores[order[:size]])
 
 
 def _relevance(scores: Array, descending: bool) -> Array:
@@ -171,26 +171,26 @@ def _relevance(scores: Array, descending: bool) -> Array:
         return np.zeros(len(scores))
     low, high = float(known.min()), float(known.max())
     scale = high - low
-    found = (np.clip(scores, low, high) - low) / scale if scale else np.ones(len(scores))
-    return np.where(np.isnan(scores), 0.0, found if descending else 1 - found)
+    result = (np.clip(scores, low, high) - low) / scale if scale else np.ones(len(scores))
+    return np.where(np.isnan(scores), 0.0, result if descending else 1 - result)
 
 
 def _stratified(
     pool: Pool, options: Coreset, size: int, random: Array, summary: dict[str, Any]
-) -> Selection:
+) -> GreedySelection:
     """Select within each stratum; the summary says how many of which."""
     try:
-        found = pool.query(_STRATA.format(options.strata), of_user=True)
+        result = pool.query(_STRATA.format(options.strata), of_user=True)
     except QueryError as error:
         raise RecipeError(f"coreset cannot use the strata {options.strata!r}: {error}") from None
-    if found.height != len(pool):
+    if result.height != len(pool):
         raise RecipeError("the expression of strata gives not one value a trajectory; change it")
-    stratum = found["stratum"].rank("dense").fill_null(0).to_numpy()
+    stratum = result["stratum"].rank("dense").fill_null(0).to_numpy()
     groups = [np.flatnonzero(stratum == value) for value in np.unique(stratum)]
     sizes = [len(rows) for rows in groups]
     equal = options.allocation == "equal"
-    shares = allocate(size, [Fraction(1 if equal else own) for own in sizes], sizes)
-    names = found["stratum"].gather([int(rows[0]) for rows in groups]).to_list()
+    shares = allocate(size, [Fraction(1 if equal else native) for native in sizes], sizes)
+    names = result["stratum"].gather([int(rows[0]) for rows in groups]).to_list()
     summary["strata"] = [
         {"stratum": name, "of": len(rows), "kept": share}
         for name, rows, share in zip(names, groups, shares, strict=True)
@@ -199,18 +199,20 @@ def _stratified(
     rows, gains = [], []
     for group, share in zip(groups, shares, strict=True):
         if scores is None:
-            own = Selection(np.argsort(random[group])[:share], np.full(share, np.nan))
+            greedy_selection = GreedySelection(
+                np.argsort(random[group])[:share], np.full(share, np.nan)
+            )
         else:
-            own = _top(scores[group], share, options.descending)
-        rows.append(group[own.rows])
-        gains.append(own.gains)
-    return Selection(np.concatenate(rows), np.concatenate(gains))
+            greedy_selection = _top(scores[group], share, options.descending)
+        rows.append(group[greedy_selection.rows])
+        gains.append(greedy_selection.gains)
+    return GreedySelection(np.concatenate(rows), np.concatenate(gains))
 
 
 # ---- what is said -------------------------------------------------------------------------------
 
 
-def _columns(pool: Pool, chosen: Selection) -> pl.DataFrame:
+def _columns(pool: Pool, chosen: GreedySelection) -> pl.DataFrame:
     import polars as pl
 
     return pl.DataFrame(
@@ -222,7 +224,7 @@ def _columns(pool: Pool, chosen: Selection) -> pl.DataFrame:
     ).sort("seq")
 
 
-def _dropped(pool: Pool, chosen: Selection) -> pl.DataFrame:
+def _dropped(pool: Pool, chosen: GreedySelection) -> pl.DataFrame:
     import polars as pl
 
     out = np.ones(len(pool), bool)
@@ -232,7 +234,7 @@ def _dropped(pool: Pool, chosen: Selection) -> pl.DataFrame:
     )
 
 
-def _measure(pool: Pool, chosen: Selection, vectors: Vectors, outcome: Outcome) -> None:
+def _measure(pool: Pool, chosen: GreedySelection, vectors: Vectors, outcome: OpResult) -> None:
     """Say how well the selection covers all, beside the baselines; add the evidence."""
     count, size = len(pool), len(chosen.rows)
     random = np.random.default_rng([pool.seed, 1])
@@ -245,14 +247,14 @@ def _measure(pool: Pool, chosen: Selection, vectors: Vectors, outcome: Outcome) 
         "random": random.permutation(count)[:size],
         "longest": np.argsort(-length, kind="stable")[:size],
     }
-    own = coverage(vectors.matrix, chosen.rows, rows)
-    figures = {"coreset": own.figures()}
+    coverage_here = coverage(vectors.matrix, chosen.rows, rows)
+    figures = {"coreset": coverage_here.figures()}
     for name, other in others.items():
         figures[name] = coverage(vectors.matrix, other, rows).figures()
     outcome.summary["coverage"] = figures
     outcome.lines += _compared(figures)
     if rows is None:
-        outcome.dropped = _evidence(pool, chosen, own, outcome.dropped)
+        outcome.dropped = _evidence(pool, chosen, coverage_here, outcome.dropped)
 
 
 def _compared(figures: dict[str, dict[str, float]]) -> list[str]:
@@ -262,23 +264,23 @@ def _compared(figures: dict[str, dict[str, float]]) -> list[str]:
         ("mean_distance", "mean distance"),
         ("facility_location", "facility location"),
     ):
-        own, chance, longest = (figures[one][key] for one in ("coreset", "random", "longest"))
-        texts.append(f"{name} {own:,.4g} (random {chance:,.4g}, longest {longest:,.4g})")
+        covered, chance, longest = (figures[item][key] for item in ("coreset", "random", "longest"))
+        texts.append(f"{name} {covered:,.4g} (random {chance:,.4g}, longest {longest:,.4g})")
     return ["coverage: " + "; ".join(texts)]
 
 
 def _evidence(
-    pool: Pool, chosen: Selection, own: Coverage, dropped: pl.DataFrame | None
+    pool: Pool, chosen: GreedySelection, covered: Coverage, dropped: pl.DataFrame | None
 ) -> pl.DataFrame | None:
     """The nearest trajectory that was kept, for each that was not."""
     import polars as pl
 
     assert dropped is not None
     places = np.searchsorted(pool.members["seq"].to_numpy(), dropped["seq"].to_numpy())
-    names = pool.members["trajectory_id"].gather(chosen.rows[own.nearest[places]]).to_list()
+    names = pool.members["trajectory_id"].gather(chosen.rows[covered.nearest[places]]).to_list()
     texts = [
         json.dumps({"distance": round(distance, 4), "nearest": name}, ensure_ascii=False)
-        for name, distance in zip(names, own.distance[places].tolist(), strict=True)
+        for name, distance in zip(names, covered.distance[places].tolist(), strict=True)
     ]
     return dropped.with_columns(pl.Series("evidence", texts, dtype=pl.String))
 

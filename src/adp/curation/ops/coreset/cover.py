@@ -70,16 +70,16 @@ def _nearest(
     nearest = np.zeros(len(places), np.int64)
     gaps = np.full(len(places), np.inf)
     cosines = np.zeros(len(places))
-    own = matrix[places].astype(np.float64)
+    vectors = matrix[places].astype(np.float64)
     for first in range(0, len(selected), _CENTERS):
         part = selected[first : first + _CENTERS]
-        gap = own @ matrix[part].astype(np.float64).T
+        gap = vectors @ matrix[part].astype(np.float64).T
         np.maximum(cosines, gap.max(axis=1), out=cosines)
         gap *= -2
         gap += length[part]
         best = gap.argmin(axis=1)
-        found = gap[np.arange(len(best)), best] + length[places]
-        closer = found < gaps
-        gaps[closer] = found[closer]
+        result = gap[np.arange(len(best)), best] + length[places]
+        closer = result < gaps
+        gaps[closer] = result[closer]
         nearest[closer] = first + best[closer]
     return nearest, gaps, cosines

@@ -26,7 +26,7 @@ from typing import Any
 
 import numpy as np
 
-from adp.curation.ops.coreset.greedy import Selection
+from adp.curation.ops.coreset.greedy import GreedySelection
 from adp.curation.texts.vectors import in_threads, one_thread
 
 Array = np.ndarray[Any, Any]
@@ -52,7 +52,7 @@ _SPAN = 64
 
 def facility_location(
     matrix: Array, size: int, *, dense: int = DENSE, exchange: bool = True
-) -> Selection:
+) -> GreedySelection:
     """Select rows; ties go to the lower row.
 
     Args:
@@ -66,7 +66,7 @@ def facility_location(
     """
     size = min(size, len(matrix))
     if not size:
-        return Selection(np.zeros(0, np.int64), np.zeros(0))
+        return GreedySelection(np.zeros(0, np.int64), np.zeros(0))
     if len(matrix) > dense:
         return _lazy(neighbours(matrix, NEIGHBOURS), size)
     with one_thread():
@@ -74,13 +74,13 @@ def facility_location(
     search.greedy(size)
     if exchange and size < len(matrix):
         search.exchange()
-    return Selection(np.array(search.rows, np.int64), search.added())
+    return GreedySelection(np.array(search.rows, np.int64), search.added())
 
 
 def coarse(matrix: Array) -> Array:
     """The vectors as whole numbers: multiples of 1 / 4000."""
-    found: Array = np.rint(matrix * np.float32(_COARSE)).astype(np.float32)
-    return found
+    array: Array = np.rint(matrix * np.float32(_COARSE)).astype(np.float32)
+    return array
 
 
 class _Dense:
@@ -125,9 +125,9 @@ class _Dense:
             second = rest.max(axis=0)
             self._shift(lost, second, self.best[lost], 1)
             self.best[lost] = second
-            own = self._gain(row)
+            gain = self._gain(row)
             new = int(self.gains.argmax())
-            if not self.gains[new] > own:
+            if not self.gains[new] > gain:
                 new = row
             self.rows[place] = new
             held[place] = self.table[new]
@@ -138,12 +138,12 @@ class _Dense:
     def added(self) -> Array:
         """What each selected row adds to those before it, as a cosine."""
         best = np.zeros_like(self.best)
-        found = []
+        results = []
         for row in self.rows:
             rise = np.maximum(self.table[row] - best, 0)
-            found.append(float(rise.sum()) / self.scale)
+            results.append(float(rise.sum()) / self.scale)
             best += rise
-        return np.array(found)
+        return np.array(results)
 
     def _gain(self, row: int) -> np.float32:
         gain: np.float32 = np.maximum(self.table[row] - self.best, 0).sum()
@@ -170,7 +170,7 @@ class _Dense:
 
 
 @dataclass
-class Near:
+class NearRows:
     """Which rows have a row among their most similar ones.
 
     Attributes:
@@ -184,7 +184,7 @@ class Near:
     starts: Array
 
 
-def neighbours(matrix: Array, most: int) -> Near:
+def neighbours(matrix: Array, most: int) -> NearRows:
     """For each row find its most similar rows; of equal ones the lower."""
     numbers = coarse(matrix)
 
@@ -198,11 +198,11 @@ def neighbours(matrix: Array, most: int) -> Near:
         keep = (rank < most) & (value > 0)
         return (row[keep] + start).astype(np.int32), column[keep], value[keep]
 
-    found = in_threads(part, range(0, len(matrix), _BLOCK))
-    rows, columns, values = (np.concatenate(parts) for parts in zip(*found, strict=True))
+    result = in_threads(part, range(0, len(matrix), _BLOCK))
+    rows, columns, values = (np.concatenate(parts) for parts in zip(*result, strict=True))
     order = np.argsort(columns, kind="stable")
     starts = np.searchsorted(columns[order], np.arange(len(matrix) + 1))
-    return Near(rows[order], values[order].astype(np.float64), starts)
+    return NearRows(rows[order], values[order].astype(np.float64), starts)
 
 
 def _limits(products: Array, most: int) -> Array:
@@ -210,8 +210,8 @@ def _limits(products: Array, most: int) -> Array:
 
     The maxima of spans of columns stand for all columns: as many spans as neighbours reach it.
     """
-    whole = products.shape[1] // _SPAN * _SPAN
-    tops = products[:, :whole].reshape(len(products), -1, _SPAN).max(axis=2)
+    full = products.shape[1] // _SPAN * _SPAN
+    tops = products[:, :full].reshape(len(products), -1, _SPAN).max(axis=2)
     if tops.shape[1] < most:
         tops = products
     place = max(tops.shape[1] - most, 0)
@@ -219,7 +219,7 @@ def _limits(products: Array, most: int) -> Array:
     return limit
 
 
-def _lazy(near: Near, size: int) -> Selection:
+def _lazy(near: NearRows, size: int) -> GreedySelection:
     """Lazy greedy over neighbours."""
     best = np.zeros(len(near.starts) - 1)
     sums = np.append(0, np.cumsum(near.values))
@@ -231,14 +231,14 @@ def _lazy(near: Near, size: int) -> Selection:
     while len(rows) < size:
         value, row = heap[0]
         at = slice(near.starts[row], near.starts[row + 1])
-        own = near.owners[at]
+        owners = near.owners[at]
         if fresh[row] == len(rows):
             heapq.heappop(heap)
-            best[own] = np.maximum(best[own], near.values[at])
+            best[owners] = np.maximum(best[owners], near.values[at])
             rows.append(row)
             gains.append(-value)
         else:
             fresh[row] = len(rows)
-            gain = float(np.maximum(near.values[at] - best[own], 0).sum())
+            gain = float(np.maximum(near.values[at] - best[owners], 0).sum())
             heapq.heapreplace(heap, (-gain, row))
-    return Selection(np.array(rows, np.int64), np.array(gains) / _COARSE**2)
+    return GreedySelection(np.array(rows, np.int64), np.array(gains) / _COARSE**2)

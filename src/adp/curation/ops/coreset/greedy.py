@@ -34,7 +34,7 @@ _MOST = 4
 
 
 @dataclass
-class Selection:
+class GreedySelection:
     """What was selected.
 
     Attributes:
@@ -46,7 +46,7 @@ class Selection:
     gains: Array
 
 
-def k_center(matrix: Array, size: int, given: Array | None = None) -> Selection:
+def k_center(matrix: Array, size: int, given: Array | None = None) -> GreedySelection:
     """Select the rows that are farthest from all selected before them.
 
     The first is the row nearest to the mean, unless rows are given. Ties go to the lower row.
@@ -62,20 +62,20 @@ def k_center(matrix: Array, size: int, given: Array | None = None) -> Selection:
     start = np.zeros(0, np.int64) if given is None else given
     size = min(size, len(matrix) - len(start))
     if size <= 0:
-        return Selection(np.zeros(0, np.int64), np.zeros(0))
+        return GreedySelection(np.zeros(0, np.int64), np.zeros(0))
     search = _Search(matrix, squares(matrix), factor=2.0, near=np.full(len(matrix), np.inf))
     if len(start):
         search.select(start)
         rows, scores = search.run(size)
-        return Selection(rows, np.sqrt(np.maximum(scores, 0)))
+        return GreedySelection(rows, np.sqrt(np.maximum(scores, 0)))
     first = _central(matrix)
     search.begin(first)
     rows, scores = search.run(size - 1)
     gains = np.append(np.nan, np.sqrt(np.maximum(scores, 0)))
-    return Selection(np.append(first, rows), gains)
+    return GreedySelection(np.append(first, rows), gains)
 
 
-def mmr(matrix: Array, size: int, relevance: Array, weight: float) -> Selection:
+def mmr(matrix: Array, size: int, relevance: Array, weight: float) -> GreedySelection:
     """Select rows that are relevant and unlike those selected before.
 
     The score is ``weight * relevance - (1 - weight) * s``, where s is the highest cosine with a
@@ -100,7 +100,7 @@ def mmr(matrix: Array, size: int, relevance: Array, weight: float) -> Selection:
         weight=1 - weight,
     )
     rows, scores = search.run(min(size, count))
-    return Selection(rows, scores - (1 - weight))
+    return GreedySelection(rows, scores - (1 - weight))
 
 
 def _central(matrix: Array) -> int:
@@ -110,13 +110,13 @@ def _central(matrix: Array) -> int:
         total += matrix[start : start + BLOCK].sum(axis=0, dtype=np.float64)
     length = float(np.sqrt((total * total).sum()))
     mean = np.rint(total / (length or 1.0) * GRID) / GRID
-    best, found = -np.inf, 0
+    best, result = -np.inf, 0
     for start in range(0, len(matrix), BLOCK):
         products = matrix[start : start + BLOCK].astype(np.float64) @ mean
         place = int(products.argmax())
         if products[place] > best:
-            best, found = float(products[place]), start + place
-    return found
+            best, result = float(products[place]), start + place
+    return result
 
 
 class _Search:
@@ -185,7 +185,7 @@ class _Search:
         scores: list[float] = []
         while len(rows) < size:
             places, bound, rival = self._highest()
-            own = self.matrix[places].astype(np.float64)
+            vectors = self.matrix[places].astype(np.float64)
             self._update(places)
             near, offsets = self.near[places], self.offset[places]
             bonus, live = self.bonus[places], np.isfinite(self.score[places])
@@ -197,7 +197,7 @@ class _Search:
                 rows.append(int(places[best]))
                 scores.append(float(score[best]))
                 self._take(rows[-1])
-                product = own @ own[best]
+                product = vectors @ vectors[best]
                 np.minimum(near, offsets[best] - self.factor * product + offsets, out=near)
                 live[best] = False
                 score = np.where(live, bonus + self.weight * near, -np.inf)
@@ -246,18 +246,18 @@ class _Search:
         float32 says which of them may be the nearest, with room for its error; only the distances
         to those are computed exactly.
         """
-        own, centers = self.matrix[places], self.centers[first:last]
+        vectors, centers = self.matrix[places], self.centers[first:last]
         offsets = self.center_offsets[first:last]
-        gap = own @ centers.T
+        gap = vectors @ centers.T
         gap *= -self.factor
         gap += offsets.astype(np.float32)
         limit = np.minimum(gap.min(axis=1), self.near[places] - self.offset[places]) + self.slack
         row, center = np.nonzero(gap <= limit[:, None])
         if len(row) > _MOST * len(places):
-            exact = own.astype(np.float64) @ centers.astype(np.float64).T
+            exact = vectors.astype(np.float64) @ centers.astype(np.float64).T
             nearest = (offsets - self.factor * exact).min(axis=1)
         else:
-            pairs = np.einsum("ij,ij->i", own[row].astype(np.float64), centers[center])
+            pairs = np.einsum("ij,ij->i", vectors[row].astype(np.float64), centers[center])
             starts = np.flatnonzero(np.diff(row, prepend=-1))
             nearest = np.full(len(places), np.inf)
             if len(starts):

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from adp.curation.ops.coreset.greedy import Selection
+from adp.curation.ops.coreset.greedy import GreedySelection
 
 if TYPE_CHECKING:
     import polars as pl
@@ -28,7 +28,7 @@ SHARE = 0.6
 _TOKEN = re.compile(r"[a-zA-Z0-9_]+")
 
 
-def select(pool: Pool, method: str, size: int | None, by: str | None, seed: int) -> Selection:
+def select(pool: Pool, method: str, size: int | None, by: str | None, seed: int) -> GreedySelection:
     """Select as SAGE does.
 
     Args:
@@ -43,24 +43,24 @@ def select(pool: Pool, method: str, size: int | None, by: str | None, seed: int)
     """
     count = len(pool)
     if size is None or size <= 0 or size >= count:
-        return Selection(np.arange(count), np.full(count, np.nan))
+        return GreedySelection(np.arange(count), np.full(count, np.nan))
     if method == "random":
         drawn = random.Random(seed).sample(range(count), size)
-        return Selection(np.array(drawn), np.full(size, np.nan))
+        return GreedySelection(np.array(drawn), np.full(size, np.nan))
     texts = None
     if method != "loss_topk" or by is None:
         texts = pool.map(features, method != "loss_topk", name="sage")
     if method == "diversity":
         assert texts is not None
-        return diversity(Shares(texts), np.arange(count), size)
+        return diversity(TokenShares(texts), np.arange(count), size)
     top = _by_loss(_losses(pool, by, texts), size if method == "loss_topk" else int(size * SHARE))
     if method == "loss_topk":
         return top
     assert texts is not None
     rest = np.setdiff1d(np.arange(count), top.rows)
-    more = diversity(Shares(texts), rest, max(size - int(size * SHARE), 1))
+    more = diversity(TokenShares(texts), rest, max(size - int(size * SHARE), 1))
     rows = np.append(top.rows, more.rows)[:size]
-    return Selection(rows, np.append(top.gains, more.gains)[:size])
+    return GreedySelection(rows, np.append(top.gains, more.gains)[:size])
 
 
 def _losses(pool: Pool, by: str | None, texts: pl.DataFrame | None) -> Array:
@@ -73,9 +73,9 @@ def _losses(pool: Pool, by: str | None, texts: pl.DataFrame | None) -> Array:
     return texts["loss"].to_numpy()
 
 
-def _by_loss(losses: Array, size: int) -> Selection:
+def _by_loss(losses: Array, size: int) -> GreedySelection:
     rows = np.argsort(-losses, kind="stable")[: size or 1]
-    return Selection(rows, losses[rows])
+    return GreedySelection(rows, losses[rows])
 
 
 # ---- texts --------------------------------------------------------------------------------------
@@ -135,8 +135,8 @@ def whole_texts(partition: Partition) -> list[tuple[int, str]]:
     rows = rows.filter(pl.col("text").str.len_bytes() > 0)
     rows = rows.sort("seq", "step", "rank", "place", maintain_order=True)
     joined = rows.group_by("seq", maintain_order=True).agg(pl.col("text").str.join("\n"))
-    whole = partition.seqs().join(joined, on="seq", how="left", maintain_order="left")
-    return list(whole.with_columns(pl.col("text").fill_null("")).iter_rows())
+    full = partition.seqs().join(joined, on="seq", how="left", maintain_order="left")
+    return list(full.with_columns(pl.col("text").fill_null("")).iter_rows())
 
 
 def default_loss(text: str) -> float:
@@ -166,7 +166,7 @@ def _number(token: str) -> int:
 # ---- diversity ----------------------------------------------------------------------------------
 
 
-class Shares:
+class TokenShares:
     """Features of all trajectories as one sparse matrix: owner, token and share of each entry."""
 
     def __init__(self, texts: pl.DataFrame) -> None:
@@ -181,7 +181,7 @@ class Shares:
         self.norm = texts["norm"].to_numpy()
 
 
-def diversity(shares: Shares, rows: Array, size: int) -> Selection:
+def diversity(shares: TokenShares, rows: Array, size: int) -> GreedySelection:
     """Select the least similar rows.
 
     Products are added in the order of the tokens of the row's own text, one after another, as a
@@ -191,17 +191,17 @@ def diversity(shares: Shares, rows: Array, size: int) -> Selection:
     inside[rows] = True
     closest = np.full(len(shares.norm), -np.inf)
     best = int(rows[shares.norm[rows].argmax()])
-    found, gains = [best], [math.nan]
+    result, gains = [best], [math.nan]
     weights = np.zeros(shares.vocabulary)
-    while len(found) < min(size, len(rows)):
+    while len(result) < min(size, len(rows)):
         inside[best] = False
-        own = slice(shares.starts[best], shares.starts[best + 1])
-        weights[shares.token[own]] = shares.share[own]
+        span = slice(shares.starts[best], shares.starts[best + 1])
+        weights[shares.token[span]] = shares.share[span]
         products = shares.share * weights[shares.token]
-        weights[shares.token[own]] = 0
+        weights[shares.token[span]] = 0
         np.maximum(closest, np.bincount(shares.owner, products, len(closest)), out=closest)
         distance = np.where(inside, 1.0 - closest, -np.inf)
         best = int(distance.argmax())
-        found.append(best)
+        result.append(best)
         gains.append(float(distance[best]))
-    return Selection(np.array(found), np.array(gains))
+    return GreedySelection(np.array(result), np.array(gains))

@@ -29,14 +29,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from adp.curation.op import Op, Outcome
-from adp.curation.ops.decontaminate.evidence import Wanted, locate
+from adp.curation.op import Op, OpResult
+from adp.curation.ops.decontaminate.evidence import EvidenceQuery, locate
 from adp.curation.ops.decontaminate.index import Index, patch_index, text_index
 from adp.curation.ops.decontaminate.instances import INSTANCE, REPOSITORY, names_of, search
-from adp.curation.ops.decontaminate.items import Benchmark, Item, read_benchmark
+from adp.curation.ops.decontaminate.items import Benchmark, BenchmarkTask, read_benchmark
 from adp.curation.ops.decontaminate.options import Action, Decontaminate
 from adp.curation.ops.decontaminate.report import summary_of
-from adp.curation.ops.decontaminate.scan import PATCH_VIEWS, Found, Rule, Scanner
+from adp.curation.ops.decontaminate.scan import PATCH_VIEWS, CountRule, PoolScanner, ScanMatches
 from adp.curation.ops.decontaminate.shares import comparable_words, held
 from adp.curation.texts.token_hashes import I64
 
@@ -56,9 +56,9 @@ REASONS: Mapping[str, str] = {
 """Level -> reason, the strongest first."""
 
 
-def run(pool: Pool, options: Decontaminate) -> Outcome:
+def run(pool: Pool, options: Decontaminate) -> OpResult:
     """Compare all trajectories with all items."""
-    benchmarks = [read_benchmark(one, pool.folder) for one in options.against]
+    benchmarks = [read_benchmark(item, pool.folder) for item in options.against]
     return _Run(pool, options, benchmarks).outcome()
 
 
@@ -73,19 +73,21 @@ class _Run:
         self.pool = pool
         self.options = options
         self.benchmarks = benchmarks
-        self.items: list[Item] = [item for one in benchmarks for item in one.items]
+        self.items: list[BenchmarkTask] = [
+            item for benchmark in benchmarks for item in benchmark.items
+        ]
         self.matches: list[pl.DataFrame] = []
-        self.found: dict[str, Found] = {}
+        self.found: dict[str, ScanMatches] = {}
         self.indexes: dict[str, Index] = {}
-        self._scanner: Scanner | None = None
+        self._scanner: PoolScanner | None = None
 
     @property
-    def scanner(self) -> Scanner:
+    def scanner(self) -> PoolScanner:
         if self._scanner is None:
-            self._scanner = Scanner(self.pool)
+            self._scanner = PoolScanner(self.pool)
         return self._scanner
 
-    def outcome(self) -> Outcome:
+    def outcome(self) -> OpResult:
         options = self.options
         if options.on_instance != "off" or options.on_repository != "off":
             self._ids()
@@ -98,7 +100,7 @@ class _Run:
         summary, lines = summary_of(
             self.benchmarks, self.indexes, self.found, matches, len(self.pool)
         )
-        return Outcome(
+        return OpResult(
             columns=columns,
             dropped=self._dropped(matches),
             events=self._events(matches),
@@ -118,20 +120,20 @@ class _Run:
         )
         if not names.patterns and not names.unspecific:
             return
-        found = self.pool.map(search, names, "ids")
-        if not found.height:
+        frame = self.pool.map(search, names, "ids")
+        if not frame.height:
             return
-        instances = found.filter(pl.col("level") == INSTANCE)
+        instances = frame.filter(pl.col("level") == INSTANCE)
         alone = pl.col("level") == REPOSITORY
-        found = pl.concat([instances, found.filter(alone).join(instances, on="seq", how="anti")])
+        frame = pl.concat([instances, frame.filter(alone).join(instances, on="seq", how="anti")])
         proofs = [
             _json({"found_in": kind, "step": step, "start": start, "end": end, "text": text})
-            for kind, step, start, end, text in found.select(
+            for kind, step, start, end, text in frame.select(
                 "found_in", "step", "start", "end", "text"
             ).iter_rows()
         ]
         self.matches.append(
-            found.select(
+            frame.select(
                 "seq",
                 "level",
                 "item",
@@ -154,26 +156,26 @@ class _Run:
         index = patch_index(patches, options.line_words)
         few = comparable_words(index) < options.patch_lines
         rule = self._rule(options.patch_threshold, False, options.patch_lines)
-        self._scan(PATCH, index.only(~few), PATCH_VIEWS, [one or "" for one in patches], rule)
+        self._scan(PATCH, index.only(~few), PATCH_VIEWS, [patch or "" for patch in patches], rule)
 
-    def _rule(self, threshold: float, count: bool, least: int) -> Rule:
+    def _rule(self, threshold: float, count: bool, least: int) -> CountRule:
         options = self.options
-        return Rule(threshold, count, least, options.frequent, options.frequent_at_least)
+        return CountRule(threshold, count, least, options.frequent, options.frequent_at_least)
 
     def _scan(
-        self, level: str, index: Index, kinds: Sequence[str], same: Sequence[str], rule: Rule
+        self, level: str, index: Index, kinds: Sequence[str], same: Sequence[str], rule: CountRule
     ) -> None:
         import polars as pl
 
         self.indexes[level] = index
         if not len(index.part):
             return
-        found = self.scanner.run(level, index, kinds, _numbered(same), rule)
-        self.found[level] = found
-        best = found.best
+        result = self.scanner.run(level, index, kinds, _numbered(same), rule)
+        self.found[level] = result
+        best = result.best
         hit = held(best["share"].to_numpy(), rule.threshold)
         best = best.with_columns(pl.Series("hit", hit, dtype=pl.Boolean))
-        proofs = self._locate(level, best.filter(pl.col("hit")), found, kinds)
+        proofs = self._locate(level, best.filter(pl.col("hit")), result, kinds)
         self.matches.append(
             best.join(proofs, on="seq", how="left", maintain_order="left").select(
                 "seq", pl.lit(level).alias("level"), "item", "share", "hit", "step", "proof"
@@ -181,7 +183,7 @@ class _Run:
         )
 
     def _locate(
-        self, level: str, hits: pl.DataFrame, found: Found, kinds: Sequence[str]
+        self, level: str, hits: pl.DataFrame, scan_matches: ScanMatches, kinds: Sequence[str]
     ) -> pl.DataFrame:
         """``seq``, ``step`` and ``proof`` of trajectories that hold an item."""
         import polars as pl
@@ -192,10 +194,10 @@ class _Run:
         pairs = self.pool.scratch / f"{level}-hits.parquet"
         index = self.pool.scratch / f"{level}-left.npz"
         hits.select("seq", "item").write_parquet(pairs)
-        found.index.save(index)
+        scan_matches.index.save(index)
         numbers = hits["item"].unique().to_list() if level == TEXT else []
         answers = {n: self.items[n].answers for n in numbers if self.items[n].answers}
-        wanted = Wanted(str(pairs), str(index), tuple(kinds), answers)
+        wanted = EvidenceQuery(str(pairs), str(index), tuple(kinds), answers)
         rows = self.pool.map(locate, wanted, f"{level}-pieces")
         proofs = [
             _json(
@@ -280,16 +282,16 @@ def _columns_of(pool: Pool, matches: pl.DataFrame, labels: Sequence[str]) -> pl.
     # the one that the trajectory holds most of.
     first = matches.sort("seq", ~sure, "rank", -pl.col("share").fill_null(0))
     named = pl.Series("contamination_item", labels, dtype=pl.String)
-    found = first.group_by("seq", maintain_order=True).agg(
+    frame = first.group_by("seq", maintain_order=True).agg(
         sure.any().alias("contaminated"),
         pl.col("share").max().alias("contamination"),
         pl.col("item").first(),
         pl.when(hit.any()).then(pl.col("level").filter(hit).first()).alias("contamination_level"),
     )
-    found = found.with_columns(named.gather(found["item"]).alias("contamination_item"))
+    frame = frame.with_columns(named.gather(frame["item"]).alias("contamination_item"))
     return (
         pool.members.select("seq")
-        .join(found, on="seq", how="left", maintain_order="left")
+        .join(frame, on="seq", how="left", maintain_order="left")
         .select(
             "seq",
             pl.col("contaminated").fill_null(False),
@@ -308,7 +310,7 @@ def _numbered(texts: Sequence[str]) -> I64:
 
 
 def _json(value: Mapping[str, Any]) -> str:
-    kept = {name: one for name, one in value.items() if one is not None}
+    kept = {name: result for name, result in value.items() if result is not None}
     return json.dumps(kept, ensure_ascii=False, sort_keys=True)
 
 

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from adp.curation.ops.decontaminate.index import Finder, Index
+from adp.curation.ops.decontaminate.index import HashFinder, Index
 from adp.curation.ops.decontaminate.scan import texts
 from adp.curation.texts import token_hashes as kernel
-from adp.curation.texts.token_hashes import I64, Words
+from adp.curation.texts.token_hashes import I64, WordHashes
 
 if TYPE_CHECKING:
     import polars as pl
@@ -30,7 +30,7 @@ _SAID = ("agent", "actions", "observations")
 
 
 @dataclass(frozen=True)
-class Wanted:
+class EvidenceQuery:
     """What to find again.
 
     Attributes:
@@ -46,7 +46,7 @@ class Wanted:
     answers: dict[int, tuple[str, ...]]
 
 
-def locate(partition: Partition, wanted: Wanted) -> pl.DataFrame:
+def locate(partition: Partition, wanted: EvidenceQuery) -> pl.DataFrame:
     """Find the pieces of each wanted item in its trajectory.
 
     Returns:
@@ -67,36 +67,36 @@ def locate(partition: Partition, wanted: Wanted) -> pl.DataFrame:
     index = Index.load(Path(wanted.index))
     only = replace(partition, members=wanted.pairs)
     grouped = _by_seq(texts(only, wanted.views))
-    said = _by_seq(texts(only, _SAID)) if wanted.answers else {}
-    found = []
+    by_seq = _by_seq(texts(only, _SAID)) if wanted.answers else {}
+    results = []
     for seq, item in pairs.select("seq", "item").iter_rows():
-        own = grouped.get(seq, [])
+        grouped_rows = grouped.get(seq, [])
         first, last = np.searchsorted(index.item, (item, item + 1))
         parts = kernel.distinct(index.part[first:last])
-        pieces = _pieces(own, index, parts)
+        pieces = _pieces(grouped_rows, index, parts)
         pieces.sort(key=lambda piece: (piece["start"] - piece["end"], piece["place"]))
         shown = [{k: v for k, v in piece.items() if k != "place"} for piece in pieces[:SPANS]]
         step = pieces[0]["step"] if pieces else None
         answers = wanted.answers.get(item, ())
-        answered = _answered(said.get(seq, []), answers) if answers else None
+        answered = _answered(by_seq.get(seq, []), answers) if answers else None
         spans = json.dumps(shown, ensure_ascii=False, sort_keys=True)
-        found.append((seq, step, spans, len(pieces), answered))
-    return pl.DataFrame(found, schema=schema, orient="row")
+        results.append((seq, step, spans, len(pieces), answered))
+    return pl.DataFrame(results, schema=schema, orient="row")
 
 
 Message = tuple[int | None, str, str]
 
 
 def _by_seq(rows: pl.DataFrame) -> dict[int, list[Message]]:
-    found: dict[int, list[Message]] = {}
+    by_seq: dict[int, list[Message]] = {}
     for seq, step, kind, text in rows.select("seq", "step", "kind", "text").iter_rows():
-        found.setdefault(seq, []).append((step, kind, text))
-    return found
+        by_seq.setdefault(seq, []).append((step, kind, text))
+    return by_seq
 
 
 def _pieces(messages: Sequence[Message], index: Index, parts: I64) -> list[dict[str, Any]]:
-    finder = Finder(index.hashes[parts])
-    found = []
+    finder = HashFinder(index.hashes[parts])
+    pieces = []
     for words in kernel.read_words([text for _, _, text in messages]):
         hashes, start, end = index.parts_of(words)
         at, _ = finder.find(hashes)
@@ -105,19 +105,19 @@ def _pieces(messages: Sequence[Message], index: Index, parts: I64) -> list[dict[
             step, kind, text = messages[number]
             begin, stop = int(words.start[first]), int(words.end[last - 1])
             piece = {"step": step, "kind": kind, "start": begin, "end": stop, "place": number}
-            found.append({**piece, "text": shortened(text[begin:stop])})
-    return found
+            pieces.append({**piece, "text": shortened(text[begin:stop])})
+    return pieces
 
 
-def _merged(words: Words, start: I64, end: I64) -> list[tuple[int, int]]:
+def _merged(words: WordHashes, start: I64, end: I64) -> list[tuple[int, int]]:
     """Runs of words that overlapping parts cover, each in one text."""
-    found: list[tuple[int, int]] = []
+    results: list[tuple[int, int]] = []
     for first, last in sorted(zip(start.tolist(), end.tolist(), strict=True)):
-        if found and first <= found[-1][1] and words.text[first] == words.text[found[-1][0]]:
-            found[-1] = (found[-1][0], max(found[-1][1], last))
+        if results and first <= results[-1][1] and words.text[first] == words.text[results[-1][0]]:
+            results[-1] = (results[-1][0], max(results[-1][1], last))
         else:
-            found.append((first, last))
-    return found
+            results.append((first, last))
+    return results
 
 
 def shortened(text: str) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from adp.curation.texts import token_hashes as kernel
-from adp.curation.texts.token_hashes import I64, U64, Words
+from adp.curation.texts.token_hashes import I64, U64, WordHashes
 
 MOST_BITS = 24
 """Bits of the table that says no to most n-grams: 16 MiB of memory."""
@@ -63,21 +63,21 @@ class Index:
         """Number of items."""
         return len(self.lengths)
 
-    def finder(self) -> Finder:
+    def finder(self) -> HashFinder:
         """What looks up hashes."""
-        return Finder(self.hashes)
+        return HashFinder(self.hashes)
 
-    def parts_of(self, words: Words) -> tuple[U64, I64, I64]:
+    def parts_of(self, words: WordHashes) -> tuple[U64, I64, I64]:
         """Hashes of all parts of a batch of texts, with their first word and the one after."""
         if not self.sizes:
             hashes, start, end = kernel.lines(words)
             long = end - start >= self.line_words
             return hashes[long], start[long], end[long]
-        found = [(size, *grams(words, size)) for size in self.sizes]
+        sizes = [(size, *grams(words, size)) for size in self.sizes]
         return (
-            np.concatenate([hashes for _, hashes, _ in found]),
-            np.concatenate([start for _, _, start in found]),
-            np.concatenate([start + size for size, _, start in found]),
+            np.concatenate([hashes for _, hashes, _ in sizes]),
+            np.concatenate([start for _, _, start in sizes]),
+            np.concatenate([start + size for size, _, start in sizes]),
         )
 
     def without(self, frequent: I64) -> Index:
@@ -96,7 +96,7 @@ class Index:
 _ARRAYS = ("hashes", "part", "item", "place", "size", "lengths")
 
 
-class Finder:
+class HashFinder:
     """Looks up hashes in a sorted array; a table of bits says no to most of them at once."""
 
     def __init__(self, hashes: U64) -> None:
@@ -121,7 +121,7 @@ class Finder:
         return candidate[same], number[same]
 
 
-def grams(words: Words, size: int) -> tuple[U64, I64]:
+def grams(words: WordHashes, size: int) -> tuple[U64, I64]:
     """Hashes and first words of the n-grams that lie within one message.
 
     A shared prompt before each task would otherwise make n-grams that go from one into the other.
@@ -129,7 +129,7 @@ def grams(words: Words, size: int) -> tuple[U64, I64]:
     return kernel.runs(words, size, within=message_of(words))
 
 
-def message_of(words: Words) -> I64:
+def message_of(words: WordHashes) -> I64:
     """The message of each word: an n-gram never goes from one message into the next."""
     return words.text
 
@@ -147,25 +147,27 @@ def text_index(texts: Sequence[Sequence[str]], n: int, min_words: int) -> Index:
     """
     owner = [item for item, messages in enumerate(texts) for _ in messages]
     flat = [message for messages in texts for message in messages]
-    found: list[tuple[U64, I64, I64, I64]] = []
+    results: list[tuple[U64, I64, I64, I64]] = []
     sizes: set[int] = set()
     before = np.zeros(len(texts), np.int64)
     for words in kernel.read_words(flat):
         lengths = np.bincount(words.text, minlength=len(flat))
         item_of = np.array(owner, np.int64)[words.text]
         place = _places(item_of, before)
-        whole = lengths[words.text]
+        full = lengths[words.text]
         present = np.flatnonzero(np.bincount(lengths))
-        for size in sorted({min(one, n) for one in present.tolist() if one >= max(min_words, 1)}):
+        for size in sorted(
+            {min(item, n) for item in present.tolist() if item >= max(min_words, 1)}
+        ):
             hashes, start = grams(words, size)
-            length = whole[start]
-            own = (length == size) if size < n else (length >= max(n, min_words))
-            hashes, start = hashes[own], start[own]
+            length = full[start]
+            fits = (length == size) if size < n else (length >= max(n, min_words))
+            hashes, start = hashes[fits], start[fits]
             if len(hashes):
                 sizes.add(size)
                 covered = np.full(len(hashes), size)
-                found.append((hashes, item_of[start], place[start], covered))
-    return _build(found, before, tuple(sorted(sizes)), 0)
+                results.append((hashes, item_of[start], place[start], covered))
+    return _build(results, before, tuple(sorted(sizes)), 0)
 
 
 def _places(item_of: I64, before: I64) -> I64:
@@ -185,14 +187,14 @@ def patch_index(patches: Sequence[str | None], line_words: int) -> Index:
     """Index the added lines of patches; each occurrence covers one line."""
     flat = [_added(patch) for patch in patches]
     lengths = np.zeros(len(patches), np.int64)
-    found: list[tuple[U64, I64, I64, I64]] = []
+    results: list[tuple[U64, I64, I64, I64]] = []
     for words in kernel.read_words(flat):
         hashes, start, end = kernel.lines(words)
         long = end - start >= line_words
         item = words.text[start[long]]
         place = _places(item, lengths)
-        found.append((hashes[long], item, place, np.ones(len(item), np.int64)))
-    return _build(found, lengths, (), line_words)
+        results.append((hashes[long], item, place, np.ones(len(item), np.int64)))
+    return _build(results, lengths, (), line_words)
 
 
 def _added(patch: str | None) -> str:
@@ -202,14 +204,16 @@ def _added(patch: str | None) -> str:
 
 
 def _build(
-    found: Sequence[tuple[U64, I64, I64, I64]],
+    value: Sequence[tuple[U64, I64, I64, I64]],
     lengths: I64,
     sizes: tuple[int, ...],
     line_words: int,
 ) -> Index:
     nothing = np.empty(0, np.int64)
-    hashes = np.concatenate([np.empty(0, np.uint64), *(one[0] for one in found)])
-    item, place, size = (np.concatenate([nothing, *(one[at] for one in found)]) for at in (1, 2, 3))
+    hashes = np.concatenate([np.empty(0, np.uint64), *(entry[0] for entry in value)])
+    item, place, size = (
+        np.concatenate([nothing, *(entry[at] for entry in value)]) for at in (1, 2, 3)
+    )
     order = np.lexsort((place, item))
     unique, part = np.unique(hashes[order], return_inverse=True)
     return Index(unique, part, item[order], place[order], size[order], lengths, sizes, line_words)

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from adp.curation.ops.decontaminate.items import Item
+from adp.curation.ops.decontaminate.items import BenchmarkTask
 from adp.curation.ops.decontaminate.scan import TASK_VIEWS, texts
 from adp.curation.tasks import tasks_of
 
@@ -59,7 +59,7 @@ def is_specific(name: str) -> bool:
     )
 
 
-def names_of(items: Sequence[Item], *, instances: bool, repositories: bool) -> Names:
+def names_of(items: Sequence[BenchmarkTask], *, instances: bool, repositories: bool) -> Names:
     """What to look for, for some items."""
     patterns: dict[str, tuple[str, list[int]]] = {}
     unspecific: dict[tuple[str, str], list[int]] = {}
@@ -75,7 +75,7 @@ def names_of(items: Sequence[Item], *, instances: bool, repositories: bool) -> N
     )
 
 
-def _patterns(item: Item) -> Iterator[tuple[str, str]]:
+def _patterns(item: BenchmarkTask) -> Iterator[tuple[str, str]]:
     if item.id is not None and is_specific(item.id):
         yield INSTANCE, item.id.lower()
     issue = re.fullmatch(r"([\w.-]+?)__([\w.-]+)-(\d+)", (item.id or "").lower())
@@ -107,8 +107,8 @@ def search(partition: Partition, names: Names) -> pl.DataFrame:
     rows = [*_by_dataset(partition, names), *_by_text(partition, names)]
     schema = {"seq": pl.Int64, "level": pl.String, "item": pl.Int64, "found_in": pl.String}
     schema |= {"step": pl.Int32, "start": pl.Int64, "end": pl.Int64, "text": pl.String}
-    found = pl.DataFrame(rows, schema=schema, orient="row")
-    return found.unique(["seq", "level"], keep="first", maintain_order=True).sort("seq", "level")
+    frame = pl.DataFrame(rows, schema=schema, orient="row")
+    return frame.unique(["seq", "level"], keep="first", maintain_order=True).sort("seq", "level")
 
 
 Row = tuple[int, str, int, str, int | None, int | None, int | None, str]
@@ -118,8 +118,8 @@ def _by_dataset(partition: Partition, names: Names) -> Iterator[Row]:
     if not names.unspecific:
         return
     runs = partition.read("trajectories", ["dataset", "task_id"])
-    told = tasks_of(partition, ["dataset"]).rename({"dataset": "of"})
-    runs = runs.join(told, on="seq", how="left", maintain_order="left")
+    task_rows = tasks_of(partition, ["dataset"]).rename({"dataset": "of"})
+    runs = runs.join(task_rows, on="seq", how="left", maintain_order="left")
     for seq, dataset, task, of in runs.iter_rows():
         for name in dict.fromkeys((dataset, of)):
             items = names.unspecific.get((slug(name or ""), (task or "").lower()), ())
@@ -151,20 +151,20 @@ def _by_text(partition: Partition, names: Names) -> Iterator[Row]:
         original = part.filter(hit)["text"].to_list()
         small = small.filter(hit)
         lists = small["text"].str.extract_many(patterns, overlapping=True).to_list()
-        for (seq, step, kind, text), found, whole in zip(
+        for (seq, step, kind, text), result, full in zip(
             small.iter_rows(), lists, original, strict=True
         ):
-            yield from _verified(names, (seq, kind, step), text, found, whole)
+            yield from _verified(names, (seq, kind, step), text, result, full)
 
 
 def _verified(
-    names: Names, at: tuple[int, str, int | None], text: str, found: Sequence[str], whole: str
+    names: Names, at: tuple[int, str, int | None], text: str, value: Sequence[str], full: str
 ) -> Iterator[Row]:
-    """The names of ``found`` that stand in the text by themselves; instances first."""
+    """The names of ``value`` that stand in the text by themselves; instances first."""
     seq, kind, step = at
     # Some capital letters have no small letter of one character, so the places may differ.
-    shown = whole if len(whole) == len(text) else text
-    for pattern in sorted(set(found), key=lambda one: (names.patterns[one][0], -len(one), one)):
+    shown = full if len(full) == len(text) else text
+    for pattern in sorted(set(value), key=lambda item: (names.patterns[item][0], -len(item), item)):
         level, items = names.patterns[pattern]
         match = _alone(pattern, level).search(text)
         if match:

@@ -39,7 +39,7 @@ _SHOWN_FIELDS = 12
 
 
 @dataclass(frozen=True)
-class Item:
+class BenchmarkTask:
     """One task of a benchmark.
 
     Attributes:
@@ -75,7 +75,7 @@ class Benchmark:
     """
 
     name: str
-    items: list[Item] = field(default_factory=list)
+    items: list[BenchmarkTask] = field(default_factory=list)
     fields: dict[str, str] = field(default_factory=dict)
     unreadable: int = 0
 
@@ -96,18 +96,18 @@ def read_benchmark(against: Against, folder: Path) -> Benchmark:
         paths = [path]
     else:
         paths = [path] if path.is_file() else sorted(path.parent.glob(path.name))
-        if not paths or not all(one.is_file() for one in paths):
+        if not paths or not all(item.is_file() for item in paths):
             raise RecipeError(f"decontaminate finds no file {against.file}; correct the path")
-        rows = [row for one in paths for row in _file_rows(one, against.file)]
+        rows = [row for item in paths for row in _file_rows(item, against.file)]
     good = [row for row in rows if isinstance(row, Mapping)]
     if not good:
         raise RecipeError(f"decontaminate finds no item in {against.file}; give another file")
     name = against.name or (_stem(paths[0]) if len(paths) == 1 else paths[0].parent.name)
-    found = Benchmark(name, unreadable=len(rows) - len(good))
+    benchmark = Benchmark(name, unreadable=len(rows) - len(good))
     fields = _fields(against, good)
-    found.fields = {part: " + ".join(names) for part, names in fields.items()}
-    found.items = [_item(name, number, row, fields) for number, row in enumerate(good, 1)]
-    return found
+    benchmark.fields = {part: " + ".join(names) for part, names in fields.items()}
+    benchmark.items = [_item(name, number, row, fields) for number, row in enumerate(good, 1)]
+    return benchmark
 
 
 # ---- files --------------------------------------------------------------------------------------
@@ -155,11 +155,11 @@ def _json(data: bytes) -> Iterable[Any]:
     """A list of items, an object of lists (``{"data": [...]}``), or one of items by their id."""
     value = _decoded(data.removeprefix(b"\xef\xbb\xbf"))
     if isinstance(value, Mapping):
-        lists = [one for one in value.values() if isinstance(one, list)]
+        lists = [item for item in value.values() if isinstance(item, list)]
         if len(lists) == 1:
             return lists[0]
-        if value and all(isinstance(one, Mapping) for one in value.values()):
-            return [{"id": key, **one} for key, one in value.items()]
+        if value and all(isinstance(item, Mapping) for item in value.values()):
+            return [{"id": key, **result} for key, result in value.items()]
         return [value]
     return value if isinstance(value, list) else [value]
 
@@ -212,10 +212,10 @@ def _store_rows(root: str) -> Iterator[dict[str, Any]]:
         store.scan("trajectories").filter(pl.col("parent_id").is_null())
         .select("seq", pl.coalesce("task_id", "source_id").alias("id")).collect().sort("seq")
     )  # fmt: skip
-    found = task_rows(store)
-    words = store.scan("tasks").select("instruction").collect()["instruction"].gather(found["row"])
-    told = found.select("seq", words).filter(pl.col("instruction").is_not_null())
-    told = told.with_columns(pl.concat_list("instruction"))
+    result = task_rows(store)
+    words = store.scan("tasks").select("instruction").collect()["instruction"].gather(result["row"])
+    frame = result.select("seq", words).filter(pl.col("instruction").is_not_null())
+    frame = frame.with_columns(pl.concat_list("instruction"))
     steps = store.scan("steps").select("seq", "step", "source", "text").collect()
     first = steps.filter(pl.col("source") == "agent").group_by("seq").agg(pl.col("step").min())
     asked = (
@@ -224,7 +224,7 @@ def _store_rows(root: str) -> Iterator[dict[str, Any]]:
         .filter(pl.col("first").is_null() | (pl.col("step") < pl.col("first")))
         .sort("seq", "step").group_by("seq", maintain_order=True).agg(pl.col("text"))
     )  # fmt: skip
-    rows = runs.join(told, on="seq", how="left").join(asked, on="seq", how="left").sort("seq")
+    rows = runs.join(frame, on="seq", how="left").join(asked, on="seq", how="left").sort("seq")
     rows = rows.with_columns(pl.coalesce("instruction", "text").alias("text"))
     known: set[tuple[Any, ...]] = set()
     for name, texts in rows.select("id", "text").iter_rows():
@@ -239,11 +239,11 @@ def _store_rows(root: str) -> Iterator[dict[str, Any]]:
 
 def _fields(against: Against, rows: Sequence[Mapping[str, Any]]) -> dict[str, tuple[str, ...]]:
     """Part of an item -> the fields that hold it; the guessed ones may be in some rows only."""
-    found: dict[str, tuple[str, ...]] = {}
+    results: dict[str, tuple[str, ...]] = {}
     for part, guesses in GUESSES.items():
         given = getattr(against, part)
         if given is None:
-            found[part] = _guessed(part, guesses, rows)
+            results[part] = _guessed(part, guesses, rows)
             continue
         names = (given,) if isinstance(given, str) else tuple(given)
         for name in names:
@@ -252,14 +252,14 @@ def _fields(against: Against, rows: Sequence[Mapping[str, Any]]) -> dict[str, tu
                 raise RecipeError(
                     f"the field {name} is in no item of {against.file}; its fields are: {fields}"
                 )
-        found[part] = names
-    if not any(found[part] for part in ("id", "text", "patch")):
+        results[part] = names
+    if not any(results[part] for part in ("id", "text", "patch")):
         fields = ", ".join(str(key) for key in list(rows[0])[:_SHOWN_FIELDS])
         raise RecipeError(
             f"decontaminate cannot tell which field of {against.file} holds the task; "
             f"give text, one of: {fields}"
         )
-    return {part: names for part, names in found.items() if names}
+    return {part: names for part, names in results.items() if names}
 
 
 def _guessed(
@@ -304,7 +304,7 @@ def texts_of(value: Any, depth: int = 0) -> list[str]:
             return texts_of(value["text"], depth + 1)
         value = list(value.values())
     if isinstance(value, list):
-        return [text for one in value for text in texts_of(one, depth + 1)]
+        return [text for item in value for text in texts_of(item, depth + 1)]
     return []
 
 
@@ -317,19 +317,19 @@ def _plain(value: Any) -> str | None:
 
 def _answers(value: Any) -> list[str]:
     values = value if isinstance(value, list) else [value]
-    return [text for one in values if (text := _plain(one))]
+    return [text for item in values if (text := _plain(item))]
 
 
 def _item(
     benchmark: str, number: int, row: Mapping[str, Any], fields: Mapping[str, Sequence[str]]
-) -> Item:
+) -> BenchmarkTask:
     def first(part: str) -> Any:
         return next((_value(row, name) for name in fields.get(part, ())), None)
 
     name = _plain(first("id"))
     patch = first("patch")
     repo, commit = _plain(first("repo")), _plain(first("commit"))
-    return Item(
+    return BenchmarkTask(
         benchmark=benchmark,
         id=name,
         label=f"{benchmark}/{name}" if name else f"{benchmark}#{number}",

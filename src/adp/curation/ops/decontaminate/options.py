@@ -92,7 +92,7 @@ class Decontaminate(OpOptions):
     @classmethod
     def _paths(cls, value: Any) -> Any:
         values = value if isinstance(value, list) else [value]
-        return [{"file": one} if isinstance(one, str) else one for one in values]
+        return [{"file": item} if isinstance(item, str) else item for item in values]
 
     @field_validator("views")
     @classmethod

@@ -9,13 +9,13 @@ import numpy as np
 
 from adp.curation.ops.decontaminate.index import Index
 from adp.curation.ops.decontaminate.instances import is_specific
-from adp.curation.ops.decontaminate.items import Benchmark, Item
+from adp.curation.ops.decontaminate.items import Benchmark, BenchmarkTask
 from adp.curation.ops.decontaminate.shares import comparable_words
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from adp.curation.ops.decontaminate.scan import Found
+    from adp.curation.ops.decontaminate.scan import ScanMatches
 
 SHOWN = 5
 ALARM = 0.5
@@ -25,7 +25,7 @@ ALARM = 0.5
 def summary_of(
     benchmarks: Sequence[Benchmark],
     indexes: Mapping[str, Index],
-    found: Mapping[str, Found],
+    value: Mapping[str, ScanMatches],
     matches: pl.DataFrame,
     documents: int,
 ) -> tuple[dict[str, Any], list[str]]:
@@ -34,7 +34,7 @@ def summary_of(
     Args:
         benchmarks: the benchmarks.
         indexes: level -> all that was looked for.
-        found: level -> what was found.
+        value: level -> what was found.
         matches: ``seq``, ``level``, ``item``, ``hit``.
         documents: number of trajectories.
     """
@@ -47,7 +47,7 @@ def summary_of(
         "trajectories": documents,
         "contaminated": sure,
         "by_level": by_level,
-        "ignored": {level: len(one.frequent) for level, one in found.items()},
+        "ignored": {level: len(result.frequent) for level, result in value.items()},
     }
     lines = [
         f"{sure:,} of {documents:,} trajectories are contaminated"
@@ -57,10 +57,10 @@ def summary_of(
         lines.append("alarm: more than half are; look at the evidence, the fields and the prompts")
     first = 0
     parts = []
-    for one in benchmarks:
-        numbers = range(first, first + len(one.items))
-        first += len(one.items)
-        part = _of_benchmark(one, numbers, indexes, found)
+    for benchmark in benchmarks:
+        numbers = range(first, first + len(benchmark.items))
+        first += len(benchmark.items)
+        part = _of_benchmark(benchmark, numbers, indexes, value)
         part["trajectories"] = hits.filter(
             pl.col("item").is_between(numbers.start, numbers.stop - 1)
         )["seq"].n_unique()
@@ -71,37 +71,40 @@ def summary_of(
 
 
 def _of_benchmark(
-    one: Benchmark, numbers: range, indexes: Mapping[str, Index], found: Mapping[str, Found]
+    benchmark: Benchmark,
+    numbers: range,
+    indexes: Mapping[str, Index],
+    value: Mapping[str, ScanMatches],
 ) -> dict[str, Any]:
-    own = np.array(numbers)
+    array = np.array(numbers)
     part: dict[str, Any] = {
-        "name": one.name,
-        "items": len(one.items),
-        "unreadable_rows": one.unreadable,
-        "fields": one.fields,
-        "with_specific_id": sum(_named(item) for item in one.items),
+        "name": benchmark.name,
+        "items": len(benchmark.items),
+        "unreadable_rows": benchmark.unreadable,
+        "fields": benchmark.fields,
+        "with_specific_id": sum(_named(item) for item in benchmark.items),
     }
     for level, index in indexes.items():
-        comparable = comparable_words(index)[own] > 0
-        lost = np.zeros(len(own), np.bool_)
-        if level in found:
-            lost = np.isin(own, found[level].lost)
+        comparable = comparable_words(index)[array] > 0
+        lost = np.zeros(len(array), np.bool_)
+        if level in value:
+            lost = np.isin(array, value[level].lost)
         part[level] = {
             "comparable": int((comparable & ~lost).sum()),
             "too_short": int((~comparable).sum()),
             "too_frequent": int(lost.sum()),
-            "too_short_examples": _labels(one.items, np.flatnonzero(~comparable)),
-            "too_frequent_examples": _labels(one.items, np.flatnonzero(lost)),
-            "found": int((found[level].over[own] > 0).sum()) if level in found else 0,
+            "too_short_examples": _labels(benchmark.items, np.flatnonzero(~comparable)),
+            "too_frequent_examples": _labels(benchmark.items, np.flatnonzero(lost)),
+            "found": int((value[level].over[array] > 0).sum()) if level in value else 0,
         }
     return part
 
 
-def _named(item: Item) -> bool:
+def _named(item: BenchmarkTask) -> bool:
     return (item.id is not None and is_specific(item.id)) or item.commit is not None
 
 
-def _labels(items: Sequence[Item], which: Any) -> list[str]:
+def _labels(items: Sequence[BenchmarkTask], which: Any) -> list[str]:
     return [items[number].label for number in which[:SHOWN]]
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from adp.curation.ops.decontaminate.index import Index
 from adp.curation.ops.decontaminate.shares import (
     Hits,
-    Shares,
+    ItemShares,
     frequent_parts,
     held,
     item_counts,
@@ -61,17 +61,17 @@ def texts(partition: Partition, kinds: Sequence[str]) -> pl.DataFrame:
     """
     import polars as pl
 
-    said = views(partition, kinds).select("seq", pl.col("step").cast(pl.Int32), "kind", "text")
+    frame = views(partition, kinds).select("seq", pl.col("step").cast(pl.Int32), "kind", "text")
     if "task" not in kinds:
-        return said
-    told = tasks_of(partition, ["instruction"]).filter(pl.col("instruction").is_not_null())
+        return frame
+    instructions = tasks_of(partition, ["instruction"]).filter(pl.col("instruction").is_not_null())
     nowhere = pl.lit(None, pl.Int32).alias("step")
-    if not told.height:
-        return said
-    own = told.select(
+    if not instructions.height:
+        return frame
+    instruction_texts = instructions.select(
         "seq", nowhere, pl.lit("task").alias("kind"), pl.col("instruction").alias("text")
     )
-    return pl.concat([said, own]).sort("seq", maintain_order=True)
+    return pl.concat([frame, instruction_texts]).sort("seq", maintain_order=True)
 
 
 def keys(partition: Partition, rows: pl.DataFrame) -> pl.DataFrame:
@@ -87,12 +87,12 @@ def keys(partition: Partition, rows: pl.DataFrame) -> pl.DataFrame:
         if seq not in hashers:
             hashers[seq] = hashlib.blake2b(digest_size=8)
         hashers[seq].update(text.encode("utf-8") + b"\x00")
-    own: dict[int, bytes] = {}
+    bits: dict[int, bytes] = {}
     for seq in partition.seqs()["seq"].to_list():
         hasher = hashers.get(seq) or hashlib.blake2b(f"{seq}".encode(), digest_size=8, salt=b"seq")
-        own[seq] = hasher.digest()
-    numbers = np.array([int.from_bytes(key, "big") for key in own.values()], np.uint64)
-    return pl.DataFrame({"seq": pl.Series(list(own), dtype=pl.Int64), "key": numbers})
+        bits[seq] = hasher.digest()
+    numbers = np.array([int.from_bytes(key, "big") for key in bits.values()], np.uint64)
+    return pl.DataFrame({"seq": pl.Series(list(bits), dtype=pl.Int64), "key": numbers})
 
 
 def scan(partition: Partition, options: Scan) -> pl.DataFrame:
@@ -125,13 +125,13 @@ def scan(partition: Partition, options: Scan) -> pl.DataFrame:
         frames.append(pl.DataFrame(columns))
         before += int(unit[-1]) + 2 if len(unit) else 0
     schema = {"seq": pl.Int64, "at": pl.Int64, "part": pl.Int64}
-    found = pl.concat([pl.DataFrame(schema=schema), *frames])
-    found.write_parquet(options.found.format(partition.index))
+    frame = pl.concat([pl.DataFrame(schema=schema), *frames])
+    frame.write_parquet(options.found.format(partition.index))
     return found_keys
 
 
 @dataclass(frozen=True)
-class Found:
+class ScanMatches:
     """What a scan found.
 
     Attributes:
@@ -150,7 +150,7 @@ class Found:
 
 
 @dataclass(frozen=True)
-class Rule:
+class CountRule:
     """How parts are counted.
 
     Attributes:
@@ -168,14 +168,16 @@ class Rule:
     at_least: int
 
 
-class Scanner:
+class PoolScanner:
     """Runs scans over a pool."""
 
     def __init__(self, pool: Pool) -> None:
         self._pool = pool
         self._first: I64 | None = None
 
-    def run(self, name: str, index: Index, kinds: Sequence[str], same: I64, rule: Rule) -> Found:
+    def run(
+        self, name: str, index: Index, kinds: Sequence[str], same: I64, rule: CountRule
+    ) -> ScanMatches:
         """Look for the parts of an index.
 
         Args:
@@ -204,9 +206,9 @@ class Scanner:
                 item_counts(index, same), len(np.unique(same)), rule.frequent, rule.at_least
             ),
         )
-        shares = Shares(index, frequent, rule.least, rule.count)
+        shares = ItemShares(index, frequent, rule.least, rule.count)
         best, over = _best(paths, shares, rule)
-        return Found(shares.index, frequent, best, over, shares.lost)
+        return ScanMatches(shares.index, frequent, best, over, shares.lost)
 
 
 def _first_of(keyed: pl.DataFrame) -> I64:
@@ -232,7 +234,7 @@ def _once(documents: I64, parts: I64, several: int) -> tuple[I64, I64]:
     return names[pairs // max(several, 1)], pairs % max(several, 1)
 
 
-def _best(paths: Sequence[Path], shares: Shares, rule: Rule) -> tuple[pl.DataFrame, I64]:
+def _best(paths: Sequence[Path], shares: ItemShares, rule: CountRule) -> tuple[pl.DataFrame, I64]:
     """The best item of each trajectory; of equals the first. And how often each item is held."""
     import polars as pl
 

@@ -47,7 +47,7 @@ class Hits:
     part: I64
 
 
-class Shares:
+class ItemShares:
     """Tells which share of each item some documents hold.
 
     The words of an item that stand in none but frequent n-grams are left out, in the item and in
@@ -111,38 +111,38 @@ class Shares:
         times = np.searchsorted(self._parts, hits.part, side="right") - first
         row = np.repeat(np.arange(len(hits.part)), times)
         nth = np.arange(len(row)) - np.repeat(np.cumsum(times) - times, times)
-        own = self._by_part[first[row] + nth]
-        item, place, size = self.index.item[own], self.index.place[own], self.index.size[own]
-        found = [(hits.document[row], item, place, size)]
+        parts = self._by_part[first[row] + nth]
+        item, place, size = self.index.item[parts], self.index.place[parts], self.index.size[parts]
+        results = [(hits.document[row], item, place, size)]
         if not self._count and self._frequent[hits.part].any():
             for way in (1, -1):
-                found += self._going_on(hits, row, item, place, way)
-        columns = [np.concatenate([one[at] for one in found]) for at in range(4)]
+                results += self._going_on(hits, row, item, place, way)
+        columns = [np.concatenate([result[at] for result in results]) for at in range(4)]
         return columns[0], columns[1], columns[2], columns[3]
 
     def _going_on(
         self, hits: Hits, row: I64, item: I64, place: I64, way: int
     ) -> list[tuple[I64, I64, I64, I64]]:
         """Frequent parts that follow, or precede, in the document and in the item."""
-        whole = self._whole
-        parts = max(len(whole.hashes), 1)
+        full = self._whole
+        parts = max(len(full.hashes), 1)
         order = np.argsort(hits.at * parts + hits.part)
         keys = (hits.at * parts + hits.part)[order]
-        slots = self._start[whole.item] + whole.place  # sorted, as the index is
-        found = []
+        slots = self._start[full.item] + full.place  # sorted, as the index is
+        going_on = []
         while len(row):
             place = place + way
             slot = self._start[item] + place
-            own = np.minimum(np.searchsorted(slots, slot), len(slots) - 1)
-            inside = (slots[own] == slot) & (whole.item[own] == item)
-            part = whole.part[own]
+            minimum = np.minimum(np.searchsorted(slots, slot), len(slots) - 1)
+            inside = (slots[minimum] == slot) & (full.item[minimum] == item)
+            part = full.part[minimum]
             key = (hits.at[row] + way) * parts + part
             near = np.minimum(np.searchsorted(keys, key), len(keys) - 1)
             goes_on = inside & self._frequent[part] & (keys[near] == key)
-            row, own = order[near[goes_on]], own[goes_on]
-            item, place = whole.item[own], whole.place[own]
-            found.append((hits.document[row], item, place, whole.size[own]))
-        return found
+            row, minimum = order[near[goes_on]], minimum[goes_on]
+            item, place = full.item[minimum], full.place[minimum]
+            going_on.append((hits.document[row], item, place, full.size[minimum]))
+        return going_on
 
 
 def comparable_words(index: Index) -> I64:

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING
 from pydantic import Field, field_validator, model_validator
 
 from adp.curation.clusters import ClusterOptions
-from adp.curation.op import Op, Outcome
+from adp.curation.op import Op, OpResult
 from adp.curation.survivors import keep_columns
 from adp.curation.texts.views import Kind, check_kinds
 
@@ -73,7 +73,7 @@ class DedupNear(ClusterOptions):
         return self
 
 
-def run(pool: Pool, options: DedupNear) -> Outcome:
+def run(pool: Pool, options: DedupNear) -> OpResult:
     """Find the clusters, and of each the one that stays."""
     from adp.curation.ops.dedup_near.passes import find
 

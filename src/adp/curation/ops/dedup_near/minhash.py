@@ -59,7 +59,7 @@ def signatures(hashes: Numbers, sizes: Numbers, permutations: int) -> Numbers:
     factors = draw.integers(0, 1 << 32, permutations, dtype=np.uint32) | np.uint32(1)
     offsets = draw.integers(0, 1 << 32, permutations, dtype=np.uint32)
     ends = np.cumsum(sizes)
-    found = np.empty((permutations, len(sizes)), np.uint32)
+    result = np.empty((permutations, len(sizes)), np.uint32)
     values = (hashes >> np.uint64(BITS - 32)).astype(np.uint32)
     place = 0
     while place < len(sizes):
@@ -71,17 +71,17 @@ def signatures(hashes: Numbers, sizes: Numbers, permutations: int) -> Numbers:
         for number in range(permutations):
             np.multiply(block, factors[number], out=mixed)
             np.add(mixed, offsets[number], out=mixed)
-            np.minimum.reduceat(mixed, heads, out=found[number, place:stop])
+            np.minimum.reduceat(mixed, heads, out=result[number, place:stop])
         place = stop
-    return np.ascontiguousarray(found.T)
+    return np.ascontiguousarray(result.T)
 
 
 def band_hashes(signature: Numbers, bands: int, rows: int) -> Numbers:
     """Hashes of the bands of signatures: uint64, bands by documents."""
-    found = np.zeros((bands, len(signature)), np.uint64)
+    values = np.zeros((bands, len(signature)), np.uint64)
     for band in range(bands):
         for row in range(band * rows, (band + 1) * rows):
-            found[band] ^= signature[:, row]
-            found[band] *= _MIX[row % 2]
-            found[band] ^= found[band] >> np.uint64(32)
-    return found
+            values[band] ^= signature[:, row]
+            values[band] *= _MIX[row % 2]
+            values[band] ^= values[band] >> np.uint64(32)
+    return values

@@ -10,9 +10,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from adp.curation.clusters import alarms, stop_on
-from adp.curation.op import Outcome
+from adp.curation.op import OpResult
 from adp.curation.ops.dedup_near.minhash import band_hashes, chance, choose_bands, signatures
-from adp.curation.ops.dedup_near.shingle_files import Files, Shelf, common_shingles, without
+from adp.curation.ops.dedup_near.shingle_files import (
+    ShingleFiles,
+    ShingleReader,
+    common_shingles,
+    without,
+)
 from adp.curation.ops.dedup_near.stars import Documents, buckets, stars
 from adp.curation.survivors import in_order
 from adp.curation.texts.shingles import shingles
@@ -42,7 +47,7 @@ _SUSPICION = (
 class _Plan:
     """What the workers need to know."""
 
-    files: Files
+    files: ShingleFiles
     views: tuple[str, ...]
     words: int
     permutations: int
@@ -61,15 +66,15 @@ def _shingle(partition: Partition, plan: _Plan) -> pl.DataFrame:
     """
     import polars as pl
 
-    found = shingles(views(partition, plan.views), plan.words)
-    plan.files.save("shingles", partition.index, found.hashes)
-    plan.files.save("sizes", partition.index, found.sizes)
+    result = shingles(views(partition, plan.views), plan.words)
+    plan.files.save("shingles", partition.index, result.hashes)
+    plan.files.save("sizes", partition.index, result.sizes)
     return pl.DataFrame(
         {
-            "seq": pl.Series(found.seq, dtype=pl.Int64),
-            "partition": pl.Series([partition.index] * len(found.seq), dtype=pl.Int32),
-            "shingles": pl.Series(found.sizes, dtype=pl.Int64),
-            "same": pl.Series(found.sums, dtype=pl.UInt64),
+            "seq": pl.Series(result.seq, dtype=pl.Int64),
+            "partition": pl.Series([partition.index] * len(result.seq), dtype=pl.Int32),
+            "shingles": pl.Series(result.sizes, dtype=pl.Int64),
+            "same": pl.Series(result.sums, dtype=pl.UInt64),
         }
     )
 
@@ -118,7 +123,7 @@ def _short_texts(partition: Partition, plan: _Plan, short: Numbers, documents: i
 # ---- the whole ------------------------------------------------------------------------------
 
 
-def find(pool: Pool, options: DedupNear) -> Outcome:
+def find(pool: Pool, options: DedupNear) -> OpResult:
     """Run the passes, and say what is near what."""
     import polars as pl
 
@@ -126,7 +131,7 @@ def find(pool: Pool, options: DedupNear) -> Outcome:
     if bands is None or rows is None:
         bands, rows = choose_bands(options.threshold, options.permutations)
     plan = _Plan(
-        files=Files(str(pool.scratch)),
+        files=ShingleFiles(str(pool.scratch)),
         views=options.views,
         words=options.words,
         permutations=options.permutations,
@@ -176,7 +181,7 @@ def _no_documents() -> pl.DataFrame:
 
 
 def _save_common(
-    documents: pl.DataFrame, files: Files, indexes: Sequence[int], options: DedupNear
+    documents: pl.DataFrame, files: ShingleFiles, indexes: Sequence[int], options: DedupNear
 ) -> tuple[float, int]:
     """Find the common shingles and write them down; the limit, and how many there are."""
     import polars as pl
@@ -185,8 +190,8 @@ def _save_common(
         "partition", (pl.col("same").is_first_distinct() & (pl.col("shingles") > 0)).alias("first")
     )
     for index in indexes:
-        own = counted.filter(pl.col("partition") == index)["first"]
-        files.save("counted", index, own.to_numpy())
+        firsts = counted.filter(pl.col("partition") == index)["first"]
+        files.save("counted", index, firsts.to_numpy())
     limit = max(options.common * int(counted["first"].sum()), options.common_least)
     common = common_shingles(files, indexes, limit)
     files.save("common", 0, common)
@@ -221,10 +226,10 @@ def _near(
     none = np.zeros((0, plan.permutations), np.uint8)
     bands = [np.zeros((plan.bands, 0), np.uint64)]
     bands += [plan.files.load("bands", index) for index in indexes]
-    found = buckets(np.concatenate(bands, axis=1)[:, picked])
+    match = buckets(np.concatenate(bands, axis=1)[:, picked])
     del bands
     sketches = np.concatenate([none, *(plan.files.load("sketch", index) for index in indexes)])
-    shelf = Shelf(plan.files, indexes, sizes)
+    shelf = ShingleReader(plan.files, indexes, sizes)
     try:
         compared = Documents(
             place=chosen["place"].to_numpy(),
@@ -233,7 +238,7 @@ def _near(
             shelf=shelf,
             threshold=threshold,
         )
-        result = stars(compared, found)
+        result = stars(compared, match)
     finally:
         shelf.close()
     seq = chosen["seq"].to_numpy()
@@ -288,7 +293,7 @@ def _columns_of(order: pl.DataFrame, gone: pl.DataFrame) -> pl.DataFrame:
 
 def _outcome(
     pool: Pool, options: DedupNear, columns: pl.DataFrame, summary: dict[str, Any]
-) -> Outcome:
+) -> OpResult:
     import polars as pl
 
     gone = columns.filter(pl.col("reason").is_not_null())
@@ -306,14 +311,14 @@ def _outcome(
         f"another one; of those {summary['of_equal_short_text']:,} have an equal text",
     ]
     named = columns.rename({"near_cluster": "cluster", "near_cluster_size": "size"})
-    found = alarms(named.with_columns(pl.col("reason").is_not_null().alias("gone")), options)
-    stop_on(found, options, _SUSPICION)
-    summary["alarms"] = found
-    return Outcome(
+    result = alarms(named.with_columns(pl.col("reason").is_not_null().alias("gone")), options)
+    stop_on(result, options, _SUSPICION)
+    summary["alarms"] = result
+    return OpResult(
         columns=columns.select("seq", "near_cluster", "near_cluster_size", "near_jaccard"),
         dropped=_dropped(gone) if options.drop else None,
         summary=summary,
-        lines=[*lines, *(f"alarm: {alarm}" for alarm in found)],
+        lines=[*lines, *(f"alarm: {alarm}" for alarm in result)],
     )
 
 

@@ -17,7 +17,7 @@ _BUCKETS = 1 << 22
 
 
 @dataclass(frozen=True)
-class Files:
+class ShingleFiles:
     """Where the shingles of the partitions lie."""
 
     folder: str
@@ -33,11 +33,11 @@ class Files:
 
     def load(self, what: str, index: int) -> Numbers:
         """Read the file of a partition."""
-        found: Numbers = np.load(self.path(what, index))
-        return found
+        numbers: Numbers = np.load(self.path(what, index))
+        return numbers
 
 
-def common_shingles(files: Files, indexes: Sequence[int], limit: float) -> Numbers:
+def common_shingles(files: ShingleFiles, indexes: Sequence[int], limit: float) -> Numbers:
     """The shingles of more than ``limit`` documents.
 
     First all shingles are counted in `_BUCKETS` shared counters, which never count too few; then
@@ -67,7 +67,7 @@ def common_shingles(files: Files, indexes: Sequence[int], limit: float) -> Numbe
     return known[times > limit]
 
 
-def _counted(files: Files, indexes: Sequence[int]) -> Iterator[Numbers]:
+def _counted(files: ShingleFiles, indexes: Sequence[int]) -> Iterator[Numbers]:
     for index in indexes:
         hashes = files.load("shingles", index)
         counted = files.load("counted", index)
@@ -95,7 +95,7 @@ def without(hashes: Numbers, sizes: Numbers, common: Numbers) -> tuple[Numbers, 
     return hashes[keep], kept[ends] - kept[ends - sizes]
 
 
-class Shelf:
+class ShingleReader:
     """The shingles of any document, read when they are asked for.
 
     Args:
@@ -104,15 +104,17 @@ class Shelf:
         sizes: of each partition, how many shingles each document has.
     """
 
-    def __init__(self, files: Files, indexes: Sequence[int], sizes: Sequence[Numbers]) -> None:
+    def __init__(
+        self, files: ShingleFiles, indexes: Sequence[int], sizes: Sequence[Numbers]
+    ) -> None:
         self._files = [os.open(files.path("kept", index), os.O_RDONLY) for index in indexes]
-        self._file = np.repeat(np.arange(len(sizes)), [len(each) for each in sizes]).tolist()
+        self._file = np.repeat(np.arange(len(sizes)), [len(item) for item in sizes]).tolist()
         heads = [os.fstat(file).st_size for file in self._files]
         starts: list[int] = []
-        for head, each in zip(heads, sizes, strict=True):
+        for head, size in zip(heads, sizes, strict=True):
             # The data end the file; the header before them is of a length that numpy chooses.
-            begin = head - 8 * int(each.sum())
-            starts += (begin + 8 * (np.cumsum(each) - each)).tolist()
+            begin = head - 8 * int(size.sum())
+            starts += (begin + 8 * (np.cumsum(size) - size)).tolist()
         self._starts = starts
         self.sizes = np.concatenate([np.zeros(0, np.int64), *sizes])
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from adp.curation.ops.dedup_near.shingle_files import Shelf
+from adp.curation.ops.dedup_near.shingle_files import ShingleReader
 from adp.curation.texts.shingles import BITS
 
 Numbers = np.ndarray[Any, Any]
@@ -43,7 +43,7 @@ class Documents:
     place: Numbers
     sketch: Numbers
     task: Numbers
-    shelf: Shelf
+    shelf: ShingleReader
     threshold: float
 
     def may_match(self, left: Numbers, right: Numbers) -> Numbers:
@@ -64,7 +64,7 @@ class Documents:
 
     def jaccard(self, left: Numbers, right: Numbers) -> Numbers:
         """Exact Jaccard similarity of the shingles of pairs."""
-        found = np.zeros(len(left), np.float64)
+        values = np.zeros(len(left), np.float64)
         sizes = self.shelf.sizes[self.place]
         both = sizes[left] + sizes[right]
         ends = np.cumsum(both)
@@ -74,9 +74,9 @@ class Documents:
             stop = int(np.searchsorted(ends, before + _CHUNK, side="right"))
             stop = min(max(stop, place + 1), place + _PAIRS)
             shared = self._shared(left[place:stop], right[place:stop])
-            found[place:stop] = shared / (both[place:stop] - shared)
+            values[place:stop] = shared / (both[place:stop] - shared)
             place = stop
-        return found
+        return values
 
     def _shared(self, left: Numbers, right: Numbers) -> Numbers:
         """How many shingles the two of each pair share."""
@@ -95,7 +95,7 @@ class Documents:
 
 
 @dataclass
-class Stars:
+class NearStars:
     """The clusters.
 
     Attributes:
@@ -150,19 +150,19 @@ def buckets(bands: Numbers) -> Buckets:
     return Buckets(np.concatenate(members), np.concatenate(sizes))
 
 
-def stars(documents: Documents, found: Buckets) -> Stars:
+def stars(documents: Documents, value: Buckets) -> NearStars:
     """Go through the documents in order; each that is free takes what is near it and free.
 
     Args:
         documents: what is compared.
-        found: candidates. More than `MOST_PAIRS` of them are looked at document by document; the
+        value: candidates. More than `MOST_PAIRS` of them are looked at document by document; the
             clusters are the same.
     """
     total = len(documents.place)
-    result = Stars(np.arange(total), np.ones(total))
-    take = _all_pairs if found.pairs <= MOST_PAIRS else _one_by_one
+    result = NearStars(np.arange(total), np.ones(total))
+    take = _all_pairs if value.pairs <= MOST_PAIRS else _one_by_one
     free = np.ones(total, bool)
-    for anchor, others, jaccard in take(documents, found, free, result):
+    for anchor, others, jaccard in take(documents, value, free, result):
         open_ = free[others]
         if not free[anchor] or not open_.any():
             continue
@@ -176,9 +176,9 @@ def stars(documents: Documents, found: Buckets) -> Stars:
 Near = Iterator[tuple[int, Numbers, Numbers]]
 
 
-def _all_pairs(documents: Documents, found: Buckets, free: Numbers, result: Stars) -> Near:
+def _all_pairs(documents: Documents, value: Buckets, free: Numbers, result: NearStars) -> Near:
     """All documents with those near them that come after; every pair is compared beforehand."""
-    left, right = _list_pairs(found, len(documents.place))
+    left, right = _list_pairs(value, len(documents.place))
     good = documents.may_match(left, right)
     left, right = left[good], right[good]
     result.candidates = len(left)
@@ -191,10 +191,10 @@ def _all_pairs(documents: Documents, found: Buckets, free: Numbers, result: Star
             yield int(left[start]), right[start:end], jaccard[start:end]
 
 
-def _list_pairs(found: Buckets, total: int) -> tuple[Numbers, Numbers]:
+def _list_pairs(value: Buckets, total: int) -> tuple[Numbers, Numbers]:
     """The different pairs of all buckets, sorted, the earlier document first."""
-    ends = np.repeat(np.cumsum(found.sizes), found.sizes)
-    members = found.members
+    ends = np.repeat(np.cumsum(value.sizes), value.sizes)
+    members = value.members
     keys = [np.zeros(0, np.int64)]
     first, distance = np.arange(len(members)), 1
     while len(first):
@@ -205,13 +205,13 @@ def _list_pairs(found: Buckets, total: int) -> tuple[Numbers, Numbers]:
     return np.divmod(pairs, max(total, 1))
 
 
-def _one_by_one(documents: Documents, found: Buckets, free: Numbers, result: Stars) -> Near:
+def _one_by_one(documents: Documents, value: Buckets, free: Numbers, result: NearStars) -> Near:
     """The same for big buckets: only free documents are compared, when their turn comes."""
-    starts = np.cumsum(found.sizes) - found.sizes
-    ends = starts + found.sizes
-    bucket = np.repeat(np.arange(len(found.sizes)), found.sizes)
-    by_document = np.argsort(found.members, kind="stable")
-    sorted_members = found.members[by_document]
+    starts = np.cumsum(value.sizes) - value.sizes
+    ends = starts + value.sizes
+    bucket = np.repeat(np.arange(len(value.sizes)), value.sizes)
+    by_document = np.argsort(value.members, kind="stable")
+    sorted_members = value.members[by_document]
     cuts = np.flatnonzero(np.diff(sorted_members, prepend=-1, append=-1))
     for begin, end in zip(cuts[:-1].tolist(), cuts[1:].tolist(), strict=True):
         anchor = int(sorted_members[begin])
@@ -219,7 +219,7 @@ def _one_by_one(documents: Documents, found: Buckets, free: Numbers, result: Sta
             continue
         shared = bucket[by_document[begin:end]]
         others = np.unique(
-            np.concatenate([found.members[starts[one] : ends[one]] for one in shared])
+            np.concatenate([value.members[starts[item] : ends[item]] for item in shared])
         )
         others = others[(others > anchor) & free[others]]
         alike = np.full(len(others), anchor)

@@ -22,9 +22,9 @@ import numpy as np
 from pydantic import Field
 
 from adp.curation.clusters import ClusterOptions, alarms, stop_on
-from adp.curation.op import Op, Outcome
+from adp.curation.op import Op, OpResult
 from adp.curation.ops.dedup_semantic.planes import banded_stars
-from adp.curation.ops.dedup_semantic.stars import Rows, exact_stars
+from adp.curation.ops.dedup_semantic.stars import VectorRows, exact_stars
 from adp.curation.pool import COLUMNS
 from adp.curation.survivors import in_order, keep_columns
 from adp.curation.texts.vectors import VectorOptions, vectors_of
@@ -57,7 +57,7 @@ class DedupSemantic(VectorOptions, ClusterOptions):
     )
 
 
-def run(pool: Pool, options: DedupSemantic) -> Outcome:
+def run(pool: Pool, options: DedupSemantic) -> OpResult:
     """Find the clusters, and of each the one that stays."""
     import polars as pl
 
@@ -65,7 +65,9 @@ def run(pool: Pool, options: DedupSemantic) -> Outcome:
     vectors = vectors_of(pool, options)
     places = np.searchsorted(pool.members["seq"].to_numpy(), ordered["seq"].to_numpy())
     known = np.flatnonzero(vectors.matrix[places].any(axis=1))
-    rows = Rows(vectors.matrix[places[known]], _tasks(ordered, options)[known], options.threshold)
+    rows = VectorRows(
+        vectors.matrix[places[known]], _tasks(ordered, options)[known], options.threshold
+    )
     exact = len(known) <= options.exact_up_to
     stars = exact_stars(rows) if exact else banded_stars(rows)
     anchor, cosine = np.arange(len(places)), np.ones(len(places))
@@ -83,10 +85,10 @@ def run(pool: Pool, options: DedupSemantic) -> Outcome:
             "gone": gone,
         }
     ).sort("seq")
-    found = alarms(
+    result = alarms(
         columns.rename({"semantic_cluster": "cluster", "semantic_cluster_size": "size"}), options
     )
-    stop_on(found, options, _SUSPICION)
+    stop_on(result, options, _SUSPICION)
     summary = {
         "vectors": {"from": vectors.origin, "zeros": vectors.zeros},
         "search": "exact" if exact else "random planes",
@@ -96,9 +98,9 @@ def run(pool: Pool, options: DedupSemantic) -> Outcome:
         "duplicates": int(gone.sum()),
         "largest_cluster": int(columns["semantic_cluster_size"].max() or 0),  # type: ignore[arg-type]
         "least_similar": _least_similar(columns),
-        "alarms": found,
+        "alarms": result,
     }
-    return Outcome(
+    return OpResult(
         columns=columns.drop("trajectory_id", "dataset", "gone"),
         dropped=_dropped(columns) if options.drop else None,
         summary=summary,
@@ -153,8 +155,8 @@ def _lines(summary: dict[str, Any], options: DedupSemantic) -> list[str]:
     ]
     if summary["least_similar"]:
         pairs = (
-            f"{one['trajectory_id']} and {one['anchor']} ({one['similarity']:.3f})"
-            for one in summary["least_similar"]
+            f"{item['trajectory_id']} and {item['anchor']} ({item['similarity']:.3f})"
+            for item in summary["least_similar"]
         )
         lines.append("the least similar: " + ", ".join(pairs))
     if summary["vectors"]["zeros"]:

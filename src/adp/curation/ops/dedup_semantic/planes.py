@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from adp.curation.ops.dedup_semantic.stars import Rows, Search, Stars, link
+from adp.curation.ops.dedup_semantic.stars import SemanticStars, VectorRows, VectorSearch, link
 
 Array = np.ndarray[Any, Any]
 
@@ -30,23 +30,23 @@ _COARSE = np.float32(4000)
 _BLOCK = 65_536
 
 
-def banded_stars(rows: Rows) -> Stars:
+def banded_stars(rows: VectorRows) -> SemanticStars:
     """Find the clusters; a pair of similar rows may be missed."""
     count, dimensions = rows.matrix.shape
     if count < 2:
-        return Stars.alone(count)
+        return SemanticStars.alone(count)
     planes, bands = shape(count, rows.threshold)
-    search = Search(rows)
+    search = VectorSearch(rows)
     random = np.random.default_rng(_SEED)
-    found: list[Array] = [np.zeros((3, 0))]
+    arrays: list[Array] = [np.zeros((3, 0))]
     for _ in range(bands):
         signs = np.where(random.random((dimensions, planes)) < 0.5, -1, 1).astype(np.float32)
         left, right = _same_bucket(_sides(rows.matrix, signs))
-        found.append(np.stack(search.check(left, right)))
-    pairs = np.concatenate(found, axis=1)
+        arrays.append(np.stack(search.check(left, right)))
+    pairs = np.concatenate(arrays, axis=1)
     keys = pairs[0].astype(np.int64) * count + pairs[1].astype(np.int64)
     keys, first = np.unique(keys, return_index=True)
-    stars = Stars.alone(count)
+    stars = SemanticStars.alone(count)
     link(stars, *np.divmod(keys, count), pairs[2][first])
     return stars
 
@@ -62,11 +62,11 @@ def shape(count: int, threshold: float) -> tuple[int, int]:
 def _sides(matrix: Array, signs: Array) -> Array:
     """For each row a number: on which side of each plane it is."""
     weights = 1 << np.arange(signs.shape[1])
-    found = np.empty(len(matrix), np.int64)
+    values = np.empty(len(matrix), np.int64)
     for start in range(0, len(matrix), _BLOCK):
         part = np.rint(matrix[start : start + _BLOCK] * _COARSE)
-        found[start : start + _BLOCK] = (part @ signs > 0) @ weights
-    return found
+        values[start : start + _BLOCK] = (part @ signs > 0) @ weights
+    return values
 
 
 def _same_bucket(sides: Array) -> tuple[Array, Array]:

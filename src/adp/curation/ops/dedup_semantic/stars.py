@@ -40,7 +40,7 @@ _DENSE = 0.02
 
 
 @dataclass
-class Rows:
+class VectorRows:
     """What is compared.
 
     Attributes:
@@ -59,13 +59,13 @@ class Rows:
 
     def cosines(self, left: Array, right: Array) -> Array:
         """The cosines of pairs of rows."""
-        found = np.empty(len(left))
+        values = np.empty(len(left))
         for start in range(0, len(left), _PAIRS):
-            one, other = left[start : start + _PAIRS], right[start : start + _PAIRS]
-            found[start : start + _PAIRS] = np.einsum(
-                "ij,ij->i", self.matrix[one].astype(np.float64), self.matrix[other]
+            result, other = left[start : start + _PAIRS], right[start : start + _PAIRS]
+            values[start : start + _PAIRS] = np.einsum(
+                "ij,ij->i", self.matrix[result].astype(np.float64), self.matrix[other]
             )
-        cosine: Array = np.minimum(found / (self.length[left] * self.length[right]), 1)
+        cosine: Array = np.minimum(values / (self.length[left] * self.length[right]), 1)
         return cosine
 
     def near(self, left: Array, right: Array) -> tuple[Array, Array, Array]:
@@ -78,7 +78,7 @@ class Rows:
 
 
 @dataclass
-class Stars:
+class SemanticStars:
     """The clusters.
 
     Attributes:
@@ -90,7 +90,7 @@ class Stars:
     cosine: Array
 
     @classmethod
-    def alone(cls, count: int) -> Stars:
+    def alone(cls, count: int) -> SemanticStars:
         """Every row by itself."""
         return cls(np.arange(count), np.ones(count))
 
@@ -100,18 +100,18 @@ class Stars:
         self.cosine[row] = cosine
 
 
-def exact_stars(rows: Rows) -> Stars:
+def exact_stars(rows: VectorRows) -> SemanticStars:
     """Find the clusters by looking at all pairs."""
     count = len(rows.matrix)
-    stars = Stars.alone(count)
+    stars = SemanticStars.alone(count)
     with one_thread():
-        search = Search(rows)
+        search = VectorSearch(rows)
     everything = np.arange(count)
 
     def free(start: int, size: int) -> Array:
         part = everything[start : start + size]
-        found: Array = part[stars.anchor[part] == part]
-        return found
+        array: Array = part[stars.anchor[part] == part]
+        return array
 
     for start in range(0, count, _ROWS):
         block = free(start, _ROWS)
@@ -126,7 +126,7 @@ def exact_stars(rows: Rows) -> Stars:
     return stars
 
 
-def link(stars: Stars, left: Array, right: Array, cosine: Array) -> None:
+def link(stars: SemanticStars, left: Array, right: Array, cosine: Array) -> None:
     """Make clusters from similar pairs; left comes before right in each."""
     order = np.lexsort((right, left))
     left, right, cosine = left[order], right[order], cosine[order]
@@ -140,10 +140,10 @@ def link(stars: Stars, left: Array, right: Array, cosine: Array) -> None:
         stars.take(np.full(int(free.sum()), anchor), others[free], cosine[start:end][free])
 
 
-class Search:
+class VectorSearch:
     """The coarse search, and the exact one of what it leaves."""
 
-    def __init__(self, rows: Rows) -> None:
+    def __init__(self, rows: VectorRows) -> None:
         self.rows = rows
         axes = _axes(rows.matrix)
         limit = 2 - 2 * rows.threshold + _MARGIN
@@ -164,13 +164,13 @@ class Search:
         """Similar pairs with one of each, the first one before the other, and their cosines."""
         near = self.left[left] @ self.right[right].T >= 0
         if np.count_nonzero(near) > _DENSE * near.size:
-            own, others = self.rows.matrix[left], self.rows.matrix[right]
-            products = own.astype(np.float64) @ others.astype(np.float64).T
+            vectors, others = self.rows.matrix[left], self.rows.matrix[right]
+            products = vectors.astype(np.float64) @ others.astype(np.float64).T
             near &= products >= self.rows.threshold - _MARGIN
         row, column = np.divmod(np.flatnonzero(near), max(len(right), 1))
-        one, other = left[row], right[column]
-        before = one < other
-        return self.rows.near(one[before], other[before])
+        result, other = left[row], right[column]
+        before = result < other
+        return self.rows.near(result[before], other[before])
 
     def check(self, left: Array, right: Array) -> tuple[Array, Array, Array]:
         """Those of some pairs that are similar, and their cosines."""

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from adp.curation.op import Op, Outcome
+from adp.curation.op import Op, OpResult
 from adp.curation.ops.filter import et_agent, rules, sage, toucan
 from adp.curation.ops.filter.options import Filter
 from adp.curation.ops.filter.verdicts import Verdicts
@@ -38,17 +38,17 @@ _PRESETS = {
 }
 
 
-def run(pool: Pool, options: Filter) -> Outcome:
+def run(pool: Pool, options: Filter) -> OpResult:
     """Filter."""
-    found = Verdicts(pool)
+    verdicts = Verdicts(pool)
     if options.sql is not None:
-        rules.sql(pool, options, found)
-    rules.limits(pool, options, found)
+        rules.sql(pool, options, verdicts)
+    rules.limits(pool, options, verdicts)
     if options.preset is not None:
-        _PRESETS[options.preset](pool, options, found)
+        _PRESETS[options.preset](pool, options, verdicts)
     if options.per_task_cap is not None:
-        rules.cap(pool, options, found)
-    return found.outcome()
+        rules.cap(pool, options, verdicts)
+    return verdicts.outcome()
 
 
 def _needs(options: Filter) -> list[str]:

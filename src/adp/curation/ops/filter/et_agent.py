@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from adp.curation.ops.filter import tags
-from adp.curation.ops.measure.rows import Rows
+from adp.curation.ops.measure.rows import PartitionRows
 
 if TYPE_CHECKING:
     import polars as pl
@@ -37,27 +37,27 @@ _FIRST = ("query", "q", "code", "command", "script")
 
 
 @dataclass
-class Piece:
+class TextPiece:
     """A part of the text of a trajectory; ``step`` is where it may be edited."""
 
     text: str
     step: int | None = None
 
 
-def judge(pool: Pool, options: Filter, found: Verdicts) -> None:
+def judge(pool: Pool, options: Filter, verdicts: Verdicts) -> None:
     """Validate, and repair when asked to."""
     rows = pool.map(work, (options.preset, options.repair), "et-agent")
     repaired = 0
     for seq, wrong, steps, texts in rows.iter_rows():
         if steps:
             repaired += 1
-            found.event(seq, None, "repaired", wrong, steps=steps, preset=options.preset)
-            found.edits += [(seq, step, text) for step, text in zip(steps, texts, strict=True)]
+            verdicts.event(seq, None, "repaired", wrong, steps=steps, preset=options.preset)
+            verdicts.edits += [(seq, step, text) for step, text in zip(steps, texts, strict=True)]
         elif wrong:
-            found.drop(seq, wrong, preset=options.preset)
+            verdicts.drop(seq, wrong, preset=options.preset)
     if options.repair:
-        found.summary["repaired"] = repaired
-        found.lines.append(f"{repaired:,} trajectories were repaired")
+        verdicts.summary["repaired"] = repaired
+        verdicts.lines.append(f"{repaired:,} trajectories were repaired")
 
 
 def work(partition: Partition, options: tuple[str, bool]) -> pl.DataFrame:
@@ -67,12 +67,12 @@ def work(partition: Partition, options: tuple[str, bool]) -> pl.DataFrame:
     preset, wanted = options
     invalid = tags.invalid_v1 if preset == "et_agent_v1" else tags.invalid_v2
     rows = []
-    for seq, pieces in _pieces(Rows(partition)).items():
-        whole = tags.Pieces([piece.text for piece in pieces])
-        wrong = invalid(whole.text)
+    for seq, pieces in _pieces(PartitionRows(partition)).items():
+        text_pieces = tags.TextPieces([piece.text for piece in pieces])
+        wrong = invalid(text_pieces.text)
         edits: dict[int, str] = {}
-        if wrong and wanted and tags.repair(whole) and invalid(whole.text) is None:
-            edits = _edits(pieces, whole.split())
+        if wrong and wanted and tags.repair(text_pieces) and invalid(text_pieces.text) is None:
+            edits = _edits(pieces, text_pieces.split())
         rows.append((seq, wrong, list(edits), list(edits.values())))
     schema: dict[str, Any] = {
         "seq": pl.Int64, "wrong": pl.String, "steps": pl.List(pl.Int32),
@@ -81,18 +81,18 @@ def work(partition: Partition, options: tuple[str, bool]) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=schema, orient="row")
 
 
-def _edits(pieces: list[Piece], texts: list[str]) -> dict[int, str]:
+def _edits(pieces: list[TextPiece], texts: list[str]) -> dict[int, str]:
     """New texts of steps; empty when something changed that is no text of a step."""
-    found = {}
+    edits = {}
     for piece, text in zip(pieces, texts, strict=True):
         if text != piece.text:
             if piece.step is None:
                 return {}
-            found[piece.step] = text
-    return found
+            edits[piece.step] = text
+    return edits
 
 
-def _pieces(rows: Rows) -> dict[int, list[Piece]]:
+def _pieces(rows: PartitionRows) -> dict[int, list[TextPiece]]:
     """The pieces of the text of each trajectory."""
     calls: dict[tuple[int, int], list[str]] = defaultdict(list)
     for row in rows.calls.filter(rows.calls["span_start"].is_null()).iter_rows(named=True):
@@ -103,35 +103,39 @@ def _pieces(rows: Rows) -> dict[int, list[Piece]]:
         inside = text if "<result>" in text else f"<result>{text}</result>"
         results[seq, step].append(inside)
     answers = dict(rows.trajectories.select("seq", "final_answer").iter_rows())
-    found: dict[int, list[Piece]] = {seq: [] for seq in rows.seqs["seq"]}
+    pieces: dict[int, list[TextPiece]] = {seq: [] for seq in rows.seqs["seq"]}
     agent = rows.steps.filter(rows.steps["agent"]).select("seq", "step", "text", "reasoning")
     last = {seq: step for seq, step, *_ in agent.iter_rows()}
     tagged = {seq for seq, _, text, _ in agent.iter_rows() if text and tags.TAGS.search(text)}
     for seq, step, text, reasoning in agent.iter_rows():
-        own = found[seq]
+        text_pieces = pieces[seq]
         text = text or ""
         if reasoning and "<think>" not in text:
-            own.append(Piece(f"<think>{reasoning}</think>"))
+            text_pieces.append(TextPiece(f"<think>{reasoning}</think>"))
         if seq in tagged:
-            own.append(Piece(text, step))
+            text_pieces.append(TextPiece(text, step))
         elif text.strip():
             ends = step == last[seq] and not calls[seq, step]
-            own.append(Piece(f"<answer>{text}</answer>" if ends else text))
-        own += [Piece(one) for one in calls[seq, step] + results[seq, step]]
-    for seq, own in found.items():
+            text_pieces.append(TextPiece(f"<answer>{text}</answer>" if ends else text))
+        text_pieces += [TextPiece(call) for call in calls[seq, step] + results[seq, step]]
+    for seq, text_pieces in pieces.items():
         answer = answers.get(seq)
-        if answer and seq not in tagged and not any("<answer>" in piece.text for piece in own):
-            own.append(Piece(f"<answer>{answer}</answer>"))
-        found[seq] = _apart(own)
-    return found
+        if (
+            answer
+            and seq not in tagged
+            and not any("<answer>" in piece.text for piece in text_pieces)
+        ):
+            text_pieces.append(TextPiece(f"<answer>{answer}</answer>"))
+        pieces[seq] = _apart(text_pieces)
+    return pieces
 
 
-def _apart(pieces: list[Piece]) -> list[Piece]:
+def _apart(pieces: list[TextPiece]) -> list[TextPiece]:
     """The pieces with a line end between each two."""
-    found: list[Piece] = []
+    text_pieces: list[TextPiece] = []
     for piece in pieces:
-        found += [Piece("\n"), piece] if found else [piece]
-    return found
+        text_pieces += [TextPiece("\n"), piece] if text_pieces else [piece]
+    return text_pieces
 
 
 def _call(row: dict[str, Any]) -> str:
@@ -143,7 +147,7 @@ def _call(row: dict[str, Any]) -> str:
     except (msgspec.DecodeError, RecursionError, UnicodeError):
         value = row["arguments"]
     if isinstance(value, dict):
-        strings = {key: one for key, one in value.items() if isinstance(one, str)}
+        strings = {key: result for key, result in value.items() if isinstance(result, str)}
         first = next((strings[key] for key in _FIRST if key in strings), None)
         text = first if first is not None else next(iter(strings.values()), str(row["arguments"]))
     elif isinstance(value, str):

@@ -20,7 +20,7 @@ SHOWN = 6
 _WORD = re.compile(r"[A-Za-z_]\w*")
 
 
-def sql(pool: Pool, options: Filter, found: Verdicts) -> None:
+def sql(pool: Pool, options: Filter, verdicts: Verdicts) -> None:
     """Keep where the condition is true. False and null are different reasons."""
     condition = options.sql or ""
     check_condition(condition)
@@ -39,10 +39,10 @@ def sql(pool: Pool, options: Filter, found: Verdicts) -> None:
         if not verdict:
             reason = "the condition is not met" if verdict is False else "the condition is null"
             figures = dict(zip(named, values, strict=True))
-            found.drop(seq, reason, sql=condition.strip(), **figures)
+            verdicts.drop(seq, reason, sql=condition.strip(), **figures)
 
 
-def limits(pool: Pool, options: Filter, found: Verdicts) -> None:
+def limits(pool: Pool, options: Filter, verdicts: Verdicts) -> None:
     """Keep what lies within the limits."""
     for bounds, word in ((options.min, "min"), (options.max, "max")):
         for name, limit in bounds.items():
@@ -54,23 +54,23 @@ def limits(pool: Pool, options: Filter, found: Verdicts) -> None:
             for seq, value in pool.members.select("seq", name).iter_rows():
                 if value is None:
                     if options.unknown == "drop":
-                        found.drop(seq, f"{name} is unknown", **{word: limit})
+                        verdicts.drop(seq, f"{name} is unknown", **{word: limit})
                 elif value < limit if word == "min" else value > limit:
                     side = "below" if word == "min" else "above"
-                    found.drop(seq, f"{name} is {side} the limit", **{word: limit, name: value})
+                    verdicts.drop(seq, f"{name} is {side} the limit", **{word: limit, name: value})
 
 
-def success(pool: Pool, options: Filter, found: Verdicts) -> None:
+def success(pool: Pool, options: Filter, verdicts: Verdicts) -> None:
     """Keep what solved its task."""
     for seq, solved in pool.members.select("seq", "success").iter_rows():
         if solved is None:
             if options.unknown == "drop":
-                found.drop(seq, "success is unknown")
+                verdicts.drop(seq, "success is unknown")
         elif not solved:
-            found.drop(seq, "the task was not solved")
+            verdicts.drop(seq, "the task was not solved")
 
 
-def actor(pool: Pool, options: Filter, found: Verdicts) -> None:
+def actor(pool: Pool, options: Filter, verdicts: Verdicts) -> None:
     """Keep trajectories whose steps of the agent, or enough of them, an actor made."""
     rows = pool.query(
         """
@@ -82,23 +82,28 @@ def actor(pool: Pool, options: Filter, found: Verdicts) -> None:
         GROUP BY m.seq ORDER BY m.seq""",
         {"actor": options.actor},
     )
-    for seq, steps, own in rows.iter_rows():
+    for seq, steps, agent_steps in rows.iter_rows():
         wanted = options.min_steps if options.min_steps is not None else max(steps, 1)
-        if own < wanted:
-            reason = "too few steps of the actor" if own else "no step of the actor"
-            found.drop(
-                seq, reason, actor=options.actor, actor_steps=own, agent_steps=steps, wanted=wanted
+        if agent_steps < wanted:
+            reason = "too few steps of the actor" if agent_steps else "no step of the actor"
+            verdicts.drop(
+                seq,
+                reason,
+                actor=options.actor,
+                actor_steps=agent_steps,
+                agent_steps=steps,
+                wanted=wanted,
             )
 
 
-def cap(pool: Pool, options: Filter, found: Verdicts) -> None:
+def cap(pool: Pool, options: Filter, verdicts: Verdicts) -> None:
     """Keep the first of each task. What earlier rules left out does not count."""
     import polars as pl
 
     fewest = "tokens" if "tokens" in pool.members.columns else "rows"
     order = options.order or ("reward desc", f"{fewest} asc")
     names = [text.split()[0] for text in order]
-    out = pl.Series(found.out, dtype=pl.Int64)
+    out = pl.Series(verdicts.out, dtype=pl.Int64)
     left = pool.members.select(*dict.fromkeys(("seq", "task", *names)))
     left = left.filter(~pl.col("seq").is_in(out.implode()))
     alone = left.filter(pl.col("task").is_null()).height
@@ -112,11 +117,11 @@ def cap(pool: Pool, options: Filter, found: Verdicts) -> None:
     over = left.filter(pl.col("place") > options.per_task_cap)
     for row in over.sort("seq").iter_rows(named=True):
         figures = {name: row[name] for name in (*names, "place", "of", "task")}
-        found.drop(row["seq"], "over the cap of its task", cap=options.per_task_cap, **figures)
-    found.summary["tasks"] = left["task"].n_unique()
-    found.lines.append(
+        verdicts.drop(row["seq"], "over the cap of its task", cap=options.per_task_cap, **figures)
+    verdicts.summary["tasks"] = left["task"].n_unique()
+    verdicts.lines.append(
         f"of {left['task'].n_unique():,} tasks at most {options.per_task_cap:,} trajectories each "
         f"stay, in the order {', '.join(order)}"
     )
     if alone:
-        found.lines.append(f"{alone:,} trajectories have no task and are not capped")
+        verdicts.lines.append(f"{alone:,} trajectories have no task and are not capped")

@@ -46,7 +46,7 @@ _SQL = """
 _NO_TOOLS = frozenset({"finish", "error"})
 
 
-def judge(pool: Pool, options: Filter, found: Verdicts) -> None:
+def judge(pool: Pool, options: Filter, verdicts: Verdicts) -> None:
     """Apply the rules, in the order of the options."""
     assert options.preset is not None
     given = {name: getattr(options, name) for name in options.given()}
@@ -54,16 +54,16 @@ def judge(pool: Pool, options: Filter, found: Verdicts) -> None:
     passed = successful = rewarded = 0
     rows = pool.query(_SQL)
     for seq, solved, reward, steps, names in rows.iter_rows():
-        own = {"success": solved, "reward": reward, "steps": steps, "tools": names}
-        failed = _failed(rules, own, keep=options.unknown == "keep")
+        values = {"success": solved, "reward": reward, "steps": steps, "tools": names}
+        failed = _failed(rules, values, keep=options.unknown == "keep")
         successful += bool(solved)
         rewarded += "reward is unknown" not in failed and "reward is below the limit" not in failed
         passed += not failed
         if failed:
-            figures = {name: value for name, value in own.items() if name != "tools"}
-            found.drop(seq, failed[0], all=failed, tools=len(_used(names)), **figures)
+            figures = {name: value for name, value in values.items() if name != "tools"}
+            verdicts.drop(seq, failed[0], all=failed, tools=len(_used(names)), **figures)
     total = rows.height
-    found.summary["sage"] = {
+    verdicts.summary["sage"] = {
         "total": total,
         "successful": successful,
         "success_rate": successful / total if total else 0.0,
@@ -77,9 +77,9 @@ def _used(names: list[str]) -> list[str]:
     return [name for name in names if name not in _NO_TOOLS]
 
 
-def _failed(rules: dict[str, Any], own: dict[str, Any], *, keep: bool) -> list[str]:
+def _failed(rules: dict[str, Any], fields: dict[str, Any], *, keep: bool) -> list[str]:
     """The rules that a trajectory fails."""
-    reward, solved = own["reward"], own["success"]
+    reward, solved = fields["reward"], fields["success"]
     checks = {
         "reward is unknown": rules["min_reward"] is not None and reward is None and not keep,
         "reward is below the limit": rules["min_reward"] is not None
@@ -87,9 +87,9 @@ def _failed(rules: dict[str, Any], own: dict[str, Any], *, keep: bool) -> list[s
         and not reward >= rules["min_reward"],
         "success is unknown": rules["require_success"] and solved is None and not keep,
         "the task was not solved": rules["require_success"] and solved is False,
-        "too few steps": own["steps"] < (rules["min_steps"] or 0),
-        "too many steps": rules["max_steps"] is not None and own["steps"] > rules["max_steps"],
-        "too few tools": len(_used(own["tools"])) < (rules["min_tool_usage"] or 0),
-        "an excluded action": bool(set(own["tools"]) & set(rules["exclude_actions"] or ())),
+        "too few steps": fields["steps"] < (rules["min_steps"] or 0),
+        "too many steps": rules["max_steps"] is not None and fields["steps"] > rules["max_steps"],
+        "too few tools": len(_used(fields["tools"])) < (rules["min_tool_usage"] or 0),
+        "an excluded action": bool(set(fields["tools"]) & set(rules["exclude_actions"] or ())),
     }
     return [reason for reason, failed in checks.items() if failed]

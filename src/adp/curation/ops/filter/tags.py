@@ -82,7 +82,7 @@ def _is_broken(text: str, tool: str) -> bool:
     return False
 
 
-class Pieces:
+class TextPieces:
     """A text that is put together from pieces, and edited as a whole.
 
     Args:
@@ -102,11 +102,11 @@ class Pieces:
         """Insert a tag. Between two pieces an end tag goes to the first, another to the second."""
         to_left = tag.startswith("</")
         self.text = self.text[:at] + tag + self.text[at:]
-        inner = [
+        cuts = [
             cut + len(tag) if cut > at or (cut == at and to_left and cut > 0) else cut
             for cut in self._cuts[:-1]
         ]
-        self._cuts = [*inner, len(self.text)]
+        self._cuts = [*cuts, len(self.text)]
 
     def delete(self, start: int, end: int) -> None:
         """Delete a span."""
@@ -121,7 +121,7 @@ class Pieces:
         return [self.text[start:end] for start, end in ends]
 
 
-def repair(pieces: Pieces) -> bool:
+def repair(pieces: TextPieces) -> bool:
     """Insert missing tags, and delete empty thoughts.
 
     Returns:
@@ -129,8 +129,8 @@ def repair(pieces: Pieces) -> bool:
     """
     if not _mend_answer(pieces):
         return False
-    while found := _EMPTY.search(pieces.text):
-        pieces.delete(found.start(), found.end())
+    while match := _EMPTY.search(pieces.text):
+        pieces.delete(match.start(), match.end())
     thoughts = _thoughts(pieces.text)
     if thoughts is None:
         return False
@@ -139,7 +139,7 @@ def repair(pieces: Pieces) -> bool:
     return True
 
 
-def _mend_answer(pieces: Pieces) -> bool:
+def _mend_answer(pieces: TextPieces) -> bool:
     text = pieces.text
     if "</answer>" not in text:
         pieces.insert(len(text.rstrip()), "</answer>")
@@ -158,25 +158,25 @@ def _mend_answer(pieces: Pieces) -> bool:
 
 def _thoughts(text: str) -> list[tuple[int, int]] | None:
     """Where the thoughts are: up to each tool and the answer; None when a result has no end."""
-    found = []
+    thoughts = []
     place = 0
     while following := _NEXT.search(text, place):
-        found.append((place, following.start()))
+        thoughts.append((place, following.start()))
         if following.group() == "<answer>":
-            return found
+            return thoughts
         end = text.find(_END, following.end())
         if end < 0:
             return None
         place = end + len(_END)
-    return found
+    return thoughts
 
 
-def _mend_thought(pieces: Pieces, start: int, end: int) -> None:
+def _mend_thought(pieces: TextPieces, start: int, end: int) -> None:
     """Put a thought between its tags, if it is one and lacks one of them."""
     thought = pieces.text[start:end]
-    inner = thought.strip(_BLANK)
-    opened, closed = inner.count("<think>"), inner.count("</think>")
-    if not inner:
+    text = thought.strip(_BLANK)
+    opened, closed = text.count("<think>"), text.count("</think>")
+    if not text:
         return
     if not closed:
         pieces.insert(start + len(thought.rstrip(_BLANK)), "</think>")

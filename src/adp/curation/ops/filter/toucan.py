@@ -41,7 +41,7 @@ RULES = {
 """Column of `work` -> reason, in the order of the rules."""
 
 
-def judge(pool: Pool, options: Filter, found: Verdicts) -> None:
+def judge(pool: Pool, options: Filter, verdicts: Verdicts) -> None:
     """Apply the rules."""
     rows = pool.map(work, options.later_turns, "toucan")
     counts = dict.fromkeys(RULES.values(), 0)
@@ -49,8 +49,8 @@ def judge(pool: Pool, options: Filter, found: Verdicts) -> None:
         failed = [reason for name, reason in RULES.items() if not row[name]]
         if failed:
             counts[failed[0]] += 1
-            found.drop(row["seq"], failed[0], all=failed, results=row["results"])
-    found.summary["toucan"] = {"valid": rows.height - sum(counts.values()), **counts}
+            verdicts.drop(row["seq"], failed[0], all=failed, results=row["results"])
+    verdicts.summary["toucan"] = {"valid": rows.height - sum(counts.values()), **counts}
 
 
 def work(partition: Partition, later_turns: bool) -> pl.DataFrame:
@@ -62,9 +62,9 @@ def work(partition: Partition, later_turns: bool) -> pl.DataFrame:
     )
     steps = steps.with_columns(pl.coalesce("prose", "text").fill_null("").alias("said"))
     calls = partition.read("tool_calls", ("step", "requestor"))
-    own = calls.filter((pl.col("requestor") != "user").fill_null(value=True))
+    frame = calls.filter((pl.col("requestor") != "user").fill_null(value=True))
     seen = partition.read("observations", ("step", "order", "source", "name", "text"))
-    found = partition.seqs()
+    seqs = partition.seqs()
     flags = {
         "system": pl.concat(
             [
@@ -72,15 +72,15 @@ def work(partition: Partition, later_turns: bool) -> pl.DataFrame:
                 seen.filter((pl.col("step") < 0) & (pl.col("name") == "system")).select("seq"),
             ]
         ),
-        "calls": own.select("seq"),
+        "calls": frame.select("seq"),
         "bad_text": _texts(steps, r"(?i)\[error"),
         "bad_run": _texts(steps, "!!!!!!!!!!!!"),
         "bad_end": _empty_end(steps, seen),
     }
     for name, members in flags.items():
-        found = found.with_columns(pl.col("seq").is_in(members["seq"].implode()).alias(name))
-    found = found.join(_good(steps, seen, later_turns), on="seq", how="left")
-    return found.select(
+        seqs = seqs.with_columns(pl.col("seq").is_in(members["seq"].implode()).alias(name))
+    seqs = seqs.join(_good(steps, seen, later_turns), on="seq", how="left")
+    return seqs.select(
         "seq",
         "system",
         "calls",

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from adp.curation.op import Outcome
+from adp.curation.op import OpResult
 
 if TYPE_CHECKING:
     import polars as pl
@@ -53,13 +53,13 @@ class Verdicts:
         """``seq`` of those that a rule left out."""
         return sorted(self._out)
 
-    def outcome(self) -> Outcome:
+    def outcome(self) -> OpResult:
         """The outcome of the op."""
         rows = [(seq, *why) for seq, why in sorted(self._out.items())]
         reasons = Counter(reason for _, reason, _ in rows)
         total, out = len(self.pool), len(rows)
         lines = [f"{total - out:,} of {total:,} trajectories stay"]
-        return Outcome(
+        return OpResult(
             dropped=_frame(rows, {"seq": int, "reason": str, "evidence": str}),
             events=_frame(
                 self.events,

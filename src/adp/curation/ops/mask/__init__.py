@@ -23,10 +23,10 @@ from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field, model_validator
 
-from adp.curation.op import Op, OpOptions, Outcome
+from adp.curation.op import Op, OpOptions, OpResult
 from adp.curation.ops.measure import errors
-from adp.curation.ops.measure.partition import Measures, Wanted, flagged
-from adp.curation.ops.measure.rows import Rows
+from adp.curation.ops.measure.partition import MeasurePlan, Measures, flagged
+from adp.curation.ops.measure.rows import PartitionRows
 from adp.stores.condition import check_condition, own_lines
 from adp.stores.step_labels import SUBOPTIMAL
 from adp_schema.errors import QueryError
@@ -103,13 +103,13 @@ _SHOWN = 20
 """Masked steps that the ledger names, of each trajectory and policy."""
 
 
-def run(pool: Pool, options: Mask) -> Outcome:
+def run(pool: Pool, options: Mask) -> OpResult:
     """Mask."""
     import polars as pl
 
     steps = pool.map(work, options, "mask")
     if not steps.height:
-        return Outcome(lines=["no step of the agent"])
+        return OpResult(lines=["no step of the agent"])
     if options.sql is not None:
         steps = _by_sql(pool, options.sql, steps)
     weight = pl.min_horizontal(
@@ -118,7 +118,7 @@ def run(pool: Pool, options: Mask) -> Outcome:
     steps = steps.with_columns(weight.alias("loss_weight"))
     masked = steps.filter(pl.col("loss_weight").is_not_null())
     figures, share = _share(pool, steps)
-    outcome = Outcome(
+    outcome = OpResult(
         columns=share,
         weights=masked.select("seq", "step", "loss_weight"),
         events=_events(masked, options),
@@ -144,18 +144,18 @@ def work(partition: Partition, options: Mask) -> pl.DataFrame:
     import polars as pl
 
     guess = options.errors == "likely"
-    wanted = Wanted(frozenset(), None, guess, options.loop_by, options.loop_rounds)
+    wanted = MeasurePlan(frozenset(), None, guess, options.loop_by, options.loop_rounds)
     measures = Measures(partition, wanted)
     rows = measures.rows
-    own = partition.read("steps", ("step", "actor", "labels"))
+    read = partition.read("steps", ("step", "actor", "labels"))
     steps = (
         rows.steps.filter(pl.col("agent"))
-        .join(own, on=["seq", "step"], how="left", maintain_order="left")
+        .join(read, on=["seq", "step"], how="left", maintain_order="left")
         .join(_written(rows), on=["seq", "step"], how="left", maintain_order="left")
         .join(errors.error_steps(rows), on=["seq", "step"], how="left", maintain_order="left")
     )
     copied = pl.col("is_copied_context").fill_null(value=False)
-    found = steps.select(
+    frame = steps.select(
         "seq",
         "step",
         pl.sum_horizontal(
@@ -175,17 +175,17 @@ def work(partition: Partition, options: Mask) -> pl.DataFrame:
         copied.alias("copied_context"),
     )  # fmt: skip
     if "errors" in options.policy:
-        found = flagged(found, measures.faulty, "bad").with_columns(
+        frame = flagged(frame, measures.faulty, "bad").with_columns(
             pl.col("errors") | pl.col("bad")
         )
     if "repeated" in options.policy:
         again = pl.Series(measures.looped.repeated, dtype=pl.Boolean)
-        found = flagged(found, rows.calls.filter(again), "repeated")
+        frame = flagged(frame, rows.calls.filter(again), "repeated")
     names = [name for name in options.policy if name != "sql"]
-    return found.select("seq", "step", "bytes", "before", "known", *names)
+    return frame.select("seq", "step", "bytes", "before", "known", *names)
 
 
-def _written(rows: Rows) -> pl.DataFrame:
+def _written(rows: PartitionRows) -> pl.DataFrame:
     """``written``: bytes of the calls of each step that its text does not hold."""
     import polars as pl
 
@@ -202,10 +202,10 @@ def _by_sql(pool: Pool, condition: str, steps: pl.DataFrame) -> pl.DataFrame:
         "LEFT JOIN step_columns USING (seq, step) WHERE steps.source = 'agent' AND"
     )
     try:
-        found = pool.query(f"{start} (\n{condition}\n) ORDER BY ALL", of_user=True)
+        rows = pool.query(f"{start} (\n{condition}\n) ORDER BY ALL", of_user=True)
     except QueryError as error:
         raise QueryError(own_lines(str(error))) from None
-    return flagged(steps, found, "sql")
+    return flagged(steps, rows, "sql")
 
 
 def _share(pool: Pool, steps: pl.DataFrame) -> tuple[dict[str, float | int], pl.DataFrame]:
@@ -217,7 +217,7 @@ def _share(pool: Pool, steps: pl.DataFrame) -> tuple[dict[str, float | int], pl.
         steps = steps.join(earlier, on=["seq", "step"], how="left", maintain_order="left")
         steps = steps.with_columns(pl.min_horizontal("before", "earlier").alias("before"))
     now = pl.min_horizontal("before", "loss_weight")
-    each = steps.group_by("seq").agg(
+    frame = steps.group_by("seq").agg(
         pl.col("loss_weight").count().cast(pl.Int64).alias("masked_steps"),
         pl.len().cast(pl.Int64).alias("steps"),
         pl.col("bytes").sum(),
@@ -225,17 +225,17 @@ def _share(pool: Pool, steps: pl.DataFrame) -> tuple[dict[str, float | int], pl.
         (pl.col("bytes") * now).sum().alias("is"),
         (now > 0).any().alias("left"),
     )
-    each = each.sort("seq")
+    frame = frame.sort("seq")
     share = pl.when(pl.col("bytes") > 0).then(pl.col("is") / pl.col("bytes"))
-    sums = each.select(pl.col("bytes", "was", "is").sum()).row(0)
+    sums = frame.select(pl.col("bytes", "was", "is").sum()).row(0)
     figures = {
-        "agent_steps": int(each["steps"].sum()),
+        "agent_steps": int(frame["steps"].sum()),
         "text_bytes": int(sums[0]),
         "trained_bytes_before": round(float(sums[1]), 3),
         "trained_bytes": round(float(sums[2]), 3),
-        "nothing_left": int((~each["left"]).sum()),
+        "nothing_left": int((~frame["left"]).sum()),
     }
-    columns = each.select("seq", "masked_steps", share.alias("trained_share"))
+    columns = frame.select("seq", "masked_steps", share.alias("trained_share"))
     return figures, columns
 
 
@@ -243,7 +243,7 @@ def _events(masked: pl.DataFrame, options: Mask) -> pl.DataFrame:
     """An event for each trajectory and policy."""
     import polars as pl
 
-    found = []
+    results = []
     for name in options.policy:
         counted = (
             masked.filter(pl.col(name))
@@ -258,12 +258,14 @@ def _events(masked: pl.DataFrame, options: Mask) -> pl.DataFrame:
                 "which": which,
                 "weight": options.weight_of(name),
             }
-            found.append((seq, None, "masked", _REASONS[name], json.dumps(figures, sort_keys=True)))
+            results.append(
+                (seq, None, "masked", _REASONS[name], json.dumps(figures, sort_keys=True))
+            )
     schema = {
         "seq": pl.Int64, "step": pl.Int32, "verdict": pl.String, "reason": pl.String,
         "evidence": pl.String,
     }  # fmt: skip
-    return pl.DataFrame(found, schema=schema, orient="row")
+    return pl.DataFrame(results, schema=schema, orient="row")
 
 
 def _lines(summary: Mapping[str, float], counts: Mapping[str, int]) -> list[str]:

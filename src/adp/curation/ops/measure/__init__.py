@@ -34,10 +34,10 @@ from typing import TYPE_CHECKING, Literal, cast
 
 from pydantic import Field, field_validator
 
-from adp.curation.op import Op, OpOptions, Outcome
+from adp.curation.op import Op, OpOptions, OpResult
 from adp.curation.ops.measure import cheats, sizes
 from adp.curation.ops.measure.columns import COLUMNS, GROUPS, STEP_COLUMNS
-from adp.curation.ops.measure.partition import Wanted, work
+from adp.curation.ops.measure.partition import MeasurePlan, work
 
 if TYPE_CHECKING:
     import polars as pl
@@ -81,37 +81,37 @@ class Measure(OpOptions):
         return names
 
 
-def run(pool: Pool, options: Measure) -> Outcome:
+def run(pool: Pool, options: Measure) -> OpResult:
     """Measure."""
     path = None
     if options.tokenizer is not None:
         path = str(pool.folder / options.tokenizer)
         sizes.load_tokenizer(path)
-    wanted = Wanted(
+    wanted = MeasurePlan(
         frozenset(options.only),
         path,
         options.errors == "likely",
         options.loop_by,
         options.loop_rounds,
     )
-    found = pool.map(work, wanted, "measure")
-    if not found.height:
-        return Outcome(lines=["nothing to measure"])
-    numbers = found.select("seq", *columns(options))
-    outcome = Outcome(columns=numbers)
+    result = pool.map(work, wanted, "measure")
+    if not result.height:
+        return OpResult(lines=["nothing to measure"])
+    numbers = result.select("seq", *columns(options))
+    outcome = OpResult(columns=numbers)
     if step_columns(options):
-        outcome.step_columns = _unnested(found, "_steps")
+        outcome.step_columns = _unnested(result, "_steps")
     if "cheats" in options.only:
-        outcome.events = _events(_unnested(found, "_signs"))
+        outcome.events = _events(_unnested(result, "_signs"))
     outcome.summary = _summary(numbers)
     outcome.lines = _lines(outcome.summary, len(pool))
     return outcome
 
 
-def _unnested(found: pl.DataFrame, name: str) -> pl.DataFrame:
+def _unnested(frame: pl.DataFrame, name: str) -> pl.DataFrame:
     import polars as pl
 
-    return found.select("seq", name).filter(pl.col(name).is_not_null()).explode(name).unnest(name)
+    return frame.select("seq", name).filter(pl.col(name).is_not_null()).explode(name).unnest(name)
 
 
 def _events(signs: pl.DataFrame) -> pl.DataFrame:
@@ -133,13 +133,13 @@ def _events(signs: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _summary(found: pl.DataFrame) -> dict[str, dict[str, float | int | None]]:
+def _summary(frame: pl.DataFrame) -> dict[str, dict[str, float | int | None]]:
     """For each number its sum, median and maximum; for each truth how often it is so."""
     import polars as pl
 
     summary: dict[str, dict[str, float | int | None]] = {}
-    for name in found.columns[1:]:
-        column = found[name]
+    for name in frame.columns[1:]:
+        column = frame[name]
         if column.dtype == pl.Boolean:
             summary[name] = {"true": int(column.sum() or 0), "known": int(column.count())}
         elif column.dtype.is_numeric():
@@ -166,8 +166,8 @@ def _lines(summary: Mapping[str, Mapping[str, float | int | None]], total: int) 
         )
     signs = {name: row["true"] for name, row in summary.items() if name.startswith("cheat_")}
     if any(signs.values()):
-        found = ", ".join(f"{name} {count:,}" for name, count in signs.items() if count)
-        lines.append(f"signs of cheating: {found}")
+        text = ", ".join(f"{name} {count:,}" for name, count in signs.items() if count)
+        lines.append(f"signs of cheating: {text}")
     return lines
 
 

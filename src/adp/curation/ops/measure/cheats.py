@@ -22,7 +22,7 @@ import msgspec
 if TYPE_CHECKING:
     import polars as pl
 
-    from adp.curation.ops.measure.rows import Rows
+    from adp.curation.ops.measure.rows import PartitionRows
 
 SPANS = 5
 """Spans of one sign that are noted for a trajectory."""
@@ -159,19 +159,19 @@ def said(arguments: str | None, raw: str | None) -> tuple[str, Mapping[str, Any]
 def _strings(value: Any) -> Iterator[str]:
     pending = [value]
     while pending:
-        one = pending.pop()
-        if isinstance(one, str):
-            yield one
-        elif isinstance(one, dict):
-            pending.extend(reversed(one.values()))
-        elif isinstance(one, list):
-            if one and all(isinstance(word, str) for word in one):
-                yield " ".join(one)  # a command as a list of its words
+        result = pending.pop()
+        if isinstance(result, str):
+            yield result
+        elif isinstance(result, dict):
+            pending.extend(reversed(result.values()))
+        elif isinstance(result, list):
+            if result and all(isinstance(word, str) for word in result):
+                yield " ".join(result)  # a command as a list of its words
             else:
-                pending.extend(reversed(one))
+                pending.extend(reversed(result))
 
 
-class Run:
+class CheatSigns:
     """The signs in one trajectory, call by call."""
 
     def __init__(self, package: str | None) -> None:
@@ -185,19 +185,19 @@ class Run:
         """Column and span of each sign in a call."""
         for sign in SIGNS:
             if sign is not TESTS:
-                for found in _PATTERNS[sign.column].finditer(text):
-                    yield sign.column, found.group()
-        if self._install is not None and (own := self._install.search(text)):
-            yield SOLUTION.column, own.group()
+                for match in _PATTERNS[sign.column].finditer(text):
+                    yield sign.column, match.group()
+        if self._install is not None and (install := self._install.search(text)):
+            yield SOLUTION.column, install.group()
         yield from self._tests(name or "", text, fields)
 
     def _tests(self, name: str, text: str, fields: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-        for found in _PATTERNS[TESTS.column].finditer(text):
-            path = next(value for value in found.groupdict().values() if value)
+        for match in _PATTERNS[TESTS.column].finditer(text):
+            path = next(value for value in match.groupdict().values() if value)
             if not self._is_made(path):
-                yield TESTS.column, found.group()
-        for found in _SHELL_MAKES.finditer(text):
-            self._made.add(found["path"])
+                yield TESTS.column, match.group()
+        for match in _SHELL_MAKES.finditer(text):
+            self._made.add(match["path"])
         path = next((fields[key] for key in _PATH_KEYS if isinstance(fields.get(key), str)), "")
         path = path.strip("\"'")
         if not _TEST_PATH.fullmatch(path.lstrip("/")):
@@ -217,13 +217,13 @@ class Run:
 def package_of(task_id: str | None, source_id: str | None) -> str | None:
     """The package that a task is about, from ids such as ``owner__repo-123``."""
     for text in (task_id, source_id):
-        found = _TASK.search(text or "")
-        if found:
-            return found[2]
+        match = _TASK.search(text or "")
+        if match:
+            return match[2]
     return None
 
 
-def find(rows: Rows) -> pl.DataFrame:
+def find(rows: PartitionRows) -> pl.DataFrame:
     """``seq``, ``step``, ``call``, ``column``, ``tool`` and ``span`` of every sign."""
     import polars as pl
 
@@ -234,28 +234,28 @@ def find(rows: Rows) -> pl.DataFrame:
     )
     ids = {seq: (task, source) for seq, task, source in rows.trajectories.select(
         "seq", "task_id", "source_id").iter_rows()}  # fmt: skip
-    found = []
-    last, run = None, Run(None)
+    results = []
+    last, run = None, CheatSigns(None)
     for seq, step, call, name, arguments, raw in calls.select(
         "seq", "step", "call", "name", "arguments", "arguments_raw"
     ).iter_rows():
         if seq != last:
-            last, run = seq, Run(package_of(*ids[seq]))
+            last, run = seq, CheatSigns(package_of(*ids[seq]))
         text, fields = said(arguments, raw)
         for column, span in run.signs(name, text, fields):
-            found.append((seq, step, call, column, name, span[:WIDTH]))
+            results.append((seq, step, call, column, name, span[:WIDTH]))
     schema = {
         "seq": pl.Int64, "step": pl.Int32, "call": pl.Int32, "column": pl.String,
         "tool": pl.String, "span": pl.String,
     }  # fmt: skip
-    return pl.DataFrame(found, schema=schema, orient="row")
+    return pl.DataFrame(results, schema=schema, orient="row")
 
 
-def measure(rows: Rows, found: pl.DataFrame) -> pl.DataFrame:
+def measure(rows: PartitionRows, frame: pl.DataFrame) -> pl.DataFrame:
     """Whether each trajectory shows each sign."""
     import polars as pl
 
-    counted = found.group_by("seq").agg(
+    counted = frame.group_by("seq").agg(
         (pl.col("column") == sign.column).any().alias(sign.column) for sign in SIGNS
     )
     return rows.seqs.join(counted, on="seq", how="left").fill_null(value=False)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import polars as pl
 
-    from adp.curation.ops.measure.rows import Rows
+    from adp.curation.ops.measure.rows import PartitionRows
 
 LENGTH = r"^(?:length|max_?(?:output_|new_)?tokens.*|token_limit|model_length|context_length.*)$"
 """Why a model stopped, when its answer was cut."""
@@ -29,7 +29,7 @@ _CUT = (
 _CUT_WORDS = ["truncated", "omitted", "elided", "clipped"]
 
 
-def measure(rows: Rows) -> pl.DataFrame:
+def measure(rows: PartitionRows) -> pl.DataFrame:
     """Ends and cuts of each trajectory."""
     import polars as pl
 
@@ -42,9 +42,11 @@ def measure(rows: Rows) -> pl.DataFrame:
     results = rows.results
     # The expression is slow, and few texts hold one of its words.
     words = pl.col("text").str.contains_any(_CUT_WORDS, ascii_case_insensitive=True)
-    found = results.filter(words).filter(is_cut(pl.col("text")))
-    said = results.filter(pl.col("truncated").fill_null(value=False))
-    places = pl.concat([one.select("seq", "step", "order") for one in (found, said)]).unique()
+    frame = results.filter(words).filter(is_cut(pl.col("text")))
+    truncated = results.filter(pl.col("truncated").fill_null(value=False))
+    places = pl.concat(
+        [item.select("seq", "step", "order") for item in (frame, truncated)]
+    ).unique()
     cut = places.group_by("seq").agg(pl.len().cast(pl.Int64).alias("cut_results"))
     runs = rows.trajectories.select(
         "seq",
@@ -79,7 +81,7 @@ def _any_known(*names: str) -> pl.Expr:
     return pl.when(unknown).then(None).otherwise(true)
 
 
-def _empty(rows: Rows) -> pl.DataFrame:
+def _empty(rows: PartitionRows) -> pl.DataFrame:
     """``empty``: the last step of the agent has neither text nor a picture nor calls."""
     import polars as pl
 

@@ -14,10 +14,10 @@ from adp.curation.ops.measure import faults
 if TYPE_CHECKING:
     import polars as pl
 
-    from adp.curation.ops.measure.rows import Rows
+    from adp.curation.ops.measure.rows import PartitionRows
 
 
-def measure_errors(rows: Rows) -> pl.DataFrame:
+def measure_errors(rows: PartitionRows) -> pl.DataFrame:
     """Failed results of each trajectory."""
     import polars as pl
 
@@ -26,13 +26,13 @@ def measure_errors(rows: Rows) -> pl.DataFrame:
         pl.col("failed").sum().cast(pl.Int64).alias("n_errors"),
         pl.col("looks").sum().cast(pl.Int64).alias("likely_errors"),
     )
-    found = rows.seqs.join(counted, on="seq", how="left").fill_null(0)
+    fill_null = rows.seqs.join(counted, on="seq", how="left").fill_null(0)
     rate = pl.col("n_errors") / pl.col("known_results")
     known = pl.col("known_results") > 0
-    return found.with_columns(pl.when(known).then(rate).alias("error_rate"))
+    return fill_null.with_columns(pl.when(known).then(rate).alias("error_rate"))
 
 
-def measure_faults(rows: Rows) -> pl.DataFrame:
+def measure_faults(rows: PartitionRows) -> pl.DataFrame:
     """Faults by side. Results of unknown status count when they look failed."""
     import polars as pl
 
@@ -50,11 +50,11 @@ def measure_faults(rows: Rows) -> pl.DataFrame:
     runs = rows.trajectories.select(
         "seq", pl.when(wrong).then(faults.side(ended)).alias("run_fault")
     )
-    found = rows.seqs.join(counted, on="seq", how="left").fill_null(0)
-    return found.join(runs, on="seq", how="left")
+    fill_null = rows.seqs.join(counted, on="seq", how="left").fill_null(0)
+    return fill_null.join(runs, on="seq", how="left")
 
 
-def error_steps(rows: Rows) -> pl.DataFrame:
+def error_steps(rows: PartitionRows) -> pl.DataFrame:
     """``seq``, ``step`` and ``is_error_step`` of the steps of the agent.
 
     A result that answers no call counts for the step after which it arrived: a reply that could

@@ -226,8 +226,8 @@ def side(text: pl.Expr) -> pl.Expr:
 
     ends = _ends(text).fill_null("")
     sides = {
-        one: "|".join(fault.pattern for fault in FAULTS if fault.side == one)
-        for one in (INFRA, MODEL)
+        item: "|".join(fault.pattern for fault in FAULTS if fault.side == item)
+        for item in (INFRA, MODEL)
     }
     return (
         pl.when(ends.str.contains(compiled(sides[INFRA]))).then(pl.lit(INFRA))

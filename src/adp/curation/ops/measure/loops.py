@@ -28,7 +28,7 @@ import numpy as np
 if TYPE_CHECKING:
     import polars as pl
 
-    from adp.curation.ops.measure.rows import Rows
+    from adp.curation.ops.measure.rows import PartitionRows
 
 PERIODS = (1, 2, 3)
 """Lengths of the blocks that a loop repeats."""
@@ -92,12 +92,12 @@ def find_loops(owner: Array, action: Array, rounds: int) -> Loops:
     return Loops(repeated, np.concatenate(firsts), np.concatenate(periods), run)
 
 
-def numbered(rows: Rows, loop_by: str) -> Array:
+def numbered(rows: PartitionRows, loop_by: str) -> Array:
     """The number of each call's action."""
     keys: Sequence[Any] = list(zip(rows.calls["name"], rows.actions, strict=True))
     if loop_by == "result":
-        said = rows.results.filter(rows.results["call_step"].is_not_null())
-        first = said.unique(["seq", "call_step", "call"], keep="first", maintain_order=True)
+        frame = rows.results.filter(rows.results["call_step"].is_not_null())
+        first = frame.unique(["seq", "call_step", "call"], keep="first", maintain_order=True)
         texts = rows.calls.select("seq", "step", "call").join(
             first.select("seq", "call_step", "call", "text"),
             left_on=["seq", "step", "call"],
@@ -110,31 +110,31 @@ def numbered(rows: Rows, loop_by: str) -> Array:
     return np.array([known.setdefault(key, len(known)) for key in keys], np.int64)
 
 
-def loops(rows: Rows, loop_by: str, rounds: int) -> Loops:
+def loops(rows: PartitionRows, loop_by: str, rounds: int) -> Loops:
     """The loops of the calls of a partition."""
     owner = rows.calls["seq"].to_numpy()
     return find_loops(owner, numbered(rows, loop_by), rounds)
 
 
-def measure_loops(rows: Rows, found: Loops) -> pl.DataFrame:
+def measure_loops(rows: PartitionRows, value: Loops) -> pl.DataFrame:
     """Loops of each trajectory."""
     import polars as pl
 
     calls = rows.calls.select(
-        "seq", pl.Series("repeated", found.repeated), pl.Series("run", found.run, pl.Int64)
+        "seq", pl.Series("repeated", value.repeated), pl.Series("run", value.run, pl.Int64)
     )
     counted = calls.group_by("seq").agg(
         pl.col("run").max().alias("longest_repeat"),
         pl.col("repeated").sum().cast(pl.Int64).alias("repeated_calls"),
     )
-    owner = rows.calls["seq"].to_numpy()[found.first]
-    each = pl.DataFrame({"seq": pl.Series(owner, dtype=pl.Int64)})
-    each = each.group_by("seq").agg(pl.len().cast(pl.Int64).alias("loops"))
-    out = rows.seqs.join(counted, on="seq", how="left").join(each, on="seq", how="left")
+    owner = rows.calls["seq"].to_numpy()[value.first]
+    frame = pl.DataFrame({"seq": pl.Series(owner, dtype=pl.Int64)})
+    frame = frame.group_by("seq").agg(pl.len().cast(pl.Int64).alias("loops"))
+    out = rows.seqs.join(counted, on="seq", how="left").join(frame, on="seq", how="left")
     return out.fill_null(0)
 
 
-def measure_retries(rows: Rows) -> pl.DataFrame:
+def measure_retries(rows: PartitionRows) -> pl.DataFrame:
     """Error-retry cycles of each trajectory."""
     import polars as pl
 
@@ -165,13 +165,13 @@ def measure_retries(rows: Rows) -> pl.DataFrame:
     return rows.seqs.join(counted, on="seq", how="left").fill_null(0)
 
 
-def similar(one: bytes | str, other: bytes | str) -> bool:
+def similar(data: bytes | str, other: bytes | str) -> bool:
     """Whether the arguments of two calls are the same or nearly the same."""
-    if one == other:
+    if data == other:
         return True
     words = [
         Counter(_WORD.findall(text if isinstance(text, bytes) else text.encode()))
-        for text in (one, other)
+        for text in (data, other)
     ]
     total = sum(words[0].values()) + sum(words[1].values())
     return total > 0 and 2 * sum((words[0] & words[1]).values()) >= SIMILAR * total

@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from adp.stores.checks import tool_schema
-from adp.stores.checks.tool_schema import Tools
+from adp.stores.checks.tool_schema import ArgumentSchemas
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from adp.curation.ops.measure.rows import Rows
+    from adp.curation.ops.measure.rows import PartitionRows
 
 _TOOL_KINDS = frozenset({"function", "mcp", "gui", None})
 _NO_JSON_KINDS = frozenset({"text", "dsl", "python_literal"})
@@ -29,13 +29,13 @@ _INVALID = object()
 UNKNOWN_TOOL = "unknown tool"
 
 
-def find(rows: Rows) -> pl.DataFrame:
+def find(rows: PartitionRows) -> pl.DataFrame:
     """``seq``, ``step``, ``call`` and ``fault`` of the calls that do not fit."""
     import polars as pl
 
     tools = dict(rows.trajectories.select("seq", "tools").iter_rows())
     columns = ("seq", "step", "call", "kind", "name", "arguments", "arguments_raw")
-    found = []
+    results = []
     for seq, step, call, kind, name, arguments, raw, form in rows.calls.select(
         *columns, "arguments_kind"
     ).iter_rows():
@@ -43,16 +43,16 @@ def find(rows: Rows) -> pl.DataFrame:
             offered = _tools(tools.get(seq) or "")
             fault = fault_of(name, arguments, raw, form, offered)
             if fault is not None:
-                found.append((seq, step, call, fault))
+                results.append((seq, step, call, fault))
     schema = {"seq": pl.Int64, "step": pl.Int32, "call": pl.Int32, "fault": pl.String}
-    return pl.DataFrame(found, schema=schema, orient="row")
+    return pl.DataFrame(results, schema=schema, orient="row")
 
 
-def measure(rows: Rows, found: pl.DataFrame) -> pl.DataFrame:
+def measure(rows: PartitionRows, frame: pl.DataFrame) -> pl.DataFrame:
     """Malformed calls of each trajectory."""
     import polars as pl
 
-    counted = found.group_by("seq").agg(
+    counted = frame.group_by("seq").agg(
         pl.len().cast(pl.Int64).alias("malformed_calls"),
         (pl.col("fault") == UNKNOWN_TOOL).sum().cast(pl.Int64).alias("unknown_tool_calls"),
     )
@@ -60,12 +60,16 @@ def measure(rows: Rows, found: pl.DataFrame) -> pl.DataFrame:
 
 
 @functools.lru_cache(maxsize=256)
-def _tools(text: str) -> Tools | None:
+def _tools(text: str) -> ArgumentSchemas | None:
     return tool_schema.read_tools(text) if text else None
 
 
 def fault_of(
-    name: str | None, arguments: str | None, raw: str | None, form: str | None, tools: Tools | None
+    name: str | None,
+    arguments: str | None,
+    raw: str | None,
+    form: str | None,
+    tools: ArgumentSchemas | None,
 ) -> str | None:
     """What is wrong with a call of a tool; None when nothing is.
 
@@ -80,7 +84,11 @@ def fault_of(
 
 
 def _faults(
-    name: str | None, arguments: str | None, raw: str | None, form: str | None, tools: Tools | None
+    name: str | None,
+    arguments: str | None,
+    raw: str | None,
+    form: str | None,
+    tools: ArgumentSchemas | None,
 ) -> Iterator[str]:
     if form == "invalid" or (arguments is None and raw is not None and form not in _NO_JSON_KINDS):
         yield "no JSON"

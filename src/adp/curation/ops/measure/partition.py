@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from adp.curation.ops.measure import cheats, ends, errors, loops, malformed, sizes, usage
 from adp.curation.ops.measure.loops import Loops
-from adp.curation.ops.measure.rows import Rows
+from adp.curation.ops.measure.rows import PartitionRows
 
 if TYPE_CHECKING:
     import polars as pl
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Wanted:
+class MeasurePlan:
     """What to measure, and how.
 
     Attributes:
@@ -39,8 +39,8 @@ class Wanted:
 class Measures:
     """The measures of the trajectories of a partition. What several of them need is made once."""
 
-    def __init__(self, partition: Partition, wanted: Wanted) -> None:
-        self.rows = Rows(partition, guess=wanted.guess)
+    def __init__(self, partition: Partition, wanted: MeasurePlan) -> None:
+        self.rows = PartitionRows(partition, guess=wanted.guess)
         self.wanted = wanted
 
     @cached_property
@@ -78,10 +78,10 @@ class Measures:
 
         repeated = self.rows.calls.filter(pl.Series(self.looped.repeated, dtype=pl.Boolean))
         marks = {"is_repeated": repeated, "is_malformed": self.faulty}
-        found = errors.error_steps(self.rows)
+        error_steps = errors.error_steps(self.rows)
         for name, marked in marks.items():
-            found = flagged(found, marked, name)
-        return found
+            error_steps = flagged(error_steps, marked, name)
+        return error_steps
 
 
 def flagged(steps: pl.DataFrame, rows: pl.DataFrame, name: str) -> pl.DataFrame:
@@ -89,27 +89,27 @@ def flagged(steps: pl.DataFrame, rows: pl.DataFrame, name: str) -> pl.DataFrame:
     import polars as pl
 
     marked = rows.select("seq", "step").unique().with_columns(pl.lit(value=True).alias(name))
-    found = steps.join(marked, on=["seq", "step"], how="left", maintain_order="left")
-    return found.with_columns(pl.col(name).fill_null(value=False))
+    text = steps.join(marked, on=["seq", "step"], how="left", maintain_order="left")
+    return text.with_columns(pl.col(name).fill_null(value=False))
 
 
-def work(partition: Partition, wanted: Wanted) -> pl.DataFrame:
+def work(partition: Partition, wanted: MeasurePlan) -> pl.DataFrame:
     """Measure a partition: a row a trajectory, with its steps and signs as lists."""
     measures = Measures(partition, wanted)
-    found = measures.rows.seqs
+    seqs = measures.rows.seqs
     for name, make in measures.groups().items():
         if name in wanted.groups:
-            found = found.join(make(), on="seq", how="left")
+            seqs = seqs.join(make(), on="seq", how="left")
     if "steps" in wanted.groups:
-        found = found.join(_nested(measures.steps(), "_steps"), on="seq", how="left")
+        seqs = seqs.join(_nested(measures.steps(), "_steps"), on="seq", how="left")
     if "cheats" in wanted.groups:
-        found = found.join(_nested(measures.signs, "_signs"), on="seq", how="left")
-    return found.sort("seq")
+        seqs = seqs.join(_nested(measures.signs, "_signs"), on="seq", how="left")
+    return seqs.sort("seq")
 
 
 def _nested(rows: pl.DataFrame, name: str) -> pl.DataFrame:
     """The rows of each trajectory as one list."""
     import polars as pl
 
-    inner = [column for column in rows.columns if column != "seq"]
-    return rows.group_by("seq", maintain_order=True).agg(pl.struct(inner).alias(name))
+    columns = [column for column in rows.columns if column != "seq"]
+    return rows.group_by("seq", maintain_order=True).agg(pl.struct(columns).alias(name))

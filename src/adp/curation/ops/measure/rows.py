@@ -28,7 +28,7 @@ _encode = msgspec.json.Encoder(order="sorted").encode
 
 
 @dataclass
-class Rows:
+class PartitionRows:
     """Rows of the trajectories of a partition that are still in; each table is read once.
 
     Attributes:
@@ -60,9 +60,9 @@ class Rows:
             *("loss_weight", "is_copied_context"),
         )
         rows = self.partition.read("steps", columns)
-        said = pl.col("kind").is_null() | pl.col("kind").is_in(_SAID)
+        spoken = pl.col("kind").is_null() | pl.col("kind").is_in(_SAID)
         agent = (pl.col("source") == "agent").fill_null(value=False)
-        return rows.filter(said).with_columns(agent=agent).sort("seq", "step")
+        return rows.filter(spoken).with_columns(agent=agent).sort("seq", "step")
 
     @cached_property
     def agent_steps(self) -> pl.DataFrame:
@@ -81,8 +81,8 @@ class Rows:
             *("span_start", "requestor"),
         )
         rows = self.partition.read("tool_calls", columns)
-        own = (pl.col("requestor") != "user").fill_null(value=True)
-        return rows.filter(own).drop("requestor").sort("seq", "step", "call")
+        fill_null = (pl.col("requestor") != "user").fill_null(value=True)
+        return rows.filter(fill_null).drop("requestor").sort("seq", "step", "call")
 
     @cached_property
     def observations(self) -> pl.DataFrame:
@@ -119,8 +119,8 @@ class Rows:
         """
         import polars as pl
 
-        own = self.observations.filter(pl.col("step") >= 0)
-        rows = pl.concat([own, self.spoken.drop("place")], how="diagonal")
+        frame = self.observations.filter(pl.col("step") >= 0)
+        rows = pl.concat([frame, self.spoken.drop("place")], how="diagonal")
         looks = faults.looks_failed(pl.col("text"), rows.height)
         unknown = pl.col("recorded").is_null()
         rows = rows.with_columns(pl.when(unknown).then(looks).alias("looks"))
@@ -145,7 +145,7 @@ class Rows:
             .agg(pl.col("call").max())
             .rename({"step": "before"})
         )
-        found = following.select("seq", "before", "source", "text", place="step").join(
+        text = following.select("seq", "before", "source", "text", place="step").join(
             last, on=["seq", "before"], how="inner"
         )
         answered = pl.concat(
@@ -154,7 +154,7 @@ class Rows:
                 self.observations.select("seq", before="call_step"),
             ]
         )
-        return found.join(answered, on=["seq", "before"], how="anti").select(
+        return text.join(answered, on=["seq", "before"], how="anti").select(
             *("seq", pl.col("before").alias("step"), pl.lit(0, pl.Int32).alias("order")),
             *(pl.col("before").alias("call_step"), "call", "source", "text", "place"),
         )

@@ -24,7 +24,7 @@ from adp_schema.errors import MissingExtraError, RecipeError
 if TYPE_CHECKING:
     import polars as pl
 
-    from adp.curation.ops.measure.rows import Rows
+    from adp.curation.ops.measure.rows import PartitionRows
 
 BYTE_WEIGHTS = {
     "lower": 0.15, "upper": 0.42, "digit": 1.3, "space": 0.34, "line": 0.4, "other": 0.6,
@@ -43,7 +43,7 @@ BATCH = 4_000_000
 """Bytes of text that go to the tokenizer at a time."""
 
 
-def measure(rows: Rows, tokenizer: str | None) -> pl.DataFrame:
+def measure(rows: PartitionRows, tokenizer: str | None) -> pl.DataFrame:
     """Sizes of each trajectory."""
     import polars as pl
 
@@ -64,19 +64,19 @@ def measure(rows: Rows, tokenizer: str | None) -> pl.DataFrame:
         frame.group_by("seq").agg(pl.len().cast(pl.Int64).alias(name))
         for frame, name in ((rows.calls, "n_calls"), (rows.observations, "n_observations"))
     ]
-    found = rows.seqs
+    seqs = rows.seqs
     for frame in (tokens, steps, *counted):
-        found = found.join(frame, on="seq", how="left")
-    return found.fill_null(0)
+        seqs = seqs.join(frame, on="seq", how="left")
+    return seqs.fill_null(0)
 
 
-def _texts(rows: Rows) -> pl.DataFrame:
+def _texts(rows: PartitionRows) -> pl.DataFrame:
     """``seq``, ``text`` and ``trained`` of every text that counts."""
     import polars as pl
 
     weight = pl.col("loss_weight").fill_null(1.0) > 0
-    own = pl.col("agent") & weight & ~pl.col("is_copied_context").fill_null(value=False)
-    steps = rows.steps.with_columns(trained=own)
+    generated = pl.col("agent") & weight & ~pl.col("is_copied_context").fill_null(value=False)
+    steps = rows.steps.with_columns(trained=generated)
     calls = rows.calls.filter(pl.col("span_start").is_null()).join(
         steps.select("seq", "step", "trained"), on=["seq", "step"], how="left"
     )
@@ -152,7 +152,7 @@ def count_tokens(texts: pl.Series, path: str) -> np.ndarray[Any, Any]:
 
 
 def _encoded(tokenizer: Any, texts: list[str]) -> list[int]:
-    return [len(one) for one in tokenizer.encode_batch_fast(texts, add_special_tokens=False)]
+    return [len(item) for item in tokenizer.encode_batch_fast(texts, add_special_tokens=False)]
 
 
 @functools.lru_cache(maxsize=2)

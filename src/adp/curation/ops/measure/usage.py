@@ -20,7 +20,7 @@ import numpy as np
 if TYPE_CHECKING:
     import polars as pl
 
-    from adp.curation.ops.measure.rows import Rows
+    from adp.curation.ops.measure.rows import PartitionRows
 
 WORD = r"[0-9][0-9.,:]*[0-9]|[A-Za-z_][A-Za-z0-9_]{5,}"
 RESULT = 2_000
@@ -31,7 +31,7 @@ _SHIFT = 1 << 20
 """A place is the step times this, the rank of the text in it, and the order of the result."""
 
 
-def measure(rows: Rows) -> pl.DataFrame:
+def measure(rows: PartitionRows) -> pl.DataFrame:
     """Unused and judged results of each trajectory."""
     import polars as pl
 
@@ -71,17 +71,17 @@ def _ends(words: pl.DataFrame) -> tuple[pl.Series, pl.Series]:
     ordered = key[order]
     starts = np.concatenate(([0], np.flatnonzero(ordered[1:] != ordered[:-1]) + 1))
     place = words["place"].to_numpy()
-    said = np.where(words["agent"].to_numpy(), place, -_SHIFT)
+    where = np.where(words["agent"].to_numpy(), place, -_SHIFT)
     lengths = np.diff(np.concatenate((starts, [size])))
     ends = []
-    for reduce, values in ((np.minimum, place), (np.maximum, said)):
-        whole = np.empty(size, np.int64)
-        whole[order] = np.repeat(reduce.reduceat(values[order], starts), lengths)
-        ends.append(pl.Series(whole))
+    for reduce, values in ((np.minimum, place), (np.maximum, where)):
+        full = np.empty(size, np.int64)
+        full[order] = np.repeat(reduce.reduceat(values[order], starts), lengths)
+        ends.append(pl.Series(full))
     return ends[0], ends[1]
 
 
-def _words(rows: Rows) -> pl.DataFrame:
+def _words(rows: PartitionRows) -> pl.DataFrame:
     """``seq``, ``place``, ``agent`` and ``word`` (a number that stands for it)."""
     import polars as pl
 
@@ -90,12 +90,12 @@ def _words(rows: Rows) -> pl.DataFrame:
     # A step that stands for a result is read as that.
     results = rows.spoken.select("seq", step="place")
     steps = rows.steps.join(results, on=["seq", "step"], how="anti", maintain_order="left")
-    own = pl.col("agent").alias("agent")
+    alias = pl.col("agent").alias("agent")
     none = pl.lit(value=False).alias("agent")
     parts = (
-        steps.select("seq", step.alias("place"), own, _head(pl.col("text"), OTHER)),
+        steps.select("seq", step.alias("place"), alias, _head(pl.col("text"), OTHER)),
         steps.select(
-            "seq", step.alias("place"), own, _head(pl.col("reasoning"), OTHER).alias("text")
+            "seq", step.alias("place"), alias, _head(pl.col("reasoning"), OTHER).alias("text")
         ),
         rows.calls.select(
             "seq",

@@ -27,12 +27,12 @@ import numpy as np
 
 from adp.curation.allocate import allocate
 from adp.curation.grouping import group_names
-from adp.curation.op import Op, Outcome
-from adp.curation.ops.mix.options import Mix, Stage
-from adp.curation.ops.mix.plan import OTHER, Part, check_groups, named_groups, parts
-from adp.curation.ops.mix.report import Row, lines, summary
+from adp.curation.op import Op, OpResult
+from adp.curation.ops.mix.options import CurriculumStage, Mix
+from adp.curation.ops.mix.plan import OTHER, PlannedStage, check_groups, named_groups, parts
+from adp.curation.ops.mix.report import MixReportRow, lines, summary
 from adp.curation.ops.mix.sage import sage_counts
-from adp.curation.ops.mix.take import Numbers, Shelf, fill
+from adp.curation.ops.mix.take import GroupQueue, Numbers, fill
 from adp.curation.pool import COLUMNS
 from adp.curation.stable_random import draws
 from adp_schema.errors import RecipeError
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
     from adp.curation.pool import Pool
 
-__all__ = ["OP", "Mix", "Stage", "run"]
+__all__ = ["OP", "CurriculumStage", "Mix", "run"]
 
 BYTES_A_TOKEN = 4
 """How many bytes of text are taken for a token where nobody counted."""
@@ -50,12 +50,12 @@ BYTES_A_TOKEN = 4
 BEYOND = "beyond the mixture's share of its group"
 
 
-def run(pool: Pool, options: Mix) -> Outcome:
+def run(pool: Pool, options: Mix) -> OpResult:
     """Choose what goes into the mixture, and how often."""
     import polars as pl
 
     if not len(pool):
-        return Outcome(summary={"groups": []}, lines=["there is no trajectory to mix"])
+        return OpResult(summary={"groups": []}, lines=["there is no trajectory to mix"])
     rows = _rows(pool, options, _groups(pool, options))
     if options.compat == "sage":
         taken, table = _sage(pool, options, rows)
@@ -70,7 +70,7 @@ def run(pool: Pool, options: Mix) -> Outcome:
             "the mixture is empty: no trajectory fits into the budget of its group; give a larger "
             "budget, or weights for the groups that are there"
         )
-    return Outcome(
+    return OpResult(
         columns=rows.select("seq", mix_group="group"),
         dropped=_dropped(rows, np.sum(taken, axis=0)),
         copies=copies.sort("seq", "stage"),
@@ -119,7 +119,7 @@ def _groups(pool: Pool, options: Mix) -> pl.Series:
     return groups
 
 
-def _mixed(options: Mix, rows: pl.DataFrame) -> tuple[list[Numbers], list[Row]]:
+def _mixed(options: Mix, rows: pl.DataFrame) -> tuple[list[Numbers], list[MixReportRow]]:
     """How often each row is taken, stage by stage, and the table of groups."""
     in_tokens = options.tokens is not None
     units = rows["tokens"].to_numpy().astype(np.int64) if in_tokens else np.ones(len(rows), "int64")
@@ -130,7 +130,7 @@ def _mixed(options: Mix, rows: pl.DataFrame) -> tuple[list[Numbers], list[Row]]:
         )
     spans = _spans(rows["group"])
     shelves = {
-        name: Shelf(units[start:end], _epochs(options, name))
+        name: GroupQueue(units[start:end], _epochs(options, name))
         for name, (start, end) in spans.items()
     }
     supply = {name: int(shelf.units.sum()) for name, shelf in shelves.items()}
@@ -144,31 +144,32 @@ def _mixed(options: Mix, rows: pl.DataFrame) -> tuple[list[Numbers], list[Row]]:
         if in_tokens:
             fill(shelves, budgets, given)
         for name, (start, end) in spans.items():
-            counts[start:end] = own = given[name]
+            counts[start:end] = count = given[name]
             table.append(
-                Row(
+                MixReportRow(
                     number, name, end - start, part.share(name), budgets[name],
-                    int(own.sum()), int((own * tokens[start:end]).sum()), int((own > 0).sum()),
+                    int(count.sum()), int((count * tokens[start:end]).sum()),
+                    int((count > 0).sum()),
                 )
             )  # fmt: skip
         taken.append(counts)
     return taken, table
 
 
-def _budgets(options: Mix, part: Part, shelves: Mapping[str, Shelf]) -> dict[str, int]:
+def _budgets(options: Mix, part: PlannedStage, shelves: Mapping[str, GroupQueue]) -> dict[str, int]:
     """What each group is to give to a stage, in the unit of the budget."""
     names = sorted(shelves)
     most = [shelves[name].left for name in names]
     weights = [part.weights.get(name, Fraction()) for name in names]
     least = [options.min_per_group] * len(names)
     try:
-        found = allocate(part.budget, weights, most, least, options.short)
+        result = allocate(part.budget, weights, most, least, options.short)
     except ValueError:
         raise RecipeError(
             f"min_per_group of mix, {options.min_per_group:,} for each group, is more than its "
             f"budget of {part.budget:,}; lower it or raise the budget"
         ) from None
-    return dict(zip(names, found, strict=True))
+    return dict(zip(names, result, strict=True))
 
 
 def _epochs(options: Mix, group: str) -> int:
@@ -186,7 +187,7 @@ def _spans(groups: pl.Series) -> dict[str, tuple[int, int]]:
 
 def _sage(
     pool: Pool, options: Mix, rows: pl.DataFrame
-) -> tuple[list[Numbers], list[Row]]:  # fmt: skip
+) -> tuple[list[Numbers], list[MixReportRow]]:  # fmt: skip
     """The same for ``compat: sage``: each stage is drawn on its own."""
     spans = _spans(rows["group"])
     stages = sage_counts(options, {name: end - start for name, (start, end) in spans.items()})
@@ -195,13 +196,13 @@ def _sage(
     for number, wanted in enumerate(stages):
         counts = np.zeros(len(rows), dtype=np.int64)
         draw = draws(pool.seed, rows["trajectory_id"], f"mix {number}")
-        whole = max(sum(wanted.values()), 1)
+        full = max(sum(wanted.values()), 1)
         for name, (start, end) in spans.items():
             first = start + np.argsort(draw[start:end], kind="stable")[: wanted[name]]
             counts[first] = 1
             table.append(
-                Row(
-                    number, name, end - start, wanted[name] / whole, wanted[name],
+                MixReportRow(
+                    number, name, end - start, wanted[name] / full, wanted[name],
                     wanted[name], int(tokens[first].sum()), wanted[name],
                 )
             )  # fmt: skip

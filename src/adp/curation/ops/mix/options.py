@@ -21,7 +21,7 @@ SAGE_STAGES = (
 )
 
 
-class Stage(OpOptions):
+class CurriculumStage(OpOptions):
     """One stage of a curriculum."""
 
     weights: dict[str, Weight] = Field(description="Group -> weight; they are normalised.")
@@ -59,7 +59,7 @@ class Mix(OpOptions):
         gt=0,
         description="T: 1 keeps the sizes as they are, more evens them out; .inf is balanced.",
     )
-    stages: list[Stage] = Field(
+    stages: list[CurriculumStage] = Field(
         default_factory=list,
         description="Stages of the curriculum, in order: {weights, share} or {weights, total}. "
         "Later stages take what earlier ones left.",
@@ -127,12 +127,12 @@ class Mix(OpOptions):
 
     def _fault(self) -> str | None:
         """What is wrong with the options together."""
-        own = {
+        known_keys = {
             "weights": ("weighted", bool(self.weights)),
             "stages": ("curriculum", bool(self.stages)),
             "agent": ("agenttuning", bool(self.agent)),
         }
-        for name, (method, given) in own.items():
+        for name, (method, given) in known_keys.items():
             if given and self.method != method:
                 return f"{name} belongs to method: {method}, not to {self.method}"
             if not given and self.method == method and self.compat is None:

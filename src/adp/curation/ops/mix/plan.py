@@ -16,7 +16,7 @@ OTHER = "other"
 
 
 @dataclass(frozen=True)
-class Part:
+class PlannedStage:
     """One stage.
 
     Attributes:
@@ -43,12 +43,12 @@ def named_groups(options: Mix) -> list[str] | None:
     return None
 
 
-def check_groups(options: Mix, found: Sequence[str]) -> None:
+def check_groups(options: Mix, value: Sequence[str]) -> None:
     """Check that the groups that the options name are there, and that all groups are named.
 
     Args:
         options: the options.
-        found: the groups that there are.
+        value: the groups that there are.
 
     Raises:
         RecipeError: they are not.
@@ -56,12 +56,12 @@ def check_groups(options: Mix, found: Sequence[str]) -> None:
     named = named_groups(options)
     epochs = options.epochs if isinstance(options.epochs, dict) else {}
     for name in [*(named or []), *options.agent, *epochs]:
-        if name not in found and not (name == OTHER and options.unknown == "other"):
+        if name not in value and not (name == OTHER and options.unknown == "other"):
             raise RecipeError(
-                f"mix has no trajectory for it: {unknown_name('group', name, found)} "
+                f"mix has no trajectory for it: {unknown_name('group', name, value)} "
                 f"(the groups are {options.by})"
             )
-    unknown = [] if named is None else [name for name in found if name not in named]
+    unknown = [] if named is None else [name for name in value if name not in named]
     if unknown and options.unknown == "error":
         raise RecipeError(
             f"mix has no weight for the group {unknown[0]!r}"
@@ -72,7 +72,7 @@ def check_groups(options: Mix, found: Sequence[str]) -> None:
         raise RecipeError("mix has unknown: other, so the weights need one for the group other")
 
 
-def parts(options: Mix, supply: Mapping[str, int], most: Mapping[str, int]) -> list[Part]:
+def parts(options: Mix, supply: Mapping[str, int], most: Mapping[str, int]) -> list[PlannedStage]:
     """The stages; one, unless it is a curriculum.
 
     Args:
@@ -104,10 +104,10 @@ def parts(options: Mix, supply: Mapping[str, int], most: Mapping[str, int]) -> l
             )
     budgets = [stage.total or 0 for stage in options.stages]
     if not any(budgets):
-        whole = options.total or options.tokens or _whole(weighings, shares, most)
-        budgets = allocate(whole, shares, [whole] * len(shares))
+        full = options.total or options.tokens or _whole(weighings, shares, most)
+        budgets = allocate(full, shares, [full] * len(shares))
     return [
-        Part(weights, sum(weights.values(), Fraction()), budget)
+        PlannedStage(weights, sum(weights.values(), Fraction()), budget)
         for weights, budget in zip(weighings, budgets, strict=True)
     ]
 
@@ -147,8 +147,8 @@ def _whole(
     """The largest budget with which no group that there is runs out."""
     use: dict[str, Fraction] = {}
     for weights, share in zip(weighings, shares, strict=True):
-        one = share / sum(shares, Fraction()) / sum(weights.values(), Fraction())
+        result = share / sum(shares, Fraction()) / sum(weights.values(), Fraction())
         for name, weight in weights.items():
-            use[name] = use.get(name, Fraction()) + weight * one
+            use[name] = use.get(name, Fraction()) + weight * result
     bounds = [most[name] / part for name, part in use.items() if part and most.get(name)]
     return max(math.floor(min(bounds)), 1)

@@ -19,7 +19,7 @@ UNUSED = 0.01
 
 
 @dataclass(frozen=True)
-class Row:
+class MixReportRow:
     """What became of a group in a stage.
 
     Attributes:
@@ -43,7 +43,7 @@ class Row:
     distinct: int
 
 
-def _realised(options: Mix, rows: Sequence[Row]) -> list[float]:
+def _realised(options: Mix, rows: Sequence[MixReportRow]) -> list[float]:
     """The share of each row in its stage, in the unit of the budget."""
     amounts = [row.trajectories if options.tokens is None else row.tokens for row in rows]
     wholes: dict[int, int] = {}
@@ -55,13 +55,13 @@ def _realised(options: Mix, rows: Sequence[Row]) -> list[float]:
     ]
 
 
-def _largest(rows: Sequence[Row], count: int) -> list[int]:
+def _largest(rows: Sequence[MixReportRow], count: int) -> list[int]:
     """Places of the rows with the largest budgets, in the order of the rows."""
     order = sorted(range(len(rows)), key=lambda place: (-rows[place].requested, place))
     return sorted(order[:count])
 
 
-def summary(options: Mix, rows: Sequence[Row]) -> dict[str, Any]:
+def summary(options: Mix, rows: Sequence[MixReportRow]) -> dict[str, Any]:
     """The table, and its sums."""
     realised = _realised(options, rows)
     table = [
@@ -82,23 +82,23 @@ def summary(options: Mix, rows: Sequence[Row]) -> dict[str, Any]:
     }
 
 
-def _taken(row: Row) -> str:
+def _taken(row: MixReportRow) -> str:
     of = f"{row.distinct:,} of {row.supply:,} trajectories"
     return of if row.distinct == row.trajectories else f"{of}, {row.trajectories:,} with repeats"
 
 
-def lines(options: Mix, rows: Sequence[Row]) -> list[str]:
+def lines(options: Mix, rows: Sequence[MixReportRow]) -> list[str]:
     """The sums, and a line a group."""
     realised = _realised(options, rows)
     staged = rows[-1].stage > 0
     number, tokens = (sum(row.trajectories for row in rows), sum(row.tokens for row in rows))
-    found = [f"{number:,} trajectories, {tokens:,} tokens"]
+    results = [f"{number:,} trajectories, {tokens:,} tokens"]
     if options.total is not None and number < options.total:
-        found.append(f"that is less than the {options.total:,} trajectories that were asked for")
+        results.append(f"that is less than the {options.total:,} trajectories that were asked for")
     if options.tokens is not None and sum(row.requested for row in rows) < options.tokens:
-        found.append(f"that is less than the {options.tokens:,} tokens that were asked for")
+        results.append(f"that is less than the {options.tokens:,} tokens that were asked for")
     elif options.tokens is not None and tokens < (1 - UNUSED) * options.tokens:
-        found.append(
+        results.append(
             f"{options.tokens - tokens:,} of the {options.tokens:,} tokens that were asked for are "
             "not used: a trajectory that goes beyond the budget of its group is not taken"
         )
@@ -107,10 +107,10 @@ def lines(options: Mix, rows: Sequence[Row]) -> list[str]:
         if not row.share and not row.trajectories:
             continue
         where = f"stage {row.stage}, {row.group}" if staged else row.group
-        found.append(
+        results.append(
             f"{where}: asked for {row.share:.1%}, got {realised[place]:.1%} "
             f"({_taken(row)}, {row.tokens:,} tokens)"
         )
     if len(rows) > READ:
-        found.append(f"and {len(rows) - READ:,} more groups")
-    return found
+        results.append(f"and {len(rows) - READ:,} more groups")
+    return results

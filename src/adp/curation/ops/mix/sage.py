@@ -29,8 +29,8 @@ def sage_counts(options: Mix, sizes: Mapping[str, int]) -> list[dict[str, int]]:
     """
     total = options.total or sum(sizes.values())
     if options.method == "balanced":
-        each = total // max(len(sizes), 1) if options.total else min(sizes.values(), default=0)
-        return [{group: min(size, each) for group, size in sizes.items()}]
+        result = total // max(len(sizes), 1) if options.total else min(sizes.values(), default=0)
+        return [{group: min(size, result) for group, size in sizes.items()}]
     if options.method == "weighted":
         return [_weighted(total, options.weights or SAGE_WEIGHTS, sizes, UNKNOWN)]
     stages = [stage.weights for stage in options.stages] or list(SAGE_STAGES)
@@ -40,8 +40,8 @@ def sage_counts(options: Mix, sizes: Mapping[str, int]) -> list[dict[str, int]]:
 def _weighted(
     total: int, weights: Mapping[str, float], sizes: Mapping[str, int], unknown: float
 ) -> dict[str, int]:
-    whole = sum(weights.values())
-    shares = {group: weight / whole for group, weight in weights.items()}
+    full = sum(weights.values())
+    shares = {group: weight / full for group, weight in weights.items()}
     counts = {}
     for group, size in sizes.items():
         share = shares.get(group, unknown)

@@ -10,7 +10,7 @@ import numpy as np
 Numbers = np.ndarray[Any, np.dtype[np.int64]]
 
 
-class Shelf:
+class GroupQueue:
     """The trajectories of one group, in the order in which they are taken.
 
     No trajectory is taken a second time before all have been taken once.
@@ -63,7 +63,7 @@ class Shelf:
 
 
 def fill(
-    shelves: Mapping[str, Shelf], budgets: Mapping[str, int], taken: Mapping[str, Numbers]
+    shelves: Mapping[str, GroupQueue], budgets: Mapping[str, int], taken: Mapping[str, Numbers]
 ) -> None:
     """Give what the groups left of their budgets to those that lack most, one trajectory each.
 

@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
-from adp.curation.op import Op, Outcome
+from adp.curation.op import Op, OpResult
 from adp.curation.ops.pairs import (
     alternates,
     attempts,
@@ -34,7 +34,7 @@ from adp.curation.ops.pairs.options import Pairs
 if TYPE_CHECKING:
     from adp.curation.pool import Pool
 
-RULES: dict[str, Callable[[Pool, Pairs], Outcome]] = {
+RULES: dict[str, Callable[[Pool, Pairs], OpResult]] = {
     "alternates": alternates.run,
     "attempts": attempts.run,
     "branches": branches.run,
@@ -46,7 +46,7 @@ RULES: dict[str, Callable[[Pool, Pairs], Outcome]] = {
 """Rule -> what finds its pairs."""
 
 
-def run(pool: Pool, options: Pairs) -> Outcome:
+def run(pool: Pool, options: Pairs) -> OpResult:
     """Find the pairs of one rule."""
     return RULES[options.rule](pool, options)
 

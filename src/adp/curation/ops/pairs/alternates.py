@@ -16,8 +16,14 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from adp.curation.op import Outcome
-from adp.curation.ops.pairs.pair_candidates import NOT_PAIRED, PAIRED, Context, Found, Side
+from adp.curation.op import OpResult
+from adp.curation.ops.pairs.pair_candidates import (
+    NOT_PAIRED,
+    PAIRED,
+    PairCandidates,
+    PairContext,
+    PairSide,
+)
 
 if TYPE_CHECKING:
     from adp.curation.ops.pairs.options import Pairs
@@ -38,7 +44,7 @@ class Taken:
         labels: its labels.
     """
 
-    side: Side
+    side: PairSide
     actor: str | None = None
     reward: float | None = None
     labels: list[str] = field(default_factory=list)
@@ -75,13 +81,13 @@ Verdict = tuple[bool | None, str]
 """Whether the alternate is the better one (None: there is no pair), and the reason."""
 
 
-def m3_step(one: Taken, other: Taken) -> Verdict:
+def m3_step(value: Taken, other: Taken) -> Verdict:
     """M3's rule."""
-    if one.labels == [NO_MATCH]:
+    if value.labels == [NO_MATCH]:
         return None, "the executed answer does not match"
-    if one.actor == other.actor:
+    if value.actor == other.actor:
         return None, "both sides are by the same actor"
-    if EXPERT not in (one.actor, other.actor):
+    if EXPERT not in (value.actor, other.actor):
         return None, "no side is by the expert"
     return other.actor == EXPERT, "the expert's side is chosen"
 
@@ -89,10 +95,10 @@ def m3_step(one: Taken, other: Taken) -> Verdict:
 def by_actor(actors: tuple[str, ...]) -> Callable[[Taken, Taken], Verdict]:
     """The actor that is named first."""
 
-    def decide(one: Taken, other: Taken) -> Verdict:
-        if one.actor not in actors or other.actor not in actors:
+    def decide(value: Taken, other: Taken) -> Verdict:
+        if value.actor not in actors or other.actor not in actors:
             return None, "an actor is not in the list"
-        first, second = actors.index(one.actor), actors.index(other.actor)
+        first, second = actors.index(value.actor), actors.index(other.actor)
         if first == second:
             return None, "both sides are by the same actor"
         return second < first, "the preferred actor is chosen"
@@ -103,12 +109,12 @@ def by_actor(actors: tuple[str, ...]) -> Callable[[Taken, Taken], Verdict]:
 def by_reward(gap: float) -> Callable[[Taken, Taken], Verdict]:
     """The higher reward."""
 
-    def decide(one: Taken, other: Taken) -> Verdict:
-        if one.reward is None or other.reward is None:
+    def decide(value: Taken, other: Taken) -> Verdict:
+        if value.reward is None or other.reward is None:
             return None, "a side has no reward"
-        if one.reward == other.reward or abs(one.reward - other.reward) < gap:
+        if value.reward == other.reward or abs(value.reward - other.reward) < gap:
             return None, "the gap of the rewards is too small"
-        return other.reward > one.reward, "the higher reward is chosen"
+        return other.reward > value.reward, "the higher reward is chosen"
 
     return decide
 
@@ -116,10 +122,10 @@ def by_reward(gap: float) -> Callable[[Taken, Taken], Verdict]:
 def by_label(labels: tuple[str, ...]) -> Callable[[Taken, Taken], Verdict]:
     """The labels, the best one first; the worst label of a step counts."""
 
-    def decide(one: Taken, other: Taken) -> Verdict:
+    def decide(value: Taken, other: Taken) -> Verdict:
         ranks = [
             max((labels.index(label) for label in side.labels if label in labels), default=None)
-            for side in (one, other)
+            for side in (value, other)
         ]
         if ranks[0] is None or ranks[1] is None:
             return None, "a side has none of the labels"
@@ -130,7 +136,7 @@ def by_label(labels: tuple[str, ...]) -> Callable[[Taken, Taken], Verdict]:
     return decide
 
 
-def run(pool: Pool, options: Pairs) -> Outcome:
+def run(pool: Pool, options: Pairs) -> OpResult:
     """Decide about each alternate."""
     decide: Callable[[Taken, Taken], Verdict] = m3_step
     if options.rule == "alternates":
@@ -139,30 +145,34 @@ def run(pool: Pool, options: Pairs) -> Outcome:
             "reward": by_reward(options.gap),
             "label": by_label(options.labels),
         }[options.prefer]
-    found = Found(options.rule)
-    for one in candidates(pool):
-        found.counts["candidates"] += 1
+    pair_candidates = PairCandidates(options.rule)
+    for candidate in candidates(pool):
+        pair_candidates.counts["candidates"] += 1
         better: bool | None = None
-        reason = "the run has no such step" if one.executed is None else "the alternate is empty"
-        evidence: dict[str, Any] = {"alternate": one.branch_id}
-        if one.executed is not None and one.alternate is not None:
-            better, reason = decide(one.executed, one.alternate)
-            evidence |= {"executed": one.executed.told(), "other": one.alternate.told()}
+        reason = (
+            "the run has no such step" if candidate.executed is None else "the alternate is empty"
+        )
+        evidence: dict[str, Any] = {"alternate": candidate.branch_id}
+        if candidate.executed is not None and candidate.alternate is not None:
+            better, reason = decide(candidate.executed, candidate.alternate)
+            evidence |= {"executed": candidate.executed.told(), "other": candidate.alternate.told()}
         if better is None:
-            found.event(one.seq, one.step, NOT_PAIRED, reason, evidence)
+            pair_candidates.event(candidate.seq, candidate.step, NOT_PAIRED, reason, evidence)
             continue
-        assert one.executed is not None
-        assert one.alternate is not None
-        assert one.step is not None
-        sides = (one.executed, one.alternate)
+        assert candidate.executed is not None
+        assert candidate.alternate is not None
+        assert candidate.step is not None
+        sides = (candidate.executed, candidate.alternate)
         chosen, rejected = reversed(sides) if better else sides
         scores = {"chosen": chosen.told(), "rejected": rejected.told()}
-        context = Context(one.run_id, one.step)
-        name = found.pair(
-            "step", context, chosen.side, rejected.side, task_id=one.task_id, scores=scores
+        context = PairContext(candidate.run_id, candidate.step)
+        name = pair_candidates.pair(
+            "step", context, chosen.side, rejected.side, task_id=candidate.task_id, scores=scores
         )
-        found.event(one.seq, one.step, PAIRED, reason, {**evidence, "pair_id": name})
-    return found.outcome("alternates")
+        pair_candidates.event(
+            candidate.seq, candidate.step, PAIRED, reason, {**evidence, "pair_id": name}
+        )
+    return pair_candidates.outcome("alternates")
 
 
 _STEPS = """
@@ -202,4 +212,4 @@ def _taken(row: tuple[Any, ...] | None, name: str, step: int | None) -> Taken | 
     if row is None or step is None:
         return None
     actor, reward, labels = row
-    return Taken(Side(name, step, step + 1, reward), actor, reward, list(labels or ()))
+    return Taken(PairSide(name, step, step + 1, reward), actor, reward, list(labels or ()))

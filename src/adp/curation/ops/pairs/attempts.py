@@ -19,8 +19,8 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from adp.curation.op import Outcome
-from adp.curation.ops.pairs.pair_candidates import NOT_PAIRED, PAIRED, Found, value_of
+from adp.curation.op import OpResult
+from adp.curation.ops.pairs.pair_candidates import NOT_PAIRED, PAIRED, PairCandidates, value_of
 from adp.curation.ops.pairs.rounds import Rounds, rounds_of
 from adp_schema.errors import RecipeError
 
@@ -52,35 +52,37 @@ Two = tuple[Attempt, Attempt]
 """A better and a worse attempt."""
 
 
-def run(pool: Pool, options: Pairs) -> Outcome:
+def run(pool: Pool, options: Pairs) -> OpResult:
     """Pair the attempts at each task."""
-    found = Found(options.rule)
-    groups = _groups(pool, options, found)
+    pair_candidates = PairCandidates(options.rule)
+    groups = _groups(pool, options, pair_candidates)
     for attempts in groups:
         if len(attempts) < 2:
-            for one in attempts:
-                found.event(one.seq, None, NOT_PAIRED, ALONE, {"score": one.score})
+            for attempt in attempts:
+                pair_candidates.event(
+                    attempt.seq, None, NOT_PAIRED, ALONE, {"score": attempt.score}
+                )
             continue
         wide = opposite(attempts, options.gap) if options.rule == "attempts" else None
         if wide is None:
             wide = ranked(attempts, options.gap)
         kept: list[Two] = list(wide if options.cap is None else islice(wide, options.cap))
         for better, worse in kept:
-            _add(found, options, better, worse)
-        _explain(found, attempts, kept, options)
-    return found.outcome("attempts")
+            _add(pair_candidates, options, better, worse)
+        _explain(pair_candidates, attempts, kept, options)
+    return pair_candidates.outcome("attempts")
 
 
 def opposite(attempts: list[Attempt], gap: float) -> Iterator[Two]:
     """The best with the worst, the second best with the second worst, while they are apart."""
-    order = sorted(attempts, key=lambda one: (-one.score, one.seq))
-    worst = sorted(attempts, key=lambda one: (one.score, one.seq))
+    order = sorted(attempts, key=lambda attempt: (-attempt.score, attempt.seq))
+    worst = sorted(attempts, key=lambda attempt: (attempt.score, attempt.seq))
     used: set[int] = set()
     low = iter(worst)
     for better in order:
         if better.seq in used:
             return
-        worse = next((one for one in low if one.seq not in used), None)
+        worse = next((item for item in low if item.seq not in used), None)
         if worse is None or worse.seq == better.seq:
             return
         if better.score <= worse.score or better.score - worse.score < gap:
@@ -91,8 +93,8 @@ def opposite(attempts: list[Attempt], gap: float) -> Iterator[Two]:
 
 def ranked(attempts: list[Attempt], gap: float) -> Iterator[Two]:
     """All pairs that are more than a gap apart, the widest first, then by place in the input."""
-    high = sorted(attempts, key=lambda one: (-one.score, one.seq))
-    low = sorted(attempts, key=lambda one: (one.score, one.seq))
+    high = sorted(attempts, key=lambda attempt: (-attempt.score, attempt.seq))
+    low = sorted(attempts, key=lambda attempt: (attempt.score, attempt.seq))
 
     def widest(better: Attempt) -> Iterator[tuple[tuple[float, int, int], Two]]:
         for worse in low:
@@ -103,7 +105,7 @@ def ranked(attempts: list[Attempt], gap: float) -> Iterator[Two]:
     yield from (two for _, two in heapq.merge(*map(widest, high), key=lambda item: item[0]))
 
 
-def _groups(pool: Pool, options: Pairs, found: Found) -> Iterator[list[Attempt]]:
+def _groups(pool: Pool, options: Pairs, pair_candidates: PairCandidates) -> Iterator[list[Attempt]]:
     """The scored attempts of each task; what is left out is told."""
     import polars as pl
 
@@ -119,16 +121,19 @@ def _groups(pool: Pool, options: Pairs, found: Found) -> Iterator[list[Attempt]]
     groups: dict[str, list[dict[str, Any]]] = {}
     for row in members.sort("seq").iter_rows(named=True):
         if row["task"] is None:
-            found.event(row["seq"], None, NOT_PAIRED, NO_TASK, {})
+            pair_candidates.event(row["seq"], None, NOT_PAIRED, NO_TASK, {})
         else:
             groups.setdefault(row["task"], []).append(row)
     for task in sorted(groups):
-        found.counts["tasks"] += 1
-        yield _scored(groups[task], turns, options, found)
+        pair_candidates.counts["tasks"] += 1
+        yield _scored(groups[task], turns, options, pair_candidates)
 
 
 def _scored(
-    rows: list[dict[str, Any]], turns: dict[int, Rounds], options: Pairs, found: Found
+    rows: list[dict[str, Any]],
+    turns: dict[int, Rounds],
+    options: Pairs,
+    pair_candidates: PairCandidates,
 ) -> list[Attempt]:
     """The attempts that can be compared."""
     alone = len(rows) == 1
@@ -146,7 +151,7 @@ def _scored(
         if reason is not None:
             keys = ("reward", "success", options.score or "reward")
             evidence = {"task": row["task"], **{key: row[key] for key in keys}}
-            found.event(row["seq"], None, NOT_PAIRED, reason, evidence)
+            pair_candidates.event(row["seq"], None, NOT_PAIRED, reason, evidence)
         else:
             assert score is not None
             rounds = turns[row["seq"]]
@@ -164,7 +169,7 @@ def _score(row: dict[str, Any], options: Pairs, *, by_reward: bool) -> float | N
     return value_of(None, row["success"])
 
 
-def _add(found: Found, options: Pairs, better: Attempt, worse: Attempt) -> None:
+def _add(pair_candidates: PairCandidates, options: Pairs, better: Attempt, worse: Attempt) -> None:
     most = None
     if options.rule == "attempts" and options.extra_rounds is not None:
         most = len(better.rounds.steps) + options.extra_rounds
@@ -173,7 +178,7 @@ def _add(found: Found, options: Pairs, better: Attempt, worse: Attempt) -> None:
     extra: dict[str, Any] = {"same_prompt": better.rounds.prompt == worse.rounds.prompt}
     if most is not None and len(worse.rounds.steps) > most:
         extra["cut_turns"] = len(worse.rounds.steps) - most
-    name = found.pair(
+    name = pair_candidates.pair(
         "trajectory",
         better.rounds.context(better.id),
         chosen,
@@ -181,21 +186,23 @@ def _add(found: Found, options: Pairs, better: Attempt, worse: Attempt) -> None:
         task_id=better.task_id,
         extra=extra,
     )
-    for one, other, word in ((better, worse, "chosen"), (worse, better, "rejected")):
-        evidence = {"pair_id": name, "other": other.id, "score": one.score, "than": other.score}
-        found.event(one.seq, None, PAIRED, f"it is {word}", evidence)
+    for result, other, word in ((better, worse, "chosen"), (worse, better, "rejected")):
+        evidence = {"pair_id": name, "other": other.id, "score": result.score, "than": other.score}
+        pair_candidates.event(result.seq, None, PAIRED, f"it is {word}", evidence)
 
 
-def _explain(found: Found, attempts: list[Attempt], kept: list[Two], options: Pairs) -> None:
+def _explain(
+    pair_candidates: PairCandidates, attempts: list[Attempt], kept: list[Two], options: Pairs
+) -> None:
     """Say of the attempts that are in no pair why."""
-    inside = {one.seq for two in kept for one in two}
-    scores = [one.score for one in attempts]
-    for one in attempts:
-        if one.seq in inside:
+    inside = {item.seq for two in kept for item in two}
+    scores = [item.score for item in attempts]
+    for attempt in attempts:
+        if attempt.seq in inside:
             continue
-        widest = max(max(scores) - one.score, one.score - min(scores))
+        widest = max(max(scores) - attempt.score, attempt.score - min(scores))
         small = widest <= options.gap if options.rule == "ranked" else widest < options.gap
         capped = options.cap is not None and len(kept) >= options.cap
         reason = NARROW if small or widest == 0 else CAPPED if capped else USED
-        evidence = {"score": one.score, "widest_gap": widest, "min_gap": options.gap}
-        found.event(one.seq, None, NOT_PAIRED, reason, evidence)
+        evidence = {"score": attempt.score, "widest_gap": widest, "min_gap": options.gap}
+        pair_candidates.event(attempt.seq, None, NOT_PAIRED, reason, evidence)

@@ -21,13 +21,13 @@ from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
-from adp.curation.op import Outcome
+from adp.curation.op import OpResult
 from adp.curation.ops.pairs.pair_candidates import (
     NOT_PAIRED,
     PAIRED,
-    Context,
-    Found,
-    Side,
+    PairCandidates,
+    PairContext,
+    PairSide,
     value_of,
 )
 from adp.curation.ops.pairs.rounds import agent_steps
@@ -69,7 +69,7 @@ class Walk:
 
 
 @dataclass(frozen=True)
-class Turn:
+class SharedTurn:
     """A turn that some attempts take in one state, with its value."""
 
     value: float
@@ -77,7 +77,7 @@ class Turn:
 
 
 @dataclass(frozen=True)
-class Fork:
+class TurnPair:
     """Two turns of one state, the better one first.
 
     Attributes:
@@ -87,8 +87,8 @@ class Fork:
     """
 
     step: int
-    better: Turn
-    worse: Turn
+    better: SharedTurn
+    worse: SharedTurn
 
     @property
     def gap(self) -> float:
@@ -96,7 +96,7 @@ class Fork:
         return self.better.value - self.worse.value
 
 
-def forks(paths: list[Walk]) -> Iterator[Fork]:
+def forks(paths: list[Walk]) -> Iterator[TurnPair]:
     """Every two different turns of the agent in a state that attempts share.
 
     Args:
@@ -114,9 +114,9 @@ def forks(paths: list[Walk]) -> Iterator[Fork]:
             for group in turns.values()
             if group[0].own[step] and (turn := _valued(group)) is not None
         ]
-        for one, other in combinations(sorted(valued, key=_place), 2):
-            better, worse = (one, other) if one.value >= other.value else (other, one)
-            yield Fork(step, better, worse)
+        for result, other in combinations(sorted(valued, key=_place), 2):
+            better, worse = (result, other) if result.value >= other.value else (other, result)
+            yield TurnPair(step, better, worse)
         for group in turns.values():
             after: dict[int, list[Walk]] = {}
             for path in group:
@@ -124,20 +124,20 @@ def forks(paths: list[Walk]) -> Iterator[Fork]:
             states += [(step + 1, same) for same in after.values() if len(same) > 1]
 
 
-def _valued(group: list[Walk]) -> Turn | None:
+def _valued(group: list[Walk]) -> SharedTurn | None:
     values = [path.value for path in group if path.value is not None]
-    return Turn(fmean(values), tuple(group)) if values else None
+    return SharedTurn(fmean(values), tuple(group)) if values else None
 
 
-def _place(turn: Turn) -> int:
+def _place(turn: SharedTurn) -> int:
     return min(path.seq for path in turn.paths)
 
 
-def run(pool: Pool, options: Pairs) -> Outcome:
+def run(pool: Pool, options: Pairs) -> OpResult:
     """Pair the turns at which the attempts at a task part."""
     import polars as pl
 
-    found = Found(options.rule)
+    pair_candidates = PairCandidates(options.rule)
     columns = ("seq", "trajectory_id", "task", "task_id", "reward", "success")
     members = pool.members.select(columns).sort("seq")
     shared = members.filter(pl.col("task").is_not_null() & (pl.len().over("task") > 1))
@@ -146,14 +146,14 @@ def run(pool: Pool, options: Pairs) -> Outcome:
     groups: dict[str, list[dict[str, Any]]] = {}
     for row in members.iter_rows(named=True):
         if row["task"] is None:
-            found.event(row["seq"], None, NOT_PAIRED, NO_TASK, {})
+            pair_candidates.event(row["seq"], None, NOT_PAIRED, NO_TASK, {})
         else:
             groups.setdefault(row["task"], []).append(row)
     for task in sorted(groups):
-        found.counts["tasks"] += 1
+        pair_candidates.counts["tasks"] += 1
         rows = groups[task]
         if len(rows) == 1:
-            found.event(rows[0]["seq"], None, NOT_PAIRED, ALONE, {"task": task})
+            pair_candidates.event(rows[0]["seq"], None, NOT_PAIRED, ALONE, {"task": task})
             continue
         paths = [
             Walk(
@@ -164,20 +164,22 @@ def run(pool: Pool, options: Pairs) -> Outcome:
             )
             for row in rows
         ]
-        _task(found, options, paths, rows[0]["task_id"])
-    return found.outcome("attempts")
+        _task(pair_candidates, options, paths, rows[0]["task_id"])
+    return pair_candidates.outcome("attempts")
 
 
-def _task(found: Found, options: Pairs, paths: list[Walk], task_id: str | None) -> None:
+def _task(
+    pair_candidates: PairCandidates, options: Pairs, paths: list[Walk], task_id: str | None
+) -> None:
     """Pair the attempts at one task, and say of each what became of it."""
     every = list(forks(paths))
-    found.counts["forks"] += len(every)
+    pair_candidates.counts["forks"] += len(every)
     wide = [fork for fork in every if fork.gap > 0 and fork.gap >= options.gap]
     wide.sort(key=lambda fork: (-fork.gap, fork.step, _place(fork.better), _place(fork.worse)))
     inside: set[int] = set()
     for fork in wide[: options.cap]:
-        inside |= _add(found, fork, task_id)
-    closest: dict[int, Fork] = {}
+        inside |= _add(pair_candidates, fork, task_id)
+    closest: dict[int, TurnPair] = {}
     for fork in every:
         for path in (*fork.better.paths, *fork.worse.paths):
             if path.seq not in closest or fork.gap > closest[path.seq].gap:
@@ -196,19 +198,19 @@ def _task(found: Found, options: Pairs, paths: list[Walk], task_id: str | None) 
             step = nearest.step
             reason = NARROW if nearest not in wide else CAPPED
             evidence |= {"widest_gap": nearest.gap, "min_gap": options.gap}
-        found.event(path.seq, step, NOT_PAIRED, reason, evidence)
+        pair_candidates.event(path.seq, step, NOT_PAIRED, reason, evidence)
 
 
-def _add(found: Found, fork: Fork, task_id: str | None) -> set[int]:
+def _add(pair_candidates: PairCandidates, fork: TurnPair, task_id: str | None) -> set[int]:
     """Add a pair; return the attempts that stand for its sides."""
     step = fork.step
     chosen = min(_scored(fork.better), key=lambda item: (-item[0], item[1].seq))[1]
     rejected = min(_scored(fork.worse), key=lambda item: (item[0], item[1].seq))[1]
-    name = found.pair(
+    name = pair_candidates.pair(
         "step",
-        Context(chosen.id, step),
-        Side(chosen.id, step, step + 1, fork.better.value),
-        Side(rejected.id, step, step + 1, fork.worse.value),
+        PairContext(chosen.id, step),
+        PairSide(chosen.id, step, step + 1, fork.better.value),
+        PairSide(rejected.id, step, step + 1, fork.worse.value),
         task_id=task_id,
         scores={
             "chosen_attempts": len(fork.better.paths),
@@ -217,11 +219,11 @@ def _add(found: Found, fork: Fork, task_id: str | None) -> set[int]:
     )
     for path, word, turn in ((chosen, "chosen", fork.better), (rejected, "rejected", fork.worse)):
         evidence = {"pair_id": name, "value": turn.value, "gap": fork.gap}
-        found.event(path.seq, step, PAIRED, f"its turn is {word}", evidence)
+        pair_candidates.event(path.seq, step, PAIRED, f"its turn is {word}", evidence)
     return {chosen.seq, rejected.seq}
 
 
-def _scored(turn: Turn) -> list[tuple[float, Walk]]:
+def _scored(turn: SharedTurn) -> list[tuple[float, Walk]]:
     return [(path.value, path) for path in turn.paths if path.value is not None]
 
 
@@ -234,8 +236,8 @@ def _lists(hashes: pl.DataFrame, place: int | None) -> _Hashes:
     """The hashes of one attempt; it has none when it has no steps."""
     if place is None:
         return (), (), ()
-    acts, seen, own = hashes.row(place)[1:]
-    return acts, seen, own
+    acts, seen, next_hash = hashes.row(place)[1:]
+    return acts, seen, next_hash
 
 
 def _hashes(pool: Pool, wanted: pl.Series, compare: str) -> pl.DataFrame:
@@ -264,11 +266,11 @@ def _hash_steps(partition: Partition, options: tuple[str, str]) -> pl.DataFrame:
     steps = steps.with_columns(agent_steps().fill_null(value=False).alias("own"))
     for other in (done, seen):
         steps = steps.join(other, on=["seq", "step"], how="left")
-    whole = _words("text", "reasoning")
+    words = _words("text", "reasoning")
     if compare == "actions":
-        whole = pl.when(pl.col("done").is_null()).then(_words("text"))
+        words = pl.when(pl.col("done").is_null()).then(_words("text"))
     steps = steps.with_columns(
-        pl.concat_str(_words("source", "done"), whole.fill_null("")).alias("done"),
+        pl.concat_str(_words("source", "done"), words.fill_null("")).alias("done"),
         pl.col("seen").fill_null(""),
     ).sort("seq", "step")
     hashed = steps.select(

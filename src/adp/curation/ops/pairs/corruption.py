@@ -27,7 +27,7 @@ _TAGS = re.compile(
 
 
 @dataclass(frozen=True)
-class Call:
+class StepCall:
     """A call of a step.
 
     Attributes:
@@ -53,11 +53,11 @@ class Damaged:
     """
 
     text: str | None
-    call: Call | None
+    call: StepCall | None
 
 
 def damage(
-    kind: str, text: str | None, call: Call, offered: frozenset[str], rng: np.random.Generator
+    kind: str, text: str | None, call: StepCall, offered: frozenset[str], rng: np.random.Generator
 ) -> Damaged | None:
     """Damage one call of a step; None when this cannot be done to it.
 
@@ -84,18 +84,18 @@ def damage(
         arguments = _without_one(call.arguments, rng)
         if arguments is None:
             return None
-        return _changed(text, call, Call(call.name, arguments))
+        return _changed(text, call, StepCall(call.name, arguments))
     name = f"{call.name}_tool"
     while name in offered:
         name += "_"
-    return _changed(text, call, Call(name, call.arguments))
+    return _changed(text, call, StepCall(name, call.arguments))
 
 
 def _string(text: str) -> str:
     return jsontext.encode(text).decode("utf-8")
 
 
-def _put(text: str | None, call: Call, written: str) -> str:
+def _put(text: str | None, call: StepCall, written: str) -> str:
     """The text of the step with another one in the place of the call."""
     if text is not None and call.start is not None and call.end is not None:
         return text[: call.start] + written + text[call.end :]
@@ -139,7 +139,7 @@ def _without_one(arguments: str, rng: np.random.Generator) -> str | None:
     return "{" + ", ".join(kept) + "}"
 
 
-def _changed(text: str | None, call: Call, new: Call) -> Damaged | None:
+def _changed(text: str | None, call: StepCall, new: StepCall) -> Damaged | None:
     """The step with another call in the place of the old one, in its text too."""
     if text is None or call.start is None or call.end is None:
         return Damaged(text, new)
@@ -151,4 +151,4 @@ def _changed(text: str | None, call: Call, new: Call) -> Damaged | None:
             return None
         written = written.replace(old, now)
     end = call.start + len(written)
-    return Damaged(_put(text, call, written), Call(new.name, new.arguments, call.start, end))
+    return Damaged(_put(text, call, written), StepCall(new.name, new.arguments, call.start, end))

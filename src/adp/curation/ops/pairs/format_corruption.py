@@ -13,9 +13,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from adp.curation.op import Outcome
-from adp.curation.ops.pairs.corruption import Call, damage
-from adp.curation.ops.pairs.pair_candidates import NOT_PAIRED, PAIRED, Context, Found, Side
+from adp.curation.op import OpResult
+from adp.curation.ops.pairs.corruption import StepCall, damage
+from adp.curation.ops.pairs.pair_candidates import (
+    NOT_PAIRED,
+    PAIRED,
+    PairCandidates,
+    PairContext,
+    PairSide,
+)
 from adp_schema import ids, jsontext
 from adp_schema.model import Step, ToolCall, Trajectory
 
@@ -41,9 +47,9 @@ ORDER BY c.seq, c.step
 """
 
 
-def run(pool: Pool, options: Pairs) -> Outcome:
+def run(pool: Pool, options: Pairs) -> OpResult:
     """Draw steps, damage their calls, and pair them."""
-    found = Found(options.rule)
+    pair_candidates = PairCandidates(options.rule)
     members = pool.members.select("seq", "trajectory_id", "task_id").sort("seq")
     candidates = pool.query(_CANDIDATES).join(members, on="seq", how="inner")
     drawn = _draw(candidates, pool.seed, options)
@@ -53,15 +59,15 @@ def run(pool: Pool, options: Pairs) -> Outcome:
     made: list[Trajectory] = []
     taken = _taken(pool)
     for row in rows.iter_rows(named=True) if rows.height else ():
-        _pair(found, row, made, taken)
-    inside = {event[0] for event in found.events}
+        _pair(pair_candidates, row, made, taken)
+    inside = {event[0] for event in pair_candidates.events}
     able = set(candidates["seq"].to_list())
     for seq, _, _ in members.iter_rows():
         if seq not in inside:
             reason = NOT_DRAWN if seq in able else NO_CALL
-            found.event(seq, None, NOT_PAIRED, reason, {})
-    found.counts["candidates"] = candidates.height
-    out = found.outcome("trajectories")
+            pair_candidates.event(seq, None, NOT_PAIRED, reason, {})
+    pair_candidates.counts["candidates"] = candidates.height
+    out = pair_candidates.outcome("trajectories")
     out.made = made
     return out
 
@@ -112,16 +118,16 @@ def _one(
     """Damage one step by the first of the corruptions, in the order drawn, that fits."""
     rng = np.random.default_rng(_number(seed, row["trajectory_id"], row["step"]))
     spans = row["origin"] == "parsed_from_text" and row["span_start"] is not None
-    call = Call(row["name"], row["arguments"], *_span(row) if spans else (None, None))
+    call = StepCall(row["name"], row["arguments"], *_span(row) if spans else (None, None))
     out = {key: row[key] for key in ("seq", "step", "trajectory_id", "task_id", "turn", "actor")}
     out |= {"reasoning": row["reasoning"], "model": row["model"]}
     for kind in rng.permutation(np.array(kinds)).tolist():
-        found = damage(kind, row["text"], call, offered, rng)
-        if found is None:
+        result = damage(kind, row["text"], call, offered, rng)
+        if result is None:
             continue
-        out |= {"corruption": kind, "text": found.text}
-        if found.call is not None:
-            new = found.call
+        out |= {"corruption": kind, "text": result.text}
+        if result.call is not None:
+            new = result.call
             out |= {"name": new.name, "arguments": new.arguments}
             out |= {"span_start": new.start, "span_end": new.end}
         break
@@ -136,9 +142,9 @@ def _SCHEMA() -> dict[str, Any]:
     import polars as pl
 
     texts = ("trajectory_id", "task_id", "actor", "reasoning", "model", "corruption", "text")
-    whole = {"seq": pl.Int64, "step": pl.Int32, "turn": pl.Int32}
+    full = {"seq": pl.Int64, "step": pl.Int32, "turn": pl.Int32}
     spans = {"span_start": pl.Int32, "span_end": pl.Int32}
-    return {**whole, **dict.fromkeys((*texts, "name", "arguments"), pl.String), **spans}
+    return {**full, **dict.fromkeys((*texts, "name", "arguments"), pl.String), **spans}
 
 
 def offered_names(tools: str | None) -> frozenset[str]:
@@ -147,8 +153,8 @@ def offered_names(tools: str | None) -> frozenset[str]:
         return frozenset()
     listed = jsontext.decode_value(tools)
     items = [item for item in listed if isinstance(item, dict)] if isinstance(listed, list) else []
-    inner = [item.get("function", item) for item in items]
-    names = [item.get("name") for item in inner if isinstance(item, dict)]
+    child = [item.get("function", item) for item in items]
+    names = [item.get("name") for item in child if isinstance(item, dict)]
     return frozenset(name for name in names if isinstance(name, str))
 
 
@@ -158,28 +164,30 @@ def _taken(pool: Pool) -> set[str]:
     return {name for frame in frames for name in frame["trajectory_id"]}
 
 
-def _pair(found: Found, row: dict[str, Any], made: list[Trajectory], taken: set[str]) -> None:
+def _pair(
+    pair_candidates: PairCandidates, row: dict[str, Any], made: list[Trajectory], taken: set[str]
+) -> None:
     """Make the branch and the pair of one step."""
     seq, step, name = row["seq"], row["step"], row["trajectory_id"]
     if row["corruption"] is None:
-        found.event(seq, step, NOT_PAIRED, SOUND, {})
+        pair_candidates.event(seq, step, NOT_PAIRED, SOUND, {})
         return
     base, number = f"{name}/damaged-{step}", 1
     while ids.numbered(base, number) in taken:
         number += 1
     branch = _branch(row, ids.numbered(base, number))
     made.append(branch)
-    found.counts[row["corruption"]] += 1
-    pair = found.pair(
+    pair_candidates.counts[row["corruption"]] += 1
+    pair = pair_candidates.pair(
         "step",
-        Context(name, step),
-        Side(name, step, step + 1),
-        Side(str(branch.trajectory_id), step, step + 1),
+        PairContext(name, step),
+        PairSide(name, step, step + 1),
+        PairSide(str(branch.trajectory_id), step, step + 1),
         task_id=row["task_id"],
         scores={"corruption": row["corruption"]},
     )
     evidence = {"pair_id": pair, "corruption": row["corruption"], "made": branch.trajectory_id}
-    found.event(seq, step, PAIRED, "its call was damaged for the rejected side", evidence)
+    pair_candidates.event(seq, step, PAIRED, "its call was damaged for the rejected side", evidence)
 
 
 def _branch(row: dict[str, Any], name: str) -> Trajectory:

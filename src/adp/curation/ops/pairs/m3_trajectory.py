@@ -14,8 +14,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from adp.curation.op import Outcome
-from adp.curation.ops.pairs.pair_candidates import NOT_PAIRED, PAIRED, Found
+from adp.curation.op import OpResult
+from adp.curation.ops.pairs.pair_candidates import NOT_PAIRED, PAIRED, PairCandidates
 from adp.curation.ops.pairs.rounds import Rounds, rounds_of
 
 if TYPE_CHECKING:
@@ -58,12 +58,12 @@ ORDER BY p.seq
 """
 
 
-def run(pool: Pool, options: Pairs) -> Outcome:
+def run(pool: Pool, options: Pairs) -> OpResult:
     """Compare the runs of the two sides, task by task."""
     import polars as pl
 
     mask = MASK if options.mask_suboptimal_traces else None
-    found = Found(options.rule, mask, mask)
+    pair_candidates = PairCandidates(options.rule, mask, mask)
     members = pool.members.select("seq", "trajectory_id", "task", "task_id").sort("seq")
     rows = members.join(pool.query(_RUNS), on="seq", how="left", maintain_order="left")
     sides = _sides(pool, options, rows)
@@ -71,15 +71,15 @@ def run(pool: Pool, options: Pairs) -> Outcome:
     for row in rows.iter_rows(named=True):
         side = sides.get(row["seq"], NEITHER)
         if row["task_id"] is None:
-            found.event(row["seq"], None, NOT_PAIRED, NO_TASK, {})
+            pair_candidates.event(row["seq"], None, NOT_PAIRED, NO_TASK, {})
         elif isinstance(side, str):
-            found.event(row["seq"], None, NOT_PAIRED, side, {"task_id": row["task_id"]})
+            pair_candidates.event(row["seq"], None, NOT_PAIRED, side, {"task_id": row["task_id"]})
         else:
             groups.setdefault(row["task_id"], ([], []))[side].append(row)
     turns = rounds_of(pool, rows.filter(pl.col("task_id").is_not_null())["seq"])
     for task in sorted(groups):
-        _task(found, task, *groups[task], turns)
-    return found.outcome("runs")
+        _task(pair_candidates, task, *groups[task], turns)
+    return pair_candidates.outcome("runs")
 
 
 def _sides(pool: Pool, options: Pairs, rows: pl.DataFrame) -> dict[int, int | str]:
@@ -103,46 +103,48 @@ def _sides(pool: Pool, options: Pairs, rows: pl.DataFrame) -> dict[int, int | st
 
 
 def _task(
-    found: Found,
+    pair_candidates: PairCandidates,
     task: str,
     chosen: list[dict[str, Any]],
     rejected: list[dict[str, Any]],
     turns: dict[int, Rounds],
 ) -> None:
     """Compare every chosen with every rejected run of a task."""
-    found.counts["tasks"] += 1
-    found.counts["candidates"] += len(chosen) * len(rejected)
+    pair_candidates.counts["tasks"] += 1
+    pair_candidates.counts["candidates"] += len(chosen) * len(rejected)
     for row in [*chosen, *rejected] if not (chosen and rejected) else []:
-        found.event(row["seq"], None, NOT_PAIRED, NO_OTHER, {"task_id": task})
-    for one in chosen:
+        pair_candidates.event(row["seq"], None, NOT_PAIRED, NO_OTHER, {"task_id": task})
+    for item in chosen:
         for other in rejected:
             evidence: dict[str, Any] = {
                 "task_id": task,
-                "chosen": one["trajectory_id"],
+                "chosen": item["trajectory_id"],
                 "rejected": other["trajectory_id"],
-                "chosen_reward": list(one["labels"] or ()),
+                "chosen_reward": list(item["labels"] or ()),
                 "rejected_reward": list(other["labels"] or ()),
             }
-            mine, theirs = turns[one["seq"]], turns[other["seq"]]
-            differ = [name for name in SAME if one[name] != other[name]]
-            if one["task"] != other["task"] and mine.prompt != theirs.prompt:
+            mine, theirs = turns[item["seq"]], turns[other["seq"]]
+            differ = [name for name in SAME if item[name] != other[name]]
+            if item["task"] != other["task"] and mine.prompt != theirs.prompt:
                 differ.append("question")
             reason = None
             if differ:
                 reason, evidence["differ"] = DIFFERENT, differ
-            elif list(one["labels"] or ()) != [MATCH]:
+            elif list(item["labels"] or ()) != [MATCH]:
                 reason = NO_CHOSEN
             elif list(other["labels"] or ()) == [MATCH]:
                 reason = MATCHES
             verdict = PAIRED if reason is None else NOT_PAIRED
             if reason is None:
-                evidence["pair_id"] = found.pair(
+                evidence["pair_id"] = pair_candidates.pair(
                     "trajectory",
-                    mine.context(one["trajectory_id"]),
-                    mine.side(one["trajectory_id"], None),
+                    mine.context(item["trajectory_id"]),
+                    mine.side(item["trajectory_id"], None),
                     theirs.side(other["trajectory_id"], None),
                     task_id=task,
-                    scores={"chosen": one["labels"], "rejected": other["labels"]},
+                    scores={"chosen": item["labels"], "rejected": other["labels"]},
                 )
-            for row, word in ((one, "chosen"), (other, "rejected")):
-                found.event(row["seq"], None, verdict, reason or f"it is {word}", evidence)
+            for row, word in ((item, "chosen"), (other, "rejected")):
+                pair_candidates.event(
+                    row["seq"], None, verdict, reason or f"it is {word}", evidence
+                )

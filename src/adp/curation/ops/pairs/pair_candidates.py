@@ -7,7 +7,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from adp.curation.op import Outcome
+from adp.curation.op import OpResult
 from adp_schema import ids
 from adp_schema.tables import TABLES
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 PAIRED, NOT_PAIRED = "paired", "not_paired"
 
 
-class Side(NamedTuple):
+class PairSide(NamedTuple):
     """A side of a pair: steps of a trajectory.
 
     Attributes:
@@ -33,17 +33,17 @@ class Side(NamedTuple):
     score: float | None = None
 
 
-class Context(NamedTuple):
+class PairContext(NamedTuple):
     """What both sides go on from: the first steps of a trajectory."""
 
     id: str
     up_to: int
 
 
-def pair_id(rule: str, context: Context, chosen: Side, rejected: Side) -> str:
+def pair_id(rule: str, context: PairContext, chosen: PairSide, rejected: PairSide) -> str:
     """A stable id: blake2b-128 of the rule and the references."""
-    told = [rule, *context, *chosen[:3], *rejected[:3]]
-    return ids.digest(json.dumps(told, ensure_ascii=False).encode("utf-8", "surrogatepass"))
+    key_parts = [rule, *context, *chosen[:3], *rejected[:3]]
+    return ids.digest(json.dumps(key_parts, ensure_ascii=False).encode("utf-8", "surrogatepass"))
 
 
 def value_of(reward: float | None, success: bool | None) -> float | None:
@@ -54,7 +54,7 @@ def value_of(reward: float | None, success: bool | None) -> float | None:
 
 
 @dataclass
-class Found:
+class PairCandidates:
     """Collects what one rule found.
 
     Attributes:
@@ -73,9 +73,9 @@ class Found:
     def pair(
         self,
         level: str,
-        context: Context,
-        chosen: Side,
-        rejected: Side,
+        context: PairContext,
+        chosen: PairSide,
+        rejected: PairSide,
         *,
         task_id: str | None = None,
         scores: dict[str, Any] | None = None,
@@ -127,7 +127,7 @@ class Found:
         """Say what became of a candidate."""
         self.events.append((seq, step, verdict, reason, _json(evidence) or "{}"))
 
-    def outcome(self, noun: str) -> Outcome:
+    def outcome(self, noun: str) -> OpResult:
         """All of it, in an order that depends on nothing but what was found.
 
         Args:
@@ -154,7 +154,7 @@ class Found:
         if not self.pairs:
             lines[0] = f"no pairs by the rule {self.rule}; the ledger says why of each candidate"
         lines += [f"{count:,} {noun} not paired: {why}" for why, count in _ranked(reasons)]
-        return Outcome(
+        return OpResult(
             pairs=frame(self.pairs),
             events=events,
             summary={
@@ -175,9 +175,9 @@ def frame(rows: list[dict[str, Any]]) -> pl.DataFrame:
 
     rows = sorted(rows, key=lambda row: str(row["pair_id"]))
     table = pa.Table.from_pylist(rows, schema=TABLES["pairs"].schema)
-    found = pl.from_arrow(table)
-    assert isinstance(found, pl.DataFrame)
-    return found
+    result = pl.from_arrow(table)
+    assert isinstance(result, pl.DataFrame)
+    return result
 
 
 def _ranked(counts: Counter[str]) -> list[tuple[str, int]]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from adp.curation.ops.pairs.pair_candidates import Context, Side
+from adp.curation.ops.pairs.pair_candidates import PairContext, PairSide
 from adp_schema import ids
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ class Rounds:
     steps: tuple[int, ...]
     prompt: str
 
-    def side(self, name: str, score: float | None, most: int | None = None) -> Side:
+    def side(self, name: str, score: float | None, most: int | None = None) -> PairSide:
         """The run from its first turn on.
 
         Args:
@@ -37,11 +37,11 @@ class Rounds:
             most: number of turns after which it ends; None takes all.
         """
         last = self.steps[-1] if most is None else self.steps[: max(most, 1)][-1]
-        return Side(name, self.steps[0], last + 1, score)
+        return PairSide(name, self.steps[0], last + 1, score)
 
-    def context(self, name: str) -> Context:
+    def context(self, name: str) -> PairContext:
         """What stands before the first turn."""
-        return Context(name, self.steps[0])
+        return PairContext(name, self.steps[0])
 
 
 def rounds_of(pool: Pool, wanted: pl.Series, name: str = "rounds") -> dict[int, Rounds]:
@@ -66,8 +66,8 @@ def agent_steps() -> pl.Expr:
     """Whether a step is a turn of the agent."""
     import polars as pl
 
-    own = pl.col("source") == "agent"
-    return own & ~pl.col("kind").fill_null("").is_in(["context_edit", "event"])
+    by_agent = pl.col("source") == "agent"
+    return by_agent & ~pl.col("kind").fill_null("").is_in(["context_edit", "event"])
 
 
 def _rounds(partition: Partition, path: str) -> pl.DataFrame:
@@ -84,9 +84,11 @@ def _rounds(partition: Partition, path: str) -> pl.DataFrame:
         .agg(pl.col("step").alias("steps"), pl.col("step").first().alias("first"))
     )
     before = steps.join(turns, on="seq", how="inner").filter(pl.col("step") < pl.col("first"))
-    said = pl.concat_str("source", pl.lit("\x1f"), pl.col("text").fill_null(""))
+    concat_str = pl.concat_str("source", pl.lit("\x1f"), pl.col("text").fill_null(""))
     prompts = (
-        before.sort("seq", "step").group_by("seq", maintain_order=True).agg(said.alias("said"))
+        before.sort("seq", "step")
+        .group_by("seq", maintain_order=True)
+        .agg(concat_str.alias("said"))
     )
     hashes = [ids.digest("\x1e".join(texts).encode("utf-8")) for texts in prompts["said"].to_list()]
     named = prompts.select("seq").with_columns(pl.Series("prompt", hashes, dtype=pl.String))

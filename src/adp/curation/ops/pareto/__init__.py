@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from adp.curation.grouping import group_names
-from adp.curation.op import Op, Outcome
+from adp.curation.op import Op, OpResult
 from adp.curation.ops.pareto.fronts import Floats, Places, choose
 from adp.curation.ops.pareto.options import CALLS, CORRECTNESS, Objective, Pareto
 from adp.curation.ops.pareto.statistics import group_codes, group_statistic, pass_at
@@ -74,10 +74,10 @@ class _Groups:
         return self.on_front & self.contrast
 
 
-def run(pool: Pool, options: Pareto) -> Outcome:
+def run(pool: Pool, options: Pareto) -> OpResult:
     """Choose groups of rollouts."""
     if not len(pool):
-        return Outcome(summary={"groups": 0}, lines=["there is no trajectory to choose from"])
+        return OpResult(summary={"groups": 0}, lines=["there is no trajectory to choose from"])
     names = group_names(pool, options.by, "pareto")
     codes, first = group_codes(_keys(names))
     count = len(first)
@@ -88,14 +88,16 @@ def run(pool: Pool, options: Pareto) -> Outcome:
             "success; give a column as correctness, or set contrast: none"
         )
     table = _statistics(options, values, _solved(pool, options, values[CORRECTNESS]), codes, count)
-    scores = np.stack([table[one.column_name] * one.sign for one in options.objectives], axis=1)
+    scores = np.stack(
+        [table[objective.column_name] * objective.sign for objective in options.objectives], axis=1
+    )
     chosen, numbers, distances = choose(scores, count if options.count is None else options.count)
     table |= {"pareto_front": numbers, "pareto_distance": distances}
     on_front = np.zeros(count, dtype=np.bool_)
     on_front[chosen] = True
     contrast = _contrast(pool, options, values[CORRECTNESS], codes, count)
     groups = _Groups(codes, names, first, table, on_front, contrast)
-    return Outcome(
+    return OpResult(
         columns=_columns_frame(pool, groups),
         dropped=_dropped(pool, options, groups),
         summary=_summary(options, groups),
@@ -112,7 +114,9 @@ def _keys(names: pl.Series) -> Places:
 
 def _read(options: Pareto) -> list[str]:
     """Names of what is read of each trajectory."""
-    return list(dict.fromkeys([CALLS, CORRECTNESS, *(one.column for one in options.objectives)]))
+    return list(
+        dict.fromkeys([CALLS, CORRECTNESS, *(objective.column for objective in options.objectives)])
+    )
 
 
 def _values(pool: Pool, options: Pareto, name: str) -> Floats:
@@ -127,15 +131,15 @@ def _values(pool: Pool, options: Pareto, name: str) -> Floats:
                 counted, on="seq", how="left", maintain_order="left"
             )
             return joined["calls"].fill_null(0).cast(pl.Float64).to_numpy()
-        found = pl.col(options.tool_calls)
+        col = pl.col(options.tool_calls)
     elif name == CORRECTNESS and options.correctness is None:
-        found = pl.coalesce("reward", pl.col("success").cast(pl.Float64))
+        col = pl.coalesce("reward", pl.col("success").cast(pl.Float64))
     else:
-        found = pl.col(options.correctness or name if name == CORRECTNESS else name)
+        col = pl.col(options.correctness or name if name == CORRECTNESS else name)
     try:
-        values = members.select(found.cast(pl.Float64)).to_series()
+        values = members.select(col.cast(pl.Float64)).to_series()
     except pl.exceptions.PolarsError:
-        raise RecipeError(f"pareto needs numbers, and {found.meta.output_name()} is none") from None
+        raise RecipeError(f"pareto needs numbers, and {col.meta.output_name()} is none") from None
     numbers = values.fill_null(math.nan).to_numpy()
     return np.where(np.isfinite(numbers), numbers, math.nan)
 
@@ -147,8 +151,8 @@ def _solved(pool: Pool, options: Pareto, correctness: Floats) -> Floats:
     judged = np.where(np.isnan(correctness), math.nan, correctness >= options.threshold)
     if options.correctness is not None:
         return judged
-    told = pool.members["success"].cast(pl.Float64).fill_null(math.nan).to_numpy()
-    return np.where(np.isnan(told), judged, told)
+    to_numpy = pool.members["success"].cast(pl.Float64).fill_null(math.nan).to_numpy()
+    return np.where(np.isnan(to_numpy), judged, to_numpy)
 
 
 def _statistics(
@@ -172,8 +176,10 @@ def _statistics(
     }
     for k in options.k:
         table[f"group_pass_at_{k}"] = pass_at(k, scored, wins)
-    for one in options.objectives:
-        table[one.column_name] = group_statistic(values[one.column], codes, count, one.of)
+    for objective in options.objectives:
+        table[objective.column_name] = group_statistic(
+            values[objective.column], codes, count, objective.of
+        )
     return table
 
 
@@ -183,8 +189,8 @@ def _contrast(
     """Whether a group has rollouts on both sides."""
 
     def some(condition: Flags) -> Flags:
-        found: Flags = np.bincount(codes, condition, count) > 0
-        return found
+        flags: Flags = np.bincount(codes, condition, count) > 0
+        return flags
 
     if options.contrast == "none":
         return np.ones(count, dtype=np.bool_)
@@ -201,8 +207,8 @@ def _columns_frame(pool: Pool, groups: _Groups) -> pl.DataFrame:
     """The values of its group for each member."""
     import polars as pl
 
-    own = {name: pl.Series(values[groups.codes]) for name, values in groups.table.items()}
-    return pl.DataFrame({"seq": pool.members["seq"], **own}).with_columns(
+    columns = {name: pl.Series(values[groups.codes]) for name, values in groups.table.items()}
+    return pl.DataFrame({"seq": pool.members["seq"], **columns}).with_columns(
         pl.col(pl.Float64).fill_nan(None)
     )
 
@@ -214,11 +220,11 @@ def _dropped(pool: Pool, options: Pareto, groups: _Groups) -> pl.DataFrame:
     out = np.flatnonzero(~groups.kept)
     evidence = np.full(len(groups.first), None, dtype=object)
     names = groups.names.gather(groups.first[out]).to_list()
-    told = [one.column_name for one in options.objectives]
-    columns = [groups.table[name][out].tolist() for name in (*told, "pareto_front")]
+    column_names = [objective.column_name for objective in options.objectives]
+    columns = [groups.table[name][out].tolist() for name in (*column_names, "pareto_front")]
     distances = groups.table["pareto_distance"][out].tolist()
     for place, name, distance, *values in zip(out, names, distances, *columns, strict=True):
-        facts = dict(zip((*told, "front"), values, strict=True)) | {"group": name}
+        facts = dict(zip((*column_names, "front"), values, strict=True)) | {"group": name}
         if not math.isnan(distance):
             facts["distance"] = distance if math.isfinite(distance) else "infinite"
         evidence[place] = json.dumps(facts, ensure_ascii=False, sort_keys=True)
@@ -246,18 +252,20 @@ def _summary(options: Pareto, groups: _Groups) -> dict[str, Any]:
         "rollouts": int(table["group_size"].sum()),
         "kept_rollouts": int(table["group_size"][kept].sum()),
         "objectives": {
-            one.column_name: {
-                "mean": float(table[one.column_name].mean()),
-                "mean_of_kept": float(table[one.column_name][kept].mean()) if kept.any() else None,
+            objective.column_name: {
+                "mean": float(table[objective.column_name].mean()),
+                "mean_of_kept": float(table[objective.column_name][kept].mean())
+                if kept.any()
+                else None,
             }
-            for one in options.objectives
+            for objective in options.objectives
         },
     }
 
 
 def _lines(options: Pareto, groups: _Groups) -> list[str]:
     facts = _summary(options, groups)
-    found = [
+    lines = [
         f"{facts['kept']:,} of {facts['groups']:,} groups stay, with {facts['kept_rollouts']:,} of "
         f"{facts['rollouts']:,} rollouts",
         f"{facts['on_chosen_fronts']:,} groups are on the chosen fronts, of {facts['fronts']:,}; "
@@ -265,25 +273,29 @@ def _lines(options: Pareto, groups: _Groups) -> list[str]:
     ]
     for name, means in facts["objectives"].items():
         if means["mean_of_kept"] is not None:
-            found.append(
+            lines.append(
                 f"{name}: {means['mean_of_kept']:.4g} on average where a group stays, "
                 f"{means['mean']:.4g} over all"
             )
     if facts["single"]:
-        found.append(
+        lines.append(
             f"{facts['single']:,} groups have one rollout only, so nothing in them differs"
         )
-    return found
+    return lines
 
 
 def _needs(options: Pareto) -> Iterable[str]:
-    own = [one.column for one in options.objectives if one.column not in (CALLS, CORRECTNESS)]
-    wanted = [options.tool_calls, options.correctness, *own]
+    columns = [
+        objective.column
+        for objective in options.objectives
+        if objective.column not in (CALLS, CORRECTNESS)
+    ]
+    wanted = [options.tool_calls, options.correctness, *columns]
     return [name for name in wanted if name is not None and name not in COLUMNS]
 
 
 def _columns(options: Pareto) -> Mapping[str, str]:
-    found = {
+    results = {
         "group_size": "Rollouts of the group.",
         "group_scored": "Rollouts of the group of which it is known whether they solved the task.",
         "group_solved": "Rollouts of the group that solved the task.",
@@ -292,13 +304,15 @@ def _columns(options: Pareto) -> Mapping[str, str]:
         "group_mean_correctness": "Mean correctness in the group.",
     }
     for k in options.k:
-        found[f"group_pass_at_{k}"] = (
+        results[f"group_pass_at_{k}"] = (
             f"Unbiased estimate of pass@{k}: 1 - C(n - c, k) / C(n, k) with n = group_scored and "
             f"c = group_solved; null where n < {k}."
         )
-    for one in options.objectives:
-        found[one.column_name] = f"Objective: {one.of} of {one.column} in the group."
-    return found | {
+    for objective in options.objectives:
+        results[objective.column_name] = (
+            f"Objective: {objective.of} of {objective.column} in the group."
+        )
+    return results | {
         "pareto_front": "Number of the group's front, from 0: no group dominates those.",
         "pareto_distance": "Crowding distance of the group in the front that was cut; else null.",
     }

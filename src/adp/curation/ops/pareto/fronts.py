@@ -31,30 +31,30 @@ def fronts(values: Floats) -> Places:
         values: points x objectives, finite.
     """
     points, inverse = np.unique(values + 0.0, axis=0, return_inverse=True)
-    found = _sweep(points) if points.shape[1] <= 2 else _search(points)
-    return found[inverse.reshape(-1)]
+    sweep = _sweep(points) if points.shape[1] <= 2 else _search(points)
+    return sweep[inverse.reshape(-1)]
 
 
 def _sweep(points: Floats) -> Places:
     """Fronts of different points, sorted upwards, of at most two objectives."""
     falling = -points[::-1, 1] if points.shape[1] == 2 else np.zeros(len(points))
     tops: list[float] = []
-    found = []
+    results = []
     for value in falling.tolist():
         place = bisect_right(tops, value)
         if place == len(tops):
             tops.append(value)
         else:
             tops[place] = value
-        found.append(place)
-    return np.array(found[::-1], dtype=np.int64)
+        results.append(place)
+    return np.array(results[::-1], dtype=np.int64)
 
 
 def _search(points: Floats) -> Places:
     """Fronts of different points, sorted upwards, of any number of objectives."""
     members: list[Floats] = []
     sizes: list[int] = []
-    found = np.zeros(len(points), dtype=np.int64)
+    values = np.zeros(len(points), dtype=np.int64)
     for place in range(len(points) - 1, -1, -1):
         point = points[place]
         low, high = 0, len(members)
@@ -71,8 +71,8 @@ def _search(points: Floats) -> Places:
             members[low] = np.concatenate([members[low], np.empty_like(members[low])])
         members[low][sizes[low]] = point
         sizes[low] += 1
-        found[place] = low
-    return found
+        values[place] = low
+    return values
 
 
 def crowding(values: Floats) -> tuple[Places, Floats]:
@@ -118,11 +118,11 @@ def choose(values: Floats, count: int) -> tuple[Places, Places, Floats]:
     """
     numbers = fronts(values)
     sums = np.cumsum(np.bincount(numbers)) if len(values) else np.zeros(0, dtype=np.int64)
-    whole = int(np.searchsorted(sums, count, side="right"))
+    number = int(np.searchsorted(sums, count, side="right"))
     distances = np.full(len(values), np.nan)
-    chosen = np.flatnonzero(numbers < whole)
-    if whole < len(sums) and count > len(chosen):
-        cut = np.flatnonzero(numbers == whole)
+    chosen = np.flatnonzero(numbers < number)
+    if number < len(sums) and count > len(chosen):
+        cut = np.flatnonzero(numbers == number)
         order, distances[cut] = crowding(values[cut])
         chosen = np.concatenate([chosen, cut[order[: count - len(chosen)]]])
     return np.sort(chosen), numbers, distances

@@ -84,7 +84,7 @@ class Pareto(OpOptions):
 
     @model_validator(mode="after")
     def _possible(self) -> Pareto:
-        names = [one.column_name for one in self.objectives]
+        names = [objective.column_name for objective in self.objectives]
         if len(set(names)) < len(names):
             raise ValueError("two objectives are the same; leave one out")
         if self.math_where is not None and self.contrast != "qa":

@@ -84,8 +84,8 @@ def pass_at(k: int, scored: Places, solved: Places) -> Floats:
         One number a group; NaN where n < k.
     """
     pairs, inverse = np.unique(np.stack([scored, solved]), axis=1, return_inverse=True)
-    found = [
+    results = [
         1 - math.comb(n - c, k) / math.comb(n, k) if n >= k else math.nan
         for n, c in pairs.T.tolist()
     ]
-    return np.array(found, dtype=np.float64)[inverse.reshape(-1)]
+    return np.array(results, dtype=np.float64)[inverse.reshape(-1)]

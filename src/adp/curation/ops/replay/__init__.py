@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field, model_validator
 
-from adp.curation.op import Op, OpOptions, Outcome
+from adp.curation.op import Op, OpOptions, OpResult
 from adp.curation.ops.replay.coreset import highest, hybrid, texts_of
 from adp.curation.ops.replay.reservoir import reservoir
 from adp.curation.pool import COLUMNS
@@ -84,9 +84,9 @@ class Replay(OpOptions):
     def _possible(self) -> Replay:
         if self.policy == "coreset" and self.score is None and self.compat is None:
             raise ValueError("policy: coreset needs score: a column such as a loss")
-        own = {"score", "select", "compat"} & self.given()
-        if self.policy == "reservoir" and own:
-            raise ValueError(f"{min(own)} belongs to policy: coreset")
+        coreset_keys = {"score", "select", "compat"} & self.given()
+        if self.policy == "reservoir" and coreset_keys:
+            raise ValueError(f"{min(coreset_keys)} belongs to policy: coreset")
         return self
 
 
@@ -109,7 +109,7 @@ class _Round:
     seen: int
 
 
-def run(pool: Pool, options: Replay) -> Outcome:
+def run(pool: Pool, options: Replay) -> OpResult:
     """Draw from the buffer, and make the next one."""
     import polars as pl
 
@@ -136,7 +136,7 @@ def run(pool: Pool, options: Replay) -> Outcome:
         "buffer_new": buffer.join(begun.new, on="seq", how="semi").height,
         "seen": seen,
     }
-    return Outcome(
+    return OpResult(
         columns=_columns_frame(begun, admitted, scores),
         admitted=admitted,
         buffer=buffer.sort("seq"),
@@ -147,7 +147,7 @@ def run(pool: Pool, options: Replay) -> Outcome:
 
 def _source(pool: Pool, name: str) -> Input | None:
     """The input that is the buffer; None when there is none yet."""
-    source = next((each for each in pool.inputs if each.name == name), None)
+    source = next((item for item in pool.inputs if item.name == name), None)
     if source is not None and not source.reserve:
         raise RecipeError(
             f"the input {name} would be in as a whole, not replayed; give it reserve: true"
@@ -178,9 +178,9 @@ def _identities(pool: Pool, rows: pl.DataFrame) -> pl.Series:
     """
     import polars as pl
 
-    old = {new: name for each in pool.inputs for name, new in each.renamed.items()}
+    old = {new: name for item in pool.inputs for name, new in item.renamed.items()}
     names = rows["trajectory_id"]
-    found = rows.select("seq", (names.replace(old) if old else names).alias("name"))
+    frame = rows.select("seq", (names.replace(old) if old else names).alias("name"))
     more = ["started_at", "ended_at", "stop_reason", "success", "reward", "final_answer"]
     columns = [pl.col(name) for name in more]
     frames = [
@@ -191,8 +191,8 @@ def _identities(pool: Pool, rows: pl.DataFrame) -> pl.Series:
         for source in pool.inputs
     ]
     made = pl.concat(frames).with_columns(pl.col("made").struct.json_encode())
-    found = found.join(made, on="seq", how="left", maintain_order="left")
-    return found.select(pl.concat_str("name", pl.col("made").fill_null("")))["name"]
+    frame = frame.join(made, on="seq", how="left", maintain_order="left")
+    return frame.select(pl.concat_str("name", pl.col("made").fill_null("")))["name"]
 
 
 def _seen(source: Input | None, held: int) -> int:
@@ -235,14 +235,14 @@ def _scores(begun: _Round, options: Replay, source: Input | None) -> pl.DataFram
 
     if options.score is None:
         return None
-    own = pl.col(options.score)
+    score = pl.col(options.score)
     try:
-        new = begun.new.select("seq", own.cast(pl.Float64).alias("replay_score"))
+        new = begun.new.select("seq", score.cast(pl.Float64).alias("replay_score"))
     except pl.exceptions.PolarsError:
         raise RecipeError(f"replay needs numbers in {options.score}, and it has others") from None
     held = begun.held.select("seq", "trajectory_id")
-    told = begun.held.select("seq", own.cast(pl.Float64).alias("told"))
-    held = held.join(told, on="seq", how="left", maintain_order="left")
+    frame = begun.held.select("seq", score.cast(pl.Float64).alias("told"))
+    held = held.join(frame, on="seq", how="left", maintain_order="left")
     if source is not None:
         names = {new: name for name, new in source.renamed.items()}
         held = held.with_columns(pl.col("trajectory_id").replace(names))
@@ -269,8 +269,8 @@ def _noted(source: Input, score: str) -> pl.DataFrame:
     if not names:
         return none
     noted = pl.coalesce(pl.col(name).cast(pl.Float64, strict=False) for name in names)
-    found = rows.select("trajectory_id", noted.alias("noted")).collect()
-    return found.unique("trajectory_id", keep="first", maintain_order=True)
+    frame = rows.select("trajectory_id", noted.alias("noted")).collect()
+    return frame.unique("trajectory_id", keep="first", maintain_order=True)
 
 
 def _drawn(pool: Pool, options: Replay, begun: _Round, kept: list[int]) -> list[int]:
@@ -322,10 +322,10 @@ def _needs(options: Replay) -> Iterable[str]:
 
 
 def _columns(options: Any) -> Mapping[str, str]:
-    found = {"replayed": "True when it comes from the replay buffer, false when it is new."}
+    columns = {"replayed": "True when it comes from the replay buffer, false when it is new."}
     if options.score is not None:
-        found["replay_score"] = "Score by which the buffer keeps it."
-    return found
+        columns["replay_score"] = "Score by which the buffer keeps it."
+    return columns
 
 
 OP = Op(

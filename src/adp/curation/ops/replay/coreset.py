@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from adp.curation.ops.coreset.sage import SHARE, Shares, diversity, features
+from adp.curation.ops.coreset.sage import SHARE, TokenShares, diversity, features
 from adp.curation.pool import Pool
 
 if TYPE_CHECKING:
@@ -29,9 +29,9 @@ def texts_of(pool: Pool, rows: pl.DataFrame, *, tokens: bool) -> pl.DataFrame:
     """
     folder = pool.scratch / "texts"
     folder.mkdir(exist_ok=True)
-    own = Pool(pool.inputs, rows.sort("seq"), folder, workers=pool.workers)
-    found = own.map(features, tokens)
-    return rows.select("seq").join(found, on="seq", how="left", maintain_order="left")
+    buffer_pool = Pool(pool.inputs, rows.sort("seq"), folder, workers=pool.workers)
+    result = buffer_pool.map(features, tokens)
+    return rows.select("seq").join(result, on="seq", how="left", maintain_order="left")
 
 
 def hybrid(texts: pl.DataFrame, scores: Sequence[float], count: int) -> list[int]:
@@ -45,5 +45,5 @@ def hybrid(texts: pl.DataFrame, scores: Sequence[float], count: int) -> list[int
     by_score = int(SHARE * count)
     top = highest(scores, by_score or 1)
     rest = np.setdiff1d(np.arange(len(scores)), top)
-    more = diversity(Shares(texts), rest, max(count - by_score, 1))
+    more = diversity(TokenShares(texts), rest, max(count - by_score, 1))
     return [*top, *map(int, more.rows)][:count]

@@ -23,9 +23,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field, field_validator
 
-from adp.curation.op import Op, OpOptions, Outcome
+from adp.curation.op import Op, OpOptions, OpResult
 from adp.curation.ops.split.leaks import components, crossing, near_units, shares_of, together
-from adp.curation.ops.split.near import Near
+from adp.curation.ops.split.near import NearDuplicates
 from adp.curation.pool import COLUMNS
 
 if TYPE_CHECKING:
@@ -133,7 +133,7 @@ class _Groups:
         return self.rows.with_columns(split.alias("split"))
 
 
-def run(pool: Pool, options: Split) -> Outcome:
+def run(pool: Pool, options: Split) -> OpResult:
     """Split, and look for leaks."""
     import polars as pl
 
@@ -161,10 +161,10 @@ def _groups(pool: Pool, options: Split) -> _Groups:
 
     by = pl.col(options.by).cast(pl.String)
     key = pl.when(by.is_null()).then("trajectory:" + pl.col("trajectory_id")).otherwise(by)
-    own = pl.col("split") if options.keep_existing else pl.lit(None, pl.String)
+    existing = pl.col("split") if options.keep_existing else pl.lit(None, pl.String)
     task = pl.coalesce("task", "trajectory:" + pl.col("trajectory_id"))
     rows = pool.members.sort("seq").select(
-        "seq", "trajectory_id", task.alias("task"), own.alias("own"), key.alias("key")
+        "seq", "trajectory_id", task.alias("task"), existing.alias("own"), key.alias("key")
     )
     names = rows.select("key").unique(maintain_order=True).with_row_index("group")
     names = names.with_columns(pl.col("group").cast(pl.Int64))
@@ -182,22 +182,22 @@ def _groups(pool: Pool, options: Split) -> _Groups:
     return _Groups(rows, spots, list(splits), fixed, len(kept) - len(agreed))
 
 
-def _near(pool: Pool, units: pl.DataFrame, options: Split) -> Near:
+def _near(pool: Pool, units: pl.DataFrame, options: Split) -> NearDuplicates:
     limit = max(options.frequent * units["task"].n_unique(), options.frequent_at_least)
     return near_units(pool, units, options.shingle, options.similarity, limit)
 
 
-def _leaks(near: Near, units: pl.DataFrame, options: Split) -> pl.DataFrame:
+def _leaks(near: NearDuplicates, units: pl.DataFrame, options: Split) -> pl.DataFrame:
     """The leaks, with ``goes``: whether the unit lies in the split with the greater share."""
     import polars as pl
 
     rank = {name: (-share, place) for place, (name, share) in enumerate(options.shares.items())}
-    found = crossing(near, units["split"].to_list())
+    result = crossing(near, units["split"].to_list())
     goes = [
-        (rank.get(own, (0.0, 0)), own) < (rank.get(other, (0.0, 0)), other)
-        for own, other in found.select("split", "other_split").iter_rows()
+        (rank.get(split, (0.0, 0)), split) < (rank.get(other, (0.0, 0)), other)
+        for split, other in result.select("split", "other_split").iter_rows()
     ]
-    return found.with_columns(pl.Series("goes", goes, dtype=pl.Boolean))
+    return result.with_columns(pl.Series("goes", goes, dtype=pl.Boolean))
 
 
 @dataclass
@@ -211,25 +211,25 @@ class _Told:
     leaks: pl.DataFrame | None
     counts: tuple[int, int]
 
-    def outcome(self) -> Outcome:
+    def outcome(self) -> OpResult:
         import polars as pl
 
         places = pl.Series("split_hash", self.groups.spots, dtype=pl.Float64)
         columns = self.rows.with_columns(places.gather(self.rows["group"]))
-        told = self._nearest() if self.leaks is not None else None
-        outcome = Outcome(splits=self.rows.select("seq", "split"))
+        nearest = self._nearest() if self.leaks is not None else None
+        outcome = OpResult(splits=self.rows.select("seq", "split"))
         gone = self.rows.head(0)
-        if told is None:
+        if nearest is None:
             outcome.columns = columns.select("seq", "split_hash")
         else:
-            columns = columns.join(told, on="seq", how="left", maintain_order="left")
+            columns = columns.join(nearest, on="seq", how="left", maintain_order="left")
             outcome.columns = columns.select("seq", "split_hash", "leak_of", "leak_jaccard")
             if self.options.leakage == "drop":
-                gone = told.filter("goes")
+                gone = nearest.filter("goes")
                 outcome.dropped = gone.select("seq", "reason", "evidence")
             else:
-                outcome.events = self._events(told)
-        self._report(outcome, self.rows.join(gone, on="seq", how="anti"), gone.height, told)
+                outcome.events = self._events(nearest)
+        self._report(outcome, self.rows.join(gone, on="seq", how="anti"), gone.height, nearest)
         return outcome
 
     def _nearest(self) -> pl.DataFrame:
@@ -245,18 +245,18 @@ class _Told:
         keys = self.rows.select("seq", "task", "group", pl.col(before).alias("split"))
         unit = self.units.select("unit", "task", "group", "split")
         keys = keys.join(unit, on=["task", "group", "split"], how="inner", maintain_order="left")
-        found = keys.join(first.drop("split"), on="unit", how="inner", maintain_order="left")
+        text = keys.join(first.drop("split"), on="unit", how="inner", maintain_order="left")
         evidence = [
             json.dumps(
-                {"near": name, "jaccard": round(value, 4), "split": own, "other_split": other},
+                {"near": name, "jaccard": round(value, 4), "split": split, "other_split": other},
                 ensure_ascii=False,
                 sort_keys=True,
             )
-            for name, value, own, other in found.select(
+            for name, value, split, other in text.select(
                 "leak_of", "jaccard", "split", "other_split"
             ).iter_rows()
         ]
-        return found.select(
+        return text.select(
             "seq",
             "leak_of",
             pl.col("jaccard").alias("leak_jaccard"),
@@ -265,13 +265,13 @@ class _Told:
             pl.Series("evidence", evidence, dtype=pl.String),
         )
 
-    def _events(self, told: pl.DataFrame) -> pl.DataFrame:
+    def _events(self, frame: pl.DataFrame) -> pl.DataFrame:
         import polars as pl
 
-        rows, verdict = told, "flagged"
+        rows, verdict = frame, "flagged"
         if self.options.leakage == "move":
             changed = self.rows.filter(pl.col("before") != pl.col("split"))
-            rows, verdict = told.join(changed.select("seq"), on="seq", how="semi"), "moved"
+            rows, verdict = frame.join(changed.select("seq"), on="seq", how="semi"), "moved"
         return rows.sort("seq").select(
             "seq",
             pl.lit(None, pl.Int32).alias("step"),
@@ -281,7 +281,7 @@ class _Told:
         )
 
     def _report(
-        self, outcome: Outcome, left: pl.DataFrame, gone: int, told: pl.DataFrame | None
+        self, outcome: OpResult, left: pl.DataFrame, gone: int, frame: pl.DataFrame | None
     ) -> None:
         options = self.options
         total = sum(options.shares.values())
@@ -307,17 +307,17 @@ class _Told:
             outcome.lines.append(
                 f"alarm: {self.groups.conflicts:,} groups have several splits already; kept"
             )
-        if told is not None:
-            self._leak_lines(outcome, gone, told)
+        if frame is not None:
+            self._leak_lines(outcome, gone, frame)
 
-    def _leak_lines(self, outcome: Outcome, gone: int, told: pl.DataFrame) -> None:
+    def _leak_lines(self, outcome: OpResult, gone: int, frame: pl.DataFrame) -> None:
         assert self.leaks is not None
         compared, still = self.counts
         leaking = self.leaks["unit"].n_unique()
         figures = {
             "compared": compared,
             "tasks": leaking,
-            "trajectories": told.height,
+            "trajectories": frame.height,
             "dropped": gone,
             "moved": outcome.events.height if self.options.leakage == "move" else 0,  # type: ignore[union-attr]
             "left": still if self.options.leakage == "move" else 0 if gone else leaking,
@@ -347,13 +347,13 @@ def _needs(options: Split) -> list[str]:
 
 
 def _columns(options: Split) -> Mapping[str, str]:
-    found = {"split_hash": "Where the task lies between 0 and 1; the shares cut that range."}
+    columns = {"split_hash": "Where the task lies between 0 and 1; the shares cut that range."}
     if options.leakage != "off":
-        found["leak_of"] = (
+        columns["leak_of"] = (
             "First trajectory of the nearest task that lay in another split; null for no leak."
         )
-        found["leak_jaccard"] = "Jaccard similarity of the shingles of the two tasks."
-    return found
+        columns["leak_jaccard"] = "Jaccard similarity of the shingles of the two tasks."
+    return columns
 
 
 OP = Op(

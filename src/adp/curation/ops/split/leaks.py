@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from adp.curation.ops.split.near import Near, near_pairs
+from adp.curation.ops.split.near import NearDuplicates, near_pairs
 from adp.curation.tasks import tasks_of
 from adp.curation.texts import token_hashes as kernel
 from adp.curation.texts.token_hashes import I64, U64
@@ -49,9 +49,9 @@ def shingle(partition: Partition, options: Texts) -> pl.DataFrame:
         pl.col("seq").is_between(partition.first, partition.last)
     )
     rows = views(partition, ("task",)).select("seq", "text")
-    told = tasks_of(partition, ["instruction"]).rename({"instruction": "text"})
-    told = told.filter(pl.col("text").is_not_null()).join(rows, on="seq", how="anti")
-    rows = pl.concat([rows, told]).join(wanted, on="seq", how="inner", maintain_order="left")
+    text = tasks_of(partition, ["instruction"]).rename({"instruction": "text"})
+    text = text.filter(pl.col("text").is_not_null()).join(rows, on="seq", how="anti")
+    rows = pl.concat([rows, text]).join(wanted, on="seq", how="inner", maintain_order="left")
     units = rows["unit"].to_numpy()
     parts = [np.empty((0, 2), np.uint64)]
     for words in kernel.read_words(rows["text"].to_list()):
@@ -61,12 +61,12 @@ def shingle(partition: Partition, options: Texts) -> pl.DataFrame:
     pairs = pairs[np.lexsort((pairs[:, 1], pairs[:, 0]))]
     new = np.ones(len(pairs), np.bool_)
     new[1:] = (pairs[1:] != pairs[:-1]).any(axis=1)
-    found = pl.DataFrame({"unit": pairs[new, 0].astype(np.int64), "hash": pairs[new, 1]})
-    found.write_parquet(options.made.format(partition.index))
-    return pl.DataFrame({"partition": [partition.index], "shingles": [found.height]})
+    frame = pl.DataFrame({"unit": pairs[new, 0].astype(np.int64), "hash": pairs[new, 1]})
+    frame.write_parquet(options.made.format(partition.index))
+    return pl.DataFrame({"partition": [partition.index], "shingles": [frame.height]})
 
 
-def _shingles(words: kernel.Words, size: int) -> Iterator[tuple[U64, I64]]:
+def _shingles(words: kernel.WordHashes, size: int) -> Iterator[tuple[U64, I64]]:
     """Hashes of shingles, with the numbers of their texts."""
     hashes, start = kernel.runs(words, size)
     yield hashes, words.text[start]
@@ -75,11 +75,13 @@ def _shingles(words: kernel.Words, size: int) -> Iterator[tuple[U64, I64]]:
         short = lengths == length
         if short.any():
             hashes, start = kernel.runs(words, length)
-            own = np.isin(start, first[short])
-            yield hashes[own], words.text[start[own]]
+            isin = np.isin(start, first[short])
+            yield hashes[isin], words.text[start[isin]]
 
 
-def near_units(pool: Pool, units: pl.DataFrame, size: int, threshold: float, limit: float) -> Near:
+def near_units(
+    pool: Pool, units: pl.DataFrame, size: int, threshold: float, limit: float
+) -> NearDuplicates:
     """The near-duplicates among the tasks of some trajectories.
 
     Args:
@@ -106,7 +108,7 @@ def near_units(pool: Pool, units: pl.DataFrame, size: int, threshold: float, lim
     return near_pairs(chunks, units.height, shingles, threshold, limit)
 
 
-def crossing(near: Near, splits: Sequence[str]) -> pl.DataFrame:
+def crossing(near: NearDuplicates, splits: Sequence[str]) -> pl.DataFrame:
     """Near-duplicates in different splits.
 
     Args:
@@ -128,29 +130,29 @@ def crossing(near: Near, splits: Sequence[str]) -> pl.DataFrame:
         }
     ).filter(pl.Series(near.compared))
     nodes = units.group_by("first", "split").agg(pl.col("unit").min().alias("other"))
-    own = np.unique(near.first)
+    firsts = np.unique(near.first)
     relation = pl.DataFrame(
         {
-            "first": np.concatenate([near.left, near.right, own]),
-            "near": np.concatenate([near.right, near.left, own]),
-            "jaccard": np.concatenate([near.jaccard, near.jaccard, np.ones(len(own))]),
+            "first": np.concatenate([near.left, near.right, firsts]),
+            "near": np.concatenate([near.right, near.left, firsts]),
+            "jaccard": np.concatenate([near.jaccard, near.jaccard, np.ones(len(firsts))]),
         }
     )
     others = nodes.rename({"first": "near", "split": "other_split"})
-    found = (
+    unique = (
         relation.join(others, on="near", how="inner")
         .sort("first", "other_split", -pl.col("jaccard"), "other")
         .unique(["first", "other_split"], keep="first", maintain_order=True)
     )
     return (
-        units.join(found, on="first", how="inner")
+        units.join(unique, on="first", how="inner")
         .filter(pl.col("split") != pl.col("other_split"))
         .select("unit", "other", "split", "other_split", "jaccard")
         .sort("unit", -pl.col("jaccard"), "other")
     )
 
 
-def components(near: Near, groups: I64, number: int) -> I64:
+def components(near: NearDuplicates, groups: I64, number: int) -> I64:
     """Groups that hang together by near-duplicates get the same number.
 
     Args:
@@ -169,8 +171,8 @@ def components(near: Near, groups: I64, number: int) -> I64:
     units = np.arange(len(groups))
     left = groups[np.concatenate([near.left, units])]
     right = groups[np.concatenate([near.right, near.first])]
-    for one, other in zip(left.tolist(), right.tolist(), strict=True):
-        first, second = sorted((root(one), root(other)))
+    for result, other in zip(left.tolist(), right.tolist(), strict=True):
+        first, second = sorted((root(result), root(other)))
         parent[second] = first
     return np.array([root(group) for group in range(number)], np.int64)
 

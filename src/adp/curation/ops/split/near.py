@@ -28,7 +28,7 @@ _SLACK = 1e-9
 
 
 @dataclass(frozen=True)
-class Near:
+class NearDuplicates:
     """What was found.
 
     Attributes:
@@ -49,7 +49,9 @@ class Near:
     frequent: int
 
 
-def near_pairs(chunks: Chunks, texts: int, shingles: int, threshold: float, limit: float) -> Near:
+def near_pairs(
+    chunks: Chunks, texts: int, shingles: int, threshold: float, limit: float
+) -> NearDuplicates:
     """All near-duplicates; of texts with equal shingles, the first stands for all.
 
     Args:
@@ -70,7 +72,7 @@ def near_pairs(chunks: Chunks, texts: int, shingles: int, threshold: float, limi
     left, right = _candidates(number, hashes, sizes, threshold)
     left, right, jaccard = _verified(rare, left, right, sizes, threshold)
     first = np.where(sizes > 0, first, np.arange(texts))
-    return Near(first, left, right, jaccard, sizes > 0, len(frequent))
+    return NearDuplicates(first, left, right, jaccard, sizes > 0, len(frequent))
 
 
 def _bucket(hashes: U64, counts: I64) -> I64:
@@ -80,14 +82,14 @@ def _bucket(hashes: U64, counts: I64) -> I64:
 def _frequent(chunks: Chunks, counts: I64, limit: float) -> U64:
     """The shingles in more texts than the limit: counted one by one where a bucket is full."""
     full = counts > limit
-    found, times = np.empty(0, np.uint64), np.empty(0, np.int64)
+    values, times = np.empty(0, np.uint64), np.empty(0, np.int64)
     if full.any():
         for _, hashes in chunks():
-            found = np.concatenate([found, own := hashes[full[_bucket(hashes, counts)]]])
-            times = np.concatenate([times, np.ones(len(own), np.int64)])
-            found, where = np.unique(found, return_inverse=True)
-            times = np.bincount(where, times, len(found)).astype(np.int64)
-    return found[times > limit]
+            values = np.concatenate([values, digest := hashes[full[_bucket(hashes, counts)]]])
+            times = np.concatenate([times, np.ones(len(digest), np.int64)])
+            values, where = np.unique(values, return_inverse=True)
+            times = np.bincount(where, times, len(values)).astype(np.int64)
+    return values[times > limit]
 
 
 class _Rare:
@@ -133,17 +135,17 @@ def _prefixes(
 ) -> tuple[I64, U64]:
     """The rarest shingles of each text: as many as a near-duplicate cannot all lack."""
     lengths = sizes - np.ceil(threshold * sizes - _SLACK).astype(np.int64) + 1
-    numbers, found = [np.empty(0, np.int64)], [np.empty(0, np.uint64)]
+    numbers, result = [np.empty(0, np.int64)], [np.empty(0, np.uint64)]
     for number, hashes in rare:
-        own = first[number] == number
-        number, hashes = number[own], hashes[own]
+        same_number = first[number] == number
+        number, hashes = number[same_number], hashes[same_number]
         order = np.lexsort((hashes, counts[_bucket(hashes, counts)], number))
         number, hashes = number[order], hashes[order]
         start = np.searchsorted(number, number)
         kept = np.arange(len(number)) - start < lengths[number]
         numbers.append(number[kept])
-        found.append(hashes[kept])
-    return np.concatenate(numbers), np.concatenate(found)
+        result.append(hashes[kept])
+    return np.concatenate(numbers), np.concatenate(result)
 
 
 def _candidates(number: I64, hashes: U64, sizes: I64, threshold: float) -> tuple[I64, I64]:
@@ -160,9 +162,9 @@ def _candidates(number: I64, hashes: U64, sizes: I64, threshold: float) -> tuple
         base = before[done - 1] if done else 0
         upto = max(int(np.searchsorted(before, base + _ELEMENTS, side="right")), done + 1)
         times = others[done:upto]
-        one = np.repeat(np.arange(done, upto), times)
-        nth = np.arange(len(one)) - np.repeat(np.cumsum(times) - times, times)
-        left, right = number[one], number[one + 1 + nth]
+        repeat = np.repeat(np.arange(done, upto), times)
+        nth = np.arange(len(repeat)) - np.repeat(np.cumsum(times) - times, times)
+        left, right = number[repeat], number[repeat + 1 + nth]
         small = np.minimum(sizes[left], sizes[right])
         large = np.maximum(sizes[left], sizes[right])
         fits = small >= threshold * large - _SLACK
@@ -177,13 +179,13 @@ def _verified(
     """The candidates that are as similar as asked, with their similarity."""
     wanted = np.zeros(len(sizes), np.bool_)
     wanted[left] = wanted[right] = True
-    numbers, found = [np.empty(0, np.int64)], [np.empty(0, np.uint64)]
+    numbers, result = [np.empty(0, np.int64)], [np.empty(0, np.uint64)]
     for number, hashes in rare:
-        own = wanted[number]
-        numbers.append(number[own])
-        found.append(hashes[own])
+        hashes_here = wanted[number]
+        numbers.append(number[hashes_here])
+        result.append(hashes[hashes_here])
     number = np.concatenate(numbers)
-    names, rank = np.unique(np.concatenate(found), return_inverse=True)
+    names, rank = np.unique(np.concatenate(result), return_inverse=True)
     keys = np.sort(number * max(len(names), 1) + rank)
     ranks, starts = keys % max(len(names), 1), np.cumsum(sizes * wanted) - sizes * wanted
     common = np.zeros(len(left), np.int64)

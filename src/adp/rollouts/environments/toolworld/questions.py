@@ -63,7 +63,7 @@ class Path:
 
 
 @dataclass(frozen=True, slots=True)
-class Action:
+class PlannedAction:
     """A call by what it does: the role of a tool, not its name.
 
     Attributes:
@@ -107,26 +107,28 @@ class Question:
             return f"which has the greater {self.attribute}, {parts[0]} or {parts[1]}?"
         return f"what is {parts[0]}?"
 
-    def solve(self, world: World) -> tuple[list[Action], str]:
+    def solve(self, world: World) -> tuple[list[PlannedAction], str]:
         """The shortest plan and the answer."""
-        plan: list[Action] = []
+        plan: list[PlannedAction] = []
         ends = [_walk(path, world, plan) for path in self.paths]
         if self.kind == "sum":
-            plan.append(Action("add", {"a": ends[0], "b": ends[1]}))
+            plan.append(PlannedAction("add", {"a": ends[0], "b": ends[1]}))
             return plan, str(int(ends[0]) + int(ends[1]))
         if self.kind == "cmp":
             attribute = str(self.attribute)
-            plan.append(Action("compare", {"a": ends[0], "b": ends[1], "attribute": attribute}))
+            plan.append(
+                PlannedAction("compare", {"a": ends[0], "b": ends[1], "attribute": attribute})
+            )
             return plan, world.greater(str(ends[0]), str(ends[1]), attribute)
         return plan, str(ends[0])
 
     def pairs(self) -> list[list[tuple[str, str]]]:
         """Compositions of each path: neighbouring (outer, inner) keys."""
-        found = []
+        pairs = []
         for path in self.paths:
             keys = path.keys if self.attribute is None else (*path.keys, self.attribute)
-            found.append([(keys[i + 1], keys[i]) for i in range(len(keys) - 1)])
-        return found
+            pairs.append([(keys[i + 1], keys[i]) for i in range(len(keys) - 1)])
+        return pairs
 
     def as_json(self) -> dict[str, Any]:
         """The question as JSON."""
@@ -157,22 +159,22 @@ class Question:
         return cls(kind, paths, attribute)
 
 
-def _walk(path: Path, world: World, plan: list[Action]) -> str | int:
+def _walk(path: Path, world: World, plan: list[PlannedAction]) -> str | int:
     """Append the calls of a path to the plan; the value at its end."""
     here: str | int = path.start
     for key in path.keys:
         if key in RELATIONS:
-            plan.append(Action("follow", {"entity": here, "relation": key}))
+            plan.append(PlannedAction("follow", {"entity": here, "relation": key}))
         else:
-            plan.append(Action("lookup", {"entity": here, "attribute": key}))
+            plan.append(PlannedAction("lookup", {"entity": here, "attribute": key}))
         here = world.value(str(here), key)
     return here
 
 
 @lru_cache(maxsize=1024)
-def split_of_pair(outer: str, inner: str) -> Split:
+def split_of_pair(outer: str, text: str) -> Split:
     """The split of a composition: one pair of keys in five is for ``test``."""
-    return "test" if number_of("pair", outer, inner) % 5 == 0 else "train"
+    return "test" if number_of("pair", outer, text) % 5 == 0 else "train"
 
 
 def fits(question: Question, split: Split) -> bool:
@@ -215,8 +217,8 @@ def _draw(kind: str, split: Split, max_hops: int, endings: Endings, random: Rand
 
 
 def _two(split: Split, longest: int, last: Sequence[str], random: Random) -> tuple[Path, Path]:
-    one, two = (_path(split, random.randint(1, longest), last, random) for _ in range(2))
-    return one, two
+    result, two = (_path(split, random.randint(1, longest), last, random) for _ in range(2))
+    return result, two
 
 
 def _path(split: Split, length: int, last: Sequence[str], random: Random) -> Path:

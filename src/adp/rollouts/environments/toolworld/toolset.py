@@ -141,13 +141,13 @@ def draw_tools(
     random.shuffle(roles)
     if names == "fixed":
         return [(role.name, role.name) for role in roles]
-    found: dict[str, str] = {}
+    results: dict[str, str] = {}
     for role in roles:
         name = ""
-        while not name or name in found:
+        while not name or name in results:
             name = name_of(split, "tool", random.getrandbits(64))
-        found[name] = role.name
-    return [(role, name) for name, role in found.items()]
+        results[name] = role.name
+    return [(role, name) for name, role in results.items()]
 
 
 @lru_cache(maxsize=4096)

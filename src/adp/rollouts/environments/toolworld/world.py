@@ -82,5 +82,5 @@ class World:
 
     def greater(self, first: str, second: str, attribute: str) -> str:
         """The entity with the greater number; the first one when they are equal."""
-        one, two = self.value(first, attribute), self.value(second, attribute)
-        return first if int(one) >= int(two) else second
+        result, two = self.value(first, attribute), self.value(second, attribute)
+        return first if int(result) >= int(two) else second

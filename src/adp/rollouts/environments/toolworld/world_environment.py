@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Self
 
-from adp.render.arguments import object_of
+from adp.rendering.arguments import object_of
 from adp.rollouts.environment import Start, Verdict
-from adp.rollouts.environments.toolworld.questions import Action, Question
+from adp.rollouts.environments.toolworld.questions import PlannedAction, Question
 from adp.rollouts.environments.toolworld.tasks import ToolworldSettings, make_task
 from adp.rollouts.environments.toolworld.toolset import ROLES, tool_for
 from adp.rollouts.environments.toolworld.world import World, number_of
@@ -46,7 +46,7 @@ class Toolworld(ToolEnvironment):
         super().__init__()
         self._settings = settings or ToolworldSettings()
         self._world = World(0, "train")
-        self._plan: list[Action] = []
+        self._plan: list[PlannedAction] = []
         self._right = ""
         self._roles: dict[str, str] = {}
         self._tools: dict[str, FunctionTool] = {}
@@ -134,7 +134,7 @@ class Toolworld(ToolEnvironment):
         if checked.error is not None:
             self._count(MALFORMED)
             return checked, MALFORMED
-        action = Action(self._roles[call.name], checked.structured)
+        action = PlannedAction(self._roles[call.name], checked.structured)
         if self._busy(action.key):
             self._counts[BUSY] += 1
             refused = failed(ErrorType.LIMIT, "busy, try again")
@@ -145,8 +145,8 @@ class Toolworld(ToolEnvironment):
         try:
             value = ROLES[action.role].run(self._world, **action.arguments)
         except ToolError as error:
-            found = failed(error.kind, str(error))
-            return replace(checked, text=found.text, error=found.error, structured=None), label
+            result = failed(error.kind, str(error))
+            return replace(checked, text=result.text, error=result.error, structured=None), label
         return replace(checked, text=told(value), structured=value), label
 
     def _busy(self, key: str) -> bool:
@@ -157,7 +157,7 @@ class Toolworld(ToolEnvironment):
             return False
         return number_of("busy", self._world.seed, key, tries) % 10_000 < self._failures * 10_000
 
-    def _label(self, action: Action) -> str:
+    def _label(self, action: PlannedAction) -> str:
         if action.key in self._answered:
             return REDUNDANT
         return NEEDED if any(action.key == part.key for part in self._plan) else WRONG
@@ -211,5 +211,5 @@ class Toolworld(ToolEnvironment):
 
 
 def _config(task: Task) -> Any:
-    found, valid = object_of(task.environment_config or "{}")
-    return found if valid else {}
+    result, valid = object_of(task.environment_config or "{}")
+    return result if valid else {}

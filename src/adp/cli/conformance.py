@@ -1,0 +1,73 @@
+"""``adp conformance``: whether a format keeps or reports every leaf of some files."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from adp.cli.text import console, counted, epilog, human_size, light_table, print_json
+
+if TYPE_CHECKING:
+    from adp.converters.conformance import ConformanceReport
+
+EPILOG = epilog("adp conformance my_format.py:CONVERTER samples/*.jsonl", 2, 3, 8)
+
+
+def conformance(
+    name: Annotated[
+        str, typer.Argument(metavar="FORMAT", help="A format by its name, or FILE.py:CONVERTER.")
+    ],
+    samples: Annotated[
+        list[str], typer.Argument(metavar="SAMPLE...", help="Files and folders of the format.")
+    ],
+    tries: Annotated[
+        int, typer.Option(min=0, help="Leaves of one path that are changed; 0 changes all.")
+    ] = 3,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
+) -> None:
+    """Try whether a format keeps or reports every leaf of the records of some files.
+
+    Each leaf is changed, and the record read again. Either other rows come out, or the report of
+    losses names the leaf; what does neither is lost in silence, and the exit code is 8.
+    """
+    from adp.converters.conformance import conformance as run
+
+    report = run(name, samples, tries=tries)
+    if as_json:
+        print_json(asdict(report))
+    else:
+        _show(report)
+    if report.silent():
+        raise typer.Exit(8)
+
+
+def _show(report: ConformanceReport) -> None:
+    from rich.text import Text
+
+    from adp.converters.conformance import OUTCOMES
+
+    screen = console()
+    table = light_table("path", "outcome", "where", fold=["path", "where"])
+    for path in report.paths:
+        where = ", ".join(path.columns) or path.example
+        table.add_row(Text(path.path), Text(path.outcome), Text(where))
+    screen.print(table)
+    left_out = report.records - report.used
+    screen.print(
+        f"\n{report.format}: {counted(report.files, 'file')}, {counted(report.records, 'record')} "
+        f"= {report.used:,} used + {left_out:,} skipped or rejected"
+    )
+    for reason, count in sorted(report.reasons.items(), key=lambda pair: -pair[1])[:5]:
+        screen.print(Text(f"  {count:,} {reason}"))
+    for outcome, meaning in OUTCOMES.items():
+        count = sum(path.outcome == outcome for path in report.paths)
+        if count:
+            screen.print(f"{counted(count, 'path')} {outcome}: {meaning}", highlight=False)
+    if report.cpu_seconds:
+        speed = human_size(int(report.bytes / report.cpu_seconds))
+        screen.print(
+            f"read at {speed} a CPU second, one record at a time; "
+            f"largest memory of the process {human_size(report.peak_bytes)}"
+        )

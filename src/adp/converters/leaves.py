@@ -1,0 +1,122 @@
+"""The leaves of a record, one changed at a time, and the rows that are read of it.
+
+So `adp.converters.field_table` and `adp.converters.conformance` find out what becomes of a value.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import pyarrow as pa
+
+from adp.converters.row_differences import Rows
+from adp_schema.builder import Origin, RowBuilder
+from adp_schema.model import Media, Trajectory
+from adp_schema.protocols import Converter, Losses, RawRecord
+from adp_schema.reader import assemble, to_models
+
+_KINDS = ("class_", "role", "from", "type")
+
+
+@dataclass
+class Reading:
+    """Records as the store has them; models are made only of those that are written again."""
+
+    tables: dict[str, pa.Table]
+    rows: Rows
+    losses: list[dict[str, str]]
+
+    @cached_property
+    def trajectories(self) -> list[Trajectory]:
+        """The trajectories, each with its steps."""
+        blobs = {blob.media_id or "": blob for blob in to_models(self.tables["media"], Media)}
+        return list(assemble(self.tables["trajectories"], self.tables, blobs))
+
+
+@dataclass
+class Leaf:
+    """A value of a record: its keys from the top, its name in the table, itself."""
+
+    keys: tuple[str | int, ...]
+    path: str
+    value: Any
+
+
+def leaves(value: Any, keys: tuple[str | int, ...], path: str) -> Iterator[Leaf]:
+    """The values of a record that are no objects, lists or nulls."""
+    if isinstance(value, dict):
+        for key, item in value.items():
+            yield from leaves(item, (*keys, key), f"{path}.{key}")
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from leaves(item, (*keys, index), f"{path}[{_kind(item, index)}]")
+    elif value is not None:
+        yield Leaf(keys, path, value)
+
+
+def _kind(item: Any, index: int) -> str:
+    """Name of a list item: its class, role or type, if it says one."""
+    if not isinstance(item, dict):
+        return str(index)
+    words = [item[key] for key in _KINDS if isinstance(item.get(key), str)]
+    if "class_" in item and "source" in item:
+        words.append(item["source"])
+    if "step_id" in item and isinstance(item.get("source"), str):
+        words.append(item["source"])
+    message = item.get("message")
+    if isinstance(message, dict) and isinstance(message.get("role"), str):
+        words.append(message["role"])
+    return ", ".join(words) or "*"
+
+
+def read_records(converter: Converter, records: list[bytes]) -> Reading:
+    """Read records as the runner does: through the tables.
+
+    Raises:
+        RecordError: a record is wrong; a converter may raise any other exception, too.
+    """
+    builder, losses, items = RowBuilder(), Losses(), []
+    for number, data in enumerate(records):
+        columns = {"source_format": converter.name, "source_hash": "0" * 32}
+        builder.begin(Origin(number << 20, "probe", columns, size=len(data)))
+        record = RawRecord(data, "probe", number + 1, 0, len(data))
+        converter.read(record, builder, losses)
+        items += losses.items
+        builder.close_record(losses)
+    tables = builder.tables()
+    rows = {table: content.to_pylist() for table, content in tables.items()}
+    return Reading(tables, rows, items)
+
+
+def covers(text: str, expected: list[str]) -> bool:
+    """Whether a report names one of the expected places, what holds it, or what is in it."""
+    return any(
+        place == text
+        or place.startswith((f"{text}.", f"{text}["))
+        or text.startswith((f"{place}.", f"{place}["))
+        for place in expected
+    )
+
+
+def encode_record(record: Any) -> bytes:
+    """A record as JSON text."""
+    return json.dumps(record, ensure_ascii=False).encode("utf-8")
+
+
+def with_value(record: Any, keys: tuple[str | int, ...], value: Any) -> Any:
+    """A copy of a record with another value in one place."""
+    changed = child = copy.deepcopy(record)
+    for key in keys[:-1]:
+        child = child[key]
+    child[keys[-1]] = value
+    return changed
+
+
+def source_path(keys: tuple[str | int, ...]) -> str:
+    """The JSON path of a place in a record."""
+    return "$" + "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in keys)
