@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from adp.cli.text import epilog, print_json, visible, whole_file
+from adp.core.extras import need
 from adp.core.progress import ConsoleProgress
 from adp.stores.composition import Composition, CompositionOptions, composition
 from adp.stores.locks import alone_at_file
@@ -142,7 +143,10 @@ def _form(out: Path | None) -> str:
         raise OutputExistsError(f"{out} is there already; choose another name")
     if not out.parent.is_dir():
         raise UsageError(f"the folder {out.parent} is not there; make it first")
-    return _SUFFIXES[out.suffix.lower()]
+    form = _SUFFIXES[out.suffix.lower()]
+    if form == "html":
+        need("report")
+    return form
 
 
 def _written(value: Composition, form: str) -> str:
