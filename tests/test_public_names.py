@@ -77,3 +77,7 @@ def test_grow_and_seal(tmp_path):
     store = adp.seal(tmp_path / "store")
     assert store.journal is None
     assert [one.trajectory_id for one in store.trajectories()] == ["d/a"]
+
+
+def test_dir_shows_the_interface_alone():
+    assert dir(adp) == adp.__all__

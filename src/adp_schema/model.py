@@ -16,14 +16,35 @@ keys of ``extra`` do: ``$absent``, ``$null``, ``$shape`` and ``$escaped``
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
 JsonText = Annotated[str, "json"]
 Int32 = Annotated[int, "int32"]
+
+
+_IN_SHORT, _CHARACTERS = 8, 60
+"""Fields and characters of each in the ``repr`` of a row."""
+
+
+class _Short:
+    """A value as a ``repr`` shows it."""
+
+    def __init__(self, value: Any) -> None:
+        self._value = value
+
+    def __repr__(self) -> str:
+        value = self._value
+        if isinstance(value, list) and isinstance(value[0], BaseModel):
+            return str(len(value))
+        if isinstance(value, str | bytes) and len(value) > _CHARACTERS:
+            return repr(value[:_CHARACTERS]) + "..."
+        if isinstance(value, list) and len(value) > _IN_SHORT:
+            return f"<{len(value)} values>"
+        return repr(value)
 
 
 def _field(description: str) -> Any:
@@ -35,6 +56,21 @@ class Row(BaseModel):
     """One row of one table."""
 
     model_config = ConfigDict(extra="forbid")
+
+    _in_short: ClassVar[Sequence[str]] = ()
+    """Fields that stand in its ``repr``; none means all."""
+
+    def __repr_args__(self) -> Iterator[tuple[str, Any]]:
+        """A few of the values that are not null: texts are cut, and rows are counted."""
+        names = self._in_short or type(self).model_fields
+        filled = [name for name in names if getattr(self, name) not in (None, [])]
+        for name in filled[:_IN_SHORT]:
+            yield name, _Short(getattr(self, name))
+
+    def _repr_html_(self) -> str:
+        from adp_schema.notebook import row_html
+
+        return row_html(self)
 
     def json_value(self, column: str) -> Any:
         """Parse a JSON-text column. Returns None when the column is null.
@@ -109,6 +145,8 @@ class Observation(Row):
 class Step(Row):
     """One turn of the log: a message, a model's turn, an edit of the context, or an event."""
 
+    _in_short = ("step", "source", "kind", "text", "calls", "observations")
+
     step: Int32 | None = _field("Index of the step, from 0; a branch numbers on from its parent.")
     turn: Int32 | None = _field("Index of the user's turn that it belongs to, from 0.")
     source: str | None = _field("system, user, agent or environment.")
@@ -175,6 +213,9 @@ class Link(Row):
 
 class Trajectory(Row):
     """One run of an agent, with its outcome and where it came from."""
+
+    _in_short = ("trajectory_id", "agent_name", "agent_model", "task_id", "success", "reward",
+                 "parent_id", "steps")  # fmt: skip
 
     seq: int | None = _field("Input order; sort and join key of all tables; ordered, not dense.")
     trajectory_id: str | None = _field("dataset/source_id, with #2, #3 on repeats.")

@@ -4,7 +4,8 @@ store = Store.open("my_store")
 store.scan("steps")            # polars.LazyFrame
 store.query("SELECT ...")      # pyarrow.Table, through the query gate
 store.trajectories()           # streamed, constant memory
-store.get("dataset/id")        # one trajectory
+store.get("dataset/id")        # one trajectory; a part of the id will do
+len(store), iter(store)        # how many, and each of them
 Store.grow("rollouts")         # a store that trajectories are appended to
 """
 
@@ -19,6 +20,7 @@ import pyarrow as pa
 from adp_schema import location, verification
 from adp_schema.branches import Parents, after
 from adp_schema.errors import DamagedStoreError, StoreError, UsageError, unknown_name
+from adp_schema.find_id import find_id
 from adp_schema.manifest import MANIFEST, Manifest, read_manifest
 from adp_schema.migrate import column_names
 from adp_schema.model import Trajectory
@@ -62,6 +64,11 @@ class Store:
     def __repr__(self) -> str:
         count = self.manifest.counts.trajectories
         return f"<Store {self.root}: {count:,} {'trajectory' if count == 1 else 'trajectories'}>"
+
+    def _repr_html_(self) -> str:
+        from adp_schema.notebook import store_html
+
+        return store_html(self)
 
     @classmethod
     def open(cls, root: str, *, check: bool = True) -> Store:
@@ -206,35 +213,10 @@ class Store:
 
     def scan(self, table: str) -> pl.LazyFrame:
         """A lazy frame over a table."""
-        import polars as pl
+        from adp_schema.table_frame import scan
 
-        files = self.files(table)
-        schema = TABLES[table].schema
-        if not files:
-            return pl.LazyFrame(pl.from_arrow(schema.empty_table()))
-        if self.journal is None or table not in self.journal.files:
-            frame = (
-                _scan_urls(files)
-                if location.is_url(files[0])
-                else pl.scan_parquet(files, glob=False)
-            )
-        else:
-            # The frame may outlive the store, and with it the files of the journal.
-            lazy = pl.read_parquet(files[-1], glob=False).lazy()
-            frame = (
-                pl.concat([pl.scan_parquet(files[:-1], glob=False), lazy]) if files[:-1] else lazy
-            )
-        frame = frame.rename(dict(self.renamed.get(table, {})), strict=False)
-        if self.renamed:
-            present = set(frame.collect_schema().names())
-            nulls = pl.from_arrow(schema.empty_table())
-            assert isinstance(nulls, pl.DataFrame)
-            frame = frame.with_columns(
-                pl.lit(None, dtype=nulls.schema[name]).alias(name)
-                for name in schema.names
-                if name not in present
-            ).select(schema.names)
-        return frame
+        held = self.journal is not None and table in self.journal.files
+        return scan(table, self.files(table), self.renamed, held=held)
 
     def gate(self) -> QueryGate:
         """The query gate over this store; used again until the store gets further scores."""
@@ -312,16 +294,41 @@ class Store:
             yield from shard.some(seqs)
             shard.close()
 
-    def get(self, trajectory_id: str, *, resolve: bool = False) -> Trajectory:
-        """One trajectory by its id.
+    def __len__(self) -> int:
+        return self.manifest.counts.trajectories
+
+    def __bool__(self) -> bool:
+        return True  # a store without trajectories is a store
+
+    def __iter__(self) -> Iterator[Trajectory]:
+        return self.trajectories()
+
+    def find(self, text: str) -> str:
+        """The id of the one trajectory that a text names: an id, its begin or its end.
 
         Raises:
-            StoreError: no trajectory has this id; the message names the nearest ones.
+            StoreError: none; the message names the nearest ones.
+            UsageError: more than one, with the first of them.
         """
         places = self._index()
-        if trajectory_id not in places:
-            near = unknown_name("trajectory", trajectory_id, list(places)[:100_000])
-            raise StoreError(near if len(near) < 400 else near[:400] + " ...")
+        return text if text in places else find_id(list(places), text)
+
+    def get(self, trajectory_id: str, *, resolve: bool = False, exact: bool = False) -> Trajectory:
+        """One trajectory.
+
+        Args:
+            trajectory_id: its id, or the begin or end of it, as `find` takes it.
+            resolve: give a branch the steps of its parent up to the branching point.
+            exact: take nothing but the whole id.
+
+        Raises:
+            StoreError: there is none; the message names the nearest ones.
+            UsageError: the text names more than one.
+        """
+        places = self._index()
+        if exact and trajectory_id not in places:
+            raise StoreError(f"the store has no trajectory '{trajectory_id}'")
+        trajectory_id = self.find(trajectory_id)
         shard, seq = places[trajectory_id]
         if shard not in self._readers:
             self._readers[shard] = self._shard(shard, keep=True)
@@ -345,7 +352,7 @@ class Store:
             return trajectory
         if self._parents is None:
             self._parents = Parents(self.files("trajectories"))
-        above = [self.get(name) for name in self._parents.above(trajectory)]
+        above = [self.get(name, exact=True) for name in self._parents.above(trajectory)]
         full = above.pop()
         for branch in (*reversed(above), trajectory):
             full = after(full, branch)
@@ -377,16 +384,3 @@ def _no_store(root: str) -> str:
 
 def _last_part(root: str) -> str:
     return root.rstrip("/").rsplit("/", 1)[-1]
-
-
-def _scan_urls(files: list[str]) -> pl.LazyFrame:
-    """A lazy frame over files that Polars itself may not find, or not with our credentials."""
-    import polars as pl
-    import pyarrow.dataset as ds
-    from pyarrow.fs import FSSpecHandler, PyFileSystem
-
-    file_system = location.file_system(files[0])
-    paths = [file_system._strip_protocol(file) for file in files]
-    return pl.scan_pyarrow_dataset(
-        ds.dataset(paths, format="parquet", filesystem=PyFileSystem(FSSpecHandler(file_system)))
-    )

@@ -242,7 +242,7 @@ def _call(arguments: Sequence[str] | None) -> int:
     words = list(sys.argv[1:] if arguments is None else arguments)
     if words[:1] == ["--version"]:
         # Not left to typer, which imports pydantic as soon as it reads an option.
-        from adp import __version__
+        from adp.version import __version__
 
         typer.echo(f"adp {__version__}")
         return 0

@@ -22,7 +22,8 @@ import pyarrow as pa
 from rich.console import Console
 from rich.text import Text
 
-from adp.cli.text import console, light_table, one_line, whole_file
+from adp.cli.text import console, light_table, one_line
+from adp.core.output_files import whole_file
 from adp_schema.errors import OutputExistsError, QueryError
 
 CELL = 200

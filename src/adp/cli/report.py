@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from adp.cli.text import epilog, print_json, visible, whole_file
-from adp.core.extras import need
+from adp.cli.text import epilog, print_json, visible
 from adp.core.progress import ConsoleProgress
-from adp.stores.composition import Composition, CompositionOptions, composition
+from adp.stores.composition import CompositionOptions
 from adp.stores.locks import alone_at_file
-from adp_schema.errors import OutputExistsError, UsageError
+from adp.workflows.report import Report, check_out
+from adp.workflows.report_eval import EvaluationOptions
+from adp_schema.errors import UsageError
 from adp_schema.store import Store
 
 app = typer.Typer(
@@ -24,8 +26,6 @@ app = typer.Typer(
     help="Write a report for reading: about the data of a store, or about evaluations.",
     epilog=epilog("adp report data my_store -o report.html", 2, 5),
 )
-
-_SUFFIXES = {".html": "html", ".htm": "html", ".md": "markdown", ".markdown": "markdown"}
 
 
 @app.callback()
@@ -58,20 +58,13 @@ def data(
     Without -o it prints Markdown. The HTML file holds its plots, has no script and loads nothing.
     Branches are left out unless a number says otherwise. A file that is there is not replaced.
     """
-    form = _form(out)
-    if as_json and out is not None:
-        raise UsageError("--json prints to standard output; leave out -o")
-    store = Store.open(path)
-    options = CompositionOptions(name=name, examples=examples)
-    with ConsoleProgress("counting", "parts") as progress:
-        result = composition(store, options, progress)
-    if as_json:
-        print_json(result.plain())
-    elif out is None:
-        sys.stdout.write(_written(result, form))
-    else:
-        _write(out, _written(result, form))
-        typer.echo(f"wrote {visible(str(out))}")
+
+    def make() -> Report:
+        store = Store.open(path)
+        with ConsoleProgress("counting", "parts") as progress:
+            return Report.of_data(store, CompositionOptions(name=name, examples=examples), progress)
+
+    _print(out, make, as_json=as_json)
 
 
 @app.command(
@@ -109,53 +102,25 @@ def evaluations(
     trajectories say. Every figure has its interval and its number of episodes; what broke and what
     is unscored stand apart. Without -o it prints Markdown.
     """
-    from adp.workflows.report_eval import (
-        EvaluationOptions,
-        evaluation,
-        html_report,
-        markdown_report,
-    )
 
-    form = _form(out)
+    def make() -> Report:
+        options = EvaluationOptions(name, examples, baseline, scores or ())
+        with ConsoleProgress("counting", "runs") as progress:
+            return Report.of_runs([Store.open(path) for path in paths], options, progress)
+
+    _print(out, make, as_json=as_json)
+
+
+def _print(out: Path | None, make: Callable[[], Report], *, as_json: bool) -> None:
+    """Make a report, and print or write it."""
+    check_out(out)
     if as_json and out is not None:
         raise UsageError("--json prints to standard output; leave out -o")
-    options = EvaluationOptions(name, examples, baseline, scores or ())
-    with ConsoleProgress("counting", "runs") as progress:
-        result = evaluation([Store.open(path) for path in paths], options, progress)
+    made = make()
     if as_json:
-        print_json(result.plain())
-        return
-    text = html_report(result) if form == "html" else markdown_report(result)
-    if out is None:
-        sys.stdout.write(text)
+        print_json(made.plain())
+    elif out is None:
+        sys.stdout.write(made.markdown())
     else:
-        _write(out, text)
+        made.write(out)
         typer.echo(f"wrote {visible(str(out))}")
-
-
-def _form(out: Path | None) -> str:
-    """What to write, by the end of the name; checked before the store is read."""
-    if out is None:
-        return "markdown"
-    if out.suffix.lower() not in _SUFFIXES:
-        raise UsageError(f"{out} ends in neither .html nor .md; name the file report.html")
-    if out.exists():
-        raise OutputExistsError(f"{out} is there already; choose another name")
-    if not out.parent.is_dir():
-        raise UsageError(f"the folder {out.parent} is not there; make it first")
-    form = _SUFFIXES[out.suffix.lower()]
-    if form == "html":
-        need("report")
-    return form
-
-
-def _written(value: Composition, form: str) -> str:
-    from adp.workflows.report_data import html_report, markdown_report
-
-    return html_report(value) if form == "html" else markdown_report(value)
-
-
-def _write(out: Path, text: str) -> None:
-    """Write a file that appears only when it is complete."""
-    with whole_file(out) as part:
-        part.write_text(text, encoding="utf-8")

@@ -12,9 +12,8 @@ from adp.cli.text import Console as Screen
 from adp.cli.text import console, counted, epilog, print_json
 from adp.rendering.render import Renderer
 from adp.rendering.show import row_lines
-from adp.stores.lookup import find_id
 from adp.stores.transcript import KINDS, TranscriptView, as_json, transcript
-from adp_schema.errors import UsageError, unknown_name
+from adp_schema.errors import UsageError
 from adp_schema.model import Trajectory
 from adp_schema.store import Store
 
@@ -62,11 +61,8 @@ def show(
     if not mask and options != render_options():
         raise UsageError("options of rendering need --mask and --model")
     first, last = parse_steps(steps)
-    for name in kind or []:
-        if name not in KINDS:
-            raise UsageError(unknown_name("kind", name, KINDS))
-    store = Store.open(path)
-    trajectory = store.get(find_id(store, trajectory_id), resolve=True)
+    view = TranscriptView(full=full, first=first, last=last, kinds=kind or ())
+    trajectory = Store.open(path).get(trajectory_id, resolve=True)
     if json_wanted:
         print_json(as_json(trajectory))
         return
@@ -74,7 +70,6 @@ def show(
     if model is not None:
         _show_rows(trajectory, Renderer.load(model, options), screen, full=full)
         return
-    view = TranscriptView(full=full, first=first, last=last, kinds=tuple(kind or ()))
     for line in transcript(trajectory, view):
         screen.print(line, soft_wrap=not screen.is_terminal)
 

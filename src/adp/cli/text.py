@@ -6,8 +6,7 @@ import json
 import os
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager, redirect_stdout, suppress
-from pathlib import Path
+from contextlib import ExitStack, contextmanager, redirect_stdout
 from typing import Any
 
 from rich.console import Console as RichConsole
@@ -15,10 +14,9 @@ from rich.table import Table
 from rich.text import Text
 
 from adp.stores.transcript import human_size, visible
-from adp_schema.errors import OutputExistsError
 
 __all__ = ["aside", "bars", "console", "counted", "epilog", "human_size", "light_table", "one_line",
-           "pairs", "print_json", "share", "visible", "whole_file"]  # fmt: skip
+           "pairs", "print_json", "share", "visible"]  # fmt: skip
 
 _EXITS = {
     2: "the call is wrong",
@@ -137,29 +135,6 @@ def bars(rows: Sequence[tuple[str, int]], width: int) -> list[Text]:
             Text.assemble(f"{label:>{labels}} ", (bar, "cyan"), f"{' ' if bar else ''}{count:,}")
         )
     return lines
-
-
-@contextmanager
-def whole_file(out: Path) -> Iterator[Path]:
-    """A path to write a file to, which gets its name when it is whole; else it is removed.
-
-    Args:
-        out: the file that is to be.
-
-    Raises:
-        OutputExistsError: it cannot be written.
-    """
-    part = out.with_name(f"{out.name}.{os.getpid()}.part")
-    try:
-        yield part
-        part.replace(out)
-    except OSError as error:
-        if error.filename != str(part):
-            raise
-        raise OutputExistsError(f"cannot write {out}: {error.strerror}") from error
-    finally:
-        with suppress(OSError):
-            part.unlink()
 
 
 @contextmanager

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from adp.curation.ledger import ENDS
 from adp.curation.record import reading
-from adp.stores.lookup import find_name
 from adp_schema import location
 from adp_schema.errors import DamagedStoreError, StoreError
+from adp_schema.find_id import find_id
 from adp_schema.gate_files import RECORD
 from adp_schema.store import Store
 
@@ -69,9 +69,7 @@ def why(path: str, name: str) -> Story:
         if store is None:
             Store.open(path)  # says what is wrong
             raise StoreError(f"{path} is neither a store nor a curated folder")
-        from adp.stores.lookup import find_id
-
-        story = Story(find_id(store, name))
+        story = Story(store.find(name))
     else:
         with reading(record):
             story = _from_record(record, name)
@@ -98,7 +96,7 @@ def _from_record(record: Path, name: str) -> Story:
     others = ledger.select("trajectory_id").unique().collect()["trajectory_id"].to_list()
     known = {*names, *others}
     copied = _copied(ledger, name) if name not in known else None
-    full = copied or find_name(sorted(known), name)
+    full = copied or find_id(sorted(known), name)
     rows = ledger.filter(pl.col("trajectory_id") == full).collect()
     report = json.loads((record / "report.json").read_text(encoding="utf-8"))
     story = Story(name if copied else full, copied)

@@ -89,7 +89,7 @@ def _side(
     trajectory_id, first, end = places
     if trajectory_id is None:
         raise StoreError("a side names no trajectory")
-    trajectory = store.get(trajectory_id, resolve=True)
+    trajectory = store.get(trajectory_id, resolve=True, exact=True)
     begin = first or 0
     if level == "step":
         for step in trajectory.steps:

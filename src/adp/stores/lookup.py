@@ -1,15 +1,11 @@
-"""Finding trajectories: by a part of the id, the first ones, or an unchanging sample."""
+"""Trajectories in one line each: the first ones, or an unchanging sample."""
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 import heapq
-from collections.abc import Iterator
 from dataclasses import dataclass
 
-from adp_schema import location
-from adp_schema.errors import StoreError, UsageError
 from adp_schema.store import Store
 
 
@@ -23,54 +19,6 @@ class Summary:
     errors: int
     success: bool | None
     first_words: str | None
-
-
-def _places(store: Store) -> Iterator[tuple[int, str]]:
-    """seq and id of every trajectory, in input order."""
-    for address in store.files("trajectories"):
-        rows = location.open_parquet(address).read(columns=["seq", "trajectory_id"])
-        yield from zip(rows["seq"].to_pylist(), rows["trajectory_id"].to_pylist(), strict=True)
-
-
-def find_id(store: Store, text: str) -> str:
-    """The id of the one trajectory that a text names: an id, its source id, its begin or its end.
-
-    Raises:
-        StoreError: no trajectory, with the nearest ids.
-        UsageError: more than one, with the first of them.
-    """
-    return find_name([name for _, name in _places(store)], text)
-
-
-def find_name(ids: list[str], text: str) -> str:
-    """The one of some ids that a text names, as in `find_id`.
-
-    Raises:
-        StoreError: none, with the nearest ones.
-        UsageError: more than one, with the first of them.
-    """
-    if text in set(ids):
-        return text
-    source = [name for name in ids if name.endswith("/" + text)]
-    result = source or [name for name in ids if name.startswith(text) or name.endswith(text)]
-    result = result or [name for name in ids if name.partition("/")[2].startswith(text)]
-    if len(result) == 1:
-        return result[0]
-    if result:
-        more = f" and {len(result) - 5:,} more" if len(result) > 5 else ""
-        raise UsageError(
-            f"'{text}' names {len(result):,} trajectories: {', '.join(result[:5])}{more}"
-        )
-    near = difflib.get_close_matches(text, ids[:20_000], n=3, cutoff=0.6)
-    if not near:
-        short = {name.partition("/")[2]: name for name in ids[:20_000]}
-        near = [short[name] for name in difflib.get_close_matches(text, short, n=3)]
-    if near:
-        hint = f"did you mean {' or '.join(near)}?"
-    else:
-        hint = f"it holds {', '.join(ids[:3])}" if ids else "it holds none"
-        hint += f" and {len(ids) - 3:,} more" if len(ids) > 3 else ""
-    raise StoreError(f"the store has no trajectory '{text}'; {hint}")
 
 
 def head(store: Store, count: int) -> list[Summary]:

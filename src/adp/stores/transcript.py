@@ -6,12 +6,15 @@ is taken for markup, and control characters are shown, so a log cannot steer the
 
 from __future__ import annotations
 
+import html
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
+
+from adp_schema.errors import UsageError, unknown_name
 
 if TYPE_CHECKING:
     from adp_schema.model import Observation, Step, ToolCall, Trajectory
@@ -60,6 +63,9 @@ class TranscriptView:
         limit: characters of a text; of arguments and results half as many, and a line for
             every 50.
         hint: how to see what was cut; stands after the number of characters.
+
+    Raises:
+        UsageError: there is no such kind.
     """
 
     full: bool = False
@@ -68,6 +74,11 @@ class TranscriptView:
     kinds: Sequence[str] = field(default=())
     limit: int = _TEXT_LIMIT
     hint: str = " (--full)"
+
+    def __post_init__(self) -> None:
+        for kind in self.kinds:
+            if kind not in KINDS:
+                raise UsageError(unknown_name("kind", kind, KINDS))
 
     def shows(self, kind: str) -> bool:
         """Whether a kind of line is shown."""
@@ -88,6 +99,23 @@ def transcript(trajectory: Trajectory, view: TranscriptView | None = None) -> It
     view = view or TranscriptView()
     yield from header(trajectory)
     yield from _Writer(trajectory, view).lines()
+
+
+class Transcript(str):
+    """A trajectory as text, which shows itself at the prompt of Python and in notebooks."""
+
+    __slots__ = ()
+
+    @classmethod
+    def of(cls, trajectory: Trajectory, view: TranscriptView) -> Transcript:
+        """The text of a trajectory; its arguments are those of `transcript`."""
+        return cls("\n".join(line.plain.rstrip() for line in transcript(trajectory, view)))
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{html.escape(self)}</pre>"
 
 
 def header(trajectory: Trajectory) -> Iterator[Text]:

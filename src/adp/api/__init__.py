@@ -1,0 +1,38 @@
+"""The functions of `adp`: each checks its arguments, makes one call of the library, and returns.
+
+The modules import what they need when they are called.
+"""
+
+from adp.api.datasets import curate, export, publish, report
+from adp.api.models import collect, render, score, train
+from adp.api.stores import (
+    convert,
+    drop,
+    grow,
+    merge,
+    open,  # noqa: A004
+    query,
+    seal,
+    show,
+    validate,
+)
+
+__all__ = [
+    "collect",
+    "convert",
+    "curate",
+    "drop",
+    "export",
+    "grow",
+    "merge",
+    "open",
+    "publish",
+    "query",
+    "render",
+    "report",
+    "score",
+    "seal",
+    "show",
+    "train",
+    "validate",
+]

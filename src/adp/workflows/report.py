@@ -1,0 +1,98 @@
+"""A report, of data or of evaluations: its numbers, its text, and its file."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from adp.core.extras import need
+from adp.core.output_files import whole_file
+from adp.core.progress import Progress
+from adp.stores.composition import Composition, CompositionOptions, composition
+from adp.workflows import report_data, report_eval
+from adp.workflows.report_eval import Evaluation, EvaluationOptions
+from adp_schema.errors import OutputExistsError, UsageError
+from adp_schema.store import Store
+
+_FORMS = {".html": "html", ".htm": "html", ".md": "markdown", ".markdown": "markdown"}
+
+
+def check_out(out: Path | None) -> None:
+    """Check the name of a report's file, before anything is read.
+
+    Raises:
+        UsageError: it ends in neither .html nor .md, or its folder is not there.
+        OutputExistsError: it is there already.
+        MissingExtraError: it is a page, and matplotlib is missing.
+    """
+    if out is None:
+        return
+    if out.suffix.lower() not in _FORMS:
+        raise UsageError(f"{out} ends in neither .html nor .md; name the file report.html")
+    if out.exists():
+        raise OutputExistsError(f"{out} is there already; choose another name")
+    if not out.parent.is_dir():
+        raise UsageError(f"the folder {out.parent} is not there; make it first")
+    if _FORMS[out.suffix.lower()] == "html":
+        need("report")
+
+
+@dataclass(frozen=True, repr=False)
+class Report:
+    """A report for reading.
+
+    Attributes:
+        numbers: what it shows.
+    """
+
+    numbers: Composition | Evaluation
+
+    @classmethod
+    def of_data(
+        cls, store: Store, options: CompositionOptions, progress: Progress | None = None
+    ) -> Report:
+        """What a store holds."""
+        return cls(composition(store, options, progress))
+
+    @classmethod
+    def of_runs(
+        cls, stores: Sequence[Store], options: EvaluationOptions, progress: Progress | None = None
+    ) -> Report:
+        """How agents did; the runs are compared with the first one."""
+        return cls(report_eval.evaluation(stores, options, progress))
+
+    def __repr__(self) -> str:
+        return f"<Report {self.numbers.name}: plain(), html(), markdown(), write(FILE)>"
+
+    def plain(self) -> dict[str, Any]:
+        """The numbers as JSON has them."""
+        return self.numbers.plain()
+
+    def html(self) -> str:
+        """The report as a page that needs nothing else."""
+        if isinstance(self.numbers, Evaluation):
+            return report_eval.html_report(self.numbers)
+        return report_data.html_report(self.numbers)
+
+    def markdown(self) -> str:
+        """The report as Markdown."""
+        if isinstance(self.numbers, Evaluation):
+            return report_eval.markdown_report(self.numbers)
+        return report_data.markdown_report(self.numbers)
+
+    def write(self, out: Path) -> None:
+        """Write a new file, which appears only when it is complete.
+
+        Args:
+            out: its name; the end says whether it is HTML or Markdown.
+
+        Raises:
+            UsageError: the name is wrong; see `check_out`.
+            OutputExistsError: it is there already, or cannot be written.
+        """
+        check_out(out)
+        text = self.html() if _FORMS[out.suffix.lower()] == "html" else self.markdown()
+        with whole_file(out) as part:
+            part.write_text(text, encoding="utf-8")

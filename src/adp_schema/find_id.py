@@ -1,0 +1,43 @@
+"""Finding a trajectory by a part of its id."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+
+from adp_schema.errors import StoreError, UsageError
+
+
+def find_id(ids: Sequence[str], text: str) -> str:
+    """The one id that a text names: an id, a source id, the begin of one or the end.
+
+    Args:
+        ids: all ids.
+        text: what is looked for.
+
+    Raises:
+        StoreError: none, with the nearest ones.
+        UsageError: more than one, with the first of them.
+    """
+    if text in set(ids):
+        return text
+    source = [name for name in ids if name.endswith("/" + text)]
+    result = source or [name for name in ids if name.startswith(text) or name.endswith(text)]
+    result = result or [name for name in ids if name.partition("/")[2].startswith(text)]
+    if len(result) == 1:
+        return result[0]
+    if result:
+        more = f" and {len(result) - 5:,} more" if len(result) > 5 else ""
+        raise UsageError(
+            f"'{text}' names {len(result):,} trajectories: {', '.join(result[:5])}{more}"
+        )
+    near = difflib.get_close_matches(text, ids[:20_000], n=3, cutoff=0.6)
+    if not near:
+        short = {name.partition("/")[2]: name for name in ids[:20_000]}
+        near = [short[name] for name in difflib.get_close_matches(text, short, n=3)]
+    if near:
+        hint = f"did you mean {' or '.join(near)}?"
+    else:
+        hint = f"it holds {', '.join(ids[:3])}" if ids else "it holds none"
+        hint += f" and {len(ids) - 3:,} more" if len(ids) > 3 else ""
+    raise StoreError(f"the store has no trajectory '{text}'; {hint}")
