@@ -52,9 +52,6 @@ _ANEW = {
 _ON_DEMAND = frozenset({"query", "rejects", "tokens"})
 """Commands of them that leave something only where they are told to write: -o."""
 
-_WITHOUT_PANDAS = {"convert", "merge", "drop", "redact", "validate", "show", "export"}
-"""Commands that build arrays, for which pyarrow would import pandas."""
-
 HELP_OPTIONS = {"help_option_names": ["-h", "--help"]}
 
 
@@ -249,10 +246,6 @@ def _call(arguments: Sequence[str] | None) -> int:
 
         typer.echo(f"adp {__version__}")
         return 0
-    if arguments is None and words[:1] and words[0] in _WITHOUT_PANDAS:
-        from adp.core.start import skip_pandas
-
-        skip_pandas()
     group = typer.main.get_command(app)
     try:
         _choose_hashing(words)

@@ -11,8 +11,6 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import contextmanager
 from typing import TypeVar
 
-from adp.core.start import skip_pandas
-
 Given = TypeVar("Given")
 Made = TypeVar("Made")
 
@@ -102,7 +100,6 @@ def _end(pool: ProcessPoolExecutor) -> None:
 
 def _begin_worker() -> None:
     """Prepare a worker. When its run is killed it ends too, or it would wait for ever."""
-    skip_pandas()
     from adp_schema.verification import hash_nothing
 
     hash_nothing()  # the process that it works for did

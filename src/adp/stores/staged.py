@@ -18,7 +18,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
@@ -280,11 +280,17 @@ def place_all(writer: ShardWriter, store: Path, index: int) -> dict[str, Shard]:
 
 
 def versions(*packages: str) -> dict[str, str]:
-    """Versions that the bytes of a store depend on: of adp, pyarrow and the packages given."""
-    return {"adp": __version__, **{name: _version(name) for name in ("pyarrow", *packages)}}
+    """Versions that the bytes of a store depend on: adp, pyarrow, the packages that are there."""
+    used = {name: _version(name) for name in ("pyarrow", *packages)}
+    return {"adp": __version__, **{name: text for name, text in used.items() if text is not None}}
 
 
-_version = functools.cache(version)
+@functools.cache
+def _version(package: str) -> str | None:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
 
 
 def do_jobs(

@@ -8,10 +8,10 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+from adp.core.extras import need
 from adp.stores.locks import alone
 from adp.trainers.config import TINY
 from adp.trainers.library_output import quiet
-from adp.trainers.model import check_installed
 from adp_schema.errors import InputError, OutputExistsError, UsageError
 
 _CONFIG = "adapter_config.json"
@@ -43,7 +43,7 @@ def merge(
         StoreError: another run writes there.
         UsageError: the type is unknown.
     """
-    check_installed()
+    need("train")
     if dtype is not None and dtype not in _TYPES:
         raise UsageError(f"--dtype takes {', '.join(_TYPES)}, not {dtype}")
     target = Path(out)

@@ -2,28 +2,14 @@
 
 from __future__ import annotations
 
-import importlib.util
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from adp.trainers.config import TINY, Dtype, TinySection, TrainConfig
-from adp_schema.errors import InputError, MissingExtraError
+from adp_schema.errors import InputError
 
 if TYPE_CHECKING:
     from transformers import BitsAndBytesConfig, PreTrainedModel, PreTrainedTokenizerBase
-
-NEEDED = ("torch", "transformers", "trl", "peft", "accelerate")
-
-
-def check_installed() -> None:
-    """Check that the packages of the training are there, without importing one.
-
-    Raises:
-        MissingExtraError: one is not.
-    """
-    for package in NEEDED:
-        if importlib.util.find_spec(package) is None:
-            raise MissingExtraError(package, "train")
 
 
 def build_tiny(folder: Path, section: TinySection) -> None:

@@ -22,6 +22,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from adp.core.extras import need
 from adp.core.progress import Progress, Silent
 from adp.rendering.drops import check_drops
 from adp.stores.locks import holding
@@ -30,7 +31,7 @@ from adp.trainers.incompatible import refuse
 from adp.trainers.launch import launch
 from adp.trainers.library_output import quiet
 from adp.trainers.method import METHODS, TrainingPlan
-from adp.trainers.model import build_tiny, check_installed, context_length
+from adp.trainers.model import build_tiny, context_length
 from adp.trainers.precision import Precision, choose
 from adp.trainers.record import RECORD, write_record
 from adp.trainers.rewards import check_python
@@ -105,7 +106,7 @@ def plan_run(
         ConversionLossError: ``strict``, and something is dropped.
         EmptyResultError: nothing is left to train on.
     """
-    check_installed()
+    need("train")
     refuse(config)
     _check_python(config, allow_python)
     config = config.resolved()
@@ -137,7 +138,7 @@ def train(
         StoreError: another run writes there.
         TrainingError: the training stopped on an error.
     """
-    check_installed()
+    need("train")
     refuse(config)
     options, progress = options or TrainOptions(), progress or Silent()
     _check_python(config, options.allow_python)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from adp.core.extras import need
 from adp.core.output_files import whole_file
 from adp.core.progress import Progress
 from adp.stores.composition import Composition, CompositionOptions, composition
@@ -24,6 +25,7 @@ def check_out(out: Path | None) -> None:
     Raises:
         UsageError: it ends in neither .html nor .md, or its folder is not there.
         OutputExistsError: it is there already.
+        MissingExtraError: it is a page, and matplotlib is missing.
     """
     if out is None:
         return
@@ -33,6 +35,8 @@ def check_out(out: Path | None) -> None:
         raise OutputExistsError(f"{out} is there already; choose another name")
     if not out.parent.is_dir():
         raise UsageError(f"the folder {out.parent} is not there; make it first")
+    if _FORMS[out.suffix.lower()] == "html":
+        need("report")
 
 
 @dataclass(frozen=True, repr=False)

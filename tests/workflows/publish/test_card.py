@@ -11,12 +11,15 @@ from markdown_it import MarkdownIt
 
 from adp.stores.composition import composition
 from adp.workflows.publish import findings
+from adp.workflows.publish.card import _feature
 from adp.workflows.publish.findings import StoreFindings
 from adp.workflows.publish.folder import Prepared, prepare
+from adp.workflows.publish.messages import SCHEMA
 from adp.workflows.publish.options import PublishOptions
 from adp.workflows.publish.repo import RepoId
 from adp_schema.builder import Origin, RowBuilder
 from adp_schema.store import Store
+from adp_schema.tables import TABLES
 from tests.store_builders import write_store
 from tests.workflows.publish.published import HOSTILE, Words, write_published
 
@@ -190,3 +193,11 @@ def test_a_recipe_is_shown(tmp_path: Path):
     _, text = parts(prepare(store.root, REPO, tmp_path / "out", options))
     blocks = [token.content for token in PARSER.parse(text) if token.type == "fence"]
     assert "ops:\n  - dedup ```\n<script>\n" in blocks
+
+
+def test_columns_are_described_as_datasets_does():
+    datasets = pytest.importorskip("datasets")
+    schemas = [SCHEMA, *(table.schema for table in TABLES.values())]
+    for schema in schemas:
+        ours = [_feature(field.name, field.type) for field in schema]
+        assert ours == datasets.Features.from_arrow_schema(schema)._to_yaml_list()

@@ -6,9 +6,10 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from adp.core.extras import need
 from adp.stores.redact.context import CONTEXT
 from adp.stores.redact.current_user import Own, own_rules, surroundings
-from adp.stores.redact.personal import PERSONAL
+from adp.stores.redact.personal import CHECKED, PERSONAL
 from adp.stores.redact.platforms import PLATFORMS
 from adp.stores.redact.rules import SET_VERSION, Rule
 from adp.stores.redact.secrets import CLOUDS, CODE_HOSTS, MODELS
@@ -58,10 +59,13 @@ class RedactOptions:
 
         Raises:
             UsageError: there is no kind of a name, or nothing is left.
+            MissingExtraError: the packages are missing that check personal data.
         """
         user_rules = own_rules(self.own if self.own is not None else surroundings())
         every = (*RULES, *user_rules, *self.given)
         wanted = chosen_kinds(self.kinds, [rule.kind for rule in self.given])
+        if wanted & CHECKED:
+            need("redact")
         return tuple(rule for rule in every if rule.kind in wanted)
 
     def kinds_wanted(self) -> list[str]:

@@ -98,6 +98,9 @@ _RESOLVERS = frozenset(
      "2.2.2.2", "3.3.3.3", "4.4.4.4", "5.5.5.5", "208.67.222.222", "208.67.220.220"}
 )  # fmt: skip
 
+CHECKED = frozenset({"phone", "credit-card", "iban", "us-ssn"})
+"""Kinds that the packages of the extra ``redact`` check."""
+
 PERSONAL = (
     EMAIL,
     Rule("phone", "personal", "Phone number with a country code, or as written in North America",

@@ -14,6 +14,8 @@ from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+
 from adp.stores.composition import Composition, Rate, Recorded
 from adp.stores.licenses import Assessment
 from adp.stores.transcript import human_size
@@ -135,19 +137,23 @@ def _config(config: PublishedConfig) -> dict[str, Any]:
 
 
 def _info(config: PublishedConfig) -> dict[str, Any]:
-    from datasets import Features
-
     splits = [
         {"name": split.name, "num_bytes": split.bytes, "num_examples": split.rows}
         for split in config.splits
     ]
     return {
         "config_name": config.name,
-        "features": Features.from_arrow_schema(config.schema)._to_yaml_list(),
+        "features": [_feature(field.name, field.type) for field in config.schema],
         "splits": splits,
         "download_size": config.size,
         "dataset_size": sum(split.bytes for split in config.splits),
     }
+
+
+def _feature(name: str, kind: pa.DataType) -> dict[str, Any]:
+    """A column as `datasets` describes it in the head of a card."""
+    values, form = (kind.value_type, "list") if pa.types.is_list(kind) else (kind, "dtype")
+    return {"name": name, form: "float64" if pa.types.is_float64(values) else str(values)}
 
 
 def body(facts: Facts) -> str:

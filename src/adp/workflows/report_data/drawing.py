@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from adp.core.extras import need
 from adp.workflows.report_data.words import cut_middle, name, short_number
 
 if TYPE_CHECKING:
@@ -152,7 +153,11 @@ def draw_plot(alt: str, paint: Callable[[Axes], None], height: int) -> Plot:
         alt: the plot in words.
         paint: draws into axes without a frame.
         height: height in points.
+
+    Raises:
+        MissingExtraError: matplotlib is missing.
     """
+    need("report")
     import matplotlib.style
     from matplotlib.backends.backend_svg import FigureCanvasSVG
     from matplotlib.figure import Figure
