@@ -62,7 +62,7 @@ class Row(BaseModel):
 
     def __repr_args__(self) -> Iterator[tuple[str, Any]]:
         """A few of the values that are not null: texts are cut, and rows are counted."""
-        empty = (None, [])
+        empty: tuple[Any, ...] = (None, [])
         filled = [name for name, value in self if name != "media" and value not in empty]
         chosen = [name for name in self._in_short if name in filled] or filled
         for name in chosen[:_IN_SHORT]:
