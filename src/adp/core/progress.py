@@ -43,6 +43,9 @@ class Silent:
     ) -> None:
         """Leave nothing behind."""
 
+    def stop(self) -> None:
+        """Stop nothing."""
+
     def note(self, message: str) -> None:
         """Say nothing."""
 
