@@ -134,7 +134,7 @@ def learn_to_copy(model, tokens, seed, most=500, enough=0.97, told=print):
     return step, running
 
 
-def make_base(folder, seed, most=500, told=print):
+def make_base(folder, seed, most=500, notice=print):
     """Write the model after stage 0, and its tokenizer, as a folder that `adp train` can load.
 
     Returns:
@@ -143,7 +143,7 @@ def make_base(folder, seed, most=500, told=print):
     tokenizer = build_tokenizer()
     model = build_model(tokenizer, seed)
     tokens = torch.arange(len(SPECIAL), len(tokenizer))
-    steps, accuracy = learn_to_copy(model, tokens, seed, most, told=told)
+    steps, accuracy = learn_to_copy(model, tokens, seed, most, told=notice)
     model.generation_config.pad_token_id = tokenizer.pad_token_id
     model.generation_config.eos_token_id = tokenizer.eos_token_id
     model.eval()

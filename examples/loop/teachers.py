@@ -89,7 +89,7 @@ class Teacher:
         if habit == "give_up":
             return Turn(text=f"answer: {done[-1][1]}") if done else right
         arguments = json.loads(call.arguments)
-        known = {json.dumps(json.loads(one.arguments)) for one, _ in done}
+        known = {json.dumps(json.loads(result.arguments)) for result, _ in done}
         for name, other in STRAY:
             text = json.dumps(arguments | {name: other})
             if arguments.get(name, other) != other and text not in known:

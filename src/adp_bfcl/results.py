@@ -237,9 +237,9 @@ def whole(value: Any) -> Any:
     if "\\u" in value:
         try:
             child = json.loads(value)
-            mended = whole(child)
-            if mended != child:
-                return json.dumps(mended)
+            result = whole(child)
+            if result != child:
+                return json.dumps(result)
         except (ValueError, RecursionError):
             pass
     return whole_text(value)

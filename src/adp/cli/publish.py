@@ -194,14 +194,14 @@ def facts(done: Published) -> dict[str, Any]:
     from adp.workflows.publish.folder import facts_of_folder
 
     made = facts_of_folder(done.prepared)
-    beside = asdict(done.traces) if done.traces else None
-    for item in (made, beside or {}):
+    extra_keys = asdict(done.traces) if done.traces else None
+    for item in (made, extra_keys or {}):
         # One in the cache is removed after the upload.
         if item and not Path(item["folder"]).exists():
             item["folder"] = None
     return {
         **made,
-        "traces": beside,
+        "traces": extra_keys,
         "uploaded": [asdict(entry) for entry in done.uploaded],
     }
 

@@ -21,8 +21,8 @@ class AdpV1Turn:
         call: adds the action of a call, with the values and the ``extra`` of its step.
     """
 
-    def __init__(self, pen: AdpV1Parts, call: CallWriter) -> None:
-        self._pen = pen
+    def __init__(self, parts_writer: AdpV1Parts, call: CallWriter) -> None:
+        self._pen = parts_writer
         self._call = call
         self._words: dict[str, list[str]] = {"text": [], "reasoning": []}
         self._head: list[tuple[Item, Extra]] = []

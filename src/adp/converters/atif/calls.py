@@ -18,12 +18,12 @@ from adp_schema.model import Observation, ToolCall
 class Calls:
     """Writes the calls and the results of one trajectory."""
 
-    def __init__(self, hand: AtifParts) -> None:
-        self._hand = hand
-        self._run = hand.run
-        self._losses = hand.losses
-        self.native = hand.native
-        self._ids = {} if self.native else written_ids(hand.run)
+    def __init__(self, atif_parts: AtifParts) -> None:
+        self._hand = atif_parts
+        self._run = atif_parts.run
+        self._losses = atif_parts.losses
+        self.native = atif_parts.native
+        self._ids = {} if self.native else written_ids(atif_parts.run)
         self._placed: dict[int, list[tuple[Observation, str]]] = {}
         self._place_results()
 
@@ -93,8 +93,8 @@ class Calls:
             known["subagent_trajectory_ref"] = refs if listed else [refs]
         if opaque:
             child = {**(child or {}), "opaque": opaque}
-        beside = self._hand.beside(row, extra)
-        adp = adp_columns(row, extra, {"source": "environment"}, self._run.media, beside=beside)
+        extra_keys = self._hand.beside(row, extra)
+        adp = adp_columns(row, extra, {"source": "environment"}, self._run.media, beside=extra_keys)
         known["extra"] = write_beside(row, child, extra, adp, self._run.media)
         return arrange(known, adp_extra, extra.shape, k.RESULT)
 

@@ -203,10 +203,10 @@ class AtifWriter:
 
     def _step(self, step: Step, index: int, number: int) -> Item:
         extra, path = self._hand.extra(step), f"$.steps[{index}]"
-        beside = self._hand.beside(step, extra)
+        extra_keys = self._hand.beside(step, extra)
         full = step
-        if beside:
-            step = step.model_copy(update=dict.fromkeys(beside - {"text"}))
+        if extra_keys:
+            step = step.model_copy(update=dict.fromkeys(extra_keys - {"text"}))
         context, adp_extra = self._hand.split(extra)
         own_id = extra.shape.get("step_id")
         known: Item = {"step_id": number, "source": step.source}
@@ -251,7 +251,7 @@ class AtifWriter:
                 self._losses.add(f"{path}.{name}", "only an edit of the context has one")
         if opaque:
             context = {**(context or {}), "opaque": opaque}
-        adp = adp_columns(full, extra, usual, self._run.media, beside=beside)
+        adp = adp_columns(full, extra, usual, self._run.media, beside=extra_keys)
         known["extra"] = write_beside(step, context, extra, adp, self._run.media)
         out = arrange(known, adp_extra, extra.shape, k.STEP)
         names = extra.shape.get("keys")

@@ -220,16 +220,16 @@ class M3Writer:
     def _alternate(self, path: str, branch: Trajectory) -> list[Item]:
         """A branch of one turn, as an alternate."""
         losses = Losses()
-        pen = M3Parts(branch, losses, native=branch.source_format == k.NAME)
+        parts_writer = M3Parts(branch, losses, native=branch.source_format == k.NAME)
         first = branch.steps[0] if branch.steps else None
         if first is None or first.source != "agent":
             self._losses.add(path, "an alternate begins with a turn of the agent")
             return []
         rows = [(f"$.steps[0].observations[{n}]", row) for n, row in enumerate(first.observations)]
-        if pen.native:
-            results = [native_turn(pen, first, "$.steps[0]", rows)]
+        if parts_writer.native:
+            results = [native_turn(parts_writer, first, "$.steps[0]", rows)]
         else:
-            results = foreign_turns(pen, first, "$.steps[0]", rows)
+            results = foreign_turns(parts_writer, first, "$.steps[0]", rows)
         if (
             len(branch.steps) > 1
             or len(results) > 1
@@ -237,8 +237,8 @@ class M3Writer:
             or branch.early_observations
         ):
             self._losses.add(path, "an alternate holds one turn with one call")
-        carried = _ALTERNATE if pen.native else self._same(branch, results[0].answer)
-        report_columns(branch, pen.carried(carried), "$", losses)
+        carried = _ALTERNATE if parts_writer.native else self._same(branch, results[0].answer)
+        report_columns(branch, parts_writer.carried(carried), "$", losses)
         for item in losses.items:
             self._losses.add(f"{path}{item['path'][1:]}", item["reason"])
         return [results[0].item]

@@ -195,8 +195,8 @@ def _flag(value: Any) -> bool:
 def _texts(values: Any) -> list[str]:
     if not isinstance(values, list) or any(not isinstance(value, str) for value in values):
         raise _Unfit("it is no list of texts")
-    mended = [whole_text(value) for value in values]
-    return values if mended == values else mended
+    whole_texts = [whole_text(value) for value in values]
+    return values if whole_texts == values else whole_texts
 
 
 def _numbers(fit: Callable[[Any], Any], values: Any) -> Any:

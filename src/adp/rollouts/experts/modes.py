@@ -285,9 +285,9 @@ class AssistedActor:
         return erroneous(labels) or not self._bad.isdisjoint(labels)
 
     async def _forget(self) -> None:
-        aside, self._aside, self._before, self._unused = self._aside, None, None, None
-        if aside is not None:
-            await aside.close()
+        counterfactual, self._aside, self._before, self._unused = self._aside, None, None, None
+        if counterfactual is not None:
+            await counterfactual.close()
 
     async def close(self) -> None:
         """Free what was kept for a turn that never came."""
