@@ -31,7 +31,7 @@ def checks_page() -> str:
     ]
     for title, checks in GROUPS.items():
         rows = [
-            (f"`{check.id}`", check.severity, _tags(check.what), _tags(check.mend))
+            (f"`{check.id}`", check.severity, _tags(check.what), _tags(check.remedy))
             for check in checks
         ]
         heads = ("check", "severity", "what it finds", "how to mend it")

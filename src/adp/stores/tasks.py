@@ -102,12 +102,12 @@ class TaskIndex:
         """The task of a trajectory: its own row, else that of another attempt; None without."""
         if trajectory.task is not None or trajectory.task_id is None:
             return trajectory.task
-        row = self._found.get(str(trajectory.trajectory_id), NONE).row
+        row = self._by_trajectory.get(str(trajectory.trajectory_id), NONE).row
         return None if row is None else self._rows[row]
 
     def key(self, trajectory: Trajectory) -> TaskKey | None:
         """What tells the task of a trajectory from others of the store; None without a task."""
-        key = self._found.get(str(trajectory.trajectory_id), NONE).key
+        key = self._by_trajectory.get(str(trajectory.trajectory_id), NONE).key
         return None if key is None else key.name
 
     def tasks(self) -> dict[TaskKey, Task]:
@@ -119,7 +119,7 @@ class TaskIndex:
         return tasks
 
     @property
-    def _found(self) -> dict[str, TrajectoryTask]:
+    def _by_trajectory(self) -> dict[str, TrajectoryTask]:
         return self._looked[0]
 
     @cached_property

@@ -23,7 +23,7 @@ from adp_schema.protocols import Losses
 VERSION = "1.5.0"
 
 _TRAJECTORY = frozenset({"source_id"})
-_SAID = frozenset({"source", "kind", "actor", "text", "content", "reward"})
+_WRITTEN_COLUMNS = frozenset({"source", "kind", "actor", "text", "content", "reward"})
 _ACTED = frozenset({"source", "kind", "text", "reasoning", "content", "reward"})
 _CALL = frozenset({"kind", "call_id", "name", "arguments", "arguments_raw"})
 _SEEN = frozenset({"source", "text", "content", "call_id", "native_call_id", "name", "reward"})
@@ -42,13 +42,13 @@ class AdpV1Writer:
     def __init__(self, trajectory: Trajectory, losses: Losses) -> None:
         self._run = trajectory
         self._losses = losses
-        self._pen = AdpV1Parts(trajectory, losses)
+        self._parts_writer = AdpV1Parts(trajectory, losses)
         known_keys = frozenset({"extra", "native_id"})
-        self._carried = known_keys if self._pen.keeps else frozenset[str]()
+        self._carried = known_keys if self._parts_writer.keeps else frozenset[str]()
 
     def record(self) -> Item:
         """The record."""
-        run, losses, parts_writer = self._run, self._losses, self._pen
+        run, losses, parts_writer = self._run, self._losses, self._parts_writer
         report_columns(run, _TRAJECTORY | self._carried, "$", losses)
         for index, link in enumerate(run.links):
             report_columns(link, frozenset(), f"$.links[{index}]", losses)
@@ -64,14 +64,14 @@ class AdpV1Writer:
         extra = parts_writer.extra(run)
         source_id = parts_writer.text(run, "source_id", extra)
         version: str | Raw | None = VERSION
-        if parts_writer.own:
+        if parts_writer.native:
             declared = run.source_version != "1" or extra.shape.get("declared")
             version = parts_writer.text(run, "source_version", extra) if declared else None
         values: Item = {
             "schema_version": version,
             "id": (run.trajectory_id or "") if source_id is None else source_id,
             "content": parts_writer.items,
-            "details": None if parts_writer.own or "details" in extra.fields else {},
+            "details": None if parts_writer.native or "details" in extra.fields else {},
         }
         out = arrange("trajectory", values, extra)
         if "details" in out and out["details"] is None:
@@ -81,7 +81,7 @@ class AdpV1Writer:
     # ---- steps -----------------------------------------------------------------------------
 
     def _step(self, step: Step, path: str) -> None:
-        parts_writer = self._pen
+        parts_writer = self._parts_writer
         extra = parts_writer.extra(step)
         if step.kind in ("context_edit", "event"):
             self._losses.add(f"{path}.kind", f"a step of kind {step.kind} becomes a message")
@@ -91,7 +91,9 @@ class AdpV1Writer:
             report_columns(step, _ACTED | self._carried, path, self._losses)
             self._acted(step, extra, path)
             return
-        written_columns = _SAID | {"is_copied_context"} if step.source == "agent" else _SAID
+        written_columns = (
+            _WRITTEN_COLUMNS | {"is_copied_context"} if step.source == "agent" else _WRITTEN_COLUMNS
+        )
         report_columns(step, written_columns | self._carried, path, self._losses)
         values: Item = {"source": step.source, "name": parts_writer.text(step, "actor", extra)}
         if step.source == "system":
@@ -101,13 +103,13 @@ class AdpV1Writer:
             if not parts_writer.keeps:
                 self._losses.add(path, "a system step becomes an observation named system")
         values["reward"] = parts_writer.reward(step, extra)
-        self._said(step, values, extra, path)
+        self._stated(step, values, extra, path)
         for j, call in enumerate(step.calls):
             self._call(call, {}, Extra(), f"{path}.calls[{j}]")
 
     def _acted(self, step: Step, extra: Extra, path: str) -> None:
         """Add what the agent said and did."""
-        parts_writer = self._pen
+        parts_writer = self._parts_writer
         thought = extra.shape.get("thought") or (
             "description" if parts_writer.keeps else "reasoning_content"
         )
@@ -142,7 +144,7 @@ class AdpV1Writer:
 
     def _call(self, call: ToolCall, values: Item, extra: Extra, path: str) -> None:
         """Add an action; ``values`` and ``extra`` are those of its step."""
-        parts_writer = self._pen
+        parts_writer = self._parts_writer
         call_extra = parts_writer.extra(call)
         name = parts_writer.text(call, "name", call_extra)
         values = {
@@ -155,9 +157,9 @@ class AdpV1Writer:
             language = parts_writer.text(call, "language", call_extra)
             # What was read from this format has the language as its name, so an edit of the
             # name is an edit of the language.
-            first, second = (name, language) if parts_writer.own else (language, name)
+            first, second = (name, language) if parts_writer.native else (language, name)
             if None not in (first, second) and first != second:
-                self._losses.add(f"{path}.{'language' if parts_writer.own else 'name'}", REASON)
+                self._losses.add(f"{path}.{'language' if parts_writer.native else 'name'}", REASON)
             column = "arguments" if call.arguments_raw is None else "arguments_raw"
             code = parts_writer.text(call, column, call_extra)
             values["language"] = first if first is not None else second or "text"
@@ -176,7 +178,7 @@ class AdpV1Writer:
 
     # ---- texts, images and pages -----------------------------------------------------------
 
-    def _said(self, row: Step | Observation, values: Item, extra: Extra, path: str) -> None:
+    def _stated(self, row: Step | Observation, values: Item, extra: Extra, path: str) -> None:
         """Add texts and images; the first one carries the values and the ``extra`` of the row.
 
         Args:
@@ -185,7 +187,7 @@ class AdpV1Writer:
             extra: the row's ``extra``.
             path: where the row is.
         """
-        parts_writer = self._pen
+        parts_writer = self._parts_writer
         items: list[tuple[str, Item]] = []
         for _, part in parts_writer.parts(row, extra, path):
             if part.type == "media":
@@ -204,7 +206,7 @@ class AdpV1Writer:
         if values["name"] is not None and not texts:
             column = "actor" if isinstance(row, Step) else "name"
             self._losses.add(f"{path}.{column}", "an image has no name")
-        if len(items) > 1 and not parts_writer.own:
+        if len(items) > 1 and not parts_writer.native:
             self._losses.add(f"{path}.content", "each of its parts becomes an item by itself")
         answered = values.get("tool_call_id")
         for name, item in items:
@@ -212,13 +214,13 @@ class AdpV1Writer:
             if name == "text_observation":
                 item["name"] = values["name"]
             item |= {key: values.pop(key, None) for key in ("tool_call_id", "reward")}
-            if not parts_writer.own:
+            if not parts_writer.native:
                 item["tool_call_id"] = answered
             parts_writer.put(name, item, extra)
             extra = Extra()
 
     def _observation(self, row: Observation, path: str) -> None:
-        parts_writer = self._pen
+        parts_writer = self._parts_writer
         extra = parts_writer.extra(row)
         values: Item = {
             "source": row.source or "environment",
@@ -234,11 +236,11 @@ class AdpV1Writer:
             self._page(row, values, extra, path)
         else:
             report_columns(row, carried, path, self._losses)
-            self._said(row, values, extra, path)
+            self._stated(row, values, extra, path)
 
     def _page(self, row: Observation, values: Item, extra: Extra, path: str) -> None:
         """Add a web observation; what it has no key for follows as a text or an image."""
-        parts_writer = self._pen
+        parts_writer = self._parts_writer
         parts = parts_writer.parts(row, extra, path)
         images = [part for _, part in parts if part.type == "media"]
         fields = dict(extra.fields)
@@ -264,7 +266,7 @@ class AdpV1Writer:
         page |= {key: values[key] for key in ("tool_call_id", "reward")}
         parts_writer.put("web_observation", page, Extra(fields=fields, shape=extra.shape))
         speaker = {"source": values["source"], "name": values["name"]}
-        if not parts_writer.own:
+        if not parts_writer.native:
             speaker["tool_call_id"] = values["tool_call_id"]
             if row.text or images[1:]:
                 self._losses.add(f"{path}.content", "each of its parts becomes an item by itself")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from adp.core.extras import need
 from adp.stores.redact.context import CONTEXT
-from adp.stores.redact.current_user import Own, own_rules, surroundings
+from adp.stores.redact.current_user import CurrentUser, own_rules, surroundings
 from adp.stores.redact.personal import CHECKED, PERSONAL
 from adp.stores.redact.platforms import PLATFORMS
 from adp.stores.redact.rules import SET_VERSION, Rule
@@ -50,7 +50,7 @@ class RedactOptions:
 
     kinds: tuple[str, ...] = ()
     given: tuple[Rule, ...] = ()
-    own: Own | None = None
+    own: CurrentUser | None = None
     places: int = PLACES
     workers: int | None = None
 

@@ -89,7 +89,7 @@ def check_first(
     for name in extra_keys:
         check_repo_id(name)
     if upload is not None:
-        check(str(repo), upload.private, options.tag, beside=extra_keys)
+        check(str(repo), upload.private, options.tag, others=extra_keys)
 
 
 def publish(

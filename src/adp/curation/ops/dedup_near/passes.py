@@ -235,7 +235,7 @@ def _near(
             place=chosen["place"].to_numpy(),
             sketch=sketches[picked],
             task=chosen["same_task"].fill_null(-1).to_numpy(),
-            shelf=shingle_reader,
+            reader=shingle_reader,
             threshold=threshold,
         )
         result = stars(compared, match)
