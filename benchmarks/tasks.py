@@ -281,7 +281,7 @@ def redact(store: str, out: str, kinds: str) -> dict[str, Any]:
 
     answer: dict[str, Any] = {}
     native = (("/home/somebody-here",), ("somebody-here",))
-    options = RedactOptions(kinds=tuple(kinds.split(",")), own=native, workers=1)
+    options = RedactOptions(kinds=tuple(kinds.split(",")), user=native, workers=1)
     with work(answer):
         opened = Store.open(store)
         findings = findings_of(run(opened, out, options)) if out else scan(opened, options)
@@ -328,7 +328,7 @@ def redact_plain(store: str, megabytes: float, kinds: str) -> dict[str, Any]:
     from adp_schema.store import Store
     from adp_schema.tables import TABLES
 
-    rules = RedactOptions(kinds=tuple(kinds.split(",")), own=((), ())).rules()
+    rules = RedactOptions(kinds=tuple(kinds.split(",")), user=((), ())).rules()
     patterns = [(rule, re.compile(rule.pattern)) for rule in rules]
     cells: list[str] = []
     size = 0

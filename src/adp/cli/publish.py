@@ -242,8 +242,8 @@ def report(done: Published) -> None:
     screen = console()
     made = done.prepared
     show_configs(made)
-    if made.found.total:
-        kinds = ", ".join(f"{count:,} {kind}" for kind, count in made.found.kinds.items())
+    if made.findings.total:
+        kinds = ", ".join(f"{count:,} {kind}" for kind, count in made.findings.kinds.items())
         word = "replaced" if made.redacted else "PUBLISHED AS THEY ARE"
         style = "yellow" if made.redacted else "bold red"
         screen.print(Text(visible(f"findings {word}: {kinds}"), style), soft_wrap=True)

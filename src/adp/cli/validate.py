@@ -79,7 +79,7 @@ def validate(
     else:
         if report.converted:
             console().print(equation(report.manifest))
-        show(report.results, report.found(), report.not_run)
+        show(report.results, report.failed(), report.not_run)
     if report.damaged:
         raise DamagedStoreError(report.damaged)
     failing = report.fails(fail_on) if fail_on != "never" else []

@@ -158,7 +158,7 @@ def _write_traces(
         repo_id=str(prepared.repo),
         license=head_license(prepared.assessment),
         title=title_line(options.title) or prepared.repo.name,
-        notes=shared(prepared.assessment, prepared.found, options.license, prepared.redacted),
+        notes=shared(prepared.assessment, prepared.findings, options.license, prepared.redacted),
         form=form,
     )
     return held(write_traces)(
