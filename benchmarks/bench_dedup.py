@@ -49,7 +49,7 @@ class Truth:
 
     def _shingles(self, run: Run) -> Numbers:
         results = []
-        for message in run.said:
+        for message in run.texts:
             words = [self._numbers.setdefault(w, len(self._numbers) + 1) for w in message.split()]
             values = np.array(words, np.uint64)
             mixed = np.zeros(len(words) - 4, np.uint64)
@@ -65,7 +65,7 @@ class Truth:
         return shared / (len(left) + len(right) - shared)
 
 
-def _found(data: Path, documents: int, prefix: int) -> dict[str, Any]:
+def _pairs_of(data: Path, documents: int, prefix: int) -> dict[str, Any]:
     """What the op finds of the planted pairs."""
     made = list(runs(documents, prefix=prefix))
     store = data / f"planted-{prefix}"
@@ -115,7 +115,7 @@ def _speeds(store: Path, documents: int) -> tuple[dict[str, list[float]], dict[s
 def run(data: Path, *, small: bool, documents: int = 200_000) -> list[Goal]:
     """Measure, print and save; the generated files go to ``data``."""
     documents = 5_000 if small else documents
-    planted = [_found(data, 2_000 if small else 20_000, prefix) for prefix in PREFIXES]
+    planted = [_pairs_of(data, 2_000 if small else 20_000, prefix) for prefix in PREFIXES]
     store = data / f"near-{documents}"
     if not store.exists():
         write_store(store, runs(documents))

@@ -55,7 +55,7 @@ class Run:
     result: str
 
     @property
-    def said(self) -> list[str]:
+    def texts(self) -> list[str]:
         """What the agent says and does: one text a message, the call after the words before it."""
         return [f"{self.first} search {self.query}", self.last]
 

@@ -85,7 +85,7 @@ def main() -> None:
     with TemporaryDirectory() as folder:
         convert([given.folder], f"{folder}/store", options=ConvertOptions(keep_raw=True))
         store = Store.open(f"{folder}/store")
-        options = RedactOptions(kinds=tuple(given.kinds.split(",")), own=((), ()), workers=1)
+        options = RedactOptions(kinds=tuple(given.kinds.split(",")), user=((), ()), workers=1)
         result = tally(store, options)
     counts = store.manifest.counts
     print(f"{counts.trajectories:,} trajectories, {counts.rejected:,} records rejected")

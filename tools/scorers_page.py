@@ -30,7 +30,7 @@ NAMES = (
 )
 """Scorers of this page, in its order."""
 
-ELSEWHERE = {"bfcl": "bfcl.md", "m3": "experts.md#m3s-report-the-scorer-m3"}
+OTHER_PAGES = {"bfcl": "bfcl.md", "m3": "experts.md#m3s-report-the-scorer-m3"}
 """Scorers of single benchmarks, and the pages that they are on."""
 
 _INTRO = """
@@ -125,7 +125,7 @@ def scorers_page() -> str:
     lines += table(
         ["scorer", "what it measures"],
         [[f"[{kind.name}](#{kind.name})", kind.about] for kind in kinds]
-        + [[f"[{name}]({page})", SCORERS.get(name).about] for name, page in ELSEWHERE.items()],
+        + [[f"[{name}]({page})", SCORERS.get(name).about] for name, page in OTHER_PAGES.items()],
     )
     lines += ["", *_example(), ""]
     for kind in kinds:

@@ -148,9 +148,11 @@ class Judged:
                 others.append((Turn(text=f"answer: {done[-1][1]}"), "hasty"))
         elif self.FAULTS & set(labels):
             others.append((self._right, "expert"))
-        return Reflection(tuple([await self._beside(turn, actor) for turn, actor in others]))
+        return Reflection(
+            tuple([await self._counterfactual(turn, actor) for turn, actor in others])
+        )
 
-    async def _beside(self, turn: Turn, actor: str) -> Alternate:
+    async def _counterfactual(self, turn: Turn, actor: str) -> Alternate:
         outcome: Outcome = await self._fork.fork().step(turn)
         return Alternate(turn, outcome, actor)
 

@@ -39,7 +39,7 @@ def ask(python: str, folder: Path) -> dict[str, Any]:
     return answer
 
 
-def said(verdict: dict[str, Any]) -> str:
+def written_words(verdict: dict[str, Any]) -> str:
     """A verdict in the words of `cases`."""
     refused = ", ".join(sorted(verdict["refused_by"]))
     return f"{verdict['what']} but {refused}" if refused else str(verdict["what"])
@@ -51,7 +51,7 @@ def check_cases(python: str, folder: Path) -> tuple[list[str], dict[str, Any]]:
     for name, (record, _) in CASES.items():
         (folder / f"{name}.json").write_text(json.dumps([record]), encoding="utf-8")
     answer = ask(python, folder)
-    results = {file["file"][:-5]: said(file["verdicts"][0]) for file in answer["by_file"]}
+    results = {file["file"][:-5]: written_words(file["verdicts"][0]) for file in answer["by_file"]}
     wrong = [
         f"{name}: {results[name]}, expected {expected}"
         for name, (_, expected) in CASES.items()

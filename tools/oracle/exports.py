@@ -45,11 +45,11 @@ class Program:
 
     Attributes:
         python: path of the interpreter.
-        beside: folder of further packages.
+        packages: folder of further packages.
     """
 
     python: str
-    beside: str | None = None
+    packages: str | None = None
 
     @classmethod
     def of(cls, python: str | None) -> Program | None:
@@ -63,7 +63,7 @@ def ask(program: Program, script: str, jobs: dict[str, Any], folder: Path) -> Re
     paths[0].write_text(json.dumps(jobs), encoding="utf-8")
     text = str(Path(__file__).with_name(script))
     command = [program.python, text, str(paths[0]), "--out", str(paths[1])]
-    places = {"PYTHONPATH": program.beside} if program.beside else {}
+    places = {"PYTHONPATH": program.packages} if program.packages else {}
     env = {**os.environ, "HF_HUB_OFFLINE": "1", **places}
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=env)
     if done.returncode or not paths[1].exists():

@@ -45,14 +45,14 @@ def prepare(folder: Path, runs: Store, data: Store | None) -> tuple[dict[str, An
     for family in FAMILY:
         name = f"verl's own data set, {family}"
         path = folder / f"own {family}.json"
-        rows, wanted[name] = own(runs, folder / family)
+        rows, wanted[name] = verl_rows(runs, folder / family)
         path.write_text(json.dumps(rows), encoding="utf-8")
         job(name, "own", family, messages=str(path))
     job("weights that are no whole numbers", "fractions", FAMILY[0])
     return jobs, wanted
 
 
-def own(store: Store, model: Path) -> tuple[list[dict[str, Any]], list[list[str]]]:
+def verl_rows(store: Store, model: Path) -> tuple[list[dict[str, Any]], list[list[str]]]:
     """Messages for verl's own data set, and what our renderer trains of them."""
     renderer = Renderer.load(str(model), RenderOptions())
     rows: list[dict[str, Any]] = []
