@@ -5,6 +5,7 @@ import sys
 
 import pytest
 
+import adp
 from tests.waiting import PATIENCE
 
 HEAVY = ("datasets", "duckdb", "pandas", "polars", "torch", "transformers")
@@ -34,3 +35,31 @@ def loaded_by(code):
 )
 def test_imports_stay_cheap(code, banned):
     assert not loaded_by(code) & set(banned)
+
+
+NEVER = (*HEAVY, "matplotlib", "huggingface_hub", "jinja2", "yaml", "fsspec")
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    with adp.grow(tmp_path_factory.mktemp("imports") / "store") as growing:
+        growing.append(adp.Trajectory(dataset="d", source_id="a", steps=[adp.Step(text="x")]))
+    return adp.seal(growing.root).root
+
+
+@pytest.mark.parametrize(
+    ("words", "needed"),
+    [
+        (["formats"], {"yaml", "jinja2"}),
+        (["info"], set()),
+        (["head"], {"duckdb"}),
+        (["show", "d/a"], set()),
+        (["show", "d/a", "--json"], set()),
+    ],
+    ids=lambda words: " ".join(words),
+)
+def test_commands_that_look_import_what_they_need(words, needed, store):
+    """What is left is numpy and pyarrow (half of it), pydantic and typer (a third), and rich."""
+    place = [] if words == ["formats"] else [store]
+    code = f"import adp.cli.main as m; m.main({[words[0], *place, *words[1:]]!r})"
+    assert loaded_by(code) & set(NEVER) <= needed

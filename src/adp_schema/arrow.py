@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from adp_schema.errors import SchemaError
 from adp_schema.tables import ENUMS, TABLES, columns_of
@@ -90,7 +89,7 @@ def _array(table: str, column: pa.Field, rows: list[Columns], *, used: bool) -> 
         raise SchemaError(f"column {table}.{name}: {error}") from error
     words = ENUMS.get((table, name))
     if words is not None:
-        wrong = set(pc.unique(array).to_pylist()) - words - {None}
+        wrong = set(array.unique().to_pylist()) - words - {None}
         if wrong:
             raise SchemaError(
                 f"column {table}.{name} holds {sorted(wrong)[0]!r}; it takes {sorted(words)}"

@@ -93,10 +93,12 @@ def upgrade(table: str, rows: pa.Table, names: Mapping[str, str]) -> pa.Table:
         rows = rows.rename_columns([names.get(name, name) for name in rows.column_names])
     schema = TABLES[table].schema
     present = set(rows.column_names)
-    arrays = [
-        rows[column.name].cast(column.type)
-        if column.name in present
-        else pa.nulls(rows.num_rows, column.type)
-        for column in schema
-    ]
+    arrays = []
+    for column in schema:
+        if column.name not in present:
+            arrays.append(pa.nulls(rows.num_rows, column.type))
+        elif (values := rows[column.name]).type == column.type:
+            arrays.append(values)  # a cast would import all functions of Arrow
+        else:
+            arrays.append(values.cast(column.type))
     return pa.table(arrays, schema=schema)

@@ -55,16 +55,17 @@ def _field(description: str) -> Any:
 class Row(BaseModel):
     """One row of one table."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", defer_build=True)
 
     _in_short: ClassVar[Sequence[str]] = ()
     """Fields that stand in its ``repr``; none means all."""
 
     def __repr_args__(self) -> Iterator[tuple[str, Any]]:
         """A few of the values that are not null: texts are cut, and rows are counted."""
-        names = self._in_short or type(self).model_fields
-        filled = [name for name in names if getattr(self, name) not in (None, [])]
-        for name in filled[:_IN_SHORT]:
+        empty: tuple[Any, ...] = (None, [])
+        filled = [name for name, value in self if name != "media" and value not in empty]
+        chosen = [name for name in self._in_short if name in filled] or filled
+        for name in chosen[:_IN_SHORT]:
             yield name, _Short(getattr(self, name))
 
     def _repr_html_(self) -> str:
@@ -383,6 +384,3 @@ class SourceFile(Row):
     skipped: int | None = _field("Records that are no trajectories.")
     rejected: int | None = _field("Records that could not be converted.")
     trajectories: int | None = _field("Trajectories that came out.")
-
-
-Trajectory.model_rebuild()

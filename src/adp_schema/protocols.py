@@ -10,12 +10,13 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from msgspec import Raw
+if TYPE_CHECKING:
+    from msgspec import Raw
 
-from adp_schema.builder import RowBuilder
-from adp_schema.model import Trajectory
+    from adp_schema.builder import RowBuilder
+    from adp_schema.model import Trajectory
 
 
 class Match(IntEnum):

@@ -11,7 +11,6 @@ from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from adp_schema import location
@@ -92,9 +91,9 @@ class ShardReader:
             if low <= last and high >= first
         ]
         if not wanted:
-            return TABLES[table].schema.empty_table()
+            return pa.Table.from_batches([], schema=TABLES[table].schema)
         rows = pa.concat_tables(wanted)
-        seq = rows["seq"].to_numpy()
+        seq = _seq(rows)
         start, end = np.searchsorted(seq, first, "left"), np.searchsorted(seq, last, "right")
         return rows.slice(int(start), int(end - start))
 
@@ -123,7 +122,7 @@ class ShardReader:
     def _assemble(self, rows: pa.Table) -> Iterator[Trajectory]:
         if not rows.num_rows:
             return
-        seqs = rows["seq"].to_numpy()
+        seqs = _seq(rows)
         children = {name: self.between(name, int(seqs[0]), int(seqs[-1])) for name in _CHILDREN}
         yield from assemble(rows, children, self.media)
 
@@ -176,7 +175,16 @@ class ShardMedia(Mapping[str, Media]):
         return len(self._index())
 
 
+def _seq(rows: pa.Table) -> np.ndarray[Any, Any]:
+    """The column ``seq``. Arrow's ``to_numpy`` would import pandas where it is installed."""
+    if not rows.num_rows:
+        return np.empty(0, dtype=np.int64)
+    return np.from_dlpack(rows["seq"].combine_chunks())
+
+
 def _with_seq(rows: pa.Table, wanted: pa.Array) -> pa.Table:
+    import pyarrow.compute as pc  # a twentieth of a second, which one trajectory does not need
+
     return rows.filter(pc.is_in(rows["seq"], value_set=wanted.cast(rows["seq"].type)))
 
 
@@ -187,8 +195,8 @@ def _seq_ranges(file: pq.ParquetFile) -> list[tuple[int, int]]:
         statistics = file.metadata.row_group(index).column(column).statistics
         if statistics is None or not statistics.has_min_max:
             seq = file.read_row_group(index, columns=["seq"])["seq"]
-            bounds = pc.min_max(seq).as_py()
-            ranges.append((bounds["min"], bounds["max"]))
+            values = seq.to_numpy()
+            ranges.append((int(values.min()), int(values.max())))
         else:
             ranges.append((statistics.min, statistics.max))
     return ranges
@@ -204,7 +212,7 @@ def assemble(
         children: table -> rows that belong to them, perhaps among others.
         media: blobs by id; given to every trajectory.
     """
-    seqs = rows["seq"].to_numpy()
+    seqs = _seq(rows)
     models: dict[str, list[Any]] = {
         "steps": to_models(children["steps"], Step),
         "tool_calls": to_models(children["tool_calls"], ToolCall),
@@ -226,7 +234,7 @@ class _Cut:
     """Where the rows of each trajectory begin and end in a child table."""
 
     def __init__(self, table: pa.Table, seqs: np.ndarray[Any, Any]) -> None:
-        seq = table["seq"].to_numpy() if table.num_rows else np.empty(0, dtype=np.int64)
+        seq = _seq(table)
         self._starts = np.searchsorted(seq, seqs, "left").tolist()
         self._ends = np.searchsorted(seq, seqs, "right").tolist()
 

@@ -11,7 +11,7 @@ from rich.text import Text
 from adp.cli.convert import equation, stored, top
 from adp.cli.text import console, epilog, human_size, light_table, pairs, print_json, visible
 from adp_schema.errors import DamagedStoreError
-from adp_schema.location import is_url
+from adp_schema.location import is_url, open_parquet
 from adp_schema.store import Store
 from adp_schema.verification import sentence
 
@@ -84,7 +84,11 @@ def branches_of(store: Store) -> int | None:
     """
     if is_url(store.root):
         return None
-    return int(store.scan("trajectories").select("parent_id").collect()["parent_id"].count())
+    count = 0
+    for address in store.files("trajectories"):
+        rows = open_parquet(address).read(columns=["parent_id"])
+        count += sum(len(parents) - parents.null_count for parents in rows.columns)
+    return count
 
 
 def at(seconds: float) -> str:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-import yaml
-from pydantic import ValidationError
 
 from adp.core.input_files import read_text
-from adp.rendering.options import RenderOptions
 from adp_schema.errors import UsageError, unknown_name
+
+if TYPE_CHECKING:
+    from adp.rendering.options import RenderOptions
 
 Model = Annotated[
     str,
@@ -51,6 +51,11 @@ def render_options(
     Raises:
         UsageError: one is unknown or has a value that it does not take.
     """
+    import yaml
+    from pydantic import ValidationError
+
+    from adp.rendering.options import RenderOptions
+
     values: dict[str, Any] = {"max_length": max_length, "window": window}
     if chat_template is not None:
         try:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -10,12 +10,13 @@ from adp.cli.convert import top
 from adp.cli.render_options import MaxLength, Settings, Template, Window, render_options
 from adp.cli.text import Console as Screen
 from adp.cli.text import console, counted, epilog, print_json
-from adp.rendering.render import Renderer
-from adp.rendering.show import row_lines
 from adp.stores.transcript import KINDS, TranscriptView, as_json, transcript
 from adp_schema.errors import UsageError
 from adp_schema.model import Trajectory
 from adp_schema.store import Store
+
+if TYPE_CHECKING:
+    from adp.rendering.render import Renderer
 
 EPILOG = epilog("adp show my_store django-11099 --steps 0:10", 2, 5)
 
@@ -57,8 +58,8 @@ def show(
         raise UsageError("--mask and --model belong together: --mask --model tiny")
     if mask and json_wanted:
         raise UsageError("--json prints the trajectory; rows as data: adp tokens STORE -o ROWS")
-    options = render_options(max_length, window, chat_template, settings)
-    if not mask and options != render_options():
+    rendering = (max_length, window, chat_template, settings)
+    if not mask and any(rendering):
         raise UsageError("options of rendering need --mask and --model")
     first, last = parse_steps(steps)
     view = TranscriptView(full=full, first=first, last=last, kinds=kind or ())
@@ -68,13 +69,18 @@ def show(
         return
     screen = console()
     if model is not None:
-        _show_rows(trajectory, Renderer.load(model, options), screen, full=full)
+        from adp.rendering.render import Renderer
+
+        renderer = Renderer.load(model, render_options(*rendering))
+        _show_rows(trajectory, renderer, screen, full=full)
         return
     for line in transcript(trajectory, view):
         screen.print(line, soft_wrap=not screen.is_terminal)
 
 
 def _show_rows(trajectory: Trajectory, renderer: Renderer, screen: Screen, *, full: bool) -> None:
+    from adp.rendering.show import row_lines
+
     result = renderer.trajectory(trajectory)
     for row in result.rows:
         for line in row_lines(row, renderer.encoder, full=full, colour=screen.is_terminal):
