@@ -22,7 +22,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .PHONY: help venv demo loop loop-full test test-slow test-random test-all-pythons check bench bench-against gpu-bench fuzz fidelity docs site golden clean
-.PHONY: lint types layers spelling sizes docs-fresh oracle-tests formats-report
+.PHONY: lint types layers spelling sizes names docs-fresh oracle-tests formats-report
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-18s %s\n", $$1, $$2 }' Makefile
@@ -65,7 +65,7 @@ test-all-pythons: ## Run the tests on those of $(PYTHONS) that are installed
 	    fi; \
 	done
 
-check: lint types layers spelling sizes docs-fresh site ## Check style, types, layers, spelling, sizes and docs
+check: lint types layers spelling sizes names docs-fresh site ## Check style, types, layers, spelling, sizes, names and docs
 
 lint: $(INSTALLED)
 	$(BIN)/ruff check
@@ -82,6 +82,9 @@ spelling: $(INSTALLED)
 
 sizes: $(INSTALLED)
 	$(BIN)/python tools/check_sizes.py
+
+names: $(INSTALLED)
+	$(BIN)/python tools/check_names.py
 
 docs-fresh: $(INSTALLED)
 	$(BIN)/python -m tools.docs --check

@@ -28,7 +28,7 @@ def _expanded(entry: Any, docs: Path) -> Any:
     if isinstance(entry, dict):
         return {title: _expanded(below, docs) for title, below in entry.items()}
     if isinstance(entry, list):
-        return [_expanded(each, docs) for each in entry]
+        return [_expanded(item, docs) for item in entry]
     if not entry.endswith("/*"):
         return entry
     return sorted(page.relative_to(docs).as_posix() for page in docs.glob(f"{entry}.md"))
@@ -37,7 +37,7 @@ def _expanded(entry: Any, docs: Path) -> Any:
 def on_page_markdown(markdown: str, page: Any, config: Any, **_: Any) -> str:
     """Mend the links that lead out of ``docs/``."""
 
-    def mended(link: re.Match[str]) -> str:
+    def replacement(link: re.Match[str]) -> str:
         text, target = link.groups()
         path = posixpath.normpath(
             posixpath.join("docs", posixpath.dirname(page.file.src_uri), target)
@@ -48,4 +48,4 @@ def on_page_markdown(markdown: str, page: Any, config: Any, **_: Any) -> str:
             log.warning("%s: the link to %s leads nowhere", page.file.src_uri, target)
         return f"[{text}]({config.repo_url}/blob/main/{path})" if config.repo_url else text
 
-    return LINK.sub(mended, markdown)
+    return LINK.sub(replacement, markdown)

@@ -81,7 +81,7 @@ class Compared:
             self.similar, self.near = truth.similar, truth.near
 
     def _find_truth(self, made: list[Run]) -> None:
-        documents = [shingles(run.said) for run in made]
+        documents = [shingles(run.texts) for run in made]
         without_common(documents)
         names = [f"made_up/{run.name}" for run in made]
         self.similar = {
@@ -257,7 +257,7 @@ def test_partitions_and_workers_change_nothing(
 def test_similarity_and_evidence(tmp_path: Path) -> None:
     made = list(runs(100))
     outcome = apply("dedup_near", write_planted(tmp_path / "store", iter(made)))
-    documents = {f"made_up/{run.name}": shingles(run.said) for run in made}
+    documents = {f"made_up/{run.name}": shingles(run.texts) for run in made}
     without_common(list(documents.values()))
     assert outcome.columns is not None
     assert outcome.dropped is not None
