@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adp.curation import partitions, pool
+from adp.curation import partitions
 from adp.curation.apply import apply
 from adp.curation.op import OpResult
 from adp.curation.ops.dedup_near import DedupNear, minhash, stars
@@ -250,7 +250,7 @@ def test_partitions_and_workers_change_nothing(
     monkeypatch.setattr(partitions, "PARTITION_BYTES", 100_000)
     _same(whole, apply("dedup_near", store))
     monkeypatch.setattr(partitions, "PARTITION_BYTES", 400_000)
-    monkeypatch.setattr(pool, "_SMALL", 0)
+    monkeypatch.setattr("adp.stores.stage.SMALL", 0)
     _same(whole, apply("dedup_near", store, workers=2))
 
 

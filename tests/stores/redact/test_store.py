@@ -292,7 +292,7 @@ def test_lineage_counts_and_names_nobody(store, clean, found):
 
 
 def test_the_same_bytes_whatever_the_number_of_workers(small, tmp_path, monkeypatch):
-    monkeypatch.setattr("adp.stores.staged._SMALL", 0)
+    monkeypatch.setattr("adp.stores.stage.SMALL", 0)
     for workers in (1, 2):
         redact(small, str(tmp_path / str(workers)), RedactOptions(user=OWN, workers=workers))
     one, two = hashes(tmp_path / "1"), hashes(tmp_path / "2")
