@@ -193,10 +193,10 @@ def write_pairs(
     """
     maker = RunMaker(1, scale)
     names = {"user": "human", "assistant": "gpt", "system": "system"}
-    with plain.open("w", encoding="utf-8") as one, ranking.open("w", encoding="utf-8") as other:
+    with plain.open("w", encoding="utf-8") as file, ranking.open("w", encoding="utf-8") as other:
         for index in range(count):
             pair = maker.pair(index, characters)
-            one.write(json.dumps(pair, ensure_ascii=False) + "\n")
+            file.write(json.dumps(pair, ensure_ascii=False) + "\n")
             turns = {
                 key: [{"from": names[m["role"]], "value": m["content"]} for m in messages]
                 for key, messages in pair.items()

@@ -108,7 +108,7 @@ def run(
     numbers: dict[str, Any] = {"base": commit, "megabytes": megabytes, "rounds": rounds}
     for name, sides in used.items():
         ratios = {
-            side: [mine / other for mine, other in zip(values, sides["base"], strict=True)]
+            side: [ours / other for ours, other in zip(values, sides["base"], strict=True)]
             for side, values in sides.items()
             if side != "base"
         }

@@ -105,16 +105,16 @@ def measure_memory(data: Path, out: Path, sizes: tuple[float, ...]) -> dict[str,
 def _speed_goals(numbers: dict[str, Any]) -> list[Goal]:
     def ratio(first: str, second: str, what: str) -> tuple[float, str]:
         pairs = list(zip(numbers[first][what]["all"], numbers[second][what]["all"], strict=True))
-        each = [one / two for one, two in pairs]
-        return statistics.median(each), f"{min(each):.2f} to {max(each):.2f}"
+        results = [result / two for result, two in pairs]
+        return statistics.median(results), f"{min(results):.2f} to {max(results):.2f}"
 
     gain, note = ratio("datasets", "ours, 1 worker", "process_cpu")
-    inner, inner_note = ratio("datasets", "ours, 1 worker", "work_cpu")
+    child, inner_note = ratio("datasets", "ours, 1 worker", "work_cpu")
     bare, bare_note = ratio("ours, 1 worker", "bare loop", "work_cpu")
     two, two_note = ratio("ours, 1 worker", "ours, 2 workers", "process_wall")
     goals = [
         Goal("throughput per CPU second, ours / datasets", gain, 1.5, "x", note=f"{note}; goal 2"),
-        Goal("  the same without imports", inner, None, "x", note=inner_note),
+        Goal("  the same without imports", child, None, "x", note=inner_note),
         Goal("CPU seconds without imports, ours / bare loop", bare, None, "x", note=bare_note),
         Goal("wall, 1 worker / 2 workers", two, 1.6, "x", note=two_note),
     ]

@@ -66,10 +66,10 @@ def _generate(data: Path, documents: int) -> tuple[Path, Path, set[int]]:
             if held >= ITEM_WORDS / 2:
                 truth.add(number)
         if maker is not None:
-            said = [("user", f"{prompt} {text}"), ("assistant", "Done.")]
+            statement = [("user", f"{prompt} {text}"), ("assistant", "Done.")]
             messages = [
                 {"role": role, "content": content, "reasoning": None, "tool_calls": None}
-                for role, content in said
+                for role, content in statement
             ]
             row = {"id": f"{number:07d}", "dataset": "made", "success": None, "messages": messages}
             maker.add(row)
@@ -99,7 +99,7 @@ def ours(store: str, items: str, workers: int) -> dict[str, Any]:
     flagged = outcome.columns["contaminated"].to_list()
     return answer | {
         "documents": len(flagged),
-        "flagged": [number for number, one in enumerate(flagged) if one],
+        "flagged": [number for number, result in enumerate(flagged) if result],
     }
 
 
@@ -121,16 +121,18 @@ def plain(store: str, items: str, documents: int) -> dict[str, Any]:
         rows = [json.loads(line) for line in Path(items).read_text().splitlines()]
         item_grams = [set(grams(row["question"])) for row in rows]
         owners: dict[tuple[str, ...], list[int]] = {}
-        for number, own in enumerate(item_grams):
-            for gram in own:
+        for number, item_gram in enumerate(item_grams):
+            for gram in item_gram:
                 owners.setdefault(gram, []).append(number)
-        found = [[gram for gram in set(grams(text)) if gram in owners] for text in texts]
-        counts = Counter(gram for one in found for gram in one)
+        results = [[gram for gram in set(grams(text)) if gram in owners] for text in texts]
+        counts = Counter(gram for item in results for gram in item)
         frequent = {gram for gram, count in counts.items() if count > max(0.01 * len(texts), 10)}
-        sizes = [len(own - frequent) for own in item_grams]
+        sizes = [len(native - frequent) for native in item_grams]
         flagged = []
-        for number, one in enumerate(found):
-            held = Counter(owner for gram in one if gram not in frequent for owner in owners[gram])
+        for number, result in enumerate(results):
+            held = Counter(
+                owner for gram in result if gram not in frequent for owner in owners[gram]
+            )
             if any(count >= 0.5 * sizes[owner] for owner, count in held.items()):
                 flagged.append(number)
     return answer | {"documents": len(texts), "flagged": flagged}
@@ -157,7 +159,7 @@ def run(data: Path, *, small: bool, documents: int = 200_000) -> list[Goal]:
             if name == "ours":
                 flagged = set(done.answer["flagged"])
     sampled = _task("ours", given | {"workers": 2}, sample=True)
-    ratios = [one / other for one, other in zip(speeds["ours"], speeds["plain"], strict=True)]
+    ratios = [result / other for result, other in zip(speeds["ours"], speeds["plain"], strict=True)]
     right = len(flagged & truth)
     middle = {name: statistics.median(values) for name, values in speeds.items()}
     note = f"{min(ratios):.1f} to {max(ratios):.1f}"

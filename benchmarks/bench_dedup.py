@@ -37,10 +37,10 @@ class Truth:
         self._numbers: dict[str, int] = {}
         sets = [self._shingles(run) for run in made]
         places = {run.name: place for place, run in enumerate(made)}
-        different = list({own.tobytes(): own for own in sets}.values())
+        different = list({native.tobytes(): native for native in sets}.values())
         every, counts = np.unique(np.concatenate(different), return_counts=True)
         common = every[counts > max(0.01 * len(different), 10)]
-        self._sets = [np.setdiff1d(own, common, assume_unique=True) for own in sets]
+        self._sets = [np.setdiff1d(native, common, assume_unique=True) for native in sets]
         self.near = {
             (places[run.like], place)
             for place, run in enumerate(made)
@@ -48,24 +48,24 @@ class Truth:
         }
 
     def _shingles(self, run: Run) -> Numbers:
-        found = []
-        for message in run.said:
+        results = []
+        for message in run.texts:
             words = [self._numbers.setdefault(w, len(self._numbers) + 1) for w in message.split()]
             values = np.array(words, np.uint64)
             mixed = np.zeros(len(words) - 4, np.uint64)
             for place in range(5):
                 mixed = mixed * np.uint64(1_000_003) + values[place : len(words) - 4 + place]
-            found.append(mixed)
-        return np.unique(np.concatenate(found))
+            results.append(mixed)
+        return np.unique(np.concatenate(results))
 
-    def jaccard(self, one: int, other: int) -> float:
+    def jaccard(self, number: int, other: int) -> float:
         """Exact similarity of two documents."""
-        left, right = self._sets[one], self._sets[other]
+        left, right = self._sets[number], self._sets[other]
         shared = len(np.intersect1d(left, right, assume_unique=True))
         return shared / (len(left) + len(right) - shared)
 
 
-def _found(data: Path, documents: int, prefix: int) -> dict[str, Any]:
+def _pairs_of(data: Path, documents: int, prefix: int) -> dict[str, Any]:
     """What the op finds of the planted pairs."""
     made = list(runs(documents, prefix=prefix))
     store = data / f"planted-{prefix}"
@@ -102,39 +102,39 @@ def _speeds(store: Path, documents: int) -> tuple[dict[str, list[float]], dict[s
         for name, hashed in (("datasketch", False), ("datasketch, numbers", True)):
             tasks[name] = ("near_datasketch", {"documents": some, "hashed": hashed})
     speeds: dict[str, list[float]] = {name: [] for name in tasks}
-    found: dict[str, Any] = {}
+    results: dict[str, Any] = {}
     for _ in range(ROUNDS):
         for name, (task, more) in tasks.items():
             answer = run_task(task, {"store": str(store), **more}).answer
             count = answer.get("documents", documents)
             speeds[name].append(count / answer["work"]["cpu"])
-            found[name] = {key: value for key, value in answer.items() if key not in _LARGE}
-    return speeds, found
+            results[name] = {key: value for key, value in answer.items() if key not in _LARGE}
+    return speeds, results
 
 
 def run(data: Path, *, small: bool, documents: int = 200_000) -> list[Goal]:
     """Measure, print and save; the generated files go to ``data``."""
     documents = 5_000 if small else documents
-    planted = [_found(data, 2_000 if small else 20_000, prefix) for prefix in PREFIXES]
+    planted = [_pairs_of(data, 2_000 if small else 20_000, prefix) for prefix in PREFIXES]
     store = data / f"near-{documents}"
     if not store.exists():
         write_store(store, runs(documents))
-    speeds, found = _speeds(store, documents)
+    speeds, result = _speeds(store, documents)
     sampled = run_task("dedup_near", {"store": str(store), "workers": 2}, sample=True)
-    removed = [each["removed"] for each in planted]
+    removed = [item["removed"] for item in planted]
     middle = {name: statistics.median(values) for name, values in speeds.items()}
     goals = [
         Goal("planted pairs found, at the worst prefix", min(e["recall"] for e in planted), 0.97),
         Goal(
             "removed, against those without a prefix",
-            max(abs(each - removed[0]) for each in removed) / removed[0],
+            max(abs(item - removed[0]) for item in removed) / removed[0],
             0.03,
             at_most=True,
             note=", ".join(map(str, removed)),
         ),
         Goal(
             "pairs below 0.6 merged",
-            sum(each["merged_below_0.6"] for each in planted),
+            sum(item["merged_below_0.6"] for item in planted),
             0,
             at_most=True,
         ),
@@ -153,7 +153,7 @@ def run(data: Path, *, small: bool, documents: int = 200_000) -> list[Goal]:
         "documents": documents,
         "planted": planted,
         "speeds": {name: spread(values, 0) for name, values in speeds.items()},
-        "found": found,
+        "found": result,
         "peaks": {name: round(value, 1) for name, value in sampled.peaks.items()},
     }
     save("dedup", numbers, goals, small=small)
@@ -162,7 +162,7 @@ def run(data: Path, *, small: bool, documents: int = 200_000) -> list[Goal]:
 
 def _ratios(speeds: dict[str, list[float]]) -> list[Goal]:
     """Ours against the baseline, per round."""
-    found = []
+    results = []
     pairs = (
         ("all of ours against sketches and index of datasketch", "from files to clusters"),
         ("both from the same shingles to candidates", "from shingles to candidates"),
@@ -171,8 +171,8 @@ def _ratios(speeds: dict[str, list[float]]) -> list[Goal]:
         if "datasketch" in speeds:
             ratios = [a / b for a, b in zip(speeds[ours], speeds["datasketch"], strict=True)]
             note = f"{min(ratios):.1f} to {max(ratios):.1f}"
-            found.append(Goal(name, statistics.median(ratios), RATIO, "x", note=note))
-    return found
+            results.append(Goal(name, statistics.median(ratios), RATIO, "x", note=note))
+    return results
 
 
 if __name__ == "__main__":

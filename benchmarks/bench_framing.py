@@ -76,8 +76,8 @@ def run(data: Path, *, small: bool, megabytes: float = 2000) -> list[Goal]:
             }
             print(f"  {kind}, {size:g} MB: {done.wall:.0f} s, {done.peaks['uss']:.0f} MB uss")
     goals = []
-    for kind, found in numbers.items():
-        first, last = found.values()
+    for kind, number in numbers.items():
+        first, last = number.values()
         goals.append(
             Goal(
                 f"peak uss, {kind}, {sizes[1]:g} MB",

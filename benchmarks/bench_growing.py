@@ -97,8 +97,8 @@ def appends(kind: str, folder: Path, writers: int, count: int, threads: int) -> 
         assert child.stdout is not None
         assert child.stdout.readline() == "ready\n"
     answers = [json.loads(child.communicate()[0]) for child in _released(children)]
-    seconds = max(each["end"] for each in answers) - min(each["start"] for each in answers)
-    return writers * count / seconds, sum(each["cpu"] for each in answers) / (writers * count)
+    seconds = max(answer["end"] for answer in answers) - min(answer["start"] for answer in answers)
+    return writers * count / seconds, sum(answer["cpu"] for answer in answers) / (writers * count)
 
 
 def _released(children: list[Any]) -> list[Any]:
@@ -153,10 +153,10 @@ def run(data: Path, *, small: bool, rounds: int = 3) -> list[Goal]:
             rates: dict[str, list[float]] = {"store": [], "plain": []}
             used: list[float] = []
             for number in range(rounds):
-                for kind, found in rates.items():
+                for kind, result in rates.items():
                     folder = Path(scratch) / f"{kind}-{writers}-{threads}-{number}"
                     rate, cpu = appends(kind, folder, writers, count // writers or 1, threads)
-                    found.append(rate)
+                    result.append(rate)
                     used += [cpu] if kind == "store" else []
             ratios = [a / b for a, b in zip(rates["store"], rates["plain"], strict=True)]
             numbers[title] = {k: spread(v, 1) for k, v in rates.items()} | {
@@ -169,14 +169,14 @@ def run(data: Path, *, small: bool, rounds: int = 3) -> list[Goal]:
             goals.append(
                 Goal("  against plain files", statistics.median(ratios), None, "", note=note)
             )
-        found = reading(Path(scratch), JOURNAL // 20 if small else JOURNAL)
-    numbers["reading"] = {name: round(value, 4) for name, value in found.items()}
-    note = f"{found['journal_trajectories']:,} trajectories; {found['open_wall']:.2f} wall"
-    title = f"open a journal of {found['journal_bytes'] / 1e6:.0f} MB"
-    goals.append(Goal(title, found["open_cpu"], 1.0, "CPU s", True, note))
-    note = f"{found['first_append_wall']:.2f} wall"
+        result = reading(Path(scratch), JOURNAL // 20 if small else JOURNAL)
+    numbers["reading"] = {name: round(value, 4) for name, value in result.items()}
+    note = f"{result['journal_trajectories']:,} trajectories; {result['open_wall']:.2f} wall"
+    title = f"open a journal of {result['journal_bytes'] / 1e6:.0f} MB"
+    goals.append(Goal(title, result["open_cpu"], 1.0, "CPU s", True, note))
+    note = f"{result['first_append_wall']:.2f} wall"
     title = "first append to 100,000"
-    goals.append(Goal(title, found["first_append_cpu"], 1.0, "CPU s", True, note))
+    goals.append(Goal(title, result["first_append_cpu"], 1.0, "CPU s", True, note))
     print_goals(f"Growing stores, median of {rounds}", goals)
     save("growing", numbers, goals, small=small)
     return goals

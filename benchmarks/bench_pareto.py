@@ -60,13 +60,13 @@ def plain(values: Sequence[Sequence[float]]) -> list[int]:
     below: list[list[int]] = []
     above = [0] * len(values)
     for p in values:
-        own = []
+        native = []
         for place, q in enumerate(values):
             if p[0] >= q[0] and p[1] >= q[1] and (p[0] > q[0] or p[1] > q[1]):
-                own.append(place)
+                native.append(place)
                 above[place] += 1
-        below.append(own)
-    found = [0] * len(values)
+        below.append(native)
+    result = [0] * len(values)
     front = [place for place, count in enumerate(above) if not count]
     number = 0
     while front:
@@ -76,10 +76,10 @@ def plain(values: Sequence[Sequence[float]]) -> list[int]:
             for other in below[place]:
                 above[other] -= 1
                 if not above[other]:
-                    found[other] = number
+                    result[other] = number
                     after.append(other)
         front = after
-    return found
+    return result
 
 
 def pareto(name: str, kind: str, questions: int) -> dict[str, Any]:
@@ -101,15 +101,15 @@ def pareto(name: str, kind: str, questions: int) -> dict[str, Any]:
     listed = values.tolist()
     started = time.process_time()
     if name == "plain":
-        found = plain(listed)
+        tolist = plain(listed)
     elif name == "fronts":
-        found = fronts(values).tolist()
+        tolist = fronts(values).tolist()
     else:
-        found = choose(values, 8_000)[0].tolist()
+        tolist = choose(values, 8_000)[0].tolist()
     answer["cpu"] = time.process_time() - started
     if name == "plain":
-        answer["equal"] = found == fronts(values).tolist()
-    answer["fronts"] = max(found) + 1 if name != "choose" else 0
+        answer["equal"] = tolist == fronts(values).tolist()
+    answer["fronts"] = max(tolist) + 1 if name != "choose" else 0
     return answer
 
 
@@ -127,8 +127,8 @@ def run(data: Path, *, small: bool, questions: int = 100_000) -> list[Goal]:
     for _ in range(ROUNDS):
         cpu.setdefault("op", []).append(_child("op", "", questions).answer["cpu"])
         for kind in KINDS:
-            own = _child("choose", kind, questions).answer["cpu"]
-            cpu.setdefault(f"choose, {kind}", []).append(own)
+            native = _child("choose", kind, questions).answer["cpu"]
+            cpu.setdefault(f"choose, {kind}", []).append(native)
         fast = _child("fronts", "even", sample).answer["cpu"]
         slow = _child("plain", "even", sample).answer
         cpu.setdefault("fronts of the sample", []).append(fast)

@@ -127,11 +127,11 @@ def check_equal(query: str, ours: Ask, nested: Ask, names: dict[str, str]) -> No
             texts = [m["content"] for m in messages if m["role"] != "tool"]
             results = [m["content"] for m in messages if m["role"] == "tool"]
             rows = flat[0].to_pylist()
-            own = {kind: [row for row in rows if row["type"] == kind] for kind in KINDS}
-            assert [row["text"] for row in own["step"]] == texts, "steps differ"
-            assert [row["text"] for row in own["observation"]] == results, "observations differ"
+            native = {kind: [row for row in rows if row["type"] == kind] for kind in KINDS}
+            assert [row["text"] for row in native["step"]] == texts, "steps differ"
+            assert [row["text"] for row in native["observation"]] == results, "observations differ"
             calls = [c["arguments"] for m in messages for c in m["tool_calls"] or ()]
-            assert [row["arguments"] for row in own["call"]] == calls, "calls differ"
+            assert [row["arguments"] for row in native["call"]] == calls, "calls differ"
         else:
             assert flat[0].to_pylist() == other.to_pylist(), f"{query}: the answers differ"
 

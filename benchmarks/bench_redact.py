@@ -78,7 +78,7 @@ def run(data: Path, *, small: bool, megabytes: float = 200) -> list[Goal]:
     size = _characters(store)
     out = data / "redacted"
     speeds: dict[str, list[float]] = {}
-    found: dict[str, Any] = {}
+    results: dict[str, Any] = {}
     for _ in range(ROUNDS):
         shutil.rmtree(out, ignore_errors=True)
         tasks = {
@@ -89,7 +89,7 @@ def run(data: Path, *, small: bool, megabytes: float = 200) -> list[Goal]:
         for name, arguments in tasks.items():
             done = run_task("redact", arguments)
             speeds.setdefault(name, []).append(_mb_per_second(done, size))
-            found[name] = done.answer["found"]
+            results[name] = done.answer["found"]
         arguments = {"store": str(store), "megabytes": plain_megabytes, "kinds": "secrets"}
         done = run_task("redact_plain", arguments)
         speeds.setdefault("plain", []).append(_mb_per_second(done, done.answer["characters"]))
@@ -114,7 +114,7 @@ def run(data: Path, *, small: bool, megabytes: float = 200) -> list[Goal]:
     numbers = {
         "text_mb": round(size / 1e6, 1),
         "speeds": {name: spread(values) for name, values in speeds.items()},
-        "found": found,
+        "found": results,
         "peak_uss": round(sampled.peaks["uss"], 1),
     }
     save("redact", numbers, goals, small=small)

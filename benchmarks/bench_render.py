@@ -162,14 +162,14 @@ def run(data: Path, *, small: bool, runs: int = 200) -> list[Goal]:
     goals: list[Goal] = []
     numbers: dict[str, Any] = {"megabytes": round(bench.megabytes, 1)}
     for name in TEMPLATES:
-        found, numbers[name] = _against(bench, name, rounds)
-        goals += found
-    for title, (found, facts) in {
+        result, numbers[name] = _against(bench, name, rounds)
+        goals += result
+    for title, (result, facts) in {
         "memory": _memory(bench, MAIN),
         "workers": _workers(bench, MAIN),
         "ways": _ways(bench),
     }.items():
-        goals += found
+        goals += result
         numbers[title] = facts
     tokens = numbers[MAIN]["tokens"] / 1e6
     print_goals(f"Rendering of {bench.megabytes:.0f} MB of runs, {tokens:.1f} M tokens", goals)

@@ -55,7 +55,7 @@ def run(data: Path, *, small: bool, inspect: str | None = None) -> list[Goal]:
         short.append(_task("ours", sys.executable, episodes * 4, 2, data))
         if inspect:
             theirs.append(_task("inspect", inspect, episodes, TURNS, data))
-    steps = [float(each.answer["work"]["cpu"]) * 1000 / (episodes * TURNS) for each in ours]
+    steps = [float(our.answer["work"]["cpu"]) * 1000 / (episodes * TURNS) for our in ours]
     rates = _rates(ours, episodes, "wall")
     briefly = _rates(short, episodes * 4, "wall")
     goals = [
@@ -83,8 +83,8 @@ def _against(
     goals = []
     names = {"wall": "throughput against Inspect", "cpu": "  by CPU seconds"}
     for kind, name in names.items():
-        own, other = _rates(ours, episodes, kind), _rates(theirs, episodes, kind)
-        ratios = [a / b for a, b in zip(own, other, strict=True)]
+        native, other = _rates(ours, episodes, kind), _rates(theirs, episodes, kind)
+        ratios = [a / b for a, b in zip(native, other, strict=True)]
         numbers[f"inspect_{kind}"] = spread(other, 1)
         numbers[f"ratio_{kind}"] = spread(ratios)
         note = f"{min(ratios):.1f} to {max(ratios):.1f}; Inspect {statistics.median(other):.0f}"

@@ -73,8 +73,8 @@ def stars(data: str, threshold: float) -> dict[str, Any]:
     matrix = np.load(data)
     answer: dict[str, Any] = {}
     with work(answer):
-        found = exact_stars(VectorRows(matrix, np.full(len(matrix), -1), threshold))
-    return answer | {"gone": int((found.anchor != np.arange(len(matrix))).sum())}
+        result = exact_stars(VectorRows(matrix, np.full(len(matrix), -1), threshold))
+    return answer | {"gone": int((result.anchor != np.arange(len(matrix))).sum())}
 
 
 def all_pairs(data: str, threshold: float) -> dict[str, Any]:
@@ -102,9 +102,9 @@ def vectors(store: str) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as scratch:
         pool = load(open_inputs({"s": store})).pool(Path(scratch), workers=1)
         with work(answer):
-            found = vectors_of(pool, VectorOptions(views=("all",)))
+            result = vectors_of(pool, VectorOptions(views=("all",)))
         size = int(pool.members["size"].sum())
-    return answer | {"rows": len(found.matrix), "characters": size}
+    return answer | {"rows": len(result.matrix), "characters": size}
 
 
 TASKS = {

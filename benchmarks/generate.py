@@ -264,8 +264,8 @@ def _add(builder: RowBuilder, row: dict[str, Any], seq: int) -> int:
     size = sum(len(message["content"]) for message in row["messages"])
     columns = {"source_file": "made_up.jsonl", "source_hash": digest(row["id"].encode())}
     builder.begin(Origin(seq=seq, dataset=row["dataset"], columns=columns, size=size))
-    own = row.get("columns", {})
-    builder.trajectory({"source_id": row["id"], "success": row["success"], **own})
+    native = row.get("columns", {})
+    builder.trajectory({"source_id": row["id"], "success": row["success"], **native})
     waiting: list[dict[str, Any]] = []
     for message in row["messages"]:
         role, text = message["role"], message["content"]

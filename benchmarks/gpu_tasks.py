@@ -59,7 +59,7 @@ def build(shape: str, out: str, tokenizer: str, template: str, device: str) -> d
     made = transformers.AutoTokenizer.from_pretrained(tokenizer)
     made.chat_template = text_of(template)
     made.save_pretrained(out)
-    count = sum(each.numel() for each in model.parameters())
+    count = sum(parameter.numel() for parameter in model.parameters())
     embedding = model.get_input_embeddings().weight.numel()
     return {"parameters": count, "multiplied": count - embedding}
 

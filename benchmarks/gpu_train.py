@@ -113,24 +113,24 @@ def speeds(answer: dict[str, Any], job: dict[str, Any], weights: int, peak: floa
     answer["share_of_peak"] = None if peak is None else answer["tflops"] * 1e12 / peak
 
 
-def goals_of(found: list[dict[str, Any]]) -> list[Goal]:
+def goals_of(items: list[dict[str, Any]]) -> list[Goal]:
     """A line for each measurement, and ours against plain TRL."""
     goals = []
-    plain = {(each["method"], each["window"]): each for each in found if each["side"] == "trl"}
-    for each in found:
-        name = f"{each['method']} {each['window']:,} {each['side']}"
-        if "error" in each:
-            goals.append(Goal(name, 0.0, None, "tokens/s", note=each["error"]))
+    plain = {(entry["method"], entry["window"]): entry for entry in items if entry["side"] == "trl"}
+    for item in items:
+        name = f"{item['method']} {item['window']:,} {item['side']}"
+        if "error" in item:
+            goals.append(Goal(name, 0.0, None, "tokens/s", note=item["error"]))
             continue
-        trained = each["trained_tokens_per_second"]
-        notes = [f"{trained:,.0f} trained/s", f"padding {each['padding_share']:.0%}"]
-        if each["peak_gb"] is not None:
-            notes.append(f"{each['peak_gb']:.0f} GB")
-        if each["share_of_peak"] is not None:
-            notes.append(f"{each['share_of_peak']:.0%} of the peak")
-        goals.append(Goal(name, each["tokens_per_second"], None, "tokens/s", note=", ".join(notes)))
-        base = plain.get((each["method"], each["window"]))
-        if each["side"] == "ours" and base is not None and "error" not in base:
+        trained = item["trained_tokens_per_second"]
+        notes = [f"{trained:,.0f} trained/s", f"padding {item['padding_share']:.0%}"]
+        if item["peak_gb"] is not None:
+            notes.append(f"{item['peak_gb']:.0f} GB")
+        if item["share_of_peak"] is not None:
+            notes.append(f"{item['share_of_peak']:.0%} of the peak")
+        goals.append(Goal(name, item["tokens_per_second"], None, "tokens/s", note=", ".join(notes)))
+        base = plain.get((item["method"], item["window"]))
+        if item["side"] == "ours" and base is not None and "error" not in base:
             ratio = trained / base["trained_tokens_per_second"]
             goals.append(Goal("  trained tokens a second, against plain TRL", ratio, None, "x"))
     return goals
@@ -142,11 +142,11 @@ def device_of(name: str) -> dict[str, Any]:
 
     if name == "cpu":
         return {"name": "cpu", "peak": None, "computes_in": number_format(name)}
-    found = torch.cuda.get_device_properties(0)
-    peak = next((value for key, value in PEAKS.items() if key in found.name), None)
+    device_properties = torch.cuda.get_device_properties(0)
+    peak = next((value for key, value in PEAKS.items() if key in device_properties.name), None)
     return {
-        "name": found.name,
-        "memory_gb": round(found.total_memory / 1e9, 1),
+        "name": device_properties.name,
+        "memory_gb": round(device_properties.total_memory / 1e9, 1),
         "peak": peak,
         "cuda": torch.version.cuda,
         "computes_in": number_format(name),
@@ -167,17 +167,17 @@ def run(options: argparse.Namespace, folder: Path) -> Path:
     weights = json.loads(built.read_text(encoding="utf-8"))
     device = device_of(options.device)
     peak = options.peak * 1e12 if options.peak else device["peak"]
-    found = []
+    results = []
     for number, job in enumerate(jobs(data, model, options)):
         out = folder / f"job-{number}"
         shutil.rmtree(out, ignore_errors=True)
         answer = task("measure", {**job, "out": str(out)})
         speeds(answer, job, weights["multiplied"], peak)
         kept = {key: job[key] for key in ("method", "side", "window", "batch")}
-        found.append({**kept, **answer})
-        print(json.dumps(found[-1]), flush=True)
+        results.append({**kept, **answer})
+        print(json.dumps(results[-1]), flush=True)
         shutil.rmtree(out, ignore_errors=True)
-    goals = goals_of(found)
+    goals = goals_of(results)
     print_goals(f"Training of {options.shape} on {device['name']}", goals)
     content = {
         "benchmark": "gpu_train",
@@ -187,7 +187,7 @@ def run(options: argparse.Namespace, folder: Path) -> Path:
         "formula": __doc__.strip().splitlines()[-6:],
         "published": PUBLISHED,
         "machine": machine((*PACKAGES, "torch", "transformers", "trl", "peft", "flash-attn")),
-        "found": found,
+        "found": results,
     }
     path = Path(options.out)
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -55,7 +55,7 @@ class Run:
     result: str
 
     @property
-    def said(self) -> list[str]:
+    def texts(self) -> list[str]:
         """What the agent says and does: one text a message, the call after the words before it."""
         return [f"{self.first} search {self.query}", self.last]
 
@@ -76,8 +76,8 @@ class _Words:
 
     def some(self, count: int) -> np.ndarray[Any, Any]:
         """Numbers of so many words."""
-        found = np.searchsorted(self._steps, self.draw.random(count))
-        return np.minimum(found, VOCABULARY - 1)
+        result = np.searchsorted(self._steps, self.draw.random(count))
+        return np.minimum(result, VOCABULARY - 1)
 
     def text(self, numbers: np.ndarray[Any, Any]) -> str:
         """The words as text."""
@@ -101,29 +101,29 @@ def runs(count: int, *, prefix: int = 0, seed: int = 1) -> Iterator[Run]:
     for number in range(count):
         if number < originals:
             like = None
-            own = words.some(int(words.draw.integers(100, 370)))
+            some = words.some(int(words.draw.integers(100, 370)))
             if number in kept:
-                kept[number] = own
+                kept[number] = some
         else:
             like = int(taken[number - originals])
-            own = kept.pop(like).copy()
+            some = kept.pop(like).copy()
             if number >= originals + copies:
                 share = words.draw.uniform(0.002, 0.05)
-                at = words.draw.random(len(own)) < share
-                own[at] = words.some(int(at.sum()))
-        yield _run(words, number, like, own, shared)
+                at = words.draw.random(len(some)) < share
+                some[at] = words.some(int(at.sum()))
+        yield _run(words, number, like, some, shared)
 
 
-def _run(words: _Words, number: int, like: int | None, own: Any, shared: str) -> Run:
-    cut = len(own) // 3
-    first = words.text(own[:cut])
+def _run(words: _Words, number: int, like: int | None, native: Any, shared: str) -> Run:
+    cut = len(native) // 3
+    first = words.text(native[:cut])
     return Run(
         name=f"run-{number:07d}",
         like=None if like is None else f"run-{like:07d}",
         task=words.text(words.some(20)),
         first=f"{shared} {first}" if shared else first,
-        query=words.text(own[cut : 2 * cut]),
-        last=words.text(own[2 * cut :]),
+        query=words.text(native[cut : 2 * cut]),
+        last=words.text(native[2 * cut :]),
         result=words.text(words.some(30)),
     )
 

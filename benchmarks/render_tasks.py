@@ -44,11 +44,11 @@ def render(
 
     load_arrow()
     load_tokenizer("tiny")  # Loads the libraries, as TRL's are loaded before its clock starts.
-    told = RenderOptions(chat_template=template(name), **options)
+    render_options = RenderOptions(chat_template=template(name), **options)
     opened = Store.open(store)
     answer: dict[str, Any] = {}
     with work(answer):
-        report = render_store(opened, model, out, told, workers=workers)
+        report = render_store(opened, model, out, render_options, workers=workers)
     for field in ("rows", "tokens", "trained_tokens", "steps", "trained", "longest"):
         answer[field] = getattr(report, field)
     return answer | {"notes": dict(report.notes), "lost": dict(report.lost)}
@@ -89,11 +89,11 @@ def _prepare(dataset: Any, model: str, name: str, **arguments: Any) -> Any:
     config = SFTConfig(
         output_dir="unused", use_cpu=True, bf16=False, assistant_only_loss=True, **options
     )
-    told = types.SimpleNamespace(
+    simple_namespace = types.SimpleNamespace(
         chat_template=tokenizer.chat_template, completion_only_loss=False, _tokenizer=tokenizer
     )
     return SFTTrainer._prepare_dataset(
-        told, dataset, tokenizer, config, config.packing, None, "train"
+        simple_namespace, dataset, tokenizer, config, config.packing, None, "train"
     )
 
 

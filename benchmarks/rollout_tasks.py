@@ -81,12 +81,12 @@ def inspect(out: str, episodes: int, turns: int, concurrency: int) -> dict[str, 
 
     def answered(messages: Any, *rest: Any) -> Any:
         if sum(message.role == "assistant" for message in messages) < turns - 1:
-            found = ModelOutput.for_tool_call("mockllm", "add", {"a": 2, "b": 3})
+            for_tool_call = ModelOutput.for_tool_call("mockllm", "add", {"a": 2, "b": 3})
         else:
-            found = ModelOutput.from_content("mockllm", "5")
+            for_tool_call = ModelOutput.from_content("mockllm", "5")
         # Without it Inspect counts tokens by itself.
-        found.usage = ModelUsage(input_tokens=100, output_tokens=20, total_tokens=120)
-        return found
+        for_tool_call.usage = ModelUsage(input_tokens=100, output_tokens=20, total_tokens=120)
+        return for_tool_call
 
     def once(count: int, place: str) -> Any:
         samples = [Sample(id=f"t{k}", input="What is 2 + 3?", target="5") for k in range(count)]

@@ -280,12 +280,12 @@ def redact(store: str, out: str, kinds: str) -> dict[str, Any]:
     from adp_schema.store import Store
 
     answer: dict[str, Any] = {}
-    own = (("/home/somebody-here",), ("somebody-here",))
-    options = RedactOptions(kinds=tuple(kinds.split(",")), own=own, workers=1)
+    native = (("/home/somebody-here",), ("somebody-here",))
+    options = RedactOptions(kinds=tuple(kinds.split(",")), user=native, workers=1)
     with work(answer):
         opened = Store.open(store)
-        found = findings_of(run(opened, out, options)) if out else scan(opened, options)
-    return answer | {"found": dict(found.by_kind)}
+        findings = findings_of(run(opened, out, options)) if out else scan(opened, options)
+    return answer | {"found": dict(findings.by_kind)}
 
 
 def curate(recipe: dict[str, Any], folder: str, out: str, workers: int) -> dict[str, Any]:
@@ -328,7 +328,7 @@ def redact_plain(store: str, megabytes: float, kinds: str) -> dict[str, Any]:
     from adp_schema.store import Store
     from adp_schema.tables import TABLES
 
-    rules = RedactOptions(kinds=tuple(kinds.split(",")), own=((), ())).rules()
+    rules = RedactOptions(kinds=tuple(kinds.split(",")), user=((), ())).rules()
     patterns = [(rule, re.compile(rule.pattern)) for rule in rules]
     cells: list[str] = []
     size = 0
@@ -342,14 +342,14 @@ def redact_plain(store: str, megabytes: float, kinds: str) -> dict[str, Any]:
                             cells.append(cell)
                             size += len(cell)
     answer: dict[str, Any] = {}
-    found = 0
+    count = 0
     with work(answer):
         for cell in cells:
             for rule, pattern in patterns:
                 for match in pattern.finditer(cell):
                     start, end = match.span("v" if "v" in pattern.groupindex else 0)
-                    found += rule.check is None or rule.check(cell, max(start, 0), max(end, 0))
-    return answer | {"found": found, "characters": size}
+                    count += rule.check is None or rule.check(cell, max(start, 0), max(end, 0))
+    return answer | {"found": count, "characters": size}
 
 
 def dedup_near(store: str, workers: int) -> dict[str, Any]:
@@ -381,11 +381,11 @@ def _ready_shingles(store: str, documents: int) -> tuple[Any, Any]:
 
     with tempfile.TemporaryDirectory() as scratch:
         pool = load(open_inputs({"store": store})).pool(Path(scratch))
-        parts, found = [], 0
+        parts, result = [], 0
         for partition in pool.partitions:
-            if found < documents:
+            if result < documents:
                 parts.append(shingles(views(partition, ["agent", "actions"])))
-                found += len(parts[-1].sizes)
+                result += len(parts[-1].sizes)
     sizes = np.concatenate([part.sizes for part in parts])[:documents]
     return np.concatenate([part.hashes for part in parts])[: sizes.sum()], sizes
 
@@ -398,8 +398,8 @@ def near_candidates(store: str, documents: int) -> dict[str, Any]:
     hashes, sizes = _ready_shingles(store, documents)
     answer: dict[str, Any] = {}
     with work(answer):
-        found = buckets(band_hashes(signatures(hashes, sizes, 128), 21, 6))
-    return answer | {"buckets": len(found.sizes), "documents": len(sizes)}
+        result = buckets(band_hashes(signatures(hashes, sizes, 128), 21, 6))
+    return answer | {"buckets": len(result.sizes), "documents": len(sizes)}
 
 
 def near_datasketch(store: str, documents: int, hashed: bool) -> dict[str, Any]:

@@ -21,7 +21,7 @@ def checks_page() -> str:
         "the trajectories that they are in, and shows the first of them with id, path and excerpt.",
         "A finding says what stands there; whether it must be mended is for you to say.",
         "",
-        *table(("severity", "meaning"), [(one, MEANINGS[one]) for one in SEVERITIES]),
+        *table(("severity", "meaning"), [(item, MEANINGS[item]) for item in SEVERITIES]),
         "",
         "With `--fail-on error`, the default, findings of that severity end the command with",
         "exit code 8; `--fail-on warning` and `--fail-on never` set another border. Where a check",
@@ -30,7 +30,10 @@ def checks_page() -> str:
         "",
     ]
     for title, checks in GROUPS.items():
-        rows = [(f"`{one.id}`", one.severity, _tags(one.what), _tags(one.mend)) for one in checks]
+        rows = [
+            (f"`{check.id}`", check.severity, _tags(check.what), _tags(check.remedy))
+            for check in checks
+        ]
         heads = ("check", "severity", "what it finds", "how to mend it")
         lines += [f"## {title}", "", *table(heads, rows), ""]
     return "\n".join(lines).rstrip() + "\n"

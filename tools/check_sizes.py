@@ -196,11 +196,11 @@ def imports_at_load(modules: list[Module]) -> Imports:
     known = {module.name for module in modules}
     imports: Imports = {}
     for module in modules:
-        found = imports.setdefault(module.name, {})
+        value = imports.setdefault(module.name, {})
         for node in statements_at_load(module.tree):
             for target in imported_names(node, known):
                 if target != module.name:
-                    found.setdefault(target, node.lineno)
+                    value.setdefault(target, node.lineno)
     return imports
 
 
@@ -210,9 +210,9 @@ def imported_names(node: ast.stmt, known: set[str]) -> Iterator[str]:
         yield from (alias.name for alias in node.names if alias.name in known)
     elif isinstance(node, ast.ImportFrom) and node.module:
         for alias in node.names:
-            inner = f"{node.module}.{alias.name}"
-            if inner in known:
-                yield inner
+            text = f"{node.module}.{alias.name}"
+            if text in known:
+                yield text
             elif node.module in known:
                 yield node.module
 

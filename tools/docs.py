@@ -154,7 +154,7 @@ def views() -> list[str]:
     others: list[View] = []
     for view in (VIEWS | SCORE_VIEWS).values():
         table = next((t.name for t in TABLES.values() if t.schema.names == list(view.columns)), "")
-        same = next((f"view-{one.name}" for one in others if one.columns == view.columns), "")
+        same = next((f"view-{other.name}" for other in others if other.columns == view.columns), "")
         if table or same:
             table = table or same
             text = cell(view.description)
@@ -179,10 +179,12 @@ def schema_json() -> str:
     """JSON Schema of the rows, and of a trajectory with all that hangs from it."""
     defs: dict[str, Any] = {}
     for row in ROWS:
-        found = row.model_json_schema(ref_template="#/$defs/{model}")
-        defs.update(found.pop("$defs", {}))
-        if "properties" in found:  # a row that refers to itself is among its own definitions
-            defs[row.__name__] = found
+        model_json_schema = row.model_json_schema(ref_template="#/$defs/{model}")
+        defs.update(model_json_schema.pop("$defs", {}))
+        if (
+            "properties" in model_json_schema
+        ):  # a row that refers to itself is among its own definitions
+            defs[row.__name__] = model_json_schema
     for table in TABLES.values():
         properties = defs[table.row.__name__]["properties"]
         for name, column in properties.items():
@@ -231,11 +233,11 @@ def cli_page() -> str:
 def command_words(name: str) -> Iterator[list[str]]:
     """A command, or the commands of a group."""
     command = cli.load_command(name, *cli.command_table()[name])
-    inner = getattr(command, "commands", None)
-    if not inner:
+    result = getattr(command, "commands", None)
+    if not result:
         yield [name]
         return
-    for child in sorted(inner):
+    for child in sorted(result):
         yield [name, child]
 
 

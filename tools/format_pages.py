@@ -164,8 +164,8 @@ def _losses(tried: FieldTable) -> list[str]:
     """What does not survive: in the store, and on the way to each other format."""
     rows = tried.rows
     lines = ["## Losses", "", "A loss is always reported; `--strict` makes it an error.", ""]
-    own = [row.path for row in rows if LOST in row.verdict.split(", ")]
-    lines += [f"- Fields lost in the store: {_paths(own)}."]
+    paths = [row.path for row in rows if LOST in row.verdict.split(", ")]
+    lines += [f"- Fields lost in the store: {_paths(paths)}."]
     for target, further in tried.further.items():
         gone = [row.path for row in rows if LOST in row.targets[target].split(", ")]
         lines.append(f"- Fields lost in `{target}`: {_paths(gone)}.")
@@ -175,12 +175,12 @@ def _losses(tried: FieldTable) -> list[str]:
 
 def _hop(converter: Converter) -> list[str]:
     """What becomes of a store that is written in a format and read back."""
-    found = hop_table(converter)
-    exact = sum(word == BACK for word in found.values())
-    rows = [(f"`{name}`", word) for name, word in found.items() if word != BACK]
+    result = hop_table(converter)
+    exact = sum(word == BACK for word in result.values())
+    rows = [(f"`{name}`", word) for name, word in result.items() if word != BACK]
     return [
         *("## A store that goes through it", ""),
-        f"Of the {len(found)} columns of the store that are no bookkeeping, {exact} come back as",
+        f"Of the {len(result)} columns of the store that are no bookkeeping, {exact} come back as",
         "they were when a store is written in this format and read back. Measured: each column of",
         "a small store is filled or changed in turn, and all its rows are compared afterwards. The",
         "others, in some or all rows:",

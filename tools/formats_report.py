@@ -81,14 +81,14 @@ def _not_read(path: Path, kind: KnownFormat | None, why: str) -> Answer:
 
 def compare(answers: dict[str, Answer], expected: dict[str, str]) -> list[str]:
     """The differences, a sentence each."""
-    found = []
+    results = []
     for path, answer in answers.items():
         note = f" ({answer.why})" if answer.why else ""
         if path not in expected:
-            found.append(f"{path}: {answer.text}{note}; the list does not have it")
+            results.append(f"{path}: {answer.text}{note}; the list does not have it")
         elif answer.text != expected[path]:
-            found.append(f"{path}: {answer.text}{note}; expected: {expected[path]}")
-    return found + [f"{path}: is not there" for path in sorted(set(expected) - set(answers))]
+            results.append(f"{path}: {answer.text}{note}; expected: {expected[path]}")
+    return results + [f"{path}: is not there" for path in sorted(set(expected) - set(answers))]
 
 
 def main() -> int:

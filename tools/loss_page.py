@@ -28,8 +28,8 @@ def losses_page() -> str:
         "|---|---|---|---|",
     ]
     lines += [
-        f"| {one.name} | {cell(one.formula)} | {one.loss_type} | {one.difference or 'None.'} |"
-        for one in M3_LOSSES
+        f"| {item.name} | {cell(item.formula)} | {item.loss_type} | {item.difference or 'None.'} |"
+        for item in M3_LOSSES
     ]
     lines += ["", "## Other settings", "", "| M3 | here | difference |", "|---|---|---|"]
     lines += [f"| {old} | {new} | {words or 'None.'} |" for old, new, words in M3_SETTINGS]

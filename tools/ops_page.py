@@ -40,9 +40,9 @@ def _options(op: Op) -> list[str]:
     schema = op.options.model_json_schema()
     lines = ["| option | type | default | meaning |", "|---|---|---|---|"]
     for name, info in fields.items():
-        own = schema["properties"][info.alias or name]
-        default = "required" if info.is_required() else f"`{plain(own.get('default'))}`"
-        shown = cell(type_words(own, schema.get("$defs", {})))
+        native = schema["properties"][info.alias or name]
+        default = "required" if info.is_required() else f"`{plain(native.get('default'))}`"
+        shown = cell(type_words(native, schema.get("$defs", {})))
         meaning = cell(info.description or "")
         lines.append(f"| `{info.alias or name}` | {shown} | {cell(default)} | {meaning} |")
     return lines
@@ -58,7 +58,7 @@ def type_words(schema: dict[str, Any], definitions: dict[str, Any]) -> str:
     if "$ref" in schema:
         return type_words(definitions[schema["$ref"].rsplit("/", 1)[-1]], definitions)
     if "anyOf" in schema:
-        kinds = [type_words(each, definitions) for each in schema["anyOf"]]
+        kinds = [type_words(item, definitions) for item in schema["anyOf"]]
         return " or ".join(dict.fromkeys(kind for kind in kinds if kind != "null"))
     if "enum" in schema:
         return " | ".join(map(str, schema["enum"]))

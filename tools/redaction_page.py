@@ -131,8 +131,8 @@ def redaction_page() -> str:
     for group, title in TITLES.items():
         entries = [
             (f"`{kind}`", "yes" if default else "no", what, _links(sources.get(kind, [])))
-            for kind, own, what, default in rows
-            if own == group
+            for kind, native, what, default in rows
+            if native == group
         ]
         lines += [f"### {title}", ""]
         lines += [*table(("kind", "default", "what it finds", "format"), entries), ""]

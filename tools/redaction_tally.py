@@ -57,12 +57,12 @@ class Tally:
 
 def tally(store: Store, options: RedactOptions) -> Tally:
     """Search a store, and remember each value."""
-    found = Tally()
+    result = Tally()
     replace = finder._replace
 
     def counted(cleaned: Cleaned, hits: list[Hit], *, is_json: bool) -> None:
         for hit in hits:
-            found.add(cleaned.text, hit)
+            result.add(cleaned.text, hit)
         replace(cleaned, hits, is_json=is_json)
 
     finder._replace = counted
@@ -70,7 +70,7 @@ def tally(store: Store, options: RedactOptions) -> Tally:
         scan(store, options)
     finally:
         finder._replace = replace
-    return found
+    return result
 
 
 def main() -> None:
@@ -85,18 +85,18 @@ def main() -> None:
     with TemporaryDirectory() as folder:
         convert([given.folder], f"{folder}/store", options=ConvertOptions(keep_raw=True))
         store = Store.open(f"{folder}/store")
-        options = RedactOptions(kinds=tuple(given.kinds.split(",")), own=((), ()), workers=1)
-        found = tally(store, options)
+        options = RedactOptions(kinds=tuple(given.kinds.split(",")), user=((), ()), workers=1)
+        result = tally(store, options)
     counts = store.manifest.counts
     print(f"{counts.trajectories:,} trajectories, {counts.rejected:,} records rejected")
-    print(f"{sum(found.places.values()):,} places, {len(found.places):,} different values")
-    for kind in sorted({kind for kind, _ in found.places}):
-        values = [count for (one, _), count in found.places.items() if one == kind]
+    print(f"{sum(result.places.values()):,} places, {len(result.places):,} different values")
+    for kind in sorted({kind for kind, _ in result.places}):
+        values = [count for (match, _), count in result.places.items() if match == kind]
         print(f"{kind}: {sum(values):,} places, {len(values):,} different")
     if given.values is not None:
         with given.values.open("w", encoding="utf-8") as file:
-            for (kind, value), count in sorted(found.places.items()):
-                around = sorted(found.surroundings[kind, value])
+            for (kind, value), count in sorted(result.places.items()):
+                around = sorted(result.surroundings[kind, value])
                 line = {"kind": kind, "hash": digest(value.encode())[:16], "places": count,
                         "value": value, "around": around}  # fmt: skip
                 file.write(json.dumps(line) + "\n")

@@ -30,7 +30,7 @@ NAMES = (
 )
 """Scorers of this page, in its order."""
 
-ELSEWHERE = {"bfcl": "bfcl.md", "m3": "experts.md#m3s-report-the-scorer-m3"}
+OTHER_PAGES = {"bfcl": "bfcl.md", "m3": "experts.md#m3s-report-the-scorer-m3"}
 """Scorers of single benchmarks, and the pages that they are on."""
 
 _INTRO = """
@@ -125,7 +125,7 @@ def scorers_page() -> str:
     lines += table(
         ["scorer", "what it measures"],
         [[f"[{kind.name}](#{kind.name})", kind.about] for kind in kinds]
-        + [[f"[{name}]({page})", SCORERS.get(name).about] for name, page in ELSEWHERE.items()],
+        + [[f"[{name}]({page})", SCORERS.get(name).about] for name, page in OTHER_PAGES.items()],
     )
     lines += ["", *_example(), ""]
     for kind in kinds:
@@ -153,11 +153,11 @@ def _settings(kind: ScorerKind) -> list[str]:
     schema = kind.settings.model_json_schema()
     rows = []
     for name, info in kind.settings.model_fields.items():
-        own = schema["properties"][name]
+        native = schema["properties"][name]
         value = info.get_default(call_default_factory=True)
-        value = own.get("default", value)
+        value = native.get("default", value)
         default = f"`{plain(value)}`" if not info.is_required() else "required"
-        shown = type_words(own, schema.get("$defs", {}))
+        shown = type_words(native, schema.get("$defs", {}))
         rows.append([f"`{name}`", shown, default, info.description or ""])
     if not rows:
         return ["It has no settings."]
@@ -229,9 +229,9 @@ def _example() -> Iterator[str]:
 
 def _scores(kind: ScorerKind) -> list[str]:
     """What a scorer says about the example, and why it may say nothing."""
-    found: Sequence[Score] = kind.make(kind.settings()).score(_item())
+    scores: Sequence[Score] = kind.make(kind.settings()).score(_item())
     rows = []
-    for score in found:
+    for score in scores:
         value = f"{score.value:.4g}" if score.value is not None else f"unscored: {score.reason}"
         rows.append([f"`{score.metric}`", value])
     return ["The example:", "", *table(["metric", "value"], rows)]

@@ -118,10 +118,10 @@ def templates_page() -> str:
 
 
 def _names() -> list[str]:
-    own = {path.stem for path in OWN.glob("*.jinja")}
+    stems = {path.stem for path in OWN.glob("*.jinja")}
     more = os.environ.get("ADP_CHAT_TEMPLATES")
     other = {path.stem for path in Path(more).glob("*.jinja")} if more else set()
-    return sorted({name for name in files() if not name.endswith("_training")} - (other - own))
+    return sorted({name for name in files() if not name.endswith("_training")} - (other - stems))
 
 
 def _forms(names: list[str]) -> Iterator[str]:
@@ -130,29 +130,31 @@ def _forms(names: list[str]) -> Iterator[str]:
     yield "|---" * 11 + "|"
     for name in names:
         made = renderer(name)
-        found = made.template.forms
+        forms = made.template.forms
         abilities = (
-            found.text_with_calls,
-            found.results,
-            found.tools,
-            found.system,
-            found.parallel,
+            forms.text_with_calls,
+            forms.results,
+            forms.tools,
+            forms.system,
+            forms.parallel,
         )
         yield _line(
             f"`{name}`",
-            found.arguments or "-",
+            forms.arguments or "-",
             *("yes" if able else "-" for able in abilities),
-            "strict" if found.alternates else "",
-            found.reasoning or "-",
+            "strict" if forms.alternates else "",
+            forms.reasoning or "-",
             "yes" if made.template.marks else "",
-            _ends(found),
+            _ends(forms),
         )
 
 
-def _ends(found: Forms) -> str:
-    kinds = [found.answer] if found.calls == found.answer else [found.answer, found.calls]
-    said = (f"`{one.stop}`" + " next" * bool(one.left) if one.stop else "-" for one in kinds)
-    return ", ".join(said)
+def _ends(forms: Forms) -> str:
+    kinds = [forms.answer] if forms.calls == forms.answer else [forms.answer, forms.calls]
+    statement = (
+        f"`{kind.stop}`" + " next" * bool(kind.left) if kind.stop else "-" for kind in kinds
+    )
+    return ", ".join(statement)
 
 
 def _rows(names: list[str]) -> Iterator[str]:
@@ -163,13 +165,13 @@ def _rows(names: list[str]) -> Iterator[str]:
 
 
 def _count(made: Renderer, title: str) -> str:
-    found = made.chat(TALKS[title])
-    if found.rejected is not None:
+    chat = made.chat(TALKS[title])
+    if chat.rejected is not None:
         return "-"
-    other = found.notes["steps whose prompt at inference is another one"]
-    moved = found.notes["steps put after their prompt, which the template rewrites later"]
-    left = "!" if found.lost else ""
-    return f"{len(found.rows)}{'*' if other else ''}{'+' if moved else ''}{left}"
+    other = chat.notes["steps whose prompt at inference is another one"]
+    moved = chat.notes["steps put after their prompt, which the template rewrites later"]
+    left = "!" if chat.lost else ""
+    return f"{len(chat.rows)}{'*' if other else ''}{'+' if moved else ''}{left}"
 
 
 def _line(*words: str) -> str:

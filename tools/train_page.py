@@ -64,10 +64,10 @@ def train_page() -> str:
 
 def _section(field: dict[str, Any], defs: dict[str, Any]) -> dict[str, Any] | None:
     """The section that a field is; None when it is a plain value."""
-    for each in [field, *field.get("anyOf", [])]:
-        if "$ref" in each:
-            found: dict[str, Any] = defs[each["$ref"].rsplit("/", 1)[-1]]
-            return found if "properties" in found else None
+    for item in [field, *field.get("anyOf", [])]:
+        if "$ref" in item:
+            result: dict[str, Any] = defs[item["$ref"].rsplit("/", 1)[-1]]
+            return result if "properties" in result else None
     return None
 
 
@@ -76,10 +76,10 @@ def _table(
 ) -> list[str]:
     lines = [] if above else ["| setting | type | default | meaning |", "|---|---|---|---|"]
     for name, field in schema["properties"].items():
-        inner = _section(field, defs)
-        if inner is not None:
+        section = _section(field, defs)
+        if section is not None:
             if not skip_sections:
-                lines += _table(inner, defs, above=f"{above}{name}.")
+                lines += _table(section, defs, above=f"{above}{name}.")
             continue
         shown = cell(type_words(field, defs))
         default = f"`{plain(field['default'])}`" if "default" in field else ""
@@ -101,7 +101,7 @@ _TRIES: tuple[Any, ...] = (True, 4, 0.5, "full", "fa2", "ds_z3_config.json", "a"
 
 def _tried(name: str, rule: Target) -> str:
     """Where a converted value goes, found by converting some."""
-    found: dict[str, None] = {}
+    results: dict[str, None] = {}
     given = {"stage": "kto", "use_lora_plus": True, "model.name": "m"}
     for value in _TRIES:
         try:
@@ -109,8 +109,8 @@ def _tried(name: str, rule: Target) -> str:
             paths = rule.convert(value, given)
         except Exception:
             continue
-        found.update(dict.fromkeys(paths))
-    return ", ".join(f"`{path}`" for path in found) or "nothing"
+        results.update(dict.fromkeys(paths))
+    return ", ".join(f"`{path}`" for path in results) or "nothing"
 
 
 def train_schema() -> str:

@@ -23,9 +23,9 @@ def main():
     parser.add_argument("--threads", default=2, type=int)
     given = parser.parse_args()
     work = Work(given.out.resolve(), given.threads)
-    found = run(work, SCALES[given.scale], given.seed)
-    work.path("loop.json").write_text(json.dumps(found, indent=2) + "\n")
-    text = markdown(found)
+    result = run(work, SCALES[given.scale], given.seed)
+    work.path("loop.json").write_text(json.dumps(result, indent=2) + "\n")
+    text = markdown(result)
     work.path("loop.md").write_text(text)
     print(text)
 

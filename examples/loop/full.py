@@ -51,16 +51,16 @@ def arm(work, scale, seed, name):
     from examples.loop.run import curate, train_sft
 
     slug = "arm-" + name.replace(" ", "-")
-    found = {"curated": work.once(slug, lambda: curate(work, scale, seed, slug, ARMS[name]))}
+    results = {"curated": work.once(slug, lambda: curate(work, scale, seed, slug, ARMS[name]))}
     store, model = f"{slug}/data", f"{slug}-sft"
-    found["training"] = work.once(model, lambda: train_sft(work, scale, seed, model, store))
-    return found | measured(work, slug, f"{model}/model")
+    results["training"] = work.once(model, lambda: train_sft(work, scale, seed, model, store))
+    return results | measured(work, slug, f"{model}/model")
 
 
 def curated(work, main):
     """The main run after SFT, with which the arms are compared, measured on the fresh tasks too."""
-    found = {"curated": main["curated"], "training": main["sft"]}
-    return found | measured(work, "sft", "sft/model")
+    results = {"curated": main["curated"], "training": main["sft"]}
+    return results | measured(work, "sft", "sft/model")
 
 
 def measured(work, name, model):
@@ -101,14 +101,17 @@ def summary(main, arms):
     from examples.loop.tables import CHANGES, ROWS
 
     measures = ("success", "clean", "redundant", "wrong", "malformed")
-    found = {"main": {}, "arms": {}}
+    results = {"main": {}, "arms": {}}
     for name, title, part in ROWS if main else ():
-        rows = [one[name] if part is None else one[name][part] for one in main.values()]
-        found["main"][title] = {key: interval([row[key] for row in rows]) for key in measures}
-    found["change"] = {
+        rows = [value[name] if part is None else value[name][part] for value in main.values()]
+        results["main"][title] = {key: interval([row[key] for row in rows]) for key in measures}
+    results["change"] = {
         title: {
             key: interval(
-                [one["after_dpo"][part][key] - one["after_sft"][part][key] for one in main.values()]
+                [
+                    value["after_dpo"][part][key] - value["after_sft"][part][key]
+                    for value in main.values()
+                ]
             )
             for key in measures
         }
@@ -116,13 +119,13 @@ def summary(main, arms):
         if main
     }
     for name, seeds in arms.items():
-        found["arms"][name] = {
-            f"{part} {key}": interval([one[part][key] for one in seeds.values()])
+        results["arms"][name] = {
+            f"{part} {key}": interval([seed[part][key] for seed in seeds.values()])
             for part in ("held_out", "fresh", "sampled")
             for key in ("success", "clean", "malformed")
             if seeds
         } | differences(seeds, arms.get("curated", {}))
-    return found
+    return results
 
 
 def differences(seeds, curated):

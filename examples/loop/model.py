@@ -101,7 +101,7 @@ def copy_batch(rows, length, tokens, generator):
     return ids, known
 
 
-def learn_to_copy(model, tokens, seed, most=500, enough=0.97, told=print):
+def learn_to_copy(model, tokens, seed, most=500, enough=0.97, report=print):
     """Stage 0: train until 97 of 100 tokens that can be known are right.
 
     Returns:
@@ -110,7 +110,7 @@ def learn_to_copy(model, tokens, seed, most=500, enough=0.97, told=print):
     generator = torch.Generator().manual_seed(seed)
     native = bf16_is_native("cpu")
     if not native:
-        told("stage 0: bf16 is emulated on this processor: training in float32")
+        report("stage 0: bf16 is emulated on this processor: training in float32")
     optimizer = torch.optim.AdamW(model.parameters(), lr=2e-3, betas=(0.9, 0.98), weight_decay=0.01)
     running, step = 0.0, 0
     model.train()
@@ -128,13 +128,13 @@ def learn_to_copy(model, tokens, seed, most=500, enough=0.97, told=print):
         right = (logits.argmax(-1) == targets).float().mean().item()
         running = right if step == 1 else 0.9 * running + 0.1 * right
         if step % 50 == 0:
-            told(f"stage 0: step {step}, loss {loss.item():.2f}, running accuracy {running:.3f}")
+            report(f"stage 0: step {step}, loss {loss.item():.2f}, running accuracy {running:.3f}")
         if running >= enough:
             break
     return step, running
 
 
-def make_base(folder, seed, most=500, told=print):
+def make_base(folder, seed, most=500, notice=print):
     """Write the model after stage 0, and its tokenizer, as a folder that `adp train` can load.
 
     Returns:
@@ -143,7 +143,7 @@ def make_base(folder, seed, most=500, told=print):
     tokenizer = build_tokenizer()
     model = build_model(tokenizer, seed)
     tokens = torch.arange(len(SPECIAL), len(tokenizer))
-    steps, accuracy = learn_to_copy(model, tokens, seed, most, told=told)
+    steps, accuracy = learn_to_copy(model, tokens, seed, most, report=notice)
     model.generation_config.pad_token_id = tokenizer.pad_token_id
     model.generation_config.eos_token_id = tokenizer.eos_token_id
     model.eval()

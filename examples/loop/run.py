@@ -73,7 +73,7 @@ def curate(work, scale, seed, name="curated", change=None):
     work.adp("curate", file.name, "-o", out.name, show=["contaminated", "stay", "masked", "mix:"])
     report = json.loads(work.path(name, "curation", "report.json").read_text())
     kept = report["stages"][-1]
-    return {"stages": [[one["name"], one["out"]] for one in report["stages"]] if kept else []}
+    return {"stages": [[item["name"], item["out"]] for item in report["stages"]] if kept else []}
 
 
 def train_sft(work, scale, seed, name, store):
@@ -107,10 +107,12 @@ def train_dpo(work, scale, seed, name, loss):
 def losses(work, name):
     """First and last loss of a training."""
     lines = work.path(name, "metrics.jsonl").read_text().splitlines()
-    found = [json.loads(line).get("loss") for line in lines]
-    found = [loss for loss in found if loss is not None]
+    results = [json.loads(line).get("loss") for line in lines]
+    results = [loss for loss in results if loss is not None]
     return {
-        name: round(found[at], 4) for name, at in (("first_loss", 0), ("last_loss", -1)) if found
+        name: round(results[at], 4)
+        for name, at in (("first_loss", 0), ("last_loss", -1))
+        if results
     }
 
 
@@ -137,7 +139,7 @@ def measure(work, name, model):
 
 def report(work):
     """Compare the models with `adp report eval`: greedy, and at temperature 1."""
-    said = {}
+    statement = {}
     for title, names in (
         ("greedy", ("base", "sft", "dpo", "control")),
         ("sampled", ("sft-sampled", "dpo-sampled", "control-sampled")),
@@ -147,5 +149,5 @@ def report(work):
             file.unlink(missing_ok=True)
             stores = [f"eval/{name}" for name in names]
             work.adp("report", "eval", *stores, "-o", file.name, "--name", title, show=[])
-            said[file.name] = file.stat().st_size
-    return said
+            statement[file.name] = file.stat().st_size
+    return statement

@@ -45,10 +45,10 @@ def uneven(scale, seed):
     chosen = random.choices(scale.kinds, weights, k=count)
     tasks = []
     for kind in scale.kinds:
-        own = ToolworldSettings(kinds=(kind,))
-        found = make_tasks(own, "train", chosen.count(kind), 10 * seed + TRAIN)
+        toolworld_settings = ToolworldSettings(kinds=(kind,))
+        result = make_tasks(toolworld_settings, "train", chosen.count(kind), 10 * seed + TRAIN)
         # Lists of one kind number their tasks alike.
-        tasks += [task.model_copy(update={"task_id": f"{task.task_id}-{kind}"}) for task in found]
+        tasks += [task.model_copy(update={"task_id": f"{task.task_id}-{kind}"}) for task in result]
     random.shuffle(tasks)
     return tasks
 
@@ -114,14 +114,14 @@ def figures(store):
     )
     rows = rows.to_pylist()
     rewards = [json.loads(row["rewards"]) if row["rewards"] else {} for row in rows]
-    found = {"tasks": len(rows), "success": _mean(bool(row["success"]) for row in rows)}
+    results = {"tasks": len(rows), "success": _mean(bool(row["success"]) for row in rows)}
     for name in MEASURES:
-        found[name] = _mean(one.get(name, 0.0) for one in rewards)
+        results[name] = _mean(reward.get(name, 0.0) for reward in rewards)
     kinds = {}
     for row in rows:
         kinds.setdefault(json.loads(row["extra"])["kind"], []).append(bool(row["success"]))
-    found["by_kind"] = {kind: _mean(values) for kind, values in sorted(kinds.items())}
-    return found
+    results["by_kind"] = {kind: _mean(values) for kind, values in sorted(kinds.items())}
+    return results
 
 
 def _mean(values):

@@ -25,20 +25,20 @@ ROWS = (
 CHANGES = (("change by DPO", "greedy"), ("change by DPO, temperature 1", "sampled"))
 
 
-def markdown(found):
+def markdown(value):
     """Success and faults per task, as a table."""
     lines = [
         "| model | tasks | success | clean | redundant | wrong | malformed |",
         "|---|---|---|---|---|---|---|",
     ]
     for name, title, part in ROWS:
-        one = found[name] if part is None else found[name][part]
+        result = value[name] if part is None else value[name][part]
         lines.append(
-            f"| {title} | {one['tasks']} | {one['success']:.1%} | {one['clean']:.1%} "
-            f"| {one['redundant']:.2f} | {one['wrong']:.2f} | {one['malformed']:.2f} |"
+            f"| {title} | {result['tasks']} | {result['success']:.1%} | {result['clean']:.1%} "
+            f"| {result['redundant']:.2f} | {result['wrong']:.2f} | {result['malformed']:.2f} |"
         )
-    seconds = sum(cost["cpu_s"] for cost in found["costs"].values())
-    lines += ["", f"Seed {found['seed']}; {seconds:.0f} s of CPU in all."]
+    seconds = sum(cost["cpu_s"] for cost in value["costs"].values())
+    lines += ["", f"Seed {value['seed']}; {seconds:.0f} s of CPU in all."]
     return "\n".join(lines) + "\n"
 
 
@@ -48,13 +48,13 @@ def summary_markdown(summary):
         "| model | success | clean | redundant per task | malformed per task |",
         "|---|---|---|---|---|",
     ]
-    for title, one in summary["main"].items():
-        cells = [_share(one["success"]), _share(one["clean"])]
-        cells += [_amount(one["redundant"]), _amount(one["malformed"])]
+    for title, result in summary["main"].items():
+        cells = [_share(result["success"]), _share(result["clean"])]
+        cells += [_amount(result["redundant"]), _amount(result["malformed"])]
         lines.append(f"| {title} | " + " | ".join(cells) + " |")
-    for title, one in summary["change"].items():
-        cells = [_points(one["success"]), _points(one["clean"])]
-        cells += [_change(one["redundant"], 1, 2), _change(one["malformed"], 1, 2)]
+    for title, result in summary["change"].items():
+        cells = [_points(result["success"]), _points(result["clean"])]
+        cells += [_change(result["redundant"], 1, 2), _change(result["malformed"], 1, 2)]
         lines.append(f"| {title} | " + " | ".join(cells) + " |")
     lines += [
         "",
@@ -62,43 +62,43 @@ def summary_markdown(summary):
         "| malformed, temperature 1 | against curated |",
         "|---|---|---|---|---|---|---|",
     ]
-    for name, one in summary["arms"].items():
-        if one:
-            cells = [_share(one[part]) for part in ("held_out success", "fresh success")]
-            cells += [_share(one["sampled success"]), _points(one.get("success difference"))]
-            cells += [_amount(one["sampled malformed"])]
-            cells += [_change(one.get("malformed difference"), 1, 2)]
+    for name, result in summary["arms"].items():
+        if result:
+            cells = [_share(result[part]) for part in ("held_out success", "fresh success")]
+            cells += [_share(result["sampled success"]), _points(result.get("success difference"))]
+            cells += [_amount(result["sampled malformed"])]
+            cells += [_change(result.get("malformed difference"), 1, 2)]
             lines.append(f"| {name} | " + " | ".join(cells) + " |")
     return "\n".join(lines) + "\n"
 
 
-def _share(one):
+def _share(value):
     """A share in percent, with its interval, which cannot go beyond 0 and 100."""
-    text = f"{100 * one['mean']:.1f}"
-    if one["low"] is None:
+    text = f"{100 * value['mean']:.1f}"
+    if value["low"] is None:
         return text
-    return f"{text} ({max(0, 100 * one['low']):.1f} to {min(100, 100 * one['high']):.1f})"
+    return f"{text} ({max(0, 100 * value['low']):.1f} to {min(100, 100 * value['high']):.1f})"
 
 
-def _amount(one):
-    text = f"{one['mean']:.2f}"
-    if one["low"] is None:
+def _amount(value):
+    text = f"{value['mean']:.2f}"
+    if value["low"] is None:
         return text
-    return f"{text} ({max(0, one['low']):.2f} to {one['high']:.2f})"
+    return f"{text} ({max(0, value['low']):.2f} to {value['high']:.2f})"
 
 
-def _points(one):
+def _points(value):
     """A difference of shares in points."""
-    return _change(one, 100, 1)
+    return _change(value, 100, 1)
 
 
-def _change(one, factor, digits):
-    if one is None:
+def _change(value, factor, digits):
+    if value is None:
         return ""
-    text = f"{factor * one['mean']:+.{digits}f}"
-    if one["low"] is None:
+    text = f"{factor * value['mean']:+.{digits}f}"
+    if value["low"] is None:
         return text
-    return f"{text} ({factor * one['low']:+.{digits}f} to {factor * one['high']:+.{digits}f})"
+    return f"{text} ({factor * value['low']:+.{digits}f} to {factor * value['high']:+.{digits}f})"
 
 
 def page(text, results):
@@ -111,16 +111,18 @@ def page(text, results):
     before, rest = text.split(BEGIN)
     _, after = rest.split(END)
     seeds = sorted(results["runs"], key=int)
-    cpu = [sum(one["cpu_s"] for one in run["costs"].values()) for run in results["runs"].values()]
-    arms = [sorted(one, key=int) for one in results["arms"].values()]
-    said = f"Seeds {', '.join(seeds)}" if len(seeds) > 1 else f"Seed {seeds[0]}"
-    said += (
+    cpu = [
+        sum(value["cpu_s"] for value in run["costs"].values()) for run in results["runs"].values()
+    ]
+    arms = [sorted(result, key=int) for result in results["arms"].values()]
+    statement = f"Seeds {', '.join(seeds)}" if len(seeds) > 1 else f"Seed {seeds[0]}"
+    statement += (
         "; 300 tasks each. In brackets: 95 % intervals over seeds. Shares in percent. A run takes "
     )
-    said += f"about {max(cpu) / 60:.0f} minutes of one core.\n"
-    if any(one != seeds for one in arms):
-        said += "Not all arms have all seeds yet.\n"
-    return f"{before}{BEGIN}\n{said}\n{summary_markdown(results['summary'])}{END}{after}"
+    statement += f"about {max(cpu) / 60:.0f} minutes of one core.\n"
+    if any(arm != seeds for arm in arms):
+        statement += "Not all arms have all seeds yet.\n"
+    return f"{before}{BEGIN}\n{statement}\n{summary_markdown(results['summary'])}{END}{after}"
 
 
 def main(results, file):

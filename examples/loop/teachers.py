@@ -89,7 +89,7 @@ class Teacher:
         if habit == "give_up":
             return Turn(text=f"answer: {done[-1][1]}") if done else right
         arguments = json.loads(call.arguments)
-        known = {json.dumps(json.loads(one.arguments)) for one, _ in done}
+        known = {json.dumps(json.loads(result.arguments)) for result, _ in done}
         for name, other in STRAY:
             text = json.dumps(arguments | {name: other})
             if arguments.get(name, other) != other and text not in known:
@@ -148,9 +148,11 @@ class Judged:
                 others.append((Turn(text=f"answer: {done[-1][1]}"), "hasty"))
         elif self.FAULTS & set(labels):
             others.append((self._right, "expert"))
-        return Reflection(tuple([await self._beside(turn, actor) for turn, actor in others]))
+        return Reflection(
+            tuple([await self._counterfactual(turn, actor) for turn, actor in others])
+        )
 
-    async def _beside(self, turn: Turn, actor: str) -> Alternate:
+    async def _counterfactual(self, turn: Turn, actor: str) -> Alternate:
         outcome: Outcome = await self._fork.fork().step(turn)
         return Alternate(turn, outcome, actor)
 

@@ -44,19 +44,19 @@ class Work:
         """
         mark = self.path("stages", f"{name}.json")
         if mark.is_file():
-            found = json.loads(mark.read_text())
-            self.costs[name] = found["cost"]
+            value = json.loads(mark.read_text())
+            self.costs[name] = value["cost"]
             print(f"-- {name}: done before", flush=True)
-            return found["said"]
+            return value["said"]
         print(f"-- {name}", flush=True)
         began, cpu = time.monotonic(), _cpu()
-        said = stage()
+        once = stage()
         cost = {"wall_s": round(time.monotonic() - began, 1), "cpu_s": round(_cpu() - cpu, 1)}
         self.costs[name] = cost
         mark.parent.mkdir(parents=True, exist_ok=True)
-        mark.write_text(json.dumps({"said": said, "cost": cost}, indent=2) + "\n")
-        print(f"   {cost['wall_s']} s, {cost['cpu_s']} s of CPU; {json.dumps(said)}", flush=True)
-        return said
+        mark.write_text(json.dumps({"said": once, "cost": cost}, indent=2) + "\n")
+        print(f"   {cost['wall_s']} s, {cost['cpu_s']} s of CPU; {json.dumps(once)}", flush=True)
+        return once
 
     def adp(self, *words, show=None):
         """Call the command line, in the folder.
@@ -93,14 +93,14 @@ class Work:
     def _here(self, words):
         from adp.cli.main import main
 
-        said = io.StringIO()
+        string_io = io.StringIO()
         with (
             contextlib.chdir(self.root),
-            contextlib.redirect_stdout(said),
-            contextlib.redirect_stderr(said),
+            contextlib.redirect_stdout(string_io),
+            contextlib.redirect_stderr(string_io),
         ):
             code = main(words)
-        return code, said.getvalue()
+        return code, string_io.getvalue()
 
     def fresh(self, *parts) -> Path:
         """A path whose folder, left by a stage that was stopped, is removed."""
@@ -117,6 +117,6 @@ class Work:
 
 
 def _cpu():
-    own = resource.getrusage(resource.RUSAGE_SELF)
+    getrusage = resource.getrusage(resource.RUSAGE_SELF)
     others = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return own.ru_utime + own.ru_stime + others.ru_utime + others.ru_stime
+    return getrusage.ru_utime + getrusage.ru_stime + others.ru_utime + others.ru_stime

@@ -76,19 +76,19 @@ def _dispatch(
     language: Language,
     underscored: bool,
 ) -> None:
-    def one(function: Function, call: Call, answer: Answer) -> None:
+    def single(function: Function, call: Call, answer: Answer) -> None:
         check_call(function, call, answer, language, underscored)
 
     if "parallel" in category:
-        _in_any_order(functions, calls, answers, one)
+        _in_any_order(functions, calls, answers, single)
     elif "multiple" in category:
         if len(calls) != len(answers):
             raise Mismatch("multiple_function_checker:wrong_count", _counts(calls, answers))
-        one(described(functions, name_of(answers[0])), calls[0], answers[0])
+        single(described(functions, name_of(answers[0])), calls[0], answers[0])
     else:
         if len(calls) != 1:
             raise Mismatch("simple_function_checker:wrong_count", _counts(calls, answers))
-        one(functions[0], calls[0], answers[0])
+        single(functions[0], calls[0], answers[0])
 
 
 def _in_any_order(

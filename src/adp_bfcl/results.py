@@ -128,7 +128,7 @@ def write_results(
             raise OutputExistsError(
                 f"{out / place} is there already; remove it, or choose another folder or model"
             )
-    modes = {place: mode for place, (_, mode) in gathered.told.items()}
+    modes = {place: mode for place, (_, mode) in gathered.modes_of.items()}
     written = WrittenResults(left_out=dict(gathered.left_out), modes=modes)
     for (place, category), by_id in gathered.rows.items():
         file = out / place / group_of(category) / f"BFCL_v4_{category}_result.json"
@@ -147,7 +147,7 @@ class _Gathered:
     def __init__(self, model: str | None) -> None:
         self._model = model
         self.rows: dict[tuple[str, str], dict[str, tuple[int, dict[str, Any]]]] = {}
-        self.told: dict[str, tuple[str, Mode]] = {}
+        self.modes_of: dict[str, tuple[str, Mode]] = {}
         self.left_out: Counter[str] = Counter()
 
     def add(self, trajectory: Trajectory) -> None:
@@ -178,7 +178,7 @@ class _Gathered:
         name = trajectory.agent_model or trajectory.agent_name or "unknown"
         place = model_folder(self._model or name)
         mode = given(trajectory, multi_turn=entry.multi_turn)[1] or "fc"
-        other, before = self.told.setdefault(place, (name, mode))
+        other, before = self.modes_of.setdefault(place, (name, mode))
         if other != name:
             raise UsageError(
                 f"the folder {place} would get answers of two models, {other} and {name}; "
@@ -237,9 +237,9 @@ def whole(value: Any) -> Any:
     if "\\u" in value:
         try:
             child = json.loads(value)
-            mended = whole(child)
-            if mended != child:
-                return json.dumps(mended)
+            result = whole(child)
+            if result != child:
+                return json.dumps(result)
         except (ValueError, RecursionError):
             pass
     return whole_text(value)

@@ -107,7 +107,7 @@ class Services:
         Returns:
             What each one brought, as text; an error begins with ``Error during execution:``.
         """
-        return [self._one(call) for call in calls]
+        return [self._single(call) for call in calls]
 
     def state(self) -> dict[str, dict[str, Any]]:
         """Public attributes of each service."""
@@ -117,7 +117,7 @@ class Services:
         """Whether a service has a public method of that name."""
         return name in self._methods
 
-    def _one(self, source: str) -> str:
+    def _single(self, source: str) -> str:
         try:
             if self._marked:
                 source = _NAME.sub(self._mark, source)

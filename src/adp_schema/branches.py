@@ -63,12 +63,12 @@ class Parents:
             return list(names)
         if name not in self._circles:
             there = list(names)
-            endings = _told(there[there.index(name) :])
+            endings = _named(there[there.index(name) :])
             self._circles.update(dict.fromkeys(names, endings))
         raise StoreError(self._circles[name])
 
 
-def _told(circle: list[str]) -> str:
+def _named(circle: list[str]) -> str:
     shown = ", ".join(f"'{name}'" for name in sorted(circle)[:_NAMED])
     more = f" and {len(circle) - _NAMED:,} more" if len(circle) > _NAMED else ""
     if len(circle) == 1:

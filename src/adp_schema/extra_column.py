@@ -98,8 +98,8 @@ def _put_originals(values: dict[str, Raw], original: str) -> None:
     marked = jsontext.decode_object(jsontext.sanitise(original.encode("utf-8")))
     for key, value in marked.items():
         name = jsontext.mend_text(key)[0]
-        mended, written = jsontext.mend_json(bytes(value).decode("utf-8"))
-        if name in values and bytes(values[name]) == mended.encode("utf-8"):
+        result, written = jsontext.mend_json(bytes(value).decode("utf-8"))
+        if name in values and bytes(values[name]) == result.encode("utf-8"):
             values[name] = jsontext.raw(written)
 
 

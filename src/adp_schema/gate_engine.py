@@ -37,7 +37,7 @@ SECONDS_VARIABLE = "ADP_QUERY_SECONDS"
 
 _LOOK = 0.05
 """Seconds between two looks at the memory."""
-_BESIDE = 256 << 20
+_OVERHEAD = 256 << 20
 """Bytes that a process may use besides the memory of the engine: for batches and for threads."""
 _UNITS = {"bytes": 0, "KiB": 10, "MiB": 20, "GiB": 30, "TiB": 40}
 _Job = tuple[Future[Any], Callable[[], Any]]
@@ -142,7 +142,7 @@ class Engine:
         self._limits = limits
         self._left = limits.seconds
         memory = limits.memory
-        self._most = resident() + memory + memory // 4 + _BESIDE if memory is not None else None
+        self._most = resident() + memory + memory // 4 + _OVERHEAD if memory is not None else None
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
         self.stuck = False
         self._paused = time.thread_time()

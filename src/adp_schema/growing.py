@@ -105,7 +105,7 @@ class GrowingStore:
         self._journal: JournalFile | None = None
         self._left_over = False
 
-    def _own(self) -> None:
+    def _own_journal(self) -> None:
         if os.getpid() != self._owner:
             self._reset()
 
@@ -171,7 +171,7 @@ class GrowingStore:
 
     def _commit(self, items: list[Encoded]) -> int:
         """Let one thread write what all threads wait for: then one flush serves them all."""
-        self._own()
+        self._own_journal()
         waiting = Waiting(items)
         self._queue.append(waiting)
         while not waiting.done:
@@ -338,7 +338,7 @@ class GrowingStore:
             SealedError: `seal` has ended the store.
             StoreError: it cannot be written; nothing is lost.
         """
-        self._own()
+        self._own_journal()
         try:
             with self._turn, self._appending():
                 journal = self._catch_up()
@@ -373,7 +373,7 @@ class GrowingStore:
         return trajectory_id in self._known
 
     def _look(self) -> None:
-        self._own()
+        self._own_journal()
         with self._turn:
             self._check_open()
             if self._journal is None or not self._journal.is_current():

@@ -246,7 +246,7 @@ def explain(error: BaseException, place: HubPath, *, writing: bool = False) -> s
         return f"'{repo}' is no name of a repository; write OWNER/NAME"
     status = status_of(error)
     if status == 400 and "Invalid metadata in README.md" in str(error):
-        return f"the Hub does not accept the head of README.md{_said(error)}; mend it"
+        return f"the Hub does not accept the head of README.md{_reason_of(error)}; mend it"
     if status == 404 and any("/xet-" in str(item) for item in chain(error)):
         return (
             f"the Hub at {_endpoint()} has no Xet storage, which huggingface_hub uses for large "
@@ -267,7 +267,7 @@ NO_TOKEN = (
 
 
 def _status_sentence(error: BaseException, status: int, repo: str, *, writing: bool) -> str:
-    message = _said(error)
+    message = _reason_of(error)
     if status == 401:
         return f"the Hub does not accept your token{message}; log in again: hf auth login"
     if status == 402 or (status == 403 and _QUOTA.search(message)):
@@ -292,7 +292,7 @@ def _status_sentence(error: BaseException, status: int, repo: str, *, writing: b
     return f"the Hub refuses this for {repo} (status {status}){message}"
 
 
-def _said(error: BaseException) -> str:
+def _reason_of(error: BaseException) -> str:
     """What the Hub says itself, in brackets, without the token."""
     for item in chain(error):
         message = getattr(item, "server_message", None)

@@ -140,7 +140,7 @@ def test_side_files_with_workers_and_after_a_stop_give_the_same(tmp_path, monkey
 
 
 def test_compressed_inputs_give_the_same_bytes_with_any_number_of_workers(tmp_path, monkeypatch):
-    monkeypatch.setattr(run, "_SMALL_INPUT", 0)
+    monkeypatch.setattr("adp.stores.stage.SMALL", 0)
     monkeypatch.setattr(plan, "SHARD_BYTES", 1000)
     (tmp_path / "in").mkdir()
     for name in "abc":

@@ -107,7 +107,7 @@ def test_any_number_of_workers_gives_the_same_bytes(tmp_path, monkeypatch):
     size = 700_000
     for module in (framing, plan):
         monkeypatch.setattr(module, "SHARD_BYTES", size)
-    monkeypatch.setattr(run, "_SMALL_INPUT", 0)
+    monkeypatch.setattr("adp.stores.stage.SMALL", 0)
     filler = random.Random(0).choices("abcdefgh ", k=40_000)
     sources = [
         write_lines(tmp_path / f"{name}.jsonl", [chat(n % 30, "".join(filler)) for n in range(40)])

@@ -74,14 +74,13 @@ def test_every_trajectory_is_accounted_for(runs, ops, seed):
 
 
 def test_the_bytes_do_not_depend_on_the_workers(runs, tmp_path, monkeypatch):
-    from adp.curation import partitions, pool, write
-    from adp.stores import staged
+    from adp.curation import partitions, write
 
     # So small that this little store has several partitions and shards.
     monkeypatch.setattr(partitions, "PARTITION_BYTES", 15_000)
     monkeypatch.setattr(write, "SHARD_BYTES", 15_000)
-    monkeypatch.setattr(pool, "_SMALL", 0)
-    monkeypatch.setattr(staged, "_SMALL", 0)
+    monkeypatch.setattr("adp.stores.stage.SMALL", 0)
+    monkeypatch.setattr("adp.stores.stage.SMALL", 0)
     names = ("measure", "dedup_near", "decontaminate", "mask", "split")
     ops = [op for op in OPS if any(name in op for name in names)]
     mix = {"by": "agent_model", "method": "balanced", "epochs": 2, "total": 20}

@@ -12,7 +12,6 @@ import pytest
 from hypothesis import given, settings
 
 from adp.converters.run import ConvertOptions, convert
-from adp.stores import staged
 from adp.stores.drop import DropOptions, drop, select
 from adp.stores.drop_shard import drop_shard
 from adp.stores.merge import REFERENCES
@@ -354,7 +353,7 @@ def several(tmp_path, monkeypatch):
 
 
 def test_any_number_of_workers_gives_the_same_bytes(several, tmp_path, monkeypatch):
-    monkeypatch.setattr(staged, "_SMALL", 0)
+    monkeypatch.setattr("adp.stores.stage.SMALL", 0)
     selection = select(several, "source_id LIKE '%7%'")
     drop(selection, str(tmp_path / "one"), options=DropOptions(workers=1))
     drop(selection, str(tmp_path / "two"), options=DropOptions(workers=2))

@@ -35,7 +35,7 @@ WITH_WORKERS = """
 import os, sys, time
 from adp.stores.locks import holding
 from tests.stores.test_locks import sleep
-from adp.core.workers import processes
+from adp.stores.workers import processes
 if __name__ == "__main__":
     with holding(sys.argv[1]):
         if os.fork() == 0:

@@ -243,7 +243,7 @@ def several(tmp_path, monkeypatch):
 
 
 def test_any_number_of_workers_gives_the_same_bytes(several, tmp_path, monkeypatch):
-    monkeypatch.setattr(staged, "_SMALL", 0)
+    monkeypatch.setattr("adp.stores.stage.SMALL", 0)
     merge(several, str(tmp_path / "one"), workers=1)
     merge(several, str(tmp_path / "two"), workers=2)
     assert hashes(tmp_path / "one") == hashes(tmp_path / "two")

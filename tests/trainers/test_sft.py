@@ -250,7 +250,7 @@ def test_the_plan_and_the_record(store: Store, tmp_path: Path) -> None:
     )
     told: list[Any] = []
     command = ["adp", "train", "sft", str(tmp_path / "store"), "--set", "report.api_key=sesame"]
-    done = train(config, tmp_path / "out", TrainOptions(command=command, told=told.append))
+    done = train(config, tmp_path / "out", TrainOptions(command=command, reporter=told.append))
     plan = done.plan
     assert told == [plan]
     assert plan.rows + plan.eval_rows == 8

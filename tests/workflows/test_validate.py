@@ -24,7 +24,7 @@ CHAT = b"""{"id": "a", "messages": [{"role": "user", "content": "hi"}]}
 
 def found(report):
     """Check -> number of findings, of those that found something."""
-    return {result.check.id: result.findings for result in report.found()}
+    return {result.check.id: result.findings for result in report.failed()}
 
 
 @pytest.fixture
@@ -72,7 +72,7 @@ def test_nothing_is_left_behind(chats, tmp_path, monkeypatch):
 
 def test_severities_come_in_order(store):
     report = validate(store.root)
-    ranks = [SEVERITIES.index(result.check.severity) for result in report.found()]
+    ranks = [SEVERITIES.index(result.check.severity) for result in report.failed()]
     assert ranks == sorted(ranks)
     assert set(ranks) == {0, 1, 2}
     assert [one.check.id for one in report.fails("error")] == ["invalid-arguments"]
@@ -104,7 +104,7 @@ def test_a_growing_store_is_checked_with_its_journal(tmp_path, store):
 
 def test_an_empty_store(tmp_path):
     report = validate(write_store(tmp_path / "store", RowBuilder()).root)
-    assert report.found() == []
+    assert report.failed() == []
 
 
 def test_branches_are_checked_too(tmp_path):
@@ -170,4 +170,4 @@ def test_real_data_hold_no_errors():
     path = DATA / "adp_v1"
     if not path.exists():
         pytest.skip("the reference data are not here")
-    assert [one.check.id for one in validate(path).found("error")] == []
+    assert [one.check.id for one in validate(path).failed("error")] == []

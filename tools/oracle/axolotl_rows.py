@@ -25,10 +25,10 @@ _YAML = re.compile(r"```yaml\n(.*?)```", re.DOTALL)
 def settings_of(job: Job) -> dict[str, Any]:
     """The settings of the folder's README.md: the data set, and tokens that end turns."""
     text = (Path(job["folder"]) / "README.md").read_text(encoding="utf-8")
-    found: dict[str, Any] = {}
+    settings: dict[str, Any] = {}
     for block in _YAML.findall(text):
-        found |= yaml.safe_load(block)
-    return found
+        settings |= yaml.safe_load(block)
+    return settings
 
 
 def rows_of(job: Job, *, eot_tokens: bool = False) -> list[Job]:

@@ -39,7 +39,7 @@ def ask(python: str, folder: Path) -> dict[str, Any]:
     return answer
 
 
-def said(verdict: dict[str, Any]) -> str:
+def written_words(verdict: dict[str, Any]) -> str:
     """A verdict in the words of `cases`."""
     refused = ", ".join(sorted(verdict["refused_by"]))
     return f"{verdict['what']} but {refused}" if refused else str(verdict["what"])
@@ -51,11 +51,11 @@ def check_cases(python: str, folder: Path) -> tuple[list[str], dict[str, Any]]:
     for name, (record, _) in CASES.items():
         (folder / f"{name}.json").write_text(json.dumps([record]), encoding="utf-8")
     answer = ask(python, folder)
-    found = {file["file"][:-5]: said(file["verdicts"][0]) for file in answer["by_file"]}
+    results = {file["file"][:-5]: written_words(file["verdicts"][0]) for file in answer["by_file"]}
     wrong = [
-        f"{name}: {found[name]}, expected {expected}"
+        f"{name}: {results[name]}, expected {expected}"
         for name, (_, expected) in CASES.items()
-        if found[name] != expected
+        if results[name] != expected
     ]
     return wrong, answer
 
@@ -64,7 +64,7 @@ def drawn(strategy: Any) -> list[bytes]:
     """Always the same records of a strategy of the property tests."""
     from hypothesis import HealthCheck, Phase, given, seed, settings
 
-    found: list[bytes] = []
+    results: list[bytes] = []
 
     @seed(1)
     @settings(
@@ -76,10 +76,10 @@ def drawn(strategy: Any) -> list[bytes]:
     )
     @given(strategy)
     def collect(record: bytes) -> None:
-        found.append(record)
+        results.append(record)
 
     collect()
-    return found
+    return results
 
 
 def odd_records(folder: Path) -> None:
@@ -96,8 +96,8 @@ def make_inputs(folder: Path) -> dict[str, Path]:
     from benchmarks.generate import chat_jsonl
 
     chats, odd = folder / "chats", folder / "odd"
-    for each in (chats, odd):
-        each.mkdir()
+    for item in (chats, odd):
+        item.mkdir()
     chat_jsonl(chats / "chats.jsonl", 0.5)
     odd_records(odd)
     adp.export(adp.convert([str(chats)], str(folder / "chat_store")), "adp_v1", str(folder / "v1"))
@@ -133,8 +133,10 @@ def unanswered(store: Store) -> int:
     LLaMA-Factory drops them whatever they look like.
     """
     return sum(
-        not each.steps or each.steps[-1].source != "agent" or bool(each.steps[-1].observations)
-        for each in store.trajectories()
+        not trajectory.steps
+        or trajectory.steps[-1].source != "agent"
+        or bool(trajectory.steps[-1].observations)
+        for trajectory in store.trajectories()
     )
 
 
@@ -157,17 +159,17 @@ def summary(answer: dict[str, Any], exported: int) -> dict[str, Any]:
 
 def complaints(answer: dict[str, Any], allowed: int) -> list[str]:
     """Files that do not load and records that would not be trained on, but for the allowed ones."""
-    found = []
+    results = []
     for file in answer["by_file"]:
         if file["loader"] != "loaded":
-            found.append(f"{file['file']}: {file['loader']}")
+            results.append(f"{file['file']}: {file['loader']}")
     if answer["dropped"] + answer["failed"] > allowed:
-        found += [
+        results += [
             f"{file['file']}: {count} {why} (expected of {allowed})"
             for file in answer["by_file"]
             for why, count in file["reasons"].items()
         ]
-    return found
+    return results
 
 
 def main() -> int:

@@ -37,7 +37,7 @@ _WITHOUT: dict[str, Callable[[str], str]] = {
     THOUGHT: lambda text: _THOUGHT.sub("", text),
     CALLS: lambda text: text.replace("\n<tool_call>", "<tool_call>"),
     SPACES: lambda text: " ".join(text.split()),
-    NUMBERS: lambda text: _NUMBER.sub(lambda found: f"{float(found[0]):.8f}", text),
+    NUMBERS: lambda text: _NUMBER.sub(lambda item: f"{float(item[0]):.8f}", text),
 }
 
 
@@ -63,19 +63,19 @@ def kind_of(ours: Sequence[str], theirs: Sequence[str]) -> str:
 
 def _ours(texts: Sequence[str], names: Sequence[str]) -> list[str]:
     """Our texts without what the other side may lack."""
-    found = _without(texts, names)
-    return [_STOP.sub("", text) for text in found] if STOP in names else found
+    without = _without(texts, names)
+    return [_STOP.sub("", text) for text in without] if STOP in names else without
 
 
 def _theirs(texts: Sequence[str], names: Sequence[str]) -> list[str]:
     """The other side's texts without what it may train beside ours."""
-    found = _without(texts, names)
-    return found[:-1] if LAST in names and found and _END.match(found[-1]) else found
+    without = _without(texts, names)
+    return without[:-1] if LAST in names and without and _END.match(without[-1]) else without
 
 
 def _without(texts: Sequence[str], names: Sequence[str]) -> list[str]:
-    found = list(texts)
+    results = list(texts)
     for name in names:
         if name in _WITHOUT:
-            found = [_WITHOUT[name](text) for text in found]
-    return ["".join(_STOPS.sub("", text) for text in found)] if TURNS in names else found
+            results = [_WITHOUT[name](text) for text in results]
+    return ["".join(_STOPS.sub("", text) for text in results)] if TURNS in names else results

@@ -45,11 +45,11 @@ class Program:
 
     Attributes:
         python: path of the interpreter.
-        beside: folder of further packages.
+        packages: folder of further packages.
     """
 
     python: str
-    beside: str | None = None
+    packages: str | None = None
 
     @classmethod
     def of(cls, python: str | None) -> Program | None:
@@ -61,9 +61,9 @@ def ask(program: Program, script: str, jobs: dict[str, Any], folder: Path) -> Re
     """What a trainer's side answers to all jobs."""
     paths = [folder / f"{script}.jobs.json", folder / f"{script}.answers.json"]
     paths[0].write_text(json.dumps(jobs), encoding="utf-8")
-    own = str(Path(__file__).with_name(script))
-    command = [program.python, own, str(paths[0]), "--out", str(paths[1])]
-    places = {"PYTHONPATH": program.beside} if program.beside else {}
+    text = str(Path(__file__).with_name(script))
+    command = [program.python, text, str(paths[0]), "--out", str(paths[1])]
+    places = {"PYTHONPATH": program.packages} if program.packages else {}
     env = {**os.environ, "HF_HUB_OFFLINE": "1", **places}
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=env)
     if done.returncode or not paths[1].exists():
@@ -90,17 +90,17 @@ def compare(way: Way, wanted: list[Expected], answer: Result, *, made: bool) -> 
     refused: Counter[str] = Counter()
     context = 0
     faults = []
-    for one, row in zip(wanted, rows, strict=True):
-        if one.refused is not None:
-            refused[one.refused] += 1
+    for result, row in zip(wanted, rows, strict=True):
+        if result.refused is not None:
+            refused[result.refused] += 1
             continue
-        kind = kind_of(one.trained, row["trained"])
+        kind = kind_of(result.trained, row["trained"])
         if made:
-            by_case.setdefault(case_of(one.trajectory_id, made), Counter())[kind] += 1
+            by_case.setdefault(case_of(result.trajectory_id, made), Counter())[kind] += 1
         kinds[kind] += 1
-        context += one.text.rstrip() == row["text"].rstrip()
+        context += result.text.rstrip() == row["text"].rstrip()
         if (made and kind not in way.known) or kind == OTHER:
-            faults.append(f"{one.trajectory_id}: {kind}")
+            faults.append(f"{result.trajectory_id}: {kind}")
     return {
         "rows": len(rows),
         "trained_pieces": sum(len(row["trained"]) for row in rows),
@@ -108,7 +108,7 @@ def compare(way: Way, wanted: list[Expected], answer: Result, *, made: bool) -> 
         "not_compared": dict(sorted(refused.items())),
         "whole_text_equal": context,
         **(
-            {"by_case": {case: dict(found) for case, found in sorted(by_case.items())}}
+            {"by_case": {case: dict(match) for case, match in sorted(by_case.items())}}
             if made
             else {}
         ),
@@ -146,7 +146,7 @@ class Side:
             report = export_rows(store, way.exporter, str(out), way.settings)
             wanted[name] = list(expected(store, way, folder / way.family))
             lines = (out / "train.jsonl").read_text(encoding="utf-8").splitlines()
-            if [json.loads(line) for line in lines] != [one.row for one in wanted[name]]:
+            if [json.loads(line) for line in lines] != [item.row for item in wanted[name]]:
                 faults.append(f"{name}: the file has other rows than the exporter gives")
             jobs[name] = self._job(folder, name, str(out), way.family, way.what) | way.more
             if report.in_rows + sum(report.left_out.values()) != report.in_store:
@@ -159,10 +159,10 @@ class Side:
             result[name] = compare(way, wanted[name], answer["answers"][name], made=made)
             faults += [f"{name}: {fault}" for fault in result[name].pop("faults")]
         for name in self.trained:
-            found = answer["answers"][name]
-            result[name] = found.get("rows", found)
-            if "error" in found:
-                faults.append(f"{name}: {found['error']}")
+            match = answer["answers"][name]
+            result[name] = match.get("rows", match)
+            if "error" in match:
+                faults.append(f"{name}: {match['error']}")
         return {"versions": answer["versions"], "ways": result, "faults": faults}
 
     def _job(self, folder: Path, name: str, export: str, family: str, what: str) -> dict[str, str]:
@@ -198,12 +198,12 @@ def main() -> int:
     parser.add_argument("--out", type=Path, default=RESULTS, help="folder for the results")
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
-    beside = Program(sys.executable, options.loaders) if options.loaders else None
+    extra_keys = Program(sys.executable, options.loaders) if options.loaders else None
     sides = {
         "llamafactory": (LLAMAFACTORY.compare, Program.of(options.llamafactory)),
         "verl": (verl, Program.of(options.verl)),
-        "axolotl": (Side("axolotl_rows.py", AXOLOTL, ("qwen2.5",)).compare, beside),
-        "swift": (Side("swift_rows.py", SWIFT, ("qwen2.5",)).compare, beside),
+        "axolotl": (Side("axolotl_rows.py", AXOLOTL, ("qwen2.5",)).compare, extra_keys),
+        "swift": (Side("swift_rows.py", SWIFT, ("qwen2.5",)).compare, extra_keys),
     }
     faults: list[str] = []
     with tempfile.TemporaryDirectory() as temporary:
@@ -229,8 +229,8 @@ def main() -> int:
 def say(name: str, result: Result) -> None:
     """One line a way."""
     print(name, *(f"{package} {version}" for package, version in result["versions"].items()))
-    for way, found in result["ways"].items():
-        short = found.get("differences", found) if isinstance(found, dict) else found
+    for way, match in result["ways"].items():
+        short = match.get("differences", match) if isinstance(match, dict) else match
         print(f"  {way}: {json.dumps(short)}")
 
 

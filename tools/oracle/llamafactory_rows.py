@@ -51,14 +51,14 @@ def rows_of(job: dict[str, Any]) -> list[dict[str, Any]]:
     stage = "rm" if tuning.stage == "dpo" else tuning.stage
     module = get_dataset(template, model, data, training, stage=stage, tokenizer=tokenizer)
     sides = ("chosen_", "rejected_") if stage == "rm" else ("",)
-    found = []
+    rows = []
     for row in module["train_dataset"]:
         trained = [
             pieces(tokenizer, row[f"{side}input_ids"], row[f"{side}labels"]) for side in sides
         ]
         whole = tokenizer.decode(row[f"{sides[0]}input_ids"], skip_special_tokens=False)
-        found.append({"trained": [text for side in trained for text in side], "text": whole})
-    return found
+        rows.append({"trained": [text for side in trained for text in side], "text": whole})
+    return rows
 
 
 def rows_of_v1(job: dict[str, Any]) -> list[dict[str, Any]]:
@@ -71,20 +71,20 @@ def rows_of_v1(job: dict[str, Any]) -> list[dict[str, Any]]:
     tokenizer = AutoTokenizer.from_pretrained(job["tokenizer"])
     renderer = Renderer(config["template"], tokenizer)
     engine = DataEngine(str(Path(job["folder"]) / config["train_dataset"]))
-    found = []
+    rows = []
     for index in range(len(engine)):
         [row] = renderer.process_samples([engine[index]])
         weights = [bool(weight) for weight in row["loss_weights"]]
         assert weights == [label != IGNORED for label in row["labels"]]
         runs = pieces(tokenizer, row["input_ids"], row["labels"])
-        found.append(
+        rows.append(
             {
                 # It trains what opens a turn, so turns in a row have nothing between them.
                 "trained": [turn for run in runs for turn in TURN.split(run)],
                 "text": tokenizer.decode(row["input_ids"], skip_special_tokens=False),
             }
         )
-    return found
+    return rows
 
 
 def train(job: dict[str, Any]) -> list[dict[str, Any]]:

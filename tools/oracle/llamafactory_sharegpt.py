@@ -227,14 +227,14 @@ class Oracle:
         verdicts = [self.verdict(path, records, index) for index in range(len(records))]
         if loaded is not None:
             kept = sum(bool(row["_prompt"] and row["_response"]) for row in loaded)
-            alone = sum(each.what == "accepted" for each in verdicts)
+            alone = sum(item.what == "accepted" for item in verdicts)
             if len(loaded) != len(records) or kept < alone:
                 fault = f"{kept} records came through the loader, {alone} by themselves"
-        counts = Counter(each.what for each in verdicts)
-        reasons = Counter(f"{each.what}: {each.why}" for each in verdicts if each.why)
+        counts = Counter(item.what for item in verdicts)
+        reasons = Counter(f"{item.what}: {item.why}" for item in verdicts if item.why)
         refused: dict[str, Counter[str]] = {}
-        for each in verdicts:
-            for template, why in each.refused_by.items():
+        for verdict in verdicts:
+            for template, why in verdict.refused_by.items():
                 refused.setdefault(template, Counter())[why] += 1
         return {
             "file": path.name,
@@ -243,7 +243,7 @@ class Oracle:
             **{what: counts[what] for what in ("accepted", "dropped", "failed")},
             "reasons": dict(sorted(reasons.items())),
             "refused_by": {name: dict(sorted(refused[name].items())) for name in sorted(refused)},
-            "verdicts": [asdict(each) for each in verdicts],
+            "verdicts": [asdict(item) for item in verdicts],
         }
 
 

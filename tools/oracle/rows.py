@@ -16,27 +16,27 @@ Job = dict[str, Any]
 
 def pieces(tokenizer: Any, ids: Iterable[int], labels: Iterable[int]) -> list[str]:
     """The texts of the runs of trained tokens."""
-    found: list[list[int]] = []
+    results: list[list[int]] = []
     before = IGNORED
     for token, label in zip(ids, labels, strict=True):
         if label != IGNORED:
             assert label == token
             if before == IGNORED:
-                found.append([])
-            found[-1].append(token)
+                results.append([])
+            results[-1].append(token)
         before = label
-    return [tokenizer.decode(run, skip_special_tokens=False) for run in found]
+    return [tokenizer.decode(run, skip_special_tokens=False) for run in results]
 
 
 def row_of(tokenizer: Any, encode: Callable[[Any], Mapping[str, Any]], row: Any) -> Job:
     """What a trainer makes of one row; what it refuses is trained by nobody."""
     try:
-        found = encode(row)
+        data = encode(row)
     except Exception as error:  # the oracle may refuse in any way
         return {"trained": [f"refused: {type(error).__name__}: {str(error)[:200]}"], "text": ""}
-    ids = [int(token) for token in found["input_ids"]]
+    ids = [int(token) for token in data["input_ids"]]
     return {
-        "trained": pieces(tokenizer, ids, [int(label) for label in found["labels"]]),
+        "trained": pieces(tokenizer, ids, [int(label) for label in data["labels"]]),
         "text": tokenizer.decode(ids, skip_special_tokens=False),
     }
 

@@ -24,9 +24,9 @@ PACKAGES = ("ms_swift", "torch", "transformers", "datasets")
 def call_of(job: Job) -> dict[str, str]:
     """The options of the call in the folder's README.md."""
     text = (Path(job["folder"]) / "README.md").read_text(encoding="utf-8")
-    found = re.search(r"^swift sft .*$", text, re.MULTILINE)
-    assert found is not None
-    words = shlex.split(found[0])[2:]
+    match = re.search(r"^swift sft .*$", text, re.MULTILINE)
+    assert match is not None
+    words = shlex.split(match[0])[2:]
     return {
         name.removeprefix("--"): value for name, value in zip(words[::2], words[1::2], strict=True)
     }

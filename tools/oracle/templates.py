@@ -76,10 +76,10 @@ def made_renderer(text: str) -> Renderer:
 def check_talk(made: Renderer, talk: Chat) -> Counter[str]:
     """What is found in the rows of one conversation."""
     rendered = made.chat(talk)
-    found: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     if rendered.rejected is not None or not rendered.rows:
-        found["refused"] += 1
-        return found
+        counts["refused"] += 1
+        return counts
     prepared = ready(made, talk)
     seen: Counter[int] = Counter()
     missing = 0
@@ -87,16 +87,16 @@ def check_talk(made: Renderer, talk: Chat) -> Counter[str]:
         try:
             steps = check_row(made, prepared, row, UNKNOWN)
         except AssertionError:
-            found["leak"] += 1
+            counts["leak"] += 1
             continue
         seen.update(prepared.messages[step.index].step for step in steps)
         missing += sum(not ends_well(made, prepared, row, step.index) for step in steps)
-    found["twice"] += sum(count > 1 for count in seen.values())
+    counts["twice"] += sum(count > 1 for count in seen.values())
     counted = rendered.notes[NO_END]
-    found["counted"] += counted
-    found["no end"] += max(0, missing - counted)
-    found["trained"] += rendered.trained
-    return found
+    counts["counted"] += counted
+    counts["no end"] += max(0, missing - counted)
+    counts["trained"] += rendered.trained
+    return counts
 
 
 def ends_well(made: Renderer, chat: Chat, row: TokenRow, index: int) -> bool:
@@ -151,12 +151,12 @@ def check_template(text: str) -> dict[str, Any]:
     cells: Counter[str] = Counter()
     faults = []
     for title, talk in TALKS.items():
-        found = check_talk(made, talk)
+        result = check_talk(made, talk)
         cells["cells"] += 1
-        cells.update({name: 1 for name in ("refused", *FAULTS) if found[name]})
-        cells["steps trained"] += found["trained"]
-        cells["steps counted"] += found["counted"]
-        faults += [f"{title}: {name}" for name in FAULTS if found[name]]
+        cells.update({name: 1 for name in ("refused", *FAULTS) if result[name]})
+        cells["steps trained"] += result["trained"]
+        cells["steps counted"] += result["counted"]
+        faults += [f"{title}: {name}" for name in FAULTS if result[name]]
     return {**cells, "faults": faults}
 
 
@@ -171,8 +171,8 @@ def main() -> int:
         figures[name] = check_template(text)
         print(name, json.dumps(figures[name]), flush=True)
     total: Counter[str] = Counter()
-    for found in figures.values():
-        total.update({key: value for key, value in found.items() if isinstance(value, int)})
+    for figure in figures.values():
+        total.update({key: value for key, value in figure.items() if isinstance(value, int)})
     wheels = [wheel.name for wheel in sorted(asked.wheels.glob("*.whl"))]
     whole = {"wheels": wheels, "templates": len(figures), **total}
     print(json.dumps(whole))

@@ -45,14 +45,14 @@ def prepare(folder: Path, runs: Store, data: Store | None) -> tuple[dict[str, An
     for family in FAMILY:
         name = f"verl's own data set, {family}"
         path = folder / f"own {family}.json"
-        rows, wanted[name] = own(runs, folder / family)
+        rows, wanted[name] = verl_rows(runs, folder / family)
         path.write_text(json.dumps(rows), encoding="utf-8")
         job(name, "own", family, messages=str(path))
     job("weights that are no whole numbers", "fractions", FAMILY[0])
     return jobs, wanted
 
 
-def own(store: Store, model: Path) -> tuple[list[dict[str, Any]], list[list[str]]]:
+def verl_rows(store: Store, model: Path) -> tuple[list[dict[str, Any]], list[list[str]]]:
     """Messages for verl's own data set, and what our renderer trains of them."""
     renderer = Renderer.load(str(model), RenderOptions())
     rows: list[dict[str, Any]] = []
@@ -62,11 +62,11 @@ def own(store: Store, model: Path) -> tuple[list[dict[str, Any]], list[list[str]
             rendered = renderer.chat(chat)
             if rendered.lost:
                 continue
-            messages = [plain_message(each, MessageOptions()) for each in chat.messages]
+            messages = [plain_message(message, MessageOptions()) for message in chat.messages]
             rows.append(
                 {"messages": messages, **({"tools": list(chat.tools)} if chat.tools else {})}
             )
-            spans = [(span, each.text) for each in rendered.rows for span in each.spans]
+            spans = [(span, row.text) for row in rendered.rows for span in row.spans]
             texts.append([text[first:end] for (_, first, end), text in sorted(spans)])
     return rows, texts
 
@@ -90,27 +90,29 @@ def compare(
             result[name] = of_own(wanted[name], rows)
         else:
             check = of_rl if job["what"] == "rl" else of_sft
-            wrong = sum(not check(one, row) for one, row in zip(wanted[name], rows, strict=False))
+            wrong = sum(
+                not check(match, row) for match, row in zip(wanted[name], rows, strict=False)
+            )
             wrong += abs(len(wanted[name]) - len(rows))
             result[name] = {"rows": len(rows), "differences": {"the same": len(rows) - wrong}}
             faults += [f"{name}: {wrong} rows differ"] if wrong else []
     return result, faults
 
 
-def of_rl(one: dict[str, Any], row: dict[str, Any]) -> bool:
+def of_rl(fields: dict[str, Any], row: dict[str, Any]) -> bool:
     """Whether verl has the prompt, the truth and a reward for it."""
     return bool(
-        row["prompt"] == one["prompt"]
-        and row["data_source"] == one["data_source"]
-        and row["ground_truth"] == one["reward_model"]["ground_truth"]
-        and row["index"] == one["extra_info"]["index"]
+        row["prompt"] == fields["prompt"]
+        and row["data_source"] == fields["data_source"]
+        and row["ground_truth"] == fields["reward_model"]["ground_truth"]
+        and row["index"] == fields["extra_info"]["index"]
         and (row["right"], row["wrong"]) == (1.0, 0.0)
     )
 
 
-def of_sft(one: dict[str, Any], row: dict[str, Any]) -> bool:
+def of_sft(fields: dict[str, Any], row: dict[str, Any]) -> bool:
     """Whether verl trains the same tokens with the same weights."""
-    return bool(row["ids"] == one["input_ids"] and row["mask"] == one["loss_mask"])
+    return bool(row["ids"] == fields["input_ids"] and row["mask"] == fields["loss_mask"])
 
 
 def of_own(texts: list[list[str]], rows: list[dict[str, Any]]) -> dict[str, Any]:

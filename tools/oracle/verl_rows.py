@@ -67,14 +67,14 @@ def rows_of_rl(job: dict[str, Any]) -> list[dict[str, Any]]:
     dataset = RLHFDataset(
         data_files=config.data.train_files, tokenizer=tokenizer_of(job), config=config.data
     )
-    own = config.reward.custom_reward_function
-    score = load_extern_object(own.path, own.name)
-    found = []
+    custom_reward_function = config.reward.custom_reward_function
+    score = load_extern_object(custom_reward_function.path, custom_reward_function.name)
+    rows = []
     for index in range(len(dataset)):
         row = dataset[index]
         collate_fn([row])
         truth = row["reward_model"]["ground_truth"]
-        found.append(
+        rows.append(
             {
                 "prompt": row["raw_prompt"],
                 "data_source": row["data_source"],
@@ -84,7 +84,7 @@ def rows_of_rl(job: dict[str, Any]) -> list[dict[str, Any]]:
                 "wrong": score(row["data_source"], "I do not know", truth, row["extra_info"]),
             }
         )
-    return found
+    return rows
 
 
 def rows_of_sft(job: dict[str, Any]) -> list[dict[str, Any]]:
@@ -107,19 +107,19 @@ def rows_of_sft(job: dict[str, Any]) -> list[dict[str, Any]]:
         max_samples=-1,
     )
     SFTTensorCollator(DatasetPadMode.NO_PADDING)([dataset[0], dataset[len(dataset) - 1]])
-    found = []
+    rows = []
     for index in range(len(dataset)):
         row = dataset[index]
         assert torch.equal(row["position_ids"], torch.arange(len(row["input_ids"])))
         ids, mask = row["input_ids"].tolist(), row["loss_mask"].tolist()
-        found.append(
+        rows.append(
             {
                 "trained": pieces(tokenizer, ids, mask),
                 "ids": ids,
                 "mask": mask,
             }
         )
-    return found
+    return rows
 
 
 def rows_of_own(job: dict[str, Any]) -> list[dict[str, Any]]:
@@ -130,18 +130,18 @@ def rows_of_own(job: dict[str, Any]) -> list[dict[str, Any]]:
 
     tokenizer = tokenizer_of(job)
     path = Path(job["work"]) / "own.parquet"
-    found: list[dict[str, Any]] = []
+    rows: list[dict[str, Any]] = []
     config = OmegaConf.create({"pad_mode": "no_padding", "max_length": 1 << 20})
     for row in json.loads(Path(job["messages"]).read_text(encoding="utf-8")):
         try:
             pandas.DataFrame([row]).to_parquet(path)
-            one = MultiTurnSFTDataset([str(path)], tokenizer, config)[0]
+            result = MultiTurnSFTDataset([str(path)], tokenizer, config)[0]
         except Exception as error:  # the oracle may stop in any way
-            found.append({"error": f"{type(error).__name__}: {str(error).strip()[:80]}"})
+            rows.append({"error": f"{type(error).__name__}: {str(error).strip()[:80]}"})
             continue
-        mask, ids = one["loss_mask"].tolist(), one["input_ids"].tolist()
-        found.append({"trained": pieces(tokenizer, ids, mask)})
-    return found
+        mask, ids = result["loss_mask"].tolist(), result["input_ids"].tolist()
+        rows.append({"trained": pieces(tokenizer, ids, mask)})
+    return rows
 
 
 def fractions(job: dict[str, Any]) -> list[dict[str, Any]]:

@@ -55,11 +55,11 @@ def _templates() -> Iterator[tuple[str, Way]]:
         ("qwen3", "qwen3", ALL),
         ("llama3", "llama3.1", LLAMA),
     ):
-        own = {"template": template}
-        expand = {**own, "expand": True}
-        yield f"sft, {template}", Way(SHAREGPT, family, {**own, **ALIKE}, known=known)
+        native = {"template": template}
+        expand = {**native, "expand": True}
+        yield f"sft, {template}", Way(SHAREGPT, family, {**native, **ALIKE}, known=known)
         yield f"sft expanded, {template}", Way(SHAREGPT, family, expand, known=known)
-        yield f"ranking, {template}", Way(RANKING, family, own, store="pairs", known=known)
+        yield f"ranking, {template}", Way(RANKING, family, native, store="pairs", known=known)
 
 
 V1_NOTHINK = frozenset({f"{END}; {OPENING}"})
@@ -147,15 +147,15 @@ class Expected:
 def expected(store: Store, way: Way, model: Path) -> Iterator[Expected]:
     """What our renderer trains of every row of an export, in its order."""
     exporter = exporters.get(way.exporter)
-    told = read_settings(exporter, way.settings)
+    settings = read_settings(exporter, way.settings)
     tally = ExportCounts()
-    fitter = Fitter(exporter.name, told.form, told.options, tally.changed)
+    fitter = Fitter(exporter.name, settings.form, settings.options, tally.changed)
     renderer = Renderer.load(str(model), RenderOptions())
-    for item in StoreItems(store, told.form, (), tally, told.options.train).items(Silent()):
+    for item in StoreItems(store, settings.form, (), tally, settings.options.train).items(Silent()):
         for fitted in _fitted(fitter, item):
             pair = fitted.pair
             chats = [pair.chosen, pair.rejected] if pair else [fitted.chat] if fitted.chat else []
-            for row in exporter.rows(fitted, told.options, tally):
+            for row in exporter.rows(fitted, settings.options, tally):
                 yield _rendered(renderer, chats, row)
 
 
@@ -171,14 +171,14 @@ def _fitted(fitter: Fitter, item: ExportItem) -> list[ExportItem]:
 
 
 def _rendered(renderer: Renderer, chats: list[Chat], row: dict[str, Any]) -> Expected:
-    found: list[str] = []
+    results: list[str] = []
     texts: list[str] = []
     refused: str | None = None
     for chat in chats:
         rendered = renderer.chat(chat)
         if rendered.lost:
             refused = rendered.rejected or next(iter(rendered.lost))
-        spans = [(span, each.text) for each in rendered.rows for span in each.spans]
-        found += [text[first:end] for (_, first, end), text in sorted(spans)]
-        texts += [each.text for each in rendered.rows]
-    return Expected(chats[0].trajectory_id, row, found, texts[0] if texts else "", refused)
+        spans = [(span, item.text) for item in rendered.rows for span in item.spans]
+        results += [text[first:end] for (_, first, end), text in sorted(spans)]
+        texts += [item.text for item in rendered.rows]
+    return Expected(chats[0].trajectory_id, row, results, texts[0] if texts else "", refused)

@@ -274,7 +274,7 @@ def validate(
         follow_links: of files, read also what links lead to that leave the sources.
 
     Returns:
-        A report: ``report.found()`` lists the checks that found something.
+        A report: ``report.failed()`` lists the checks that found something.
 
     Raises:
         UsageError: there is no check of a name.

@@ -17,7 +17,7 @@ from adp.cli.rollout_options import (
     PolicySpec,
     Unsafe,
 )
-from adp.cli.text import aside, console, epilog, print_json
+from adp.cli.text import console, epilog, print_json, stdout_to_stderr
 from adp_schema.errors import NothingNewError, UsageError
 
 EPILOG = epilog(
@@ -177,7 +177,7 @@ def _collect(
     from adp.rollouts.policy import POLICIES
     from adp.rollouts.spec import load, load_environment
 
-    with aside(wanted=as_json):
+    with stdout_to_stderr(wanted=as_json):
         kind, about = load_environment(what["env"], unsafe_python=unsafe_python)
         policy_kind, policy_about = load(POLICIES, what["policy"])
         tasks = what["tasks"] or own_tasks(kind)

@@ -21,13 +21,13 @@ def list_kinds(*, as_json: bool) -> None:
         "policies": list(POLICIES.all()),
     }
     if as_json:
-        print_json({word: [_told(kind) for kind in match] for word, match in kinds.items()})
+        print_json({word: [_described(kind) for kind in match] for word, match in kinds.items()})
         return
     screen = console()
     for word, result in kinds.items():
         table = light_table(word, "what it is", "settings", fold=["what it is", "settings"])
         for kind in result:
-            row = _told(kind)
+            row = _described(kind)
             table.add_row(*(Text(visible(cell)) for cell in _cells(row)))
         screen.print(table)
         screen.print()
@@ -63,7 +63,7 @@ def list_tools(env: str, tasks: str | None, *, as_json: bool) -> None:
         screen.print("no tool is on offer at the beginning of an episode")
 
 
-def _told(kind: Any) -> dict[str, Any]:
+def _described(kind: Any) -> dict[str, Any]:
     fields = kind.settings.model_fields
     needed = [name for name, field in fields.items() if field.is_required()]
     return {"name": kind.name, "about": kind.about, "settings": list(fields), "needed": needed}

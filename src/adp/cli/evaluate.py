@@ -115,13 +115,13 @@ def _run(
     quiet: bool,
 ) -> Evaluated:
     from adp.cli.collect_screen import CollectScreen
-    from adp.cli.text import aside
+    from adp.cli.text import stdout_to_stderr
     from adp.core.progress import ConsoleProgress, Silent
     from adp.eval.evaluate import EvaluateOptions, read_bounds
     from adp.eval.evaluate import evaluate as run
     from adp.eval.suite import read_suite
 
-    with aside(wanted=quiet):
+    with stdout_to_stderr(wanted=quiet):
         suite, policy, out = what
         options = EvaluateOptions(
             collect=collect,

@@ -194,14 +194,14 @@ def facts(done: Published) -> dict[str, Any]:
     from adp.workflows.publish.folder import facts_of_folder
 
     made = facts_of_folder(done.prepared)
-    beside = asdict(done.traces) if done.traces else None
-    for item in (made, beside or {}):
+    extra_keys = asdict(done.traces) if done.traces else None
+    for item in (made, extra_keys or {}):
         # One in the cache is removed after the upload.
         if item and not Path(item["folder"]).exists():
             item["folder"] = None
     return {
         **made,
-        "traces": beside,
+        "traces": extra_keys,
         "uploaded": [asdict(entry) for entry in done.uploaded],
     }
 
@@ -242,8 +242,8 @@ def report(done: Published) -> None:
     screen = console()
     made = done.prepared
     show_configs(made)
-    if made.found.total:
-        kinds = ", ".join(f"{count:,} {kind}" for kind, count in made.found.kinds.items())
+    if made.findings.total:
+        kinds = ", ".join(f"{count:,} {kind}" for kind, count in made.findings.kinds.items())
         word = "replaced" if made.redacted else "PUBLISHED AS THEY ARE"
         style = "yellow" if made.redacted else "bold red"
         screen.print(Text(visible(f"findings {word}: {kinds}"), style), soft_wrap=True)

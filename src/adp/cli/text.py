@@ -15,8 +15,20 @@ from rich.text import Text
 
 from adp.stores.transcript import human_size, visible
 
-__all__ = ["aside", "bars", "console", "counted", "epilog", "human_size", "light_table", "one_line",
-           "pairs", "print_json", "share", "visible"]  # fmt: skip
+__all__ = [
+    "bars",
+    "console",
+    "counted",
+    "epilog",
+    "human_size",
+    "light_table",
+    "one_line",
+    "pairs",
+    "print_json",
+    "share",
+    "stdout_to_stderr",
+    "visible",
+]  # fmt: skip
 
 _EXITS = {
     2: "the call is wrong",
@@ -138,7 +150,7 @@ def bars(rows: Sequence[tuple[str, int]], width: int) -> list[Text]:
 
 
 @contextmanager
-def aside(*, wanted: bool = True) -> Iterator[None]:
+def stdout_to_stderr(*, wanted: bool = True) -> Iterator[None]:
     """Send what code of the user's and its processes print to standard error.
 
     Standard output is then the report's alone, and stays JSON.

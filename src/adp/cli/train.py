@@ -129,9 +129,9 @@ def _train(
     from adp.trainers.run import TrainOptions, plan_run, train
 
     resume, dry_run, as_json, allow_python, strict = switches
-    config, foreign = read_config(path, settings, more)
-    if foreign is not None and not as_json:
-        _say_mapped(foreign, path or "")
+    config, other = read_config(path, settings, more)
+    if other is not None and not as_json:
+        _say_mapped(other, path or "")
     target = out or config.output_dir
     if target is None and not dry_run:
         raise UsageError("say where the result goes: -o OUT; or only look: --dry-run")
@@ -153,28 +153,28 @@ def _train(
             done = train(config, str(target), options, progress)
     if dry_run:
         if as_json:
-            return print_json({"plan": plan.plain(), **_mapped(foreign)})
+            return print_json({"plan": plan.plain(), **_mapped(other)})
         _say_plan(config, plan)
         return console().print("dry run: nothing was trained")
     if as_json:
-        print_json({**(done.record or {}), **_mapped(foreign)})
+        print_json({**(done.record or {}), **_mapped(other)})
     else:
         _say_done(done, str(target))
 
 
-def _say_mapped(foreign: MappedConfig, path: str) -> None:
+def _say_mapped(mapped_config: MappedConfig, path: str) -> None:
     screen = console()
-    screen.print(Text(f"{Path(path).name} is a configuration of {foreign.system}"))
-    for line in foreign.lines():
+    screen.print(Text(f"{Path(path).name} is a configuration of {mapped_config.system}"))
+    for line in mapped_config.lines():
         screen.print(Text(f"  {visible(line)}"), soft_wrap=True)
 
 
-def _mapped(foreign: MappedConfig | None) -> dict[str, Any]:
-    if foreign is None:
+def _mapped(mapped_config: MappedConfig | None) -> dict[str, Any]:
+    if mapped_config is None:
         return {}
-    mapped = [vars(item) for item in foreign.mapped]
-    return {"read_from": foreign.system, "mapped": mapped,
-            "without_counterpart": [vars(item) for item in foreign.left]}  # fmt: skip
+    mapped = [vars(item) for item in mapped_config.mapped]
+    return {"read_from": mapped_config.system, "mapped": mapped,
+            "without_counterpart": [vars(item) for item in mapped_config.left]}  # fmt: skip
 
 
 def _say_plan(config: TrainConfig, plan: TrainingPlan) -> None:

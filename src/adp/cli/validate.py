@@ -79,7 +79,7 @@ def validate(
     else:
         if report.converted:
             console().print(equation(report.manifest))
-        show(report.results, report.found(), report.not_run)
+        show(report.results, report.failed(), report.not_run)
     if report.damaged:
         raise DamagedStoreError(report.damaged)
     failing = report.fails(fail_on) if fail_on != "never" else []
@@ -125,7 +125,7 @@ def show_result(screen: Screen, result: CheckResult) -> None:
         (f"{check.severity} ", COLOURS[check.severity]), (check.id, "bold"), f"  {places}"
     )
     screen.print(head)
-    for words in (check.what, f"To mend: {check.mend}"):
+    for words in (check.what, f"To mend: {check.remedy}"):
         screen.print(Padding(Text(words, "dim"), (0, 0, 0, 2), expand=False))
     for example in result.examples:
         place = " ".join(word for word in (example.trajectory_id, example.path) if word)
@@ -143,7 +143,7 @@ def show_checks(checks: list[Check], *, as_json: bool) -> None:
                     "check": check.id,
                     "severity": check.severity,
                     "what": check.what,
-                    "mend": check.mend,
+                    "mend": check.remedy,
                 }
                 for check in checks
             ]

@@ -142,7 +142,7 @@ def column_changes(base: Rows, table: str, column: str) -> Iterator[tuple[Place,
         if row.get("seq", min(tried)) not in tried:
             continue
         for value in _values(table, column, row):
-            columns = {column: value, **_beside(column, row)}
+            columns = {column: value, **_siblings(column, row)}
             yield (table, index, column), _changed(base, table, index, columns)
 
 
@@ -158,7 +158,7 @@ def column_tables(changed: Rows, table: str) -> dict[str, pa.Table]:
     return {**_base_tables(), **tables}
 
 
-def _beside(column: str, row: dict[str, Any]) -> dict[str, Any]:
+def _siblings(column: str, row: dict[str, Any]) -> dict[str, Any]:
     """What else changes with a column, so that the row makes sense."""
     if column == "arguments_raw":
         return {"arguments": None, "arguments_kind": "invalid"}

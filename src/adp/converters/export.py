@@ -236,16 +236,16 @@ class _Scribe:
         writer: writes its records.
         losses: takes what the format cannot hold.
         strict: stop at the first loss.
-        told: told how far it is.
-        beside: folder for files that belong to an input; None when they are not written.
+        reporter: told how far it is.
+        side_folder: folder for files that belong to an input; None when they are not written.
     """
 
     converter: Converter
     writer: RecordWriter
     losses: Losses
     strict: bool
-    told: Progress
-    beside: Path | None
+    reporter: Progress
+    side_folder: Path | None
 
     def records(self, trajectories: Iterator[Trajectory]) -> Iterator[Any]:
         """The records, one a trajectory, or one a run with its branches."""
@@ -253,7 +253,7 @@ class _Scribe:
             if record is not None:
                 self._side_files(trajectory)
             stop_at_loss(self.losses, self.strict, trajectory.trajectory_id, self.converter)
-            self.told.advance(count(trajectory))
+            self.reporter.advance(count(trajectory))
             if record is not None:
                 yield record
 
@@ -263,10 +263,10 @@ class _Scribe:
         if write is None or trajectory.source_format != self.converter.name:
             return
         for name, data in write(trajectory).items():
-            if self.beside is None:
+            if self.side_folder is None:
                 self.losses.add(f"$.side_files.{name}", "it is written beside its own file only")
                 continue
-            target = self.beside / _safe(name)
+            target = self.side_folder / _safe(name)
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes(data)
 

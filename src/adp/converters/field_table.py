@@ -168,7 +168,7 @@ class _Trial:
         self._others = sorted(set(converters) - {name})
         self._written: dict[str, tuple[list[bytes], list[dict[str, str]]]] = {}
         self._back: dict[str, Reading] = {}
-        self._told: dict[str, set[str]] = {}
+        self._reported: dict[str, set[str]] = {}
 
     def further(self) -> dict[str, set[tuple[str, str]]]:
         """What each other format reports of the record that is the loss of no field."""
@@ -176,7 +176,7 @@ class _Trial:
             target: {
                 (_MEDIA_ID.sub("*", general_path(item["path"])), item["reason"])
                 for item in items
-                if item["path"] not in self._told.get(target, ())
+                if item["path"] not in self._reported.get(target, ())
             }
             for target, (_, items) in self._written.items()
         }
@@ -245,7 +245,7 @@ class _Trial:
     ) -> None:
         """Raise unless the losses name one of the expected places, or what holds it."""
         matching = {loss["path"] for loss in losses if covers(loss["path"], expected)}
-        self._told.setdefault(where, set()).update(matching)
+        self._reported.setdefault(where, set()).update(matching)
         if matching:
             return
         raise SilentLossError(

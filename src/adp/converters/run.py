@@ -34,8 +34,6 @@ from adp_schema.errors import InputError, NothingNewError
 from adp_schema.ids import digest, fingerprint
 from adp_schema.manifest import Counts, Lineage, Manifest
 
-_SMALL_INPUT = 16 << 20
-
 
 @dataclass(frozen=True)
 class ConvertOptions:

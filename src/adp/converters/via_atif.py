@@ -36,16 +36,16 @@ def came_from(run: Trajectory, name: str) -> bool:
     return _form(run).get(FORM) == name
 
 
-def kept_extra(text: str | None, taken: frozenset[str], *, own: bool) -> Extra:
+def kept_extra(text: str | None, taken: frozenset[str], *, native: bool) -> Extra:
     """``extra`` of a row that is written as a foreign one: without the form of its source.
 
     Args:
         text: the column.
         taken: keys that columns are written under; one of ``extra`` gets a ``_`` behind it.
-        own: whether the keys of ``extra`` are the format's own; see `came_from`.
+        native: whether the keys of ``extra`` are the format's own; see `came_from`.
     """
     result = unpack(text)
-    fields = result.fields if own else {}
+    fields = result.fields if native else {}
     names = {name: f"{name}_" if name in taken else name for name in fields}
     return Extra(
         fields={names[name]: value for name, value in fields.items()}, escaped=result.escaped

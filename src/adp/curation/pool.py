@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from adp.core.progress import Progress, Silent
-from adp.core.workers import processes
 from adp.curation.inputs import Input
 from adp.curation.partitions import Partition, cut
 from adp.curation.repeatable import check_repeatable
 from adp.stores.condition import check_condition, own_lines
+from adp.stores.stage import run_stage
 from adp_schema.errors import QueryError
 from adp_schema.gate import QueryGate
 from adp_schema.gate_files import ExtraView, StoreFiles
@@ -47,9 +48,6 @@ COLUMNS: Mapping[str, str] = {
 
 MEMORY = "1GB"
 """Memory of the query engine."""
-
-_SMALL = 16 << 20
-"""Less text than this is read by one process: starting others would take longer."""
 
 
 class Pool:
@@ -141,10 +139,10 @@ class Pool:
             if path.exists():
                 self.progress.advance(partition.size)
             else:
-                todo.append((work, partition, options, path))
-        workers = self.workers if total > _SMALL else 1
-        for size in processes(_work, todo, workers):
-            self.progress.advance(size)
+                todo.append(
+                    _MapPart(partition.index, partition.size, work, partition, options, path)
+                )
+        run_stage(todo, _work, self.workers, self.progress, size=total)
         return (
             pl.concat([pl.read_parquet(path, glob=False) for path in paths])
             if paths
@@ -253,15 +251,23 @@ _OF_TABLE = frozenset(
 """Columns of `COLUMNS` that the table of trajectories has too."""
 
 
-def _work(
-    job: tuple[Callable[[Partition, Any], pl.DataFrame], Partition, Any, Path],
-) -> int:
-    """Do one partition; return its size."""
-    work, partition, options, path = job
-    staged = path.with_suffix(".tmp")
-    work(partition, options).write_parquet(staged)
-    staged.replace(path)
-    return partition.size
+@dataclass(frozen=True)
+class _MapPart:
+    """A partition to work on, and the file for what comes of it."""
+
+    index: int
+    size: int
+    work: Callable[[Partition, Any], pl.DataFrame]
+    partition: Partition
+    options: Any
+    path: Path
+
+
+def _work(part: _MapPart) -> None:
+    """Do one partition."""
+    staged = part.path.with_suffix(".tmp")
+    part.work(part.partition, part.options).write_parquet(staged)
+    staged.replace(part.path)
 
 
 def _first(reader: pa.RecordBatchReader, most: int | None) -> pa.Table:

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from adp.core.progress import Progress, Silent
-from adp.core.workers import shared
 from adp.curation import stage_files
 from adp.curation.check_plan import check_columns, check_plan
 from adp.curation.inputs import MADE, Input
@@ -27,6 +26,7 @@ from adp.curation.state import State
 from adp.curation.write import Making, write_stores
 from adp.stores import shards
 from adp.stores.locks import alone
+from adp.stores.stage import keep_workers
 from adp.stores.staged import StagedRun, versions
 from adp_schema import location
 from adp_schema.errors import AdpError, EmptyResultError, QueryError, RecipeError
@@ -102,7 +102,7 @@ def run(
     staged = None
     if out is not None:
         staged = StagedRun(out, _key(recipe, inputs, options), options.workers)
-    with shared():
+    with keep_workers():
         # A run that was stopped after its last file was written has nothing left to write.
         if staged is not None and staged.finished is None:
             return _run(recipe, inputs, staged, options, report)

@@ -183,7 +183,7 @@ def gates(
     made = []
     for bound, limits in (("at least", minimum), ("at most", maximum)):
         for name, limit in limits.items():
-            value, reason = _one(figures, name)
+            value, reason = _single_store(figures, name)
             if value is None:
                 made.append(Gate(name, bound, limit, None, False, reason))
                 continue
@@ -208,7 +208,7 @@ def _figures(scores: ScoreReport) -> dict[str, list[Value]]:
     return figures
 
 
-def _one(items: Mapping[str, list[Value]], name: str) -> Value:
+def _single_store(items: Mapping[str, list[Value]], name: str) -> Value:
     values = items.get(name, [])
     if not values:
         known = ", ".join(key for key in items if "." not in key)

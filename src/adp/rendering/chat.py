@@ -167,10 +167,10 @@ class _Reader:
         self._trajectory = trajectory
         self._first = first_step
         self._end = end_step
-        self._found = Chats()
+        self._chats = Chats()
         self._context: list[Message] = []
         self._ids = _CallIds(trajectory)
-        self._tools = tools_of(trajectory.tools, self._found.notes)
+        self._tools = tools_of(trajectory.tools, self._chats.notes)
 
     def read(self) -> Chats:
         for item in self._trajectory.early_observations:
@@ -183,11 +183,11 @@ class _Reader:
             for item in step.observations:
                 self._result(item, index)
         self._close(last=True)
-        return self._found
+        return self._chats
 
     def _close(self, *, last: bool = False) -> None:
         """End a chat. One without a trained message says nothing, unless it is the only one."""
-        chats = self._found.chats
+        chats = self._chats.chats
         if any(message.weight for message in self._context) or (last and not chats):
             chats.append(
                 Chat(
@@ -201,7 +201,7 @@ class _Reader:
         self._context = [replace(message, weight=0.0) for message in self._context]
 
     def _step(self, step: Step, index: int) -> None:
-        notes = self._found.notes
+        notes = self._chats.notes
         if step.kind == "context_edit":
             self._edit(step, index)
             return
@@ -209,7 +209,7 @@ class _Reader:
         if step.kind == "event" or step.visibility in ("user", "none"):
             notes["events" if step.kind == "event" else "steps the model did not see"] += 1
             if weight:
-                self._found.untrained["the model did not see the step"] += 1
+                self._chats.untrained["the model did not see the step"] += 1
             return
         text = self._text(step)
         if step.source != "agent":
@@ -221,10 +221,10 @@ class _Reader:
         calls = tuple(self._call(call, index) for call in step.calls)
         reasoning = self._plain(step.reasoning) or None
         if weight and not (text or calls or reasoning):
-            self._found.untrained["the step is empty"] += 1
+            self._chats.untrained["the step is empty"] += 1
             weight = 0.0
         elif weight and not all(call.valid for call in calls):
-            self._found.untrained["arguments of a call are no JSON object"] += 1
+            self._chats.untrained["arguments of a call are no JSON object"] += 1
             weight = 0.0
         self._context.append(
             Message("assistant", text, index, reasoning=reasoning, calls=calls, weight=weight)
@@ -239,14 +239,14 @@ class _Reader:
         weight = 1.0 if step.loss_weight is None else float(step.loss_weight)
         if not weight > 0:
             return 0.0
-        self._found.steps += 1
+        self._chats.steps += 1
         if weight > LARGEST:
-            self._found.untrained["the weight of the step is too large"] += 1
+            self._chats.untrained["the weight of the step is too large"] += 1
             return 0.0
         return weight
 
     def _edit(self, step: Step, index: int) -> None:
-        self._found.notes["context edits"] += 1
+        self._chats.notes["context edits"] += 1
         if step.edit_boundary != "append":
             self._close()
             if step.edit_from is None and step.edit_to is None:
@@ -286,7 +286,7 @@ class _Reader:
         answered = self._ids.answered(item)
         if answered is None:
             if text:
-                self._found.notes["results without a call, as a message of the user"] += 1
+                self._chats.notes["results without a call, as a message of the user"] += 1
                 self._context.append(Message("user", text, index))
             return
         call_id, name = answered
@@ -316,7 +316,7 @@ class _Reader:
         return JOINT.join(words) if words else text or ""
 
     def _mark(self, media_id: str | None) -> str:
-        self._found.notes["images and sounds, as a mark in the text"] += 1
+        self._chats.notes["images and sounds, as a mark in the text"] += 1
         blob = self._trajectory.media.get(media_id or "")
         kind = (blob.mime if blob is not None and blob.mime else "image").partition("/")[0]
         return MEDIA_MARK.format(kind=kind)
@@ -329,7 +329,7 @@ class _Reader:
         if "adp-media:" not in text:
             return text
         text, count = _LIFTED.subn(lambda item: MEDIA_MARK.format(kind=item.group(1)), text)
-        self._found.notes["images and sounds, as a mark in the text"] += count
+        self._chats.notes["images and sounds, as a mark in the text"] += count
         return text
 
 

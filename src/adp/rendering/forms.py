@@ -13,7 +13,7 @@ Form = tuple[Any, ...]
 REACH = 3
 """Messages before one whose forms may change its prompt."""
 
-_TOLD = re.compile(r"</?(?:think|tool_call|tool_response)>|<\|")
+_SHOWN = re.compile(r"</?(?:think|tool_call|tool_response)>|<\|")
 
 
 def form_of(message: Plain) -> Form:
@@ -33,8 +33,8 @@ def form_of(message: Plain) -> Form:
         bool(text) + bool(words),
         loose,
         "</think>" in text,
-        _TOLD.match(words) is not None,
-        words.endswith(">") and _TOLD.match(words, max(words.rfind("<"), 0)) is not None,
+        _SHOWN.match(words) is not None,
+        words.endswith(">") and _SHOWN.match(words, max(words.rfind("<"), 0)) is not None,
     )
 
 

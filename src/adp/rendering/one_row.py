@@ -93,7 +93,7 @@ class _Finder:
         gap = self._text[bound:at]
         asked = self._asked(index) if pure else None
         if asked is None:
-            given_prefix = self._speller.told
+            given_prefix = self._speller.prompt_form
             count = len(given_prefix)
             while count and given_prefix[:count] not in gap:
                 count -= 1
@@ -111,7 +111,7 @@ class _Finder:
         """After the token that ends the turn of a message by itself, or where that would stand."""
         key = self._around.prompt_key(index)
         if key not in self._memory.turns:
-            message_render = self._speller.own(index)
+            message_render = self._speller.message_render(index)
             begin = self._speller.special_before(
                 message_render.text, message_render.start, message_render.end
             )
@@ -120,7 +120,7 @@ class _Finder:
         place = self._text.find(token, words_end, limit) if token else -1
         if place >= 0:
             return place + len(token)
-        message_render = self._speller.own(index)
+        message_render = self._speller.message_render(index)
         words = self._text[at:limit]
         begin = message_render.text.find(words[:NEAR], message_render.start, message_render.end)
         if begin < 0:

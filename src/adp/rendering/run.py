@@ -282,8 +282,10 @@ def _renderer(tokenizer: str, options: str) -> Renderer:
     if (tokenizer, options) not in _loaded:
         _loaded.clear()
         model_validate_json = RenderOptions.model_validate_json(options)
-        lean = load_lean(Path(tokenizer))
-        _loaded[tokenizer, options] = Renderer(lean, model_validate_json, lean.stops)
+        worker_tokenizer = load_lean(Path(tokenizer))
+        _loaded[tokenizer, options] = Renderer(
+            worker_tokenizer, model_validate_json, worker_tokenizer.stops
+        )
     return _loaded[tokenizer, options]
 
 

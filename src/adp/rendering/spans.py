@@ -116,7 +116,7 @@ def _render(
         start, end, fits = sampler.span(last)
         other = sum(sampler.other(index) for index in places)
     if not fits:
-        message_render = speller.own(last)
+        message_render = speller.message_render(last)
         if message_render.moved:
             text, start, end = message_render.text, message_render.start, message_render.end
             places = _sure(speller, others, text, None)

@@ -57,7 +57,7 @@ class Speller:
         self._wholes: dict[int, str] = {}
         self._marked: dict[int, list[tuple[int, int]]] = {}
         self._parts: dict[int, list[tuple[int, int]] | None] = {}
-        self._own: dict[int, MessageRender] = {}
+        self._message_renders: dict[int, MessageRender] = {}
         self._marks: Marks | None = None
         self._anchors: tuple[int, Anchors | None] = (-1, None)
 
@@ -159,11 +159,11 @@ class Speller:
         """How many assistants' messages come before one."""
         return sum(map(self._assistant, range(index)))
 
-    def own(self, index: int) -> MessageRender:
+    def message_render(self, index: int) -> MessageRender:
         """The render that ends with a message, and where the message stands in it."""
-        if index not in self._own:
-            self._own[index] = self._find(index)
-        return self._own[index]
+        if index not in self._message_renders:
+            self._message_renders[index] = self._find(index)
+        return self._message_renders[index]
 
     def _find(self, index: int) -> MessageRender:
         text, prompt = self.whole(index), self.prompt(index)
@@ -189,7 +189,7 @@ class Speller:
 
     def span(self, index: int) -> tuple[int, int, bool]:
         """Start and end of a message in the render that it ends, and whether its prompt fits."""
-        message_render = self.own(index)
+        message_render = self.message_render(index)
         return (
             message_render.start,
             message_render.end,
@@ -198,14 +198,14 @@ class Speller:
 
     def other(self, index: int) -> bool:
         """Whether the prompt of a message at inference is another one than in its render."""
-        return self.own(index).other
+        return self.message_render(index).other
 
     def place(self, index: int, last: int) -> tuple[int, int] | None:
         """Where a message stands in a later render; None when that does not fit it.
 
         It fits when all that comes before the message is the same, and the message too.
         """
-        text, message_render = self.whole(last), self.own(index)
+        text, message_render = self.whole(last), self.message_render(index)
         marked = self.marked(last)
         if marked is None or self.marked(index) is None:
             return self.place_in(index, text)
@@ -219,7 +219,7 @@ class Speller:
 
     def place_in(self, index: int, text: str) -> tuple[int, int] | None:
         """Where a message stands in a text that begins like the render that it ends."""
-        message_render = self.own(index)
+        message_render = self.message_render(index)
         return (
             (message_render.start, message_render.end)
             if text[: message_render.end] == message_render.text[: message_render.end]
@@ -254,7 +254,7 @@ class Speller:
         return without_marks(text[place:], marks) if place >= 0 else None
 
     @property
-    def told(self) -> str:
+    def prompt_form(self) -> str:
         """What follows a message of the user before the model writes."""
         return self._template.forms.prompt
 

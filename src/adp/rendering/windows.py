@@ -74,7 +74,7 @@ class _Sizes:
         ]
         weights[0] += sum(len(str(tool)) for tool in chat.tools)
         self._sums = [0, *accumulate(weights)]
-        self._each = None if tokens is None else tokens / max(self._sums[-1], 1)
+        self._tokens_per_character = None if tokens is None else tokens / max(self._sums[-1], 1)
 
     def guess(self, parts: Iterable[tuple[int, int]], head: int, room: int) -> int | None:
         """How many of some stretches fit, each longer than the one before.
@@ -84,10 +84,10 @@ class _Sizes:
             head: messages that stand before each of them.
             room: tokens.
         """
-        if self._each is None:
+        if self._tokens_per_character is None:
             return None
         sums = self._sums
-        limit = room / self._each - sums[head]
+        limit = room / self._tokens_per_character - sums[head]
         return sum(sums[end] - sums[first] <= limit for first, end in parts)
 
 

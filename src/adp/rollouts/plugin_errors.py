@@ -19,7 +19,7 @@ def stops(error: BaseException) -> bool:
     return isinstance(error, GeneratorExit | asyncio.CancelledError)
 
 
-def said(error: BaseException) -> str:
+def error_text(error: BaseException) -> str:
     """Kind and words of an exception; its kind alone when it cannot say more."""
     try:
         return f"{type(error).__name__}: {error}"

@@ -17,7 +17,7 @@ from referencing import Registry
 from referencing.exceptions import Unresolvable
 
 from adp.rendering.arguments import object_of
-from adp.rollouts.plugin_errors import said, stops
+from adp.rollouts.plugin_errors import error_text, stops
 from adp.rollouts.policy import InfrastructureError
 from adp.rollouts.turns import Call, ErrorType, Result, Tool
 from adp_schema.errors import UsageError
@@ -183,7 +183,9 @@ def _checked(
 def _result(value: Any) -> Result:
     if isinstance(value, Result):
         return value
-    return Result(text=told(value), structured=None if isinstance(value, str) else plain(value))
+    return Result(
+        text=result_text(value), structured=None if isinstance(value, str) else plain(value)
+    )
 
 
 def _raised(error: BaseException) -> Result:
@@ -191,7 +193,7 @@ def _raised(error: BaseException) -> Result:
         return failed(error.kind, str(error))
     if isinstance(error, TimeoutError):
         return failed(ErrorType.TIMEOUT, str(error) or "the tool took too long")
-    return failed(ErrorType.EXECUTION, said(error)[:LONGEST_REASON])
+    return failed(ErrorType.EXECUTION, error_text(error)[:LONGEST_REASON])
 
 
 def failed(kind: ErrorType, reason: str) -> Result:
@@ -199,7 +201,7 @@ def failed(kind: ErrorType, reason: str) -> Result:
     return Result(text=f"Error: {reason}", error=kind)
 
 
-def told(value: Any) -> str:
+def result_text(value: Any) -> str:
     """What the agent reads of a value: a text as it is, anything else as JSON."""
     if isinstance(value, str):
         return value

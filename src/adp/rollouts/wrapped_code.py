@@ -107,10 +107,10 @@ def as_policy(value: Any) -> Policy:
     if full and isinstance(getattr(value, "name", None), str):
         policy: Policy = value
         return policy
-    return _Own(value, act or value)
+    return _WrappedPolicy(value, act or value)
 
 
-class _Own:
+class _WrappedPolicy:
     """A policy of the user's, with what it lacks."""
 
     def __init__(self, inner: Any, act: Callable[[Request], Any]) -> None:

@@ -11,7 +11,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import json
-import os
 import platform
 import shutil
 import sys
@@ -26,7 +25,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from adp.core.progress import Progress
-from adp.core.workers import processes
+from adp.stores.stage import Part, run_stage
 from adp.version import __version__
 from adp_schema.errors import OutputExistsError
 from adp_schema.journal import GROWING
@@ -35,26 +34,8 @@ from adp_schema.tables import TABLES
 from adp_schema.unfinished import CALL, PLAN, note_call
 from adp_schema.writer import ShardWriter, place, writer_options
 
-_SMALL = 16 << 20
-"""Stores smaller than this are read by one process: starting others would take longer."""
-
-
 _GONE = ".gone"
 """End of the names of folders that are being removed."""
-
-
-class StageJob(Protocol):
-    """One shard to write: what a worker needs to know."""
-
-    @property
-    def index(self) -> int:
-        """Number of the new shard."""
-        ...
-
-    @property
-    def size(self) -> int:
-        """Bytes to read."""
-        ...
 
 
 class StageResult(Protocol):
@@ -67,7 +48,7 @@ class StageResult(Protocol):
         ...
 
 
-AnyJob = TypeVar("AnyJob", bound=StageJob)
+AnyJob = TypeVar("AnyJob", bound=Part)
 AnyResult = TypeVar("AnyResult", bound=StageResult)
 
 
@@ -171,12 +152,12 @@ class StagedRun:
                 report.advance(job.size)
             else:
                 todo.append(job)
-        sizes = {job.index: job.size for job in todo}
-        workers = min(self.workers or os.cpu_count() or 1, len(todo)) if total > _SMALL else 1
-        for written in processes(work, todo, workers):
-            write_atomic(self._note(written.index), written.text())
-            done[written.index] = written
-            report.advance(sizes[written.index])
+
+        def noted(job: AnyJob, result: AnyResult) -> None:
+            write_atomic(self._note(job.index), result.text())
+
+        made = run_stage(todo, work, self.workers, report, size=total, done=noted)
+        done |= {result.index: result for result in made}
         return [done[index] for index in sorted(done)]
 
     def _note(self, index: int) -> Path:
@@ -307,12 +288,5 @@ def do_jobs(
         workers: number of processes; None takes one a core.
         report: told how far it is, in bytes.
     """
-    sizes = {job.index: job.size for job in jobs}
-    total = sum(sizes.values())
-    report.total(total)
-    count = min(workers or os.cpu_count() or 1, len(jobs)) if total > _SMALL else 1
-    done: dict[int, AnyResult] = {}
-    for result in processes(work, jobs, count):
-        done[result.index] = result
-        report.advance(sizes[result.index])
-    return [done[index] for index in sorted(done)]
+    report.total(sum(job.size for job in jobs))
+    return run_stage(jobs, work, workers, report)

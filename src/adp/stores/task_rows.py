@@ -119,18 +119,18 @@ def assign(
 
     known = _keyed(rows, owners)
     there = known.select("seq", "task_id", "row", "first")
-    mine = places.join(there, on=["seq", "task_id"], how="inner", nulls_equal=True)
-    mine = mine.sort("row").unique("seq", keep="first", maintain_order=True)
-    lacking = places.filter(pl.col("task_id").is_not_null()).join(mine, on="seq", how="anti")
+    text = places.join(there, on=["seq", "task_id"], how="inner", nulls_equal=True)
+    text = text.sort("row").unique("seq", keep="first", maintain_order=True)
+    lacking = places.filter(pl.col("task_id").is_not_null()).join(text, on="seq", how="anti")
     branch = pl.col("root") != pl.col("seq")
-    mine = mine.select("seq", "row", "first")
-    main = pl.concat([mine, _of_others(lacking.filter(~branch), known, starts)])
+    text = text.select("seq", "row", "first")
+    main = pl.concat([text, _of_others(lacking.filter(~branch), known, starts)])
     above = _of_roots(lacking.filter(branch), main.join(places, on="seq"))
     frame = pl.concat([main, above])
     alone = lacking.filter(branch).join(frame, on="seq", how="anti")
     frame = pl.concat([frame, _of_others(alone, known, starts)]).join(places, on="seq")
     frame = frame.with_columns(
-        pl.col("seq").is_in(mine["seq"].implode()).alias("own"),
+        pl.col("seq").is_in(text["seq"].implode()).alias("own"),
         pl.col("seq").is_in(above["seq"].implode()).alias("above"),
     )
     named = pl.struct("home_set", "task_id").struct.json_encode()
@@ -167,14 +167,14 @@ def _of_others(lacking: pl.DataFrame, known: pl.DataFrame, starts: Sequence[int]
         _alike("home_set", "set") | (_alike("home_set", "at_home_set") & kin),
         _alike("home_env", "at_home_env"),
     ]
-    beside = of_set & kin & ~pl.col("rollout") & (pl.col("at_shard") == pl.col("shard"))
+    extra_keys = of_set & kin & ~pl.col("rollout") & (pl.col("at_shard") == pl.col("shard"))
     only = pl.when(pl.col("first").n_unique() == 1).then(pl.col("row").min())
     drop_nulls = (
         lacking.with_columns(shard.alias("shard"))
         .join(there, on="task_id", how="inner")
         .filter(fits)
         .group_by("seq")
-        .agg(pl.coalesce(pl.col("row").filter(beside).min(), only).alias("row"))
+        .agg(pl.coalesce(pl.col("row").filter(extra_keys).min(), only).alias("row"))
         .drop_nulls("row")
     )
     return drop_nulls.join(known.select("row", "first"), on="row", how="left")

@@ -102,12 +102,12 @@ class TaskIndex:
         """The task of a trajectory: its own row, else that of another attempt; None without."""
         if trajectory.task is not None or trajectory.task_id is None:
             return trajectory.task
-        row = self._found.get(str(trajectory.trajectory_id), NONE).row
+        row = self._by_trajectory.get(str(trajectory.trajectory_id), NONE).row
         return None if row is None else self._rows[row]
 
     def key(self, trajectory: Trajectory) -> TaskKey | None:
         """What tells the task of a trajectory from others of the store; None without a task."""
-        key = self._found.get(str(trajectory.trajectory_id), NONE).key
+        key = self._by_trajectory.get(str(trajectory.trajectory_id), NONE).key
         return None if key is None else key.name
 
     def tasks(self) -> dict[TaskKey, Task]:
@@ -119,7 +119,7 @@ class TaskIndex:
         return tasks
 
     @property
-    def _found(self) -> dict[str, TrajectoryTask]:
+    def _by_trajectory(self) -> dict[str, TrajectoryTask]:
         return self._looked[0]
 
     @cached_property
@@ -146,9 +146,9 @@ def same_tasks(first: Iterable[TaskKey], second: Iterable[TaskKey]) -> dict[Task
     Returns:
         Name of a task of the second -> name of that task in the first.
     """
-    mine, theirs = _named(first), _named(second)
-    names = {name: name for name in theirs if name in mine}
-    rest, others = _strangers(mine, theirs), _strangers(theirs, mine)
+    ours, theirs = _named(first), _named(second)
+    names = {name: name for name in theirs if name in ours}
+    rest, others = _strangers(ours, theirs), _strangers(theirs, ours)
     for result, other in _only_pairs(
         rest, others, lambda key: key.asked and (key.task_id, key.asked)
     ):
@@ -179,9 +179,9 @@ def _only_pairs(
         for key in side.values():
             sides[-1][label(key)].append(key)
     return [
-        (mine[0], sides[1][name][0])
-        for name, mine in sides[0].items()
-        if name is not None and len(mine) == len(sides[1].get(name, ())) == 1
+        (ours[0], sides[1][name][0])
+        for name, ours in sides[0].items()
+        if name is not None and len(ours) == len(sides[1].get(name, ())) == 1
     ]
 
 

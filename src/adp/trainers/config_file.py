@@ -39,7 +39,7 @@ def read_config(
     Raises:
         UsageError: it cannot be read, or something in it is wrong.
     """
-    foreign, name = None, "the configuration"
+    other, name = None, "the configuration"
     if path is None:
         plain: Any = {}
     elif isinstance(path, Mapping):
@@ -47,9 +47,9 @@ def read_config(
     else:
         name = Path(path).name
         plain = _load(Path(path))
-    foreign = read_foreign(plain, _method(settings, more or {}))
-    if foreign is not None:
-        plain = foreign.plain
+    other = read_foreign(plain, _method(settings, more or {}))
+    if other is not None:
+        plain = other.plain
     if isinstance(path, str | os.PathLike):
         _anchor(plain, Path(path).parent)
     for place, value in (more or {}).items():
@@ -57,7 +57,7 @@ def read_config(
     for setting in settings:
         _set(plain, setting)
     try:
-        return TrainConfig.model_validate(plain), foreign
+        return TrainConfig.model_validate(plain), other
     except ValidationError as error:
         raise UsageError(f"{name}: {sentence(error, names(TrainConfig))}") from None
 

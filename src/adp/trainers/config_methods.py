@@ -86,7 +86,7 @@ class DpoSection(ConfigSection):
 
     @field_validator("loss_type", mode="before")
     @classmethod
-    def _one(cls, value: object) -> object:
+    def _single(cls, value: object) -> object:
         return (value,) if isinstance(value, str) else value
 
     @model_validator(mode="after")

@@ -46,7 +46,7 @@ class Grpo:
     def prepare(self, config: TrainConfig, folder: Path, progress: Progress) -> TrainingPlan:
         """Write the prompts; see `adp.trainers.method`."""
         check_groups(config)
-        make_rewards(config.grpo, renderer_of(config), _beside(config))
+        make_rewards(config.grpo, renderer_of(config), _config_folder(config))
         made = partial(examples, options=config.grpo)
         plan = write_rows(config, folder, SCHEMA, made, Order(), progress)
         at_once = answers_of_a_step(config) // config.grpo.num_generations
@@ -81,7 +81,7 @@ class Grpo:
         plus = config.lora is not None and config.lora.loraplus_lr_ratio is not None
         return ExactGRPOTrainer(
             model=policy,
-            reward_funcs=make_rewards(config.grpo, renderer, _beside(config)),
+            reward_funcs=make_rewards(config.grpo, renderer, _config_folder(config)),
             args=settings,
             train_dataset=read_arrow(folder / TRAIN),
             eval_dataset=read_arrow(folder / EVAL),
@@ -129,7 +129,7 @@ def grpo_settings(section: GrpoSection) -> dict[str, Any]:
     return {**settings, "remove_unused_columns": False}
 
 
-def _beside(config: TrainConfig) -> Path:
+def _config_folder(config: TrainConfig) -> Path:
     """Where functions of the user's own are looked for."""
     return Path.cwd()
 

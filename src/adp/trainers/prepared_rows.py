@@ -208,8 +208,8 @@ def _write_part(
             part = table.select(schema.names).take(indices[start : start + _BATCH])
             columns = [part[name].combine_chunks() for name in schema.names]
             if others is not None:
-                beside = table.select(list(order.columns)).take(others[start : start + _BATCH])
-                columns += [beside[name].combine_chunks() for name in order.columns]
+                take = table.select(list(order.columns)).take(others[start : start + _BATCH])
+                columns += [take[name].combine_chunks() for name in order.columns]
             yield pa.record_batch(columns, schema=full)
 
     write_arrow(path, full, batches())

@@ -16,7 +16,7 @@ _ARTICLES = re.compile(r"\b(?:a|an|the)\b")
 _NUMBER = re.compile(r"^[-+]?\d[\d,]*(?:\.\d+)?(?:e[-+]?\d+)?$")
 
 
-def said(text: str) -> str:
+def without_reasoning(text: str) -> str:
     """What is said, without the reasoning before it."""
     return text[text.rfind(_THOUGHT_END) + len(_THOUGHT_END) :] if _THOUGHT_END in text else text
 
@@ -51,7 +51,7 @@ def answer_score(text: str, known: Sequence[str]) -> float | None:
     """
     if not known:
         return None
-    words = said(text)
+    words = without_reasoning(text)
     tagged = _TAGGED.findall(words)
     words = tagged[-1][1] if tagged else words
     boxed = _boxed(words)

@@ -17,7 +17,13 @@ from adp.rendering.answers import calls_of, library_parser
 from adp.rendering.call_form import CallForm, WrittenCall, call_form
 from adp.rendering.render import Renderer
 from adp.trainers.config_methods import GrpoSection
-from adp.trainers.reward_scores import answer_score, calls_score, references, said, wanted_calls
+from adp.trainers.reward_scores import (
+    answer_score,
+    calls_score,
+    references,
+    wanted_calls,
+    without_reasoning,
+)
 from adp_schema.errors import MissingExtraError, UsageError, unknown_name
 
 Reward = Callable[..., list[float | None]]
@@ -70,7 +76,7 @@ def make_rewards(section: GrpoSection, renderer: Renderer, folder: Path) -> list
 
 def _reward(name: str, section: GrpoSection, renderer: Renderer, folder: Path) -> Reward:
     if ":" in name:
-        return _own(name, folder)
+        return _user_reward(name, folder)
     decode = _decoder(renderer)
     if name == "answer":
         return _named(name, _answer_reward(decode))
@@ -92,7 +98,7 @@ def _named(name: str, reward: Reward) -> Reward:
     return reward
 
 
-def _own(name: str, folder: Path) -> Reward:
+def _user_reward(name: str, folder: Path) -> Reward:
     """A function of the user's own; looked for beside the configuration, too."""
     module, _, attribute = name.partition(":")
     sys.path.insert(0, str(folder))
@@ -230,7 +236,7 @@ def _json_reward(decode: Callable[[Sequence[int]], str]) -> Reward:
     """1 when all that is said is one JSON object or list, else 0."""
 
     def reward(completion_ids: Sequence[Sequence[int]], **_: Any) -> list[float | None]:
-        return [float(_is_json(said(decode(ids)))) for ids in completion_ids]
+        return [float(_is_json(without_reasoning(decode(ids)))) for ids in completion_ids]
 
     return reward
 

@@ -58,7 +58,7 @@ class TrainOptions:
         resume: go on with the run that the folder holds.
         command: the words of the call, for the record.
         shown: tell the progress also from other processes.
-        told: called with the plan before the training starts.
+        reporter: called with the plan before the training starts.
         allow_python: let rewards be Python functions that the configuration names.
         steps: told about each step.
         strict: refuse to train on rows that lack something of the store.
@@ -67,7 +67,7 @@ class TrainOptions:
     resume: bool = False
     command: Sequence[str] = ()
     shown: bool = False
-    told: Callable[[TrainingPlan], None] | None = None
+    reporter: Callable[[TrainingPlan], None] | None = None
     allow_python: bool = False
     steps: Progress = field(default_factory=Silent)
     strict: bool = False
@@ -171,8 +171,8 @@ def _train(config: TrainConfig, out: Path, options: TrainOptions, progress: Prog
         raise
     if config.is_tiny and not (out / "base").exists():
         shutil.copytree(work / ROWS / "base", out / "base")
-    if options.told is not None:
-        options.told(plan)
+    if options.reporter is not None:
+        options.reporter(plan)
     began = time.monotonic()
     exact = Precision.from_plain(plan.precision).applied(config)
     if config.launch.processes > 1 or config.launch.zero:

@@ -61,12 +61,12 @@ class StoreParts:
         Args:
             trajectories: their ids. If one of them is measured, none of them is trained on.
         """
-        items = [self._one(name) for name in trajectories]
+        items = [self._single_part(name) for name in trajectories]
         if None in items:
             return None
         return "eval" if "eval" in items else "train"
 
-    def _one(self, name: str) -> Part | None:
+    def _single_part(self, name: str) -> Part | None:
         split = self._splits.get(name)
         if self._measured is not None and split in self._measured:
             return "eval"

@@ -54,7 +54,7 @@ def train_here(config: TrainConfig, out: Path, progress: Progress) -> None:
     else:
         set_seed(seed)
     rows = out / WORK / ROWS
-    with _said(), quiet():
+    with _error_text(), quiet():
         callbacks = [Metrics(out, progress)]
         args = common_arguments(config, out)
         progress.status("loading the model")
@@ -151,7 +151,7 @@ def _tensorboard(config: TrainConfig, out: Path) -> None:
 
 
 @contextmanager
-def _said() -> Iterator[None]:
+def _error_text() -> Iterator[None]:
     """Say what stops a training in one sentence."""
     import torch
 

@@ -224,11 +224,11 @@ class ReferenceFreeTrainer(ExactDPOTrainer):
         chosen, rejected = average.chunk(2)
         loss = torch.zeros_like(chosen)
         for name, weight in zip(self.loss_types, self.loss_weights, strict=True):
-            loss = loss + weight * self._one(name, chosen, rejected)
+            loss = loss + weight * self._single_side(name, chosen, rejected)
         self._measure(inputs, chosen.detach(), rejected.detach())
         return (loss.mean(), outputs) if return_outputs else loss.mean()
 
-    def _one(self, name: str, chosen: torch.Tensor, rejected: torch.Tensor) -> torch.Tensor:
+    def _single_side(self, name: str, chosen: torch.Tensor, rejected: torch.Tensor) -> torch.Tensor:
         if name == "orpo":
             return orpo_loss(chosen, rejected, self.beta)
         if name == "simpo":

@@ -46,7 +46,7 @@ class ValidationReport:
         """What became of the records of the source."""
         return self.manifest.counts
 
-    def found(self, severity: str | None = None) -> list[CheckResult]:
+    def failed(self, severity: str | None = None) -> list[CheckResult]:
         """The checks that found something, the worst first.
 
         Args:
@@ -63,7 +63,7 @@ class ValidationReport:
     def fails(self, severity: str) -> list[CheckResult]:
         """The checks of a severity or a worse one that found something."""
         worse = SEVERITIES[: SEVERITIES.index(severity) + 1]
-        return [result for result in self.found() if result.check.severity in worse]
+        return [result for result in self.failed() if result.check.severity in worse]
 
     def as_json(self) -> dict[str, Any]:
         """The report for programs: every check that was run, also those without findings."""
@@ -72,7 +72,7 @@ class ValidationReport:
             "converted": self.converted,
             "counts": self.counts.model_dump(),
             "findings": {
-                severity: sum(result.findings for result in self.found(severity))
+                severity: sum(result.findings for result in self.failed(severity))
                 for severity in SEVERITIES
             },
             "checks": [result.as_json() for result in self.results],

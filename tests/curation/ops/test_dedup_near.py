@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adp.curation import partitions, pool
+from adp.curation import partitions
 from adp.curation.apply import apply
 from adp.curation.op import OpResult
 from adp.curation.ops.dedup_near import DedupNear, minhash, stars
@@ -81,7 +81,7 @@ class Compared:
             self.similar, self.near = truth.similar, truth.near
 
     def _find_truth(self, made: list[Run]) -> None:
-        documents = [shingles(run.said) for run in made]
+        documents = [shingles(run.texts) for run in made]
         without_common(documents)
         names = [f"made_up/{run.name}" for run in made]
         self.similar = {
@@ -250,14 +250,14 @@ def test_partitions_and_workers_change_nothing(
     monkeypatch.setattr(partitions, "PARTITION_BYTES", 100_000)
     _same(whole, apply("dedup_near", store))
     monkeypatch.setattr(partitions, "PARTITION_BYTES", 400_000)
-    monkeypatch.setattr(pool, "_SMALL", 0)
+    monkeypatch.setattr("adp.stores.stage.SMALL", 0)
     _same(whole, apply("dedup_near", store, workers=2))
 
 
 def test_similarity_and_evidence(tmp_path: Path) -> None:
     made = list(runs(100))
     outcome = apply("dedup_near", write_planted(tmp_path / "store", iter(made)))
-    documents = {f"made_up/{run.name}": shingles(run.said) for run in made}
+    documents = {f"made_up/{run.name}": shingles(run.texts) for run in made}
     without_common(list(documents.values()))
     assert outcome.columns is not None
     assert outcome.dropped is not None

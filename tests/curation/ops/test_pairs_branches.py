@@ -44,7 +44,7 @@ def naive(paths: list[Walk]) -> set[tuple[int, frozenset[int], frozenset[int], f
                     [one.value for one in group if one.value is not None]
                     for group in (mine, theirs)
                 ]
-                if not (mine[0].own[step] and theirs[0].own[step] and all(values)):
+                if not (mine[0].next_hash[step] and theirs[0].next_hash[step] and all(values)):
                     continue
                 gap = fmean(values[0]) - fmean(values[1])
                 sides = (frozenset(one.seq for one in group) for group in (mine, theirs))

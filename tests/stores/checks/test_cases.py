@@ -100,6 +100,6 @@ def test_severities_are_known_and_texts_are_sentences():
     for check in CHECKS.values():
         assert check.severity in SEVERITIES
         assert check.id == check.id.lower().replace(" ", "-")
-        for text in (check.what, check.mend):
+        for text in (check.what, check.remedy):
             assert text.endswith("."), check.id
             assert text[0].isupper(), check.id

@@ -11,7 +11,7 @@ from adp.stores.redact.finder import ValueFinder
 from adp.stores.redact.options import RedactOptions
 from adp.stores.redact.rules import placeholder
 
-FINDER = ValueFinder(RedactOptions(own=((), ())).rules())
+FINDER = ValueFinder(RedactOptions(user=((), ())).rules())
 
 
 def _keys() -> list[str]:

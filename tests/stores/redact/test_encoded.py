@@ -20,7 +20,7 @@ from adp_schema.ids import digest
 from adp_schema.store import Store
 from tests.stores.redact.planted import ALNUM, _draw, _pem
 
-FINDER = ValueFinder(RedactOptions(kinds=("secrets",), own=((), ())).rules())
+FINDER = ValueFinder(RedactOptions(kinds=("secrets",), user=((), ())).rules())
 PLACE = "[redacted:encoded-secret]"
 VALUE = _draw("encoded", 24)
 SECRETS = [

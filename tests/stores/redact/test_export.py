@@ -23,7 +23,7 @@ from tests.effort import examples
 from tests.golden import EXAMPLES, ROOT
 from tests.stores.redact import planted
 
-OPTIONS = RedactOptions(kinds=("all",), own=((), ()), workers=1)
+OPTIONS = RedactOptions(kinds=("all",), user=((), ()), workers=1)
 KEYS = dict(planted.plain("5"))
 KINDS = ("github-token", "stripe-key", "sendgrid-key", "anthropic-key", "telegram-token")
 WORD = re.compile(r'(?<=")(?:hello|a b|Ghent|Cologne|kettle|mill|travel-7b|[a-z]+-[0-9])(?=")')

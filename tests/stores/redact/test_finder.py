@@ -16,7 +16,7 @@ from adp_schema import jsontext
 from tests.stores.redact import planted
 
 OWN = (("/home/testerina",), ("testerina",))
-FINDER = ValueFinder(RedactOptions(kinds=("all",), own=OWN).rules())
+FINDER = ValueFinder(RedactOptions(kinds=("all",), user=OWN).rules())
 
 WRAPS = (
     "{}", "The key is {}.", "a={},b", '"{}"', "'{}'", "x\\n{}\\n", "[{}]", "`{}`", "a%3D{}", "<{}>",
@@ -170,7 +170,7 @@ def test_previews_never_show_the_whole():
     for _, value in planted.plain("1"):
         cleaned = FINDER.text(value)
         assert cleaned is not None
-        for found in cleaned.found:
+        for found in cleaned.values:
             assert len(found.preview) <= 4
             assert found.length == len(value)
 

@@ -34,9 +34,9 @@ def test_kinds_and_groups():
 def test_only_what_was_asked_for():
     text = f"{planted.plain()[4][1]} ada.lovelace@analytical.io"
     for name, left in (("secrets", "ada"), ("personal", planted.plain()[4][1][:9])):
-        cleaned = ValueFinder(RedactOptions(kinds=(name,), own=((), ())).rules()).text(text)
+        cleaned = ValueFinder(RedactOptions(kinds=(name,), user=((), ())).rules()).text(text)
         assert cleaned is not None
-        assert len(cleaned.found) == 1
+        assert len(cleaned.values) == 1
         assert left in cleaned.text
 
 
@@ -51,7 +51,7 @@ def test_the_own_name_and_home_come_from_the_surroundings(monkeypatch):
     homes, names = surroundings()
     assert homes == ("/Users/Ada.L", "/home/testerina")
     assert names == ("Ada.L", "ada", "testerina")
-    rules = RedactOptions(own=(homes, names), kinds=("own",)).rules()
+    rules = RedactOptions(user=(homes, names), kinds=("own",)).rules()
     cleaned = ValueFinder(rules).text("cd /Users/Ada.L/x && ls -la /Users/Ada.Lx; ada adam _ada_")
     assert cleaned is not None
     assert cleaned.text == (
@@ -69,7 +69,7 @@ def test_generic_names_are_nobody(monkeypatch):
 
 
 def test_a_home_of_windows():
-    options = RedactOptions(own=(("C:\\Users\\Ada",), ("Ada",)), kinds=("own",))
+    options = RedactOptions(user=(("C:\\Users\\Ada",), ("Ada",)), kinds=("own",))
     (cleaned,) = ValueFinder(options.rules()).texts(
         ['{"p": "C:\\\\Users\\\\Ada\\\\x"}'], is_json=True
     )
@@ -79,7 +79,7 @@ def test_a_home_of_windows():
 
 def test_odd_names_are_no_expressions():
     home, name = "/Users/J. O'Neil & Co-\u00e9 (x)+<y>", "J. O'Neil & Co-\u00e9 (x)+<y>"
-    rules = RedactOptions(own=((home,), (name,)), kinds=("own",)).rules()
+    rules = RedactOptions(user=((home,), (name,)), kinds=("own",)).rules()
     cleaned = ValueFinder(rules).text(f"in {home}/a, by {name}!")
     assert cleaned is not None
     assert cleaned.text == "in [redacted:own-home]/a, by [redacted:own-name]!"
@@ -89,7 +89,7 @@ def test_rules_of_the_caller(tmp_path):
     file = tmp_path / "rules.yaml"
     file.write_text("- name: ticket\n  what: A ticket\n  regex: '\\bOPS-\\d{4,6}\\b'\n")
     (rule,) = read_rules(str(file))
-    options = RedactOptions(kinds=("email",), given=(rule,), own=((), ()))
+    options = RedactOptions(kinds=("email",), given=(rule,), user=((), ()))
     found = ValueFinder(options.rules()).texts(
         ["see OPS-1234, XOPS-1234 and OPS-99", '{"a": "OPS-12345\\n"}'], is_json=False
     )
@@ -98,7 +98,7 @@ def test_rules_of_the_caller(tmp_path):
     assert found[1] is not None
     assert found[1].text == '{"a": "[redacted:ticket]\\n"}'
     file.write_text('[{"name": "all-said", "regex": "said:.*"}]')
-    rules = RedactOptions(kinds=("email",), given=read_rules(str(file)), own=((), ())).rules()
+    rules = RedactOptions(kinds=("email",), given=read_rules(str(file)), user=((), ())).rules()
     (cleaned,) = ValueFinder(rules).texts(['{"a": "said: \\"x\\" y", "b": 1}'], is_json=True)
     assert cleaned is not None
     assert "x" not in cleaned.text
@@ -136,7 +136,7 @@ def test_rules_that_are_none(tmp_path, text, said):
 def test_rules_of_the_caller_cannot_take_for_ever(tmp_path):
     file = tmp_path / "rules.yaml"
     file.write_text("[{name: slow, regex: '(a+)+b'}]")
-    rules = RedactOptions(kinds=("email",), given=read_rules(str(file)), own=((), ())).rules()
+    rules = RedactOptions(kinds=("email",), given=read_rules(str(file)), user=((), ())).rules()
     assert ValueFinder(rules).texts(["a" * 200_000]) == [None]
 
 

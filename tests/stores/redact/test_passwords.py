@@ -12,7 +12,7 @@ from adp.stores.redact.options import RedactOptions
 from adp.stores.redact.rules import placeholder
 from tests.stores.redact.planted import _draw
 
-FINDER = ValueFinder(RedactOptions(kinds=("all",), own=((), ())).rules())
+FINDER = ValueFinder(RedactOptions(kinds=("all",), user=((), ())).rules())
 PASSWORD = "Tq7!k" + _draw("password", 9) + "W2"
 PLACE = placeholder("password")
 

@@ -9,7 +9,7 @@ import pytest
 from adp.stores.redact.finder import ValueFinder
 from adp.stores.redact.options import RedactOptions
 
-FINDER = ValueFinder(RedactOptions(own=((), ())).rules())
+FINDER = ValueFinder(RedactOptions(user=((), ())).rules())
 
 
 @pytest.mark.parametrize(

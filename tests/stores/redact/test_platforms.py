@@ -12,7 +12,7 @@ from adp.stores.redact.finder import ValueFinder
 from adp.stores.redact.options import RedactOptions
 from adp.stores.redact.rules import placeholder
 
-FINDER = ValueFinder(RedactOptions(own=((), ())).rules())
+FINDER = ValueFinder(RedactOptions(user=((), ())).rules())
 ALNUM = string.ascii_letters + string.digits
 WORD = ALNUM + "_-"
 HEX = "0123456789abcdef"

@@ -19,7 +19,7 @@ TEXTS = [
 
 
 def test_a_small_column_is_searched_as_a_large_one(monkeypatch: pytest.MonkeyPatch):
-    made = Prefilter(RedactOptions(kinds=("all",), own=OWN).rules())
+    made = Prefilter(RedactOptions(kinds=("all",), user=OWN).rules())
     small = [made.rows([text]) for text in TEXTS]
     monkeypatch.setattr(prefilter, "SMALL", -1)
     assert small == [made.rows([text]) for text in TEXTS]

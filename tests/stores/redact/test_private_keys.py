@@ -13,7 +13,7 @@ from adp.stores.redact.options import RedactOptions
 from adp.stores.redact.rules import placeholder
 from tests.stores.redact.planted import ALNUM, HEX, _draw
 
-FINDER = ValueFinder(RedactOptions(kinds=("private-key",), own=((), ())).rules())
+FINDER = ValueFinder(RedactOptions(kinds=("private-key",), user=((), ())).rules())
 LINES = [_draw(f"layout{n}", 64, ALNUM + "+/") for n in range(12)] + ["q7Zx" + "=="]
 KEY = ["-----BEGIN RSA PRIVATE" + " KEY-----", *LINES, "-----END RSA PRIVATE" + " KEY-----"]
 PLACE = placeholder("private-key")

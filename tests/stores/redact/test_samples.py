@@ -51,7 +51,7 @@ def store(tmp_path_factory) -> Store:
 
 
 def test_no_false_secret(store):
-    found = tally(store, RedactOptions(kinds=("secrets",), own=((), ()), workers=1))
+    found = tally(store, RedactOptions(kinds=("secrets",), user=((), ()), workers=1))
     count = sum(found.places.values())
     print(f"{count} findings, {len(found.places)} values: {sorted(found.hashes())}")
     assert not found.hashes() - KNOWN
@@ -60,7 +60,7 @@ def test_no_false_secret(store):
 
 @pytest.mark.slow
 def test_nothing_is_left_by_default(store, tmp_path):
-    options = RedactOptions(own=((), ()), workers=1)
+    options = RedactOptions(user=((), ()), workers=1)
     redact(store, str(tmp_path / "clean"), options)
     clean = Store.open(str(tmp_path / "clean"))
     assert scan(clean, options).total == 0

@@ -27,7 +27,7 @@ from tests.stores.redact import planted
 from tests.stores.test_drop import everything
 
 OWN = (("/home/testerina",), ("testerina",))
-OPTIONS = RedactOptions(own=OWN, places=10_000, workers=1)
+OPTIONS = RedactOptions(user=OWN, places=10_000, workers=1)
 KEYS = planted.plain("2")
 
 
@@ -292,15 +292,15 @@ def test_lineage_counts_and_names_nobody(store, clean, found):
 
 
 def test_the_same_bytes_whatever_the_number_of_workers(small, tmp_path, monkeypatch):
-    monkeypatch.setattr("adp.stores.staged._SMALL", 0)
+    monkeypatch.setattr("adp.stores.stage.SMALL", 0)
     for workers in (1, 2):
-        redact(small, str(tmp_path / str(workers)), RedactOptions(own=OWN, workers=workers))
+        redact(small, str(tmp_path / str(workers)), RedactOptions(user=OWN, workers=workers))
     one, two = hashes(tmp_path / "1"), hashes(tmp_path / "2")
     one.pop("run.json", None)
     two.pop("run.json", None)
     assert one == two
-    many = scan(small, RedactOptions(own=OWN, places=50, workers=2))
+    many = scan(small, RedactOptions(user=OWN, places=50, workers=2))
     assert len(many.places) == 50
-    assert many == scan(small, RedactOptions(own=OWN, places=50, workers=1))
-    few = scan(small, RedactOptions(own=OWN, places=3, workers=1))
+    assert many == scan(small, RedactOptions(user=OWN, places=50, workers=1))
+    few = scan(small, RedactOptions(user=OWN, places=3, workers=1))
     assert (few.total, len(few.places)) == (many.total, 3)

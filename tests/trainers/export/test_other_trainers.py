@@ -106,12 +106,12 @@ def test_a_task_that_two_policies_tried_has_one_row(tmp_path: Path, exporter: st
     if exporter == "trl-grpo":
         lines = (tmp_path / "out" / "train.jsonl").read_text().splitlines()
         rows = [json.loads(line) for line in lines]
-        told = [(row["dataset"], row["answers"]) for row in rows]
-        assert told == [("beach", '["the sea"]'), ("beach", '["sand"]')]
+        reporter = [(row["dataset"], row["answers"]) for row in rows]
+        assert reporter == [("beach", '["the sea"]'), ("beach", '["sand"]')]
     else:
         rows = pq.read_table(tmp_path / "out" / "train.parquet").to_pylist()
-        told = [(row["data_source"], row["reward_model"]["ground_truth"]) for row in rows]
-        assert told == [("beach", "the sea"), ("beach", "sand")]
+        reporter = [(row["data_source"], row["reward_model"]["ground_truth"]) for row in rows]
+        assert reporter == [("beach", "the sea"), ("beach", "sand")]
 
 
 def test_equal_rows_are_written_once_in_parquet_too(tmp_path: Path) -> None:

@@ -223,7 +223,7 @@ def test_the_hashes_are_right(prepared: Prepared):
 
 
 def test_same_store_and_options_same_bytes(prepared: Prepared, store: Store, tmp_path, monkeypatch):
-    monkeypatch.setattr("adp.stores.staged._SMALL", 0)
+    monkeypatch.setattr("adp.stores.stage.SMALL", 0)
     monkeypatch.setattr("adp.workflows.publish.messages.PART_BYTES", 1)
     options = {**vars(OPTIONS)}
     two = prepare(store.root, REPO, tmp_path / "2", PublishOptions(**{**options, "workers": 2}))

@@ -73,7 +73,7 @@ class AdpV1Reader:
         item.name = item.required("class_")
         match item.name:
             case "text_observation" | "image_observation":
-                self._said(item)
+                self._stated(item)
             case "web_observation":
                 self._web(item)
             case "message_action":
@@ -87,7 +87,7 @@ class AdpV1Reader:
 
     # ---- observations ----------------------------------------------------------------------
 
-    def _said(self, item: AdpV1Object) -> None:
+    def _stated(self, item: AdpV1Object) -> None:
         """A text or an image, from the user, the agent or the environment."""
         source = _source(item)
         columns: Columns = {"source": source}

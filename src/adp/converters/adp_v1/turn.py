@@ -21,8 +21,8 @@ class AdpV1Turn:
         call: adds the action of a call, with the values and the ``extra`` of its step.
     """
 
-    def __init__(self, pen: AdpV1Parts, call: CallWriter) -> None:
-        self._pen = pen
+    def __init__(self, parts_writer: AdpV1Parts, call: CallWriter) -> None:
+        self._parts_writer = parts_writer
         self._call = call
         self._words: dict[str, list[str]] = {"text": [], "reasoning": []}
         self._head: list[tuple[Item, Extra]] = []
@@ -66,12 +66,12 @@ class AdpV1Turn:
         values, extra = self._first()
         keys = {"text": "description", "reasoning": "reasoning_content"}
         for column, words in self._words.items():
-            if len(words) > 1 and not self._pen.own:
+            if len(words) > 1 and not self._parts_writer.native:
                 reason = f"several pieces of {column} become one, joined by a blank line"
-                self._pen.losses.add(f"{self._path}.content", reason)
+                self._parts_writer.losses.add(f"{self._path}.content", reason)
             values = {
                 **values,
-                keys[column]: self._pen.string(JOINT.join(words)) if words else None,
+                keys[column]: self._parts_writer.string(JOINT.join(words)) if words else None,
             }
             words.clear()
         return values, extra
@@ -81,15 +81,15 @@ class AdpV1Turn:
         values, extra = self._take()
         description = values["description"]
         values |= {"content": "" if description is None else description, "description": None}
-        self._pen.put("message_action", values, extra)
+        self._parts_writer.put("message_action", values, extra)
 
     def _image(self, part: Part) -> None:
         if any(self._words.values()):
             self._speak()
         values, extra = self._first()
         image = {
-            "content": self._pen.image(part, extra),
+            "content": self._parts_writer.image(part, extra),
             "annotations": part.extra.get("annotations"),
             "source": "agent",
         }
-        self._pen.put("image_observation", {**values, **image}, extra)
+        self._parts_writer.put("image_observation", {**values, **image}, extra)

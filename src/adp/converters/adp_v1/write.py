@@ -23,7 +23,7 @@ from adp_schema.protocols import Losses
 VERSION = "1.5.0"
 
 _TRAJECTORY = frozenset({"source_id"})
-_SAID = frozenset({"source", "kind", "actor", "text", "content", "reward"})
+_WRITTEN_COLUMNS = frozenset({"source", "kind", "actor", "text", "content", "reward"})
 _ACTED = frozenset({"source", "kind", "text", "reasoning", "content", "reward"})
 _CALL = frozenset({"kind", "call_id", "name", "arguments", "arguments_raw"})
 _SEEN = frozenset({"source", "text", "content", "call_id", "native_call_id", "name", "reward"})
@@ -42,13 +42,13 @@ class AdpV1Writer:
     def __init__(self, trajectory: Trajectory, losses: Losses) -> None:
         self._run = trajectory
         self._losses = losses
-        self._pen = AdpV1Parts(trajectory, losses)
+        self._parts_writer = AdpV1Parts(trajectory, losses)
         known_keys = frozenset({"extra", "native_id"})
-        self._carried = known_keys if self._pen.keeps else frozenset[str]()
+        self._carried = known_keys if self._parts_writer.keeps else frozenset[str]()
 
     def record(self) -> Item:
         """The record."""
-        run, losses, pen = self._run, self._losses, self._pen
+        run, losses, parts_writer = self._run, self._losses, self._parts_writer
         report_columns(run, _TRAJECTORY | self._carried, "$", losses)
         for index, link in enumerate(run.links):
             report_columns(link, frozenset(), f"$.links[{index}]", losses)
@@ -61,17 +61,17 @@ class AdpV1Writer:
             self._step(step, path)
             for k, observation in enumerate(step.observations):
                 self._observation(observation, f"{path}.observations[{k}]")
-        extra = pen.extra(run)
-        source_id = pen.text(run, "source_id", extra)
+        extra = parts_writer.extra(run)
+        source_id = parts_writer.text(run, "source_id", extra)
         version: str | Raw | None = VERSION
-        if pen.own:
+        if parts_writer.native:
             declared = run.source_version != "1" or extra.shape.get("declared")
-            version = pen.text(run, "source_version", extra) if declared else None
+            version = parts_writer.text(run, "source_version", extra) if declared else None
         values: Item = {
             "schema_version": version,
             "id": (run.trajectory_id or "") if source_id is None else source_id,
-            "content": pen.items,
-            "details": None if pen.own or "details" in extra.fields else {},
+            "content": parts_writer.items,
+            "details": None if parts_writer.native or "details" in extra.fields else {},
         }
         out = arrange("trajectory", values, extra)
         if "details" in out and out["details"] is None:
@@ -81,8 +81,8 @@ class AdpV1Writer:
     # ---- steps -----------------------------------------------------------------------------
 
     def _step(self, step: Step, path: str) -> None:
-        pen = self._pen
-        extra = pen.extra(step)
+        parts_writer = self._parts_writer
+        extra = parts_writer.extra(step)
         if step.kind in ("context_edit", "event"):
             self._losses.add(f"{path}.kind", f"a step of kind {step.kind} becomes a message")
         plain_message = not step.calls and (step.kind == "message" or step.reasoning is None)
@@ -91,34 +91,39 @@ class AdpV1Writer:
             report_columns(step, _ACTED | self._carried, path, self._losses)
             self._acted(step, extra, path)
             return
-        written_columns = _SAID | {"is_copied_context"} if step.source == "agent" else _SAID
+        written_columns = (
+            _WRITTEN_COLUMNS | {"is_copied_context"} if step.source == "agent" else _WRITTEN_COLUMNS
+        )
         report_columns(step, written_columns | self._carried, path, self._losses)
-        values: Item = {"source": step.source, "name": pen.text(step, "actor", extra)}
+        values: Item = {"source": step.source, "name": parts_writer.text(step, "actor", extra)}
         if step.source == "system":
             if step.actor is not None:
                 self._losses.add(f"{path}.actor", REASON)
             values = {"source": "environment", "name": "system"}
-            if not pen.keeps:
+            if not parts_writer.keeps:
                 self._losses.add(path, "a system step becomes an observation named system")
-        values["reward"] = pen.reward(step, extra)
-        self._said(step, values, extra, path)
+        values["reward"] = parts_writer.reward(step, extra)
+        self._stated(step, values, extra, path)
         for j, call in enumerate(step.calls):
             self._call(call, {}, Extra(), f"{path}.calls[{j}]")
 
     def _acted(self, step: Step, extra: Extra, path: str) -> None:
         """Add what the agent said and did."""
-        pen = self._pen
+        parts_writer = self._parts_writer
         thought = extra.shape.get("thought") or (
-            "description" if pen.keeps else "reasoning_content"
+            "description" if parts_writer.keeps else "reasoning_content"
         )
-        values: Item = {"reward": pen.reward(step, extra)}
-        parts = [part for _, part in pen.parts(step, extra, path)]
+        values: Item = {"reward": parts_writer.reward(step, extra)}
+        parts = [part for _, part in parts_writer.parts(step, extra, path)]
         if parts and thought != "both":
-            AdpV1Turn(pen, self._call).write(step, parts, (values, extra), path)
+            AdpV1Turn(parts_writer, self._call).write(step, parts, (values, extra), path)
             return
         # Calls that stand in the text are written as actions.
         spoken = "text" if step.prose is None else "prose"
-        text, reasoning = pen.text(step, spoken, extra), pen.text(step, "reasoning", extra)
+        text, reasoning = (
+            parts_writer.text(step, spoken, extra),
+            parts_writer.text(step, "reasoning", extra),
+        )
         if step.calls:
             text = None if step.prose == "" else text
             values |= {"description": text, "reasoning_content": reasoning}
@@ -129,45 +134,51 @@ class AdpV1Writer:
         values |= {"content": "" if text is None else text, "description": None}
         if thought == "both":
             words = [part.text for part in parts if part.type == "reasoning"]
-            values["description"] = pen.string(words[0]) if words else None
-            values["reasoning_content"] = pen.string(JOINT.join(words[1:])) if words[1:] else None
+            values["description"] = parts_writer.string(words[0]) if words else None
+            values["reasoning_content"] = (
+                parts_writer.string(JOINT.join(words[1:])) if words[1:] else None
+            )
         else:
             values[thought] = reasoning
-        pen.put("message_action", values, extra)
+        parts_writer.put("message_action", values, extra)
 
     def _call(self, call: ToolCall, values: Item, extra: Extra, path: str) -> None:
         """Add an action; ``values`` and ``extra`` are those of its step."""
-        pen = self._pen
-        call_extra = pen.extra(call)
-        name = pen.text(call, "name", call_extra)
-        values = {"description": None, **values, "tool_call_id": pen.call_id(call, call_extra)}
+        parts_writer = self._parts_writer
+        call_extra = parts_writer.extra(call)
+        name = parts_writer.text(call, "name", call_extra)
+        values = {
+            "description": None,
+            **values,
+            "tool_call_id": parts_writer.call_id(call, call_extra),
+        }
         carried = _CALL | self._carried
         if call.kind == "code":
-            language = pen.text(call, "language", call_extra)
+            language = parts_writer.text(call, "language", call_extra)
             # What was read from this format has the language as its name, so an edit of the
             # name is an edit of the language.
-            first, second = (name, language) if pen.own else (language, name)
+            first, second = (name, language) if parts_writer.native else (language, name)
             if None not in (first, second) and first != second:
-                self._losses.add(f"{path}.{'language' if pen.own else 'name'}", REASON)
+                self._losses.add(f"{path}.{'language' if parts_writer.native else 'name'}", REASON)
             column = "arguments" if call.arguments_raw is None else "arguments_raw"
-            code = pen.text(call, column, call_extra)
+            code = parts_writer.text(call, column, call_extra)
             values["language"] = first if first is not None else second or "text"
             values["content"] = "" if code is None else code
-            pen.put("code_action", values, extra)
+            parts_writer.put("code_action", values, extra)
             carried |= {"language"}
         else:
             if call.kind not in (None, "function"):
                 self._losses.add(f"{path}.kind", f"a call of kind {call.kind} becomes api_action")
             values["function"] = "" if name is None else name
-            values["kwargs"] = pen.kwargs(call, call_extra, path)
-            pen.put("api_action", values, extra)
-        if pen.ids.get((call.step, call.call)) == call.native_id:
+            values["kwargs"] = parts_writer.kwargs(call, call_extra, path)
+            parts_writer.put("api_action", values, extra)
+        if parts_writer.ids.get((call.step, call.call)) == call.native_id:
             carried |= {"native_id"}
         report_columns(call, carried, path, self._losses)
 
     # ---- texts, images and pages -----------------------------------------------------------
 
-    def _said(self, row: Step | Observation, values: Item, extra: Extra, path: str) -> None:
+    def _stated(self, row: Step | Observation, values: Item, extra: Extra, path: str) -> None:
         """Add texts and images; the first one carries the values and the ``extra`` of the row.
 
         Args:
@@ -176,23 +187,26 @@ class AdpV1Writer:
             extra: the row's ``extra``.
             path: where the row is.
         """
-        pen = self._pen
+        parts_writer = self._parts_writer
         items: list[tuple[str, Item]] = []
-        for _, part in pen.parts(row, extra, path):
+        for _, part in parts_writer.parts(row, extra, path):
             if part.type == "media":
-                image = {"content": pen.image(part, extra), "annotations": _boxes(row, part, extra)}
+                image = {
+                    "content": parts_writer.image(part, extra),
+                    "annotations": _boxes(row, part, extra),
+                }
                 items.append(("image_observation", image))
             elif part.type == "text":
-                items.append(("text_observation", {"content": pen.string(part.text)}))
+                items.append(("text_observation", {"content": parts_writer.string(part.text)}))
         texts = sum(name == "text_observation" for name, _ in items)
         if not items or (row.text and not texts):
-            text = pen.text(row, "text", extra)
+            text = parts_writer.text(row, "text", extra)
             items.append(("text_observation", {"content": "" if text is None else text}))
             texts += 1
         if values["name"] is not None and not texts:
             column = "actor" if isinstance(row, Step) else "name"
             self._losses.add(f"{path}.{column}", "an image has no name")
-        if len(items) > 1 and not pen.own:
+        if len(items) > 1 and not parts_writer.native:
             self._losses.add(f"{path}.content", "each of its parts becomes an item by itself")
         answered = values.get("tool_call_id")
         for name, item in items:
@@ -200,19 +214,19 @@ class AdpV1Writer:
             if name == "text_observation":
                 item["name"] = values["name"]
             item |= {key: values.pop(key, None) for key in ("tool_call_id", "reward")}
-            if not pen.own:
+            if not parts_writer.native:
                 item["tool_call_id"] = answered
-            pen.put(name, item, extra)
+            parts_writer.put(name, item, extra)
             extra = Extra()
 
     def _observation(self, row: Observation, path: str) -> None:
-        pen = self._pen
-        extra = pen.extra(row)
+        parts_writer = self._parts_writer
+        extra = parts_writer.extra(row)
         values: Item = {
             "source": row.source or "environment",
-            "name": pen.text(row, "name", extra),
-            "tool_call_id": pen.answered_id(row, extra, path),
-            "reward": pen.reward(row, extra),
+            "name": parts_writer.text(row, "name", extra),
+            "tool_call_id": parts_writer.answered_id(row, extra, path),
+            "reward": parts_writer.reward(row, extra),
         }
         carried = _SEEN | self._carried
         if any(part.type == "media" for part in resolve(row.content, row.text)):
@@ -222,12 +236,12 @@ class AdpV1Writer:
             self._page(row, values, extra, path)
         else:
             report_columns(row, carried, path, self._losses)
-            self._said(row, values, extra, path)
+            self._stated(row, values, extra, path)
 
     def _page(self, row: Observation, values: Item, extra: Extra, path: str) -> None:
         """Add a web observation; what it has no key for follows as a text or an image."""
-        pen = self._pen
-        parts = pen.parts(row, extra, path)
+        parts_writer = self._parts_writer
+        parts = parts_writer.parts(row, extra, path)
         images = [part for _, part in parts if part.type == "media"]
         fields = dict(extra.fields)
         nested = Extra(shape=extra.shape.get("image") or {})
@@ -237,7 +251,7 @@ class AdpV1Writer:
         if images:
             image = {
                 "class_": "image_observation",
-                "content": pen.image(images[0], nested),
+                "content": parts_writer.image(images[0], nested),
                 "annotations": _boxes(row, images[0], extra),
                 "source": nested.shape.get("source", "environment"),
             }
@@ -245,24 +259,26 @@ class AdpV1Writer:
                 del image["class_"]
             image |= dict.fromkeys(nested.shape.get("null", ()))
             image = arrange("image_observation", image, nested)
-        page: Item = {column: pen.text(row, column, extra) for column in ("html", "axtree", "url")}
+        page: Item = {
+            column: parts_writer.text(row, column, extra) for column in ("html", "axtree", "url")
+        }
         page |= {"image_observation": image, "viewport_size": self._viewport(row, extra, path)}
         page |= {key: values[key] for key in ("tool_call_id", "reward")}
-        pen.put("web_observation", page, Extra(fields=fields, shape=extra.shape))
+        parts_writer.put("web_observation", page, Extra(fields=fields, shape=extra.shape))
         speaker = {"source": values["source"], "name": values["name"]}
-        if not pen.own:
+        if not parts_writer.native:
             speaker["tool_call_id"] = values["tool_call_id"]
             if row.text or images[1:]:
                 self._losses.add(f"{path}.content", "each of its parts becomes an item by itself")
         if row.text:
-            item = {**speaker, "content": pen.text(row, "text", extra)}
-            pen.put("text_observation", item, Extra())
+            item = {**speaker, "content": parts_writer.text(row, "text", extra)}
+            parts_writer.put("text_observation", item, Extra())
         elif values["name"] is not None:
             self._losses.add(f"{path}.name", "a web observation has no name")
         for part in images[1:]:
-            item = {"content": pen.image(part, extra), **speaker, "annotations": None}
+            item = {"content": parts_writer.image(part, extra), **speaker, "annotations": None}
             del item["name"]
-            pen.put("image_observation", item, Extra())
+            parts_writer.put("image_observation", item, Extra())
 
     def _viewport(self, row: Observation, extra: Extra, path: str) -> list[Any] | None:
         exact = extra.shape.get("exact", {})

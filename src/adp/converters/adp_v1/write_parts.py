@@ -39,10 +39,10 @@ class AdpV1Parts:
     def __init__(self, trajectory: Trajectory, losses: Losses) -> None:
         self.trajectory = trajectory
         self.losses = losses
-        self.own = trajectory.source_format == "adp_v1"
-        self.keeps = self.own or came_from(trajectory, "adp_v1")
+        self.native = trajectory.source_format == "adp_v1"
+        self.keeps = self.native or came_from(trajectory, "adp_v1")
         self.items: list[Item] = []
-        self.ids = {} if self.own else written_ids(trajectory)
+        self.ids = {} if self.native else written_ids(trajectory)
 
     def put(self, name: str, values: Item, extra: Extra) -> None:
         """Add an object of a class, in the form of the source."""
@@ -51,7 +51,11 @@ class AdpV1Parts:
     def extra(self, row: Row) -> Extra:
         """The row's ``extra``; of other formats only what restores characters."""
         text: str | None = getattr(row, "extra", None)
-        return extra_column.unpack(text) if self.own else kept_extra(text, _TAKEN, own=self.keeps)
+        return (
+            extra_column.unpack(text)
+            if self.native
+            else kept_extra(text, _TAKEN, native=self.keeps)
+        )
 
     def text(self, row: Row, column: str, extra: Extra) -> str | Raw | None:
         """A column as the source wrote it; None when it is null."""
@@ -72,7 +76,7 @@ class AdpV1Parts:
             extra_column.original(row, "reasoning", extra) if isinstance(row, Step) else None
         )
         parts = resolve(row.content, extra_column.original(row, "text", extra), reasoning)
-        known = images.REMEMBERED if self.own else images.REMEMBERED | {"annotations"}
+        known = images.REMEMBERED if self.native else images.REMEMBERED | {"annotations"}
         for n, part in enumerate(parts):
             if part.type == "opaque":
                 self.losses.add(f"{path}.content[{n}]", REASON)
@@ -86,7 +90,7 @@ class AdpV1Parts:
         if blob is None:
             self.losses.add(f"$.media.{part.media_id}", "the store does not hold it")
             return ""
-        if not self.own and blob.mime is not None and not blob.mime.startswith("image/"):
+        if not self.native and blob.mime is not None and not blob.mime.startswith("image/"):
             reason = f"the format has images only; {blob.mime} is written as one"
             self.losses.add(f"$.media.{part.media_id}", reason)
         if not self.keeps and blob.mime is not None and blob.data is None:
@@ -106,7 +110,7 @@ class AdpV1Parts:
 
     def call_id(self, call: ToolCall, extra: Extra) -> str | Raw | None:
         """The id of a call; a trajectory of another format gets ids where it has none."""
-        if self.own:
+        if self.native:
             return self.text(call, "call_id" if call.native_id is None else "native_id", extra)
         name = self.ids.get((call.step, call.call))
         if name is None or name == call.native_id:
@@ -115,7 +119,7 @@ class AdpV1Parts:
 
     def answered_id(self, observation: Observation, extra: Extra, path: str) -> str | Raw | None:
         """The id of the call that an observation answers."""
-        if self.own:
+        if self.native:
             if observation.native_call_id is not None:
                 return self.text(observation, "native_call_id", extra)
             return None if extra.shape.get("by_order") else self.text(observation, "call_id", extra)

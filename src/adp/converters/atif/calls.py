@@ -18,12 +18,12 @@ from adp_schema.model import Observation, ToolCall
 class Calls:
     """Writes the calls and the results of one trajectory."""
 
-    def __init__(self, hand: AtifParts) -> None:
-        self._hand = hand
-        self._run = hand.run
-        self._losses = hand.losses
-        self.native = hand.native
-        self._ids = {} if self.native else written_ids(hand.run)
+    def __init__(self, atif_parts: AtifParts) -> None:
+        self._parts_writer = atif_parts
+        self._run = atif_parts.run
+        self._losses = atif_parts.losses
+        self.native = atif_parts.native
+        self._ids = {} if self.native else written_ids(atif_parts.run)
         self._placed: dict[int, list[tuple[Observation, str]]] = {}
         self._place_results()
 
@@ -33,8 +33,8 @@ class Calls:
 
     def call(self, call: ToolCall, path: str) -> Item:
         """A call; ``path`` is where it is in the trajectory."""
-        extra = self._hand.extra(call)
-        known: Item = {"function_name": self._hand.text(call, "name", extra)}
+        extra = self._parts_writer.extra(call)
+        known: Item = {"function_name": self._parts_writer.text(call, "name", extra)}
         column = "native_id" if self.native and call.native_id is not None else "call_id"
         call_id = self._ids.get((call.step, call.call))
         if call_id is None or call_id == call.native_id:
@@ -50,7 +50,7 @@ class Calls:
                 self._losses.add(f"{path}.name", "ATIF needs a name; an empty one is written")
         known["arguments"] = self._arguments(call, extra, path)
         adp = adp_columns(call, extra, {"kind": "function"}, self._run.media)
-        child, adp_extra = self._hand.split(extra)
+        child, adp_extra = self._parts_writer.split(extra)
         known["extra"] = write_beside(call, child, extra, adp, self._run.media)
         return arrange(known, adp_extra, extra.shape, k.CALL)
 
@@ -83,18 +83,20 @@ class Calls:
 
     def result(self, row: Observation, path: str) -> Item:
         """A result; ``path`` is where it is in the trajectory."""
-        extra = self._hand.extra(row)
+        extra = self._parts_writer.extra(row)
         known: Item = {"source_call_id": string(self._answered(row, extra, path))}
-        known["content"], opaque = self._hand.content(row, extra, path)
-        child, adp_extra = self._hand.split(extra)
+        known["content"], opaque = self._parts_writer.content(row, extra, path)
+        child, adp_extra = self._parts_writer.split(extra)
         if row.subagent is not None:
             refs = jsontext.raw(original(row, "subagent", extra))
             listed = self.native or jsontext.first_byte(refs) == BRACKET
             known["subagent_trajectory_ref"] = refs if listed else [refs]
         if opaque:
             child = {**(child or {}), "opaque": opaque}
-        beside = self._hand.beside(row, extra)
-        adp = adp_columns(row, extra, {"source": "environment"}, self._run.media, beside=beside)
+        extra_keys = self._parts_writer.extra_keys(row, extra)
+        adp = adp_columns(
+            row, extra, {"source": "environment"}, self._run.media, extra_keys=extra_keys
+        )
         known["extra"] = write_beside(row, child, extra, adp, self._run.media)
         return arrange(known, adp_extra, extra.shape, k.RESULT)
 

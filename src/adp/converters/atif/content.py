@@ -22,7 +22,7 @@ _FORM = frozenset(
     {"$keys", "$source", "$more", "$mime", "mime", "bare", "$form", "$format", "$extra"}
 )
 """Keys of a part's ``extra`` that say how the source wrote it."""
-_ELSEWHERE = frozenset({"reasoning", "tool_call"})
+_OTHER_COLUMNS = frozenset({"reasoning", "tool_call"})
 
 Blobs = Any
 
@@ -146,7 +146,7 @@ def write_content(row: Step | Observation, extra: Extra, blobs: Blobs) -> Any:
     parts = resolve(original(row, "content", extra), text, reasoning)
     if form == "value" and len(parts) == 1:
         return parts[0].value
-    return [_write_part(part, blobs) for part in parts if part.type not in _ELSEWHERE]
+    return [_write_part(part, blobs) for part in parts if part.type not in _OTHER_COLUMNS]
 
 
 def write_foreign_content(

@@ -27,7 +27,7 @@ AGENT_ONLY = frozenset(
         *("prompt_token_ids", "completion_token_ids", "logprobs"),
     }
 )
-ELSEWHERE = {
+EXTRA_COLUMNS = {
     "steps": AGENT_ONLY | {"timestamp_text", "text"},
     "observations": frozenset({"text"}),
 }
@@ -98,7 +98,7 @@ def take_elsewhere(
     Returns:
         False when it is not what `columns_elsewhere` chooses.
     """
-    names = sorted(value.keys() & ELSEWHERE.get(table, frozenset()))
+    names = sorted(value.keys() & EXTRA_COLUMNS.get(table, frozenset()))
     of_others = [name for name in names if name != "text"]
     if any(columns.get(name) is not None for name in of_others):
         return False

@@ -16,7 +16,7 @@ from msgspec import Raw
 
 from adp.converters.atif import keys as k
 from adp.converters.atif.column_values import read_value, same_json, write_value
-from adp.converters.atif.extra_columns import ELSEWHERE, take_elsewhere
+from adp.converters.atif.extra_columns import EXTRA_COLUMNS, take_elsewhere
 from adp.converters.atif.objects import (
     BRACE,
     BRACKET,
@@ -183,7 +183,7 @@ def _write_web(row: Observation, kept: Any, extra: Extra, blobs: Any) -> Any:
 def _columns(table: str) -> dict[str, pa.Field]:
     """The columns of a table that may stand in ``extra.adp``, in order."""
     carried = k.CARRIED[table] - {"source", "kind"} | BOOKKEEPING.keys()
-    carried -= ELSEWHERE.get(table, frozenset())
+    carried -= EXTRA_COLUMNS.get(table, frozenset())
     if table == "trajectories":
         carried -= {"parent_step", "branch_kind"}
     fields = columns_of(TABLES[table].row)
@@ -196,7 +196,7 @@ def adp_columns(
     usual: Mapping[str, Any],
     blobs: Any,
     without: frozenset[str] = frozenset(),
-    beside: frozenset[str] = frozenset(),
+    extra_keys: frozenset[str] = frozenset(),
 ) -> dict[str, Any]:
     """The filled columns of a row that no key of ATIF holds.
 
@@ -206,11 +206,11 @@ def adp_columns(
         usual: column -> value that says nothing.
         blobs: media by id.
         without: columns that are written elsewhere.
-        beside: columns that stand here although they have a place.
+        extra_keys: columns that stand here although they have a place.
     """
     out: dict[str, Any] = {}
     table = _TABLES[type(row)]
-    without |= ELSEWHERE.get(table, frozenset()) - beside
+    without |= EXTRA_COLUMNS.get(table, frozenset()) - extra_keys
     for name, field in _columns(table).items():
         value = getattr(row, name)
         if value is None or name in without or DEFAULTS.get(name) == value:

@@ -49,8 +49,8 @@ class AtifObject:
             losses.add(f"{path}.{name}", "the key occurs twice; the last value was kept")
         for name in self.names:
             if not name.isascii() and jsontext.has_mark(name):
-                mended = jsontext.mend_text(name)[0]
-                losses.add(f"{path}.{mended}", "lone surrogates in the key were replaced")
+                result = jsontext.mend_text(name)[0]
+                losses.add(f"{path}.{result}", "lone surrogates in the key were replaced")
 
     def first(self, key: str) -> int:
         """The first character of a value; 0 when the key is not there."""

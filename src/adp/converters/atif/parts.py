@@ -62,20 +62,20 @@ def parts_of(
         The parts, and whether a sound is among them.
     """
     out: list[Item] = []
-    beside: Item = {}
+    extra_keys: Item = {}
     audio = False
     for index, part in enumerate(parts):
         place = f"{places.path}.content[{index}]"
         written, rest = _part(part, place, losses, strict)
         if rest is not None:
-            beside[str(index)] = rest
+            extra_keys[str(index)] = rest
         if written is None:
             losses.add(place, f"no part of a {places.key} can say it; it is kept in extra")
         else:
             out.append(written)
             audio = audio or written["type"] == "audio"
-    if beside:
-        places.extra[f"{places.key}_parts"] = beside
+    if extra_keys:
+        places.extra[f"{places.key}_parts"] = extra_keys
     return out, audio
 
 

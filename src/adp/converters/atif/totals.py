@@ -23,11 +23,11 @@ def take_totals(top: AtifObject, columns: Columns) -> None:
 def total_columns(metrics: Mapping[str, Raw]) -> Columns:
     """The columns that final metrics fill."""
     out: Columns = {}
-    beside = members(metrics.get("extra")) or {}
+    extra_keys = members(metrics.get("extra")) or {}
     for key, column in k.TOTAL_COLUMNS.items():
         raw = metrics.get(key)
         if raw is None and key == "reward":
-            raw = beside.get(key)
+            raw = extra_keys.get(key)
         if raw is None or jsontext.first_byte(raw) not in b"-0123456789":
             continue
         text = bytes(raw).decode("ascii")

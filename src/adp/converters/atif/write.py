@@ -51,9 +51,9 @@ class AtifWriter:
         self._run = run
         self._embedded = embedded
         self._losses = losses
-        self._hand = AtifParts(run, losses)
-        self._calls = Calls(self._hand)
-        self.native = self._hand.native
+        self._parts_writer = AtifParts(run, losses)
+        self._calls = Calls(self._parts_writer)
+        self.native = self._parts_writer.native
         self._files = trial.stored(run) if self.native else trial.Trial()
         self._turns: list[dict[str, Any]] = []
 
@@ -62,14 +62,14 @@ class AtifWriter:
     def record(self) -> Item:
         """The record."""
         run = self._run
-        extra = self._hand.extra(run)
+        extra = self._parts_writer.extra(run)
         known: Item = self._head(extra)
         known["agent"] = self._agent(extra)
         if self.native:
             count = sum(_is_turn(step) for step in run.steps)
             self._turns = self._files.turns(count)
         known["steps"] = self._steps()
-        known["notes"] = self._hand.text(run, "notes", extra)
+        known["notes"] = self._parts_writer.text(run, "notes", extra)
         known["final_metrics"] = self._final_metrics(extra)
         known["continued_trajectory_ref"] = self._links()
         branches = [self._branch(index) for index in range(len(run.branches))]
@@ -80,7 +80,7 @@ class AtifWriter:
         without = {n for n, value in self._files.columns.items() if getattr(run, n) == value}
         if not self._embedded:
             without |= {"parent_step", "branch_kind"}
-        child, adp_extra = self._hand.split(extra)
+        child, adp_extra = self._parts_writer.split(extra)
         if self._files.files:
             del adp_extra[extra.shape["trial"]["key"]]
         usual = {"branch_kind": "subagent"}
@@ -96,12 +96,12 @@ class AtifWriter:
 
     def _head(self, extra: Extra) -> Item:
         run = self._run
-        known: Item = {"session_id": self._hand.text(run, "session_id", extra)}
+        known: Item = {"session_id": self._parts_writer.text(run, "session_id", extra)}
         same_id = extra.shape.get("id") == "session_id" and run.source_id == run.session_id
         if not same_id:
-            known["trajectory_id"] = self._hand.text(run, "source_id", extra)
+            known["trajectory_id"] = self._parts_writer.text(run, "source_id", extra)
         if self.native:
-            known["schema_version"] = self._hand.text(run, "source_version", extra)
+            known["schema_version"] = self._parts_writer.text(run, "source_version", extra)
             return known
         known["schema_version"] = VERSION
         if known["trajectory_id"] is None:
@@ -111,7 +111,8 @@ class AtifWriter:
     def _agent(self, extra: Extra) -> Any:
         run = self._run
         known: Item = {
-            key: self._hand.text(run, column, extra) for key, column in k.AGENT_COLUMNS.items()
+            key: self._parts_writer.text(run, column, extra)
+            for key, column in k.AGENT_COLUMNS.items()
         }
         for key in (extra.shape.get("agent") or {}).get("unknown", ()):
             known[key] = k.UNKNOWN if known[key] is None else known[key]
@@ -122,7 +123,7 @@ class AtifWriter:
     def _inner(self, key: str, known: Item, extra: Extra, order: tuple[str, ...]) -> Any:
         """An inner object of columns and what ``extra`` keeps of it; None when there is none."""
         form = extra.shape.get(key)
-        kept = self._hand.split(extra)[1].get(key)
+        kept = self._parts_writer.split(extra)[1].get(key)
         known = {name: value for name, value in known.items() if value is not None}
         if not known and form is None:
             return kept
@@ -202,12 +203,12 @@ class AtifWriter:
         return out
 
     def _step(self, step: Step, index: int, number: int) -> Item:
-        extra, path = self._hand.extra(step), f"$.steps[{index}]"
-        beside = self._hand.beside(step, extra)
+        extra, path = self._parts_writer.extra(step), f"$.steps[{index}]"
+        extra_keys = self._parts_writer.extra_keys(step, extra)
         full = step
-        if beside:
-            step = step.model_copy(update=dict.fromkeys(beside - {"text"}))
-        context, adp_extra = self._hand.split(extra)
+        if extra_keys:
+            step = step.model_copy(update=dict.fromkeys(extra_keys - {"text"}))
+        context, adp_extra = self._parts_writer.split(extra)
         own_id = extra.shape.get("step_id")
         known: Item = {"step_id": number, "source": step.source}
         if own_id is not None:
@@ -226,10 +227,10 @@ class AtifWriter:
         )
         if step.timestamp is None and step.timestamp_zone_known is False:
             self._losses.add(f"{path}.timestamp_zone_known", "there is no time that it is about")
-        known["model_name"] = self._hand.text(step, "model", extra)
+        known["model_name"] = self._parts_writer.text(step, "model", extra)
         known["reasoning_effort"] = self._effort(step, extra)
-        known["message"], opaque = self._hand.content(step, extra, path)
-        known["reasoning_content"] = self._hand.text(step, "reasoning", extra)
+        known["message"], opaque = self._parts_writer.content(step, extra, path)
+        known["reasoning_content"] = self._parts_writer.text(step, "reasoning", extra)
         calls = [self._calls.call(call, f"{path}.calls[{n}]") for n, call in enumerate(step.calls)]
         if calls or extra.shape.get("tool_calls"):
             known["tool_calls"] = calls
@@ -251,7 +252,7 @@ class AtifWriter:
                 self._losses.add(f"{path}.{name}", "only an edit of the context has one")
         if opaque:
             context = {**(context or {}), "opaque": opaque}
-        adp = adp_columns(full, extra, usual, self._run.media, beside=beside)
+        adp = adp_columns(full, extra, usual, self._run.media, extra_keys=extra_keys)
         known["extra"] = write_beside(step, context, extra, adp, self._run.media)
         out = arrange(known, adp_extra, extra.shape, k.STEP)
         names = extra.shape.get("keys")

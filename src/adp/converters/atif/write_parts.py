@@ -39,7 +39,7 @@ class AtifParts:
         content, opaque = write_foreign_content(row, extra, self.run.media, path, self.losses)
         return ("" if content is None and isinstance(row, Step) else content), opaque
 
-    def beside(self, row: Step | Observation, extra: Extra) -> frozenset[str]:
+    def extra_keys(self, row: Step | Observation, extra: Extra) -> frozenset[str]:
         """The columns of a row that stand in ``extra.adp`` although they have a place."""
         if self.native:
             return frozenset(extra.shape.get(BESIDE, ()))

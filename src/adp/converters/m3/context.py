@@ -78,8 +78,8 @@ def follow(
     """
     wanted = [seen_message(raw) for raw in given]
     common = 0
-    for mine, theirs in zip(context.messages, wanted, strict=False):
-        if mine != theirs:
+    for message, theirs in zip(context.messages, wanted, strict=False):
+        if message != theirs:
             break
         common += 1
     if common < len(context.messages):

@@ -31,7 +31,7 @@ def was_gold(run: Trajectory) -> bool:
 
 def write_gold(run: Trajectory, losses: Losses) -> dict[str, Any]:
     """Convert the trajectory of a task."""
-    pen = M3Parts(run, losses, native=True)
+    parts_writer = M3Parts(run, losses, native=True)
     extra = unpack(run.extra)
     report_columns(run, _RUN, "$", losses)
     known: Item = {}
@@ -42,43 +42,43 @@ def write_gold(run: Trajectory, losses: Losses) -> dict[str, Any]:
     if run.tools is not None:
         tools = bare(run.tools)
         known["tools"] = jsontext.raw(run.tools) if tools is None else tools
-    turns = _turns(pen, run)
+    turns = _turns(parts_writer, run)
     flat = extra.shape.get("flat")
     known["trajectory"] = [item for turn in turns for item in turn] if flat else turns
     for key, column in k.POLICIES.items():
-        policy = pen.text(run, column, extra)
+        policy = parts_writer.text(run, column, extra)
         known[key] = None if policy is None else jsontext.string(policy)
     out = arrange(known, extra.fields, extra.shape, g.GOLD)
     _report(run, out, losses)
     return out
 
 
-def _turns(pen: M3Parts, run: Trajectory) -> list[list[Any]]:
+def _turns(parts_writer: M3Parts, run: Trajectory) -> list[list[Any]]:
     turns: list[list[Any]] = []
     for index, row in enumerate(run.early_observations):
-        report_columns(row, frozenset(), f"$.early_observations[{index}]", pen.losses)
+        report_columns(row, frozenset(), f"$.early_observations[{index}]", parts_writer.losses)
     for index, step in enumerate(run.steps):
         path = f"$.steps[{index}]"
         starts = unpack(step.extra).shape.get("turn", step.source == "user")
         if starts or not turns:
             turns.append([])
-        turns[-1].append(_item(pen, step, path))
+        turns[-1].append(_item(parts_writer, step, path))
         for n, row in enumerate(step.observations):
-            turns[-1].append(_response(pen, row, f"{path}.observations[{n}]"))
+            turns[-1].append(_response(parts_writer, row, f"{path}.observations[{n}]"))
     return turns
 
 
-def _item(pen: M3Parts, step: Step, path: str) -> Any:
-    extra = pen.extra(step)
-    report_columns(step, _STEP, path, pen.losses)
+def _item(parts_writer: M3Parts, step: Step, path: str) -> Any:
+    extra = parts_writer.extra(step)
+    report_columns(step, _STEP, path, parts_writer.losses)
     parts = resolve(original(step, "content", extra), step.text)
     if len(parts) == 1 and parts[0].type == "opaque":
         return parts[0].value
-    text = _string(pen.text(step, "text", extra))
+    text = _string(parts_writer.text(step, "text", extra))
     kept = dict(extra.fields)
     if step.source == "user":
         return arrange({"input": text}, kept, extra.shape, g.ASK)
-    known: Item = {"plan": _string(pen.text(step, "reasoning", extra))}
+    known: Item = {"plan": _string(parts_writer.text(step, "reasoning", extra))}
     if not step.calls:
         known["answer"] = text
         if step.actor is not None:
@@ -87,7 +87,7 @@ def _item(pen: M3Parts, step: Step, path: str) -> Any:
     known["agent"] = _string(original(step, "actor", extra))
     for n, call in enumerate(step.calls):
         where = f"{path}.calls[{n}]"
-        report_columns(call, _CALL if n == 0 else frozenset(), where, pen.losses)
+        report_columns(call, _CALL if n == 0 else frozenset(), where, parts_writer.losses)
     call = step.calls[0]
     call_extra = unpack(call.extra)
     output: Item = {"name": _string(original(call, "name", call_extra))}
@@ -105,14 +105,14 @@ def _item(pen: M3Parts, step: Step, path: str) -> Any:
     return arrange(known, kept, extra.shape, g.ACT)
 
 
-def _response(pen: M3Parts, row: Observation, path: str) -> Any:
-    extra = pen.extra(row)
-    report_columns(row, _RESULT, path, pen.losses)
+def _response(parts_writer: M3Parts, row: Observation, path: str) -> Any:
+    extra = parts_writer.extra(row)
+    report_columns(row, _RESULT, path, parts_writer.losses)
     parts = resolve(original(row, "content", extra), row.text)
     if len(parts) == 1 and parts[0].type == "opaque":
         value: Any = parts[0].value
     else:
-        value = _string(pen.text(row, "text", extra))
+        value = _string(parts_writer.text(row, "text", extra))
     return arrange({"response": value}, extra.fields, extra.shape, g.RESPONSE)
 
 

@@ -131,13 +131,13 @@ class _Run:
         if alternates is None:
             turn.form["alternates"] = "none"
         index = len(context.messages)
-        spoke = turn.role is not None and turn.said is not None
+        spoke = turn.role is not None and turn.pieces is not None
         role = _shown_as(turn, index + spoke, following)
         if role is None:
             turn.form["observation"] = "next"
         at = emit(turn, k.INTERACTION, self._builder, role)
-        if turn.role is not None and turn.said is not None:
-            context.add(at, (turn.role, turn.said))
+        if turn.role is not None and turn.pieces is not None:
+            context.add(at, (turn.role, turn.pieces))
         if turn.seen is not None and role is not None:
             context.add(at, (role, turn.seen))
         if alternates:

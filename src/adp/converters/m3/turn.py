@@ -27,7 +27,7 @@ class M3Turn:
         columns: columns of its step.
         calls: columns of its calls.
         role: role of what was written; None when it has none.
-        said: what was written; None when it is no text.
+        pieces: what was written; None when it is no text.
         seen: what came back; None when it is no text.
         answer: the final answer that it gives; None when it gives none.
         turn: number of the user's turn that it belongs to; known when it is emitted.
@@ -37,7 +37,7 @@ class M3Turn:
     columns: Columns = field(default_factory=dict)
     calls: list[Columns] = field(default_factory=list)
     role: str | None = None
-    said: str | None = None
+    pieces: str | None = None
     seen: str | None = None
     answer: str | None = None
     turn: int | None = None
@@ -59,7 +59,7 @@ def read_turn(raw: Raw, path: str, losses: Losses) -> M3Turn:
     meta = source.inner("metadata", losses)
     written = source.inner("output", losses)
     if written is not None:
-        out.said = written.text("content")
+        out.pieces = written.text("content")
         if not jsontext.has_mark(bytes(written.values.get("role", b"")).decode("utf-8")):
             out.role = written.text("role")
     thought = meta.text("thought") if meta is not None else None
@@ -93,14 +93,14 @@ def _read_said(out: M3Turn, meta: AtifObject | None, thought: str | None) -> Non
     form, columns = out.form, out.columns
     given = meta.values.get("action_arguments") if meta is not None else None
     is_object = given is not None and jsontext.first_byte(given) == BRACE
-    if out.said is None:
+    if out.pieces is None:
         columns["reasoning"] = thought
         if meta is not None and is_object:
             _structured(out, meta)
         _note_role(out)
         return
-    pieces = take_apart(out.said, thought, calling=out.role == "function" or is_object)
-    columns["text"], columns["prose"] = out.said, pieces.prose
+    pieces = take_apart(out.pieces, thought, calling=out.role == "function" or is_object)
+    columns["text"], columns["prose"] = out.pieces, pieces.prose
     columns["reasoning"] = thought
     if thought is None and pieces.thought is not None:
         columns["reasoning"], form["thought"] = pieces.thought, "text"

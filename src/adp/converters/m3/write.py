@@ -42,11 +42,11 @@ class M3Writer:
         self._run = run
         self._losses = losses
         self._native = run.source_format == k.NAME
-        self._pen = M3Parts(run, losses, native=self._native)
+        self._parts_writer = M3Parts(run, losses, native=self._native)
         self._context = ModelContext()
         self._turns: dict[str, Any] = {}
         self._waiting: dict[str, Step | Observation] = {}
-        self._told = ""
+        self._reported_edits = ""
         self._system: Any = None
         self._last: WrittenTurn | None = None
         self._alternates: dict[int, list[tuple[str, Trajectory]]] = {}
@@ -55,7 +55,7 @@ class M3Writer:
 
     def record(self) -> Item:
         """The record."""
-        run, extra = self._run, self._pen.extra(self._run)
+        run, extra = self._run, self._parts_writer.extra(self._run)
         for number, branch in enumerate(run.branches):
             place = (f"$.branches[{number}]", branch)
             self._alternates.setdefault(branch.parent_step or 0, []).append(place)
@@ -76,7 +76,7 @@ class M3Writer:
             known = {**usual, **{key: value for key, value in known.items() if value is not None}}
             known = {**known, **{key: None for key in usual if key in extra.fields}}
         for key, column in k.POLICIES.items():
-            policy = self._pen.text(run, column, extra)
+            policy = self._parts_writer.text(run, column, extra)
             known[key] = None if policy is None else jsontext.string(policy)
         kept = dict(extra.fields)
         if (side := extra.shape.get("side")) is not None:
@@ -94,7 +94,7 @@ class M3Writer:
             carried |= {"success"}
         if self._last is not None and run.final_answer == self._last.answer:
             carried |= {"final_answer"}
-        report_columns(run, self._pen.carried(carried), "$", self._losses)
+        report_columns(run, self._parts_writer.carried(carried), "$", self._losses)
         for index, link in enumerate(run.links):
             report_columns(link, frozenset(), f"$.links[{index}]", self._losses)
         if run.task is not None:
@@ -105,7 +105,7 @@ class M3Writer:
         reason = "no turn of the agent follows, whose input could hold it"
         for path, row in self._waiting.items():
             for column in ("source", "text", "content"):
-                if getattr(row, column) is not None and path != self._told:
+                if getattr(row, column) is not None and path != self._reported_edits:
                     self._losses.add(f"{path}.{column}", reason)
         for branches in self._alternates.values():
             for path, _ in branches:
@@ -114,7 +114,7 @@ class M3Writer:
     # ---- steps that are no turns -----------------------------------------------------------
 
     def _step(self, step: Step, index: int) -> None:
-        extra, path = self._pen.extra(step), f"$.steps[{index}]"
+        extra, path = self._parts_writer.extra(step), f"$.steps[{index}]"
         role = extra.shape.get("message")
         rows = [(f"{path}.observations[{n}]", row) for n, row in enumerate(step.observations)]
         is_context_edit = step.kind == "context_edit" and self._native
@@ -134,16 +134,16 @@ class M3Writer:
             self._message(where, row, k.OBSERVATION)
 
     def _system_text(self, step: Step, path: str, extra: Extra) -> Any:
-        report_columns(step, self._pen.carried(_MESSAGE), path, self._losses)
+        report_columns(step, self._parts_writer.carried(_MESSAGE), path, self._losses)
         if not self._native and step.kind in ("context_edit", "event"):
             self._losses.add(f"{path}.kind", f"a step of kind {step.kind} becomes a message")
-        text = self._pen.words(step, path, extra)
+        text = self._parts_writer.words(step, path, extra)
         return None if text is None else jsontext.string(text)
 
     def _message(self, path: str, row: Step | Observation, role: str) -> None:
         """Add a message to the input of the next turn."""
-        extra = self._pen.extra(row)
-        report_columns(row, self._pen.carried(_MESSAGE), path, self._losses)
+        extra = self._parts_writer.extra(row)
+        report_columns(row, self._parts_writer.carried(_MESSAGE), path, self._losses)
         if isinstance(row, Step):
             if not self._native and row.kind in ("context_edit", "event"):
                 self._losses.add(f"{path}.kind", f"a step of kind {row.kind} becomes a message")
@@ -157,18 +157,18 @@ class M3Writer:
             if len(parts) == 1 and parts[0].type == "opaque":
                 self._context.add(_number(row), parts[0].value)
                 return
-        text = self._pen.words(row, path, extra)
+        text = self._parts_writer.words(row, path, extra)
         known = {"role": jsontext.string(role), "content": jsontext.string(text or "")}
         self._context.add(_number(row), arrange(known, extra.fields, extra.shape, k.MESSAGE))
 
     def _edit(self, step: Step, path: str, extra: Extra) -> None:
         """Leave messages out of the input."""
-        report_columns(step, self._pen.carried(_EDIT), path, self._losses)
+        report_columns(step, self._parts_writer.carried(_EDIT), path, self._losses)
         if step.edit_to is None:
             self._losses.add(f"{path}.edit_boundary", "it is not said what is kept")
         else:
             self._context.keep(step.edit_from or 0, step.edit_to)
-        summary = self._pen.text(step, "edit_summary", extra)
+        summary = self._parts_writer.text(step, "edit_summary", extra)
         if summary is not None:
             message = {"role": "assistant", "content": jsontext.string(summary)}
             self._context.add(_number(step), message)
@@ -185,7 +185,7 @@ class M3Writer:
             for item in self._alternate(where, branch)
         ]
         if not self._native:
-            for written in foreign_turns(self._pen, step, path, rows):
+            for written in foreign_turns(self._parts_writer, step, path, rows):
                 known = {"input": list(self._context.messages), "alternate_trace": alternates}
                 written.item = arrange({**written.item, **known}, {}, {}, k.INTERACTION)
                 self._add(step, written, str(len(self._turns)))
@@ -201,9 +201,11 @@ class M3Writer:
             later = enumerate(self._run.steps[index + 1 :], index + 1)
             first = next(((n, result) for n, result in later if result.source == "user"), None)
             if first is not None:
-                self._told = f"$.steps[{first[0]}]"
-                query = self._pen.text(first[1], "text", self._pen.extra(first[1]))
-        written = native_turn(self._pen, step, path, rows, known, query)
+                self._reported_edits = f"$.steps[{first[0]}]"
+                query = self._parts_writer.text(
+                    first[1], "text", self._parts_writer.extra(first[1])
+                )
+        written = native_turn(self._parts_writer, step, path, rows, known, query)
         key = extra.shape.get("key", str(len(self._turns)))
         self._add(step, written, key)
 
@@ -220,16 +222,16 @@ class M3Writer:
     def _alternate(self, path: str, branch: Trajectory) -> list[Item]:
         """A branch of one turn, as an alternate."""
         losses = Losses()
-        pen = M3Parts(branch, losses, native=branch.source_format == k.NAME)
+        parts_writer = M3Parts(branch, losses, native=branch.source_format == k.NAME)
         first = branch.steps[0] if branch.steps else None
         if first is None or first.source != "agent":
             self._losses.add(path, "an alternate begins with a turn of the agent")
             return []
         rows = [(f"$.steps[0].observations[{n}]", row) for n, row in enumerate(first.observations)]
-        if pen.native:
-            results = [native_turn(pen, first, "$.steps[0]", rows)]
+        if parts_writer.native:
+            results = [native_turn(parts_writer, first, "$.steps[0]", rows)]
         else:
-            results = foreign_turns(pen, first, "$.steps[0]", rows)
+            results = foreign_turns(parts_writer, first, "$.steps[0]", rows)
         if (
             len(branch.steps) > 1
             or len(results) > 1
@@ -237,8 +239,8 @@ class M3Writer:
             or branch.early_observations
         ):
             self._losses.add(path, "an alternate holds one turn with one call")
-        carried = _ALTERNATE if pen.native else self._same(branch, results[0].answer)
-        report_columns(branch, pen.carried(carried), "$", losses)
+        carried = _ALTERNATE if parts_writer.native else self._same(branch, results[0].answer)
+        report_columns(branch, parts_writer.carried(carried), "$", losses)
         for item in losses.items:
             self._losses.add(f"{path}{item['path'][1:]}", item["reason"])
         return [results[0].item]

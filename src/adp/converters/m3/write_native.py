@@ -43,7 +43,7 @@ class WrittenTurn:
 
 
 def native_turn(
-    pen: M3Parts,
+    parts_writer: M3Parts,
     step: Step,
     path: str,
     rows: Rows,
@@ -53,34 +53,34 @@ def native_turn(
     """Write a turn.
 
     Args:
-        pen: writes the parts.
+        parts_writer: writes the parts.
         step: the step.
         path: where it is.
         rows: what came back.
         known: ``input`` and ``alternate_trace``, if they are there; None for an alternate.
         query: the next query of the user.
     """
-    extra = pen.extra(step)
+    extra = parts_writer.extra(step)
     form = extra.shape
-    report_columns(step, _TURN, path, pen.losses)
+    report_columns(step, _TURN, path, parts_writer.losses)
     if step.content is not None:
-        pen.words(step, path, extra)
-        report_columns(step, _TURN | {"content"}, path, pen.losses)
-    thought = pen.text(step, "reasoning", extra)
-    text = pen.text(step, "text", extra)
+        parts_writer.words(step, path, extra)
+        report_columns(step, _TURN | {"content"}, path, parts_writer.losses)
+    thought = parts_writer.text(step, "reasoning", extra)
+    text = parts_writer.text(step, "text", extra)
     if text is not None and thought is not None and form.get("thought") != "apart":
         text = with_thought(text, thought)
     inside = [call for call in step.calls if unpack(call.extra).shape.get("at") != "metadata"]
     for n, call in enumerate(step.calls):
-        report_columns(call, _CALL, f"{path}.calls[{n}]", pen.losses)
+        report_columns(call, _CALL, f"{path}.calls[{n}]", parts_writer.losses)
     if inside or (step.prose is not None and text is not None):
         text = _with_calls(step, text or "", inside)
     pieces = None if text is None else take_apart(text, thought, calling=bool(inside))
     meta: Item = {
         "thought": _string(thought) if form.get("thought") != "text" else None,
-        "action_arguments": _arguments(step, pieces, extra, pen),
+        "action_arguments": _arguments(step, pieces, extra, parts_writer),
     }
-    seen, shown = pen.seen(rows, step.labels)
+    seen, shown = parts_writer.seen(rows, step.labels)
     if form.get("observation") == "next" and not rows:
         meta["observation"] = _string(query)
     else:
@@ -91,10 +91,10 @@ def native_turn(
     known = {
         **(known or {}),
         "actor": _string(original(step, "actor", extra)),
-        "reward": pen.judged(step, path, extra),
+        "reward": parts_writer.judged(step, path, extra),
     }
     return WrittenTurn(
-        item=pen.turn(known, meta, out, extra, order),
+        item=parts_writer.turn(known, meta, out, extra, order),
         message=None if role is None or text is None else out,
         seen=None if seen is None else {"role": _string(shown), "content": _string(seen)},
         answer=None if pieces is None else pieces.answer,
@@ -118,7 +118,7 @@ def _wanted(call: ToolCall) -> CallEdit:
     return CallEdit(values, call.arguments_kind, (call.span_start, call.span_end))
 
 
-def _arguments(step: Step, written_here: Any, extra: Extra, pen: M3Parts) -> Any:
+def _arguments(step: Step, written_here: Any, extra: Extra, parts_writer: M3Parts) -> Any:
     """The arguments in the metadata: those of the calls, or the answer."""
     form = extra.shape.get("arguments")
     if form == "none":

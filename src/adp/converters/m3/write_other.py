@@ -19,18 +19,18 @@ _TURN = frozenset({"source", "kind", "actor", "text", "content", "reasoning", "l
 _CALL = frozenset({"kind", "name", "arguments", "arguments_raw", "language"})
 
 
-def foreign_turns(pen: M3Parts, step: Step, path: str, rows: Rows) -> list[WrittenTurn]:
+def foreign_turns(parts_writer: M3Parts, step: Step, path: str, rows: Rows) -> list[WrittenTurn]:
     """Write a turn; what came back and answers no call goes to the last interaction."""
-    extra = pen.extra(step)
-    report_columns(step, pen.carried(_TURN), path, pen.losses)
+    extra = parts_writer.extra(step)
+    report_columns(step, parts_writer.carried(_TURN), path, parts_writer.losses)
     if step.kind in ("context_edit", "event"):
-        pen.losses.add(f"{path}.kind", f"a step of kind {step.kind} becomes a turn")
-    words = pen.words(step, path, extra) or ""
-    thought = pen.text(step, "reasoning", extra) or ""
-    judged = pen.judged(step, path, extra)
+        parts_writer.losses.add(f"{path}.kind", f"a step of kind {step.kind} becomes a turn")
+    words = parts_writer.words(step, path, extra) or ""
+    thought = parts_writer.text(step, "reasoning", extra) or ""
+    judged = parts_writer.judged(step, path, extra)
     actor = original(step, "actor", extra)
     calls = [
-        (_call(pen, call, f"{path}.calls[{n}]"), _is_retrieval(call))
+        (_call(parts_writer, call, f"{path}.calls[{n}]"), _is_retrieval(call))
         for n, call in enumerate(step.calls)
     ]
     kept = dict(extra.fields)
@@ -38,8 +38,8 @@ def foreign_turns(pen: M3Parts, step: Step, path: str, rows: Rows) -> list[Writt
     out: list[WrittenTurn] = []
     for number in range(max(len(calls), 1)):
         last = number == max(len(calls), 1) - 1
-        mine = [item for item in rows if _belongs(item[1], step, number, last, len(calls))]
-        seen, _ = pen.seen(mine, step.labels)
+        items = [item for item in rows if _belongs(item[1], step, number, last, len(calls))]
+        seen, _ = parts_writer.seen(items, step.labels)
         text = f"<think>{thought}</think>"
         arguments: Any = jsontext.string(words)
         action = "FINAL"
@@ -50,7 +50,9 @@ def foreign_turns(pen: M3Parts, step: Step, path: str, rows: Rows) -> list[Writt
             arguments = jsontext.raw(call) if jsontext.is_nearly_valid(call) else None
         else:
             text += f"<FINAL>{words}</FINAL>"
-        _report_unclear(pen, text, thought, words, calls[number][0] if calls else None, path)
+        _report_unclear(
+            parts_writer, text, thought, words, calls[number][0] if calls else None, path
+        )
         meta: Item = {
             "thought": jsontext.string(thought),
             "action": action,
@@ -83,17 +85,21 @@ def _belongs(row: Any, step: Step, number: int, last: bool, calls: int) -> bool:
 
 
 def _report_unclear(
-    pen: M3Parts, text: str, thought: str, words: str, call: str | None, path: str
+    parts_writer: M3Parts, text: str, thought: str, words: str, call: str | None, path: str
 ) -> None:
     """Report words that a reader would not tell from the call beside them."""
     pieces = take_apart(text, thought, calling=call is not None)
     if (pieces.prose, arguments_of(pieces)) == (words, call):
         return
     if words and not (call is None and pieces.answer == words):
-        pen.losses.add(f"{path}.text", "it cannot be told from the call that it stands with")
-        pen.losses.add(f"{path}.prose", "it cannot be told from the call that it stands with")
+        parts_writer.losses.add(
+            f"{path}.text", "it cannot be told from the call that it stands with"
+        )
+        parts_writer.losses.add(
+            f"{path}.prose", "it cannot be told from the call that it stands with"
+        )
     if thought and pieces.thought != thought:
-        pen.losses.add(f"{path}.reasoning", "it cannot be told from the text after it")
+        parts_writer.losses.add(f"{path}.reasoning", "it cannot be told from the text after it")
 
 
 def _is_retrieval(call: ToolCall) -> bool:
@@ -101,42 +107,46 @@ def _is_retrieval(call: ToolCall) -> bool:
     return name == k.RETRIEVE or name.startswith("retriever_")
 
 
-def _call(pen: M3Parts, call: ToolCall, path: str) -> str:
+def _call(parts_writer: M3Parts, call: ToolCall, path: str) -> str:
     """The JSON of a call."""
-    report_columns(call, pen.carried(_CALL), path, pen.losses)
-    extra = pen.extra(call)
+    report_columns(call, parts_writer.carried(_CALL), path, parts_writer.losses)
+    extra = parts_writer.extra(call)
     name = original(call, "name", extra)
     if name is None and call.kind == "code":
         name = call.language
     elif call.language is not None and call.language != name:
-        pen.losses.add(f"{path}.language", REASON)
+        parts_writer.losses.add(f"{path}.language", REASON)
     if call.kind not in (None, "function"):
-        pen.losses.add(f"{path}.kind", f"a call of kind {call.kind} becomes one of a function")
-    return write_call(name or "", _arguments(pen, call, path))
+        parts_writer.losses.add(
+            f"{path}.kind", f"a call of kind {call.kind} becomes one of a function"
+        )
+    return write_call(name or "", _arguments(parts_writer, call, path))
 
 
-def _arguments(pen: M3Parts, call: ToolCall, path: str) -> str:
+def _arguments(parts_writer: M3Parts, call: ToolCall, path: str) -> str:
     """JSON text of the arguments."""
-    extra = pen.extra(call)
+    extra = parts_writer.extra(call)
     text = original(call, "arguments", extra)
     raw = original(call, "arguments_raw", extra)
-    blobs = pen.run.media
+    blobs = parts_writer.run.media
     if text is None and raw is None:
         return "{}"
     if text is None and call.arguments_kind == "text":
         key = "code" if call.kind == "code" else "input"
         if key == "input":
-            pen.losses.add(f"{path}.arguments_raw", "free text is written under the key input")
+            parts_writer.losses.add(
+                f"{path}.arguments_raw", "free text is written under the key input"
+            )
         return f'{{"{key}": {json_string(media.restore(raw, blobs))}}}'
     if text is None and (
         call.arguments_kind not in ("object", "json_string") or not is_json_like(raw)
     ):
-        pen.losses.add(f"{path}.arguments_raw", "it is no JSON and is written as a string")
+        parts_writer.losses.add(f"{path}.arguments_raw", "it is no JSON and is written as a string")
         return json_string(media.restore(raw, blobs))
     written = media.restore(raw if text is None else text, blobs)
     if written.strip()[:1] in ('"', "n"):
         column = "arguments" if raw is None else "arguments_raw"
-        pen.losses.add(f"{path}.{column}", "only an object is taken as it stands")
+        parts_writer.losses.add(f"{path}.{column}", "only an object is taken as it stands")
     # A lone surrogate can stand in JSON as its escape only.
     return "".join(
         f"\\u{ord(char):04x}" if 0xD800 <= ord(char) < 0xE000 else char for char in written

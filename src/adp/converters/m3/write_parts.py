@@ -41,7 +41,7 @@ class M3Parts:
     def extra(self, row: Row) -> Extra:
         """A row's ``extra``; the form of another format means nothing here."""
         text: str | None = row.extra  # type: ignore[attr-defined]
-        return unpack(text) if self.native else kept_extra(text, _TAKEN, own=self.keeps)
+        return unpack(text) if self.native else kept_extra(text, _TAKEN, native=self.keeps)
 
     def carried(self, columns: frozenset[str]) -> frozenset[str]:
         """Columns that are written; ``extra`` too when it is of this format."""

@@ -169,7 +169,7 @@ def write_content(row: Step | Observation, extra: Extra, blobs: Any, *, native: 
     parts = resolve(original(row, "content", extra), text, reasoning)
     if form == "value" and len(parts) == 1:
         return parts[0].value
-    return [_write_part(part, blobs) for part in parts if part.type not in _ELSEWHERE]
+    return [_write_part(part, blobs) for part in parts if part.type not in _OTHER_COLUMNS]
 
 
 def write_foreign_content(
@@ -193,7 +193,7 @@ def write_foreign_content(
             losses.add(f"{path}.content[{index}].extra.{key}", REASON)
         if part.type == "opaque":
             losses.add(f"{path}.content[{index}]", REASON)
-        elif part.type not in _ELSEWHERE:
+        elif part.type not in _OTHER_COLUMNS:
             mime = part.extra.get("$mime") or part.extra.get("mime")
             part.extra = {} if mime is None else {"$mime": mime}
             _report_media(part, blobs, f"{path}.content[{index}]", losses)
@@ -225,7 +225,7 @@ def _report_media(part: Part, blobs: Any, path: str, losses: Losses) -> None:
 _KNOWN = frozenset({"mime", "$mime", "bare"})
 """Keys of media parts that say how the source wrote an image."""
 
-_ELSEWHERE = frozenset({"reasoning", "tool_call"})
+_OTHER_COLUMNS = frozenset({"reasoning", "tool_call"})
 """Parts that the format writes beside the content."""
 
 

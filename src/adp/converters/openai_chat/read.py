@@ -130,8 +130,8 @@ def report_lost(text: Raw | bytes, decoded: dict[str, Raw], path: str, losses: L
         losses.add(f"{path}.{name}", "the key occurs twice; the last value was kept")
     for name in decoded:
         if not name.isascii() and jsontext.has_mark(name):
-            mended = jsontext.mend_text(name)[0]
-            losses.add(f"{path}.{mended}", "lone surrogates in the key were replaced")
+            result = jsontext.mend_text(name)[0]
+            losses.add(f"{path}.{result}", "lone surrogates in the key were replaced")
 
 
 def _report_marks(text: str, path: str, losses: Losses) -> None:

@@ -110,7 +110,7 @@ class ChatWriter:
     def extra(self, row: Row) -> Extra:
         """A row's ``extra``; the form of another format means nothing here."""
         text: str | None = row.extra  # type: ignore[attr-defined]
-        return unpack(text) if self.native else kept_extra(text, self.taken, own=self._keeps)
+        return unpack(text) if self.native else kept_extra(text, self.taken, native=self._keeps)
 
     def carried(self, columns: frozenset[str]) -> frozenset[str]:
         """Columns that are written; ``extra`` too when it is of this format."""

@@ -20,7 +20,7 @@ from adp_schema.protocols import Losses
 
 _RECORD = frozenset({"source_id", "task_id", "agent_model", "success", "reward", "tools"})
 _BRANCH = frozenset({"branch_kind", "parent_id", "parent_step", "extra"})
-_ONE = "the format holds one branch, the rejected answer of a pair"
+_SINGLE = "the format holds one branch, the rejected answer of a pair"
 
 
 @dataclass
@@ -180,7 +180,7 @@ class _Writer:
         worse = [] if branch is None else self._branch(branch)
         for index, other in enumerate(self._run.branches):
             if other is not branch:
-                self._losses.add(f"$.branches[{index}]", _ONE)
+                self._losses.add(f"$.branches[{index}]", _SINGLE)
         places = self._form.get("places")
         if places is None:
             places = k.TRL_PAIR if self._native or branch is not None else k.TRL_LABELLED

@@ -70,14 +70,18 @@ class _Turn:
     """A turn: its keys besides what is said, that, and how the keys are ordered."""
 
     known: dict[str, Any]
-    said: Any
+    value_text: Any
     extra: Extra
 
     def written(self) -> dict[str, Any]:
         names = tuple(self.extra.shape.get("keys", k.TURN))
         values = [name for name in k.VALUE_KEYS if name in names and not self._taken(name)]
         known = dict(self.known)
-        text = jsontext.string(self.said) if isinstance(self.said, str) else self.said
+        text = (
+            jsontext.string(self.value_text)
+            if isinstance(self.value_text, str)
+            else self.value_text
+        )
         if values or text is not None:
             known[values[0] if values else "value"] = text
         roles = [name for name in k.ROLE_KEYS if name in names and not self._taken(name)]
@@ -211,7 +215,7 @@ class _Writer:
         if step.prose is not None or step.calls:
             text = self._with_calls(step, extra, role, path)
         else:
-            text = self._said(step, extra)
+            text = self._value_text(step, extra)
         return _Turn(known, text, extra)
 
     def _with_calls(self, step: Step, extra: Extra, role: str, path: str) -> str:
@@ -231,12 +235,12 @@ class _Writer:
         for index, row in enumerate(rows):
             report_columns(row, _RESULT, f"{path}[{index}]", self._losses)
             extra = unpack(row.extra)
-            text = self._said(row, extra)
+            text = self._value_text(row, extra)
             if isinstance(text, str):
                 text = self._wrapped(row, text, extra)
             joint = extra.shape.get("joint")
-            if joint is not None and before is not None and isinstance(before.said, str):
-                before.said = f"{before.said}{joint}{text or ''}"
+            if joint is not None and before is not None and isinstance(before.value_text, str):
+                before.value_text = f"{before.value_text}{joint}{text or ''}"
                 continue
             known: dict[str, Any] = {
                 "role": jsontext.string(extra.shape.get("role", k.RESULT_ROLE))
@@ -257,7 +261,7 @@ class _Writer:
         before, after = extra.shape.get("wrap", ("", ""))
         return f"{before}{text}{after}"
 
-    def _said(self, row: Step | Observation, extra: Extra) -> Any:
+    def _value_text(self, row: Step | Observation, extra: Extra) -> Any:
         """What a turn says: a text, nothing, or what the source had in its place."""
         blobs = self._run.media
         if "content" in extra.shape:

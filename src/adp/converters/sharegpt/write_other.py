@@ -137,7 +137,7 @@ class OtherFormatWriter:
     def _check_tags(self, turns: list[dict[str, str]]) -> None:
         """Report calls and results that a reader would not find among words that look like tags."""
         for turn, written in zip(self._turns, turns, strict=True):
-            if written["from"] == "gpt" and _found(written["value"]) < len(turn.calls):
+            if written["from"] == "gpt" and _count_calls(written["value"]) < len(turn.calls):
                 for path in turn.calls:
                     for column in ("name", "arguments"):
                         reason = "words beside it look like tags, and hide it"
@@ -359,13 +359,13 @@ def _agent_turn(turn: _Turn) -> dict[str, str]:
         if len(groups) == 1 and groups[0].start == len(value) - len(listed):
             return {"from": "function_call", "value": value}
     value = _mixed(turn.pieces)
-    if _found(value) < len(calls):
+    if _count_calls(value) < len(calls):
         # A tag of a thought among the words would swallow the calls that follow it.
         value = _mixed(sorted(turn.pieces, key=lambda piece: piece[0] != "call"))
     return {"from": "gpt", "value": value}
 
 
-def _found(value: str) -> int:
+def _count_calls(value: str) -> int:
     """How many calls a reader finds in a text."""
     return sum(len(group.calls) for group in find_tagged(value))
 

@@ -181,10 +181,10 @@ class SessionWriter(ChatWriter):
         kept = dict(self.kept(extra))
         names = extra.shape.get("line")
         # A run that came through another format has its keys, but not how its lines looked.
-        beside = [f"line.{name}" for name in names] if names is not None else list(kept)
+        extra_keys = [f"line.{name}" for name in names] if names is not None else list(kept)
         around = {
             name.removeprefix("line."): kept.pop(name)
-            for name in beside
+            for name in extra_keys
             if name.startswith("line.") and name in kept
         }
         keys = extra.shape.get("keys")

@@ -214,11 +214,11 @@ def _starts(text: str) -> list[int]:
 
 # ---- objects -------------------------------------------------------------------------------
 
-_Found = tuple[list[Object], bool, int]
+_Matches = tuple[list[Object], bool, int]
 """Objects, whether brackets are around them, and the position after them."""
 
 
-def _json_objects(text: str, position: int) -> _Found | None:
+def _json_objects(text: str, position: int) -> _Matches | None:
     """Objects of JSON from a position on: one, several with space between, or a list."""
     objects: list[Object] = []
     listed = text[position : position + 1] == "["
@@ -260,7 +260,7 @@ def _json_object(text: str, start: int) -> Object:
     return Object(start, position + 1, members, python=False)
 
 
-def _python_objects(text: str, start: int, end: int) -> _Found | None:
+def _python_objects(text: str, start: int, end: int) -> _Matches | None:
     """A dict of Python, or a list of them, that fills a piece of the text."""
     piece = text[start:end]
     if piece[:1] not in ("{", "[") or len(piece) > _MOST_PYTHON or "\r" in piece or "\f" in piece:

@@ -36,7 +36,7 @@ class Annotate(OpOptions):
     key: str = Field("trajectory_id", description="Column of the file and the pool to join on.")
 
     @model_validator(mode="after")
-    def _one(self) -> Annotate:
+    def _single_source(self) -> Annotate:
         if sum([self.sql is not None, bool(self.expressions), self.file is not None]) != 1:
             raise ValueError("give exactly one of sql, expressions and file")
         return self

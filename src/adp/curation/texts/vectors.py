@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, Any]
 Item = TypeVar("Item")
-Found = TypeVar("Found")
+Answer = TypeVar("Answer")
 
 GRID = float(1 << 25)
 """Numbers of vectors are multiples of 1 / GRID."""
@@ -180,7 +180,7 @@ def one_thread() -> Iterator[None]:
         yield
 
 
-def in_threads(work: Callable[[Item], Found], items: Iterable[Item]) -> Iterator[Found]:
+def in_threads(work: Callable[[Item], Answer], items: Iterable[Item]) -> Iterator[Answer]:
     """Do independent pieces of work on matrices in threads of our own, one a core, at most 8.
 
     Whole pieces side by side keep the cores busier than the threads of each product do, which

@@ -188,9 +188,9 @@ def joined(
         for row in rows
         if row.score.metric == second and is_number(row.score.value)
     }
-    mine = [row for row in rows if row.score.metric == first]
-    both = [row for row in mine if row.trajectory_id in others and is_number(row.score.value)]
-    frame = collect(mine, first)
+    ours = [row for row in rows if row.score.metric == first]
+    both = [row for row in ours if row.trajectory_id in others and is_number(row.score.value)]
+    frame = collect(ours, first)
     frame.unscored += len(frame.values) - len(both)
     if len(both) < len(frame.values):
         frame.reasons[f"{second} is not scored"] += len(frame.values) - len(both)

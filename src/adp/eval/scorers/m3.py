@@ -212,16 +212,16 @@ def _deviation(
     name: str | None = None,
 ) -> Figure:
     """The standard deviation of the population, as M3 gives it."""
-    mine = [row for row in rows if row.score.metric == metric and row.score.value is not None]
-    results = [value for row in mine for value in values(row)]
-    tasks = len({task_of(row) for row in mine})
+    ours = [row for row in rows if row.score.metric == metric and row.score.value is not None]
+    results = [value for row in ours for value in values(row)]
+    tasks = len({task_of(row) for row in ours})
     title = f"{name or metric}:std"
     if not results:
         reason = "there is nothing to add up"
-        return Figure(title, None, count=len(mine), tasks=tasks, reason=reason, amount=True)
+        return Figure(title, None, count=len(ours), tasks=tasks, reason=reason, amount=True)
     mean = math.fsum(results) / len(results)
     square = math.fsum((value - mean) ** 2 for value in results) / len(results)
-    return Figure(title, math.sqrt(square), count=len(mine), tasks=tasks, amount=True)
+    return Figure(title, math.sqrt(square), count=len(ours), tasks=tasks, amount=True)
 
 
 def _renamed(figure: Figure, ending: str | None) -> Figure:
@@ -230,16 +230,16 @@ def _renamed(figure: Figure, ending: str | None) -> Figure:
 
 def _profile(rows: Sequence[Scored]) -> list[Figure]:
     """How often each error occurs in all runs, by the name before it and by its type."""
-    mine = [row for row in rows if row.score.metric == "errors" and row.score.value is not None]
-    tasks = len({task_of(row) for row in mine})
+    ours = [row for row in rows if row.score.metric == "errors" and row.score.value is not None]
+    tasks = len({task_of(row) for row in ours})
     profile = []
     for sort in ("prefix", "type"):
         counts: Counter[str] = Counter()
-        for row in mine:
+        for row in ours:
             evidence = row.score.evidence.get(sort)
             counts.update(evidence if isinstance(evidence, dict) else {})
         profile += [
-            Figure(f"errors:{sort}:{name}", float(count), count=len(mine), tasks=tasks, amount=True)
+            Figure(f"errors:{sort}:{name}", float(count), count=len(ours), tasks=tasks, amount=True)
             for name, count in sorted(counts.items())
         ]
     return profile

@@ -82,7 +82,7 @@ def expected_calls(task: Task | None, source: str = "auto") -> list[Expected] | 
 
 def _expected(value: Any) -> list[Expected] | None:
     items = list(_flat(value))
-    result = [_one(item) for item in items]
+    result = [_single_call(item) for item in items]
     return None if any(call is None for call in result) else [call for call in result if call]
 
 
@@ -94,7 +94,7 @@ def _flat(value: Any, depth: int = 0) -> Iterator[Any]:
         yield value
 
 
-def _one(item: Any) -> Expected | None:
+def _single_call(item: Any) -> Expected | None:
     """A call in one of the known shapes."""
     if isinstance(item, str):
         return Expected(item) if item else None
@@ -146,9 +146,9 @@ def _messages(item: Mapping[str, Any]) -> list[Message]:
     if isinstance(item.get("role"), str):
         calls = item.get("tool_calls")
         listed = calls if isinstance(calls, list) else []
-        return [(item["role"], [call for call in map(_one, listed) if call])]
+        return [(item["role"], [call for call in map(_single_call, listed) if call])]
     if isinstance(item.get("output"), Mapping):
-        call = _one(item["output"])
+        call = _single_call(item["output"])
         return [("assistant", [call])] if call else []
     if "response" in item:
         return [("tool", [])]

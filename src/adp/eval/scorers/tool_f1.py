@@ -151,10 +151,10 @@ def _argument_accuracy(made: Sequence[Made], wanted: Sequence[Expected]) -> Scor
     """Share of expected arguments that have a right value in the call that is paired."""
     right, total = 0, 0
     for name in dict.fromkeys(call.name for call in wanted):
-        mine = [call for call in made if call.name == name and call.arguments is not None]
+        calls = [call for call in made if call.name == name and call.arguments is not None]
         theirs = [call for call in wanted if call.name == name]
         total += sum(len(call.argument_names()) for call in theirs)
-        counts = [[_agreeing(item, other) for other in theirs] for item in mine]
+        counts = [[_agreeing(item, other) for other in theirs] for item in calls]
         right += int(sum(counts[i][j] for i, j in assign(counts)))
     if not total:
         return Score("argument_accuracy", None, "no expected call has arguments")

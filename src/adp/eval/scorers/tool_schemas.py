@@ -144,7 +144,7 @@ def _plain(schema: Any) -> Any:
     """A schema with the names of JSON Schema, and only what is understood."""
     if not isinstance(schema, dict):
         return schema if isinstance(schema, bool) else {}
-    constraints = _own(schema)
+    constraints = _constraints(schema)
     constraints |= {key: _plain(schema[key]) for key in _NESTED if key in schema}
     for key in _LISTED:
         if isinstance(schema.get(key), list) and schema[key]:
@@ -155,7 +155,7 @@ def _plain(schema: Any) -> Any:
     return constraints
 
 
-def _own(schema: Mapping[str, Any]) -> dict[str, Any]:
+def _constraints(schema: Mapping[str, Any]) -> dict[str, Any]:
     """What a schema says without the schemas in it."""
     values = {key: schema[key] for key in _NUMBERS if number_or_none(schema.get(key)) is not None}
     values = {key: value for key, value in values.items() if not isinstance(value, bool)}

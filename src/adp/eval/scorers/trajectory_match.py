@@ -84,12 +84,14 @@ class MatchScorer(PerTrajectory):
             compared = "calls"
         if wanted is None:
             return unscored(self.metrics, "the task has no right run to compare with")
-        mine = messages_of(item.trajectory) if compared == "messages" else _calls(item.trajectory)
-        result = matches(mine, wanted, self.settings)
+        messages = (
+            messages_of(item.trajectory) if compared == "messages" else _calls(item.trajectory)
+        )
+        result = matches(messages, wanted, self.settings)
         evidence = {
             "mode": self.settings.mode,
             "compared": compared,
-            "calls": _names(mine),
+            "calls": _names(messages),
             "reference": _names(wanted),
         }
         return [Score("trajectory_match", float(result), evidence=evidence)]
@@ -131,18 +133,20 @@ def _given(arguments: Mapping[str, Any] | None, text: str) -> Mapping[str, Any]:
     return {"$text": text} if arguments is None else arguments
 
 
-def matches(mine: Sequence[Message], wanted: Sequence[Message], settings: MatchSettings) -> bool:
+def matches(
+    messages: Sequence[Message], wanted: Sequence[Message], settings: MatchSettings
+) -> bool:
     """Whether a run matches a right one.
 
     Args:
-        mine: messages of the run.
+        messages: messages of the run.
         wanted: messages of the right run.
         settings: how they are compared.
     """
     fit = _fit(settings)
     if settings.mode == "strict":
-        return _strict(mine, wanted, fit, settings.matching)
-    first = [call for _, calls in mine for call in calls]
+        return _strict(messages, wanted, fit, settings.matching)
+    first = [call for _, calls in messages for call in calls]
     second = [call for _, calls in wanted for call in calls]
     if settings.matching == "agentevals":
         # A subset is a superset the other way round, so the sides of the arguments swap as well.
@@ -164,15 +168,15 @@ def _covers(
 
 
 def _strict(
-    mine: Sequence[Message],
+    messages: Sequence[Message],
     wanted: Sequence[Message],
     fit: Callable[[Expected, Expected], bool],
     matching: str,
 ) -> bool:
-    if len(mine) != len(wanted):
+    if len(messages) != len(wanted):
         return False
     pair = greedy if matching == "agentevals" else bipartite
-    for (role, calls), (other_role, others) in zip(mine, wanted, strict=True):
+    for (role, calls), (other_role, others) in zip(messages, wanted, strict=True):
         if role != other_role or len(calls) != len(others):
             return False
         if len(pair(calls, others, fit)) != len(calls):

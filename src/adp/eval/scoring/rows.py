@@ -49,7 +49,7 @@ def score_one(chosen: ChosenScorer, item: Item) -> Given:
     """
     try:
         scores = tuple(chosen.scorer.score(item))
-        given = tuple(_mended(score) for score in scores)
+        given = tuple(_storable(score) for score in scores)
         raised = None
     except Exception as error:  # code of a plug-in
         given, raised = (), f"{RAISED} {type(error).__name__}: {error}"
@@ -66,7 +66,7 @@ def unscored(
     return tuple(Score(metric, None, reason, infrastructure=broken) for metric in metrics)
 
 
-def _mended(score: Score) -> Score:
+def _storable(score: Score) -> Score:
     if score.value is None:
         return score if score.reason else replace(score, reason="no reason is given")
     value = float(score.value)

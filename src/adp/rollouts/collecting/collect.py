@@ -28,7 +28,7 @@ from adp.rollouts.collecting.run_file import most_asked, settle
 from adp.rollouts.collecting.settings import CollectSettings
 from adp.rollouts.collecting.threads import DaemonThreads
 from adp.rollouts.environment import AsyncEnvironment, Environment
-from adp.rollouts.plugin_errors import said, stops
+from adp.rollouts.plugin_errors import error_text, stops
 from adp.rollouts.policy import Policy
 from adp.stores.locks import holding
 from adp_schema.errors import (
@@ -195,9 +195,9 @@ class _Run:
         with ExitStack() as opened:
             self._target = OutputStore(self._root, self._stored)
             opened.callback(self._target.close)
-            self._claims = EpisodeLocks(self._root)
-            opened.callback(self._claims.close)
-            empty, alone = self._target.is_empty, self._claims.join
+            self._locks = EpisodeLocks(self._root)
+            opened.callback(self._locks.close)
+            empty, alone = self._target.is_empty, self._locks.join
             now, n = plan.settings(), self._settings.n
             await asyncio.to_thread(settle, self._root, now, n, empty=empty, alone=alone)
             self._work = plan.jobs(() if empty() else episodes_of(self._root, plan.dataset))
@@ -269,12 +269,12 @@ class _Run:
             block = await self._left_by_others()
         taken: list[EpisodeJob] = []
         for job in block:
-            free = self._claims.take(job.about.trajectory_id)
+            free = self._locks.take(job.about.trajectory_id)
             (taken if free else self._others).append(job)
         there = await self._target.holds(job.about.trajectory_id for job in taken)
         for job in taken:
             if job.about.trajectory_id in there:
-                self._claims.free(job.about.trajectory_id)
+                self._locks.free(job.about.trajectory_id)
                 self._plan.done_elsewhere(job)
             else:
                 await self._ready.put(job)
@@ -329,7 +329,7 @@ class _Run:
 
     def _stored(self, job: EpisodeJob, trajectory: Trajectory, new: bool) -> None:
         """An episode is on the disk."""
-        self._claims.free(job.about.trajectory_id)
+        self._locks.free(job.about.trajectory_id)
         episode = Episode.of(trajectory)
         if new:
             self._plan.ended(job, episode)
@@ -358,6 +358,6 @@ def broken(about: About, error: BaseException) -> Trajectory:
     return Recorder(about).end(
         terminated=False,
         error_type=ENVIRONMENT,
-        error_message=str(error) if refused else said(error),
+        error_message=str(error) if refused else error_text(error),
         stop_reason="refused" if refused else ENVIRONMENT,
     )

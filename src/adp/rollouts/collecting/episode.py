@@ -40,7 +40,7 @@ from adp.rollouts.collecting.recorder import (
 from adp.rollouts.collecting.rows import verdict_columns
 from adp.rollouts.collecting.storable_values import mend_columns
 from adp.rollouts.environment import AsyncEnvironment, Environment, as_async
-from adp.rollouts.plugin_errors import said, stops
+from adp.rollouts.plugin_errors import error_text, stops
 from adp.rollouts.policy import AgentLimitError, InfrastructureError, Request
 from adp.rollouts.turns import Outcome, Tool, Turn
 from adp_schema.errors import MissingExtraError, UsageError
@@ -270,7 +270,7 @@ class _Episode:
         except BaseException as error:
             if stops(error):
                 raise
-            raise _Broken(ENVIRONMENT, f"tools: {said(error)}") from error
+            raise _Broken(ENVIRONMENT, f"tools: {error_text(error)}") from error
         return tools
 
     def _count(self, acted: Acted) -> None:
@@ -309,7 +309,7 @@ async def _guarded(
             raise
         if quiet:
             return None
-        raise _Broken(kind, said(error)) from error
+        raise _Broken(kind, error_text(error)) from error
 
 
 def _checked(kind: str, function: Callable[..., Any], *args: Any) -> Any:
@@ -319,7 +319,7 @@ def _checked(kind: str, function: Callable[..., Any], *args: Any) -> Any:
     except WrongAnswerError as error:
         raise _Broken(kind, str(error)) from error
     except Exception as error:
-        raise _Broken(kind, said(error)) from error
+        raise _Broken(kind, error_text(error)) from error
 
 
 def _is_cancelled() -> bool:

@@ -14,7 +14,7 @@ from adp.rollouts.environment import (
     EnvironmentKind,
     as_async,
 )
-from adp.rollouts.plugin_errors import said, stops
+from adp.rollouts.plugin_errors import error_text, stops
 from adp.rollouts.turns import Tool
 from adp_schema.errors import AdpError, UsageError
 from adp_schema.model import Task
@@ -33,7 +33,9 @@ def made(kind: EnvironmentKind, settings: Any) -> Environment | AsyncEnvironment
     except BaseException as error:
         if stops(error):
             raise
-        raise UsageError(f"the environment '{kind.name}' cannot be made: {said(error)}") from error
+        raise UsageError(
+            f"the environment '{kind.name}' cannot be made: {error_text(error)}"
+        ) from error
 
 
 def closed(environment: Environment | AsyncEnvironment) -> None:

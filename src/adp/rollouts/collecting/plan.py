@@ -61,7 +61,7 @@ class EpisodePlan:
         self.spent = EpisodeCounts()
         self._tasks, self._settings = tasks, settings
         self._broken: dict[str, Episode] = {}
-        self._elsewhere: list[str] = []
+        self._in_other_stores: list[str] = []
 
     def settings(self) -> dict[str, Any]:
         """What must not change while a store grows; plain JSON."""
@@ -146,7 +146,7 @@ class EpisodePlan:
     def done_elsewhere(self, job: EpisodeJob) -> None:
         """Count an episode that another process has done."""
         self._leave(job)
-        self._elsewhere.append(job.name)
+        self._in_other_stores.append(job.name)
         self.report.done_elsewhere += 1
 
     def _leave(self, job: EpisodeJob) -> None:
@@ -159,7 +159,7 @@ class EpisodePlan:
     @property
     def has_elsewhere(self) -> bool:
         """Whether another process has done any."""
-        return bool(self._elsewhere)
+        return bool(self._in_other_stores)
 
     def close(self, there: Iterable[Episode]) -> CollectReport:
         """The report, with what other processes did.
@@ -169,7 +169,7 @@ class EpisodePlan:
         """
         report = self.report
         tries = self._earlier.episodes | {episode.trajectory_id: episode for episode in there}
-        for name in self._elsewhere:
+        for name in self._in_other_stores:
             last, _ = last_try(tries, name)
             if last is not None:
                 report.whole.add(last)
@@ -178,7 +178,7 @@ class EpisodePlan:
                     report.failed += 1
         for episode in self._broken.values():
             report.whole.add(episode)
-        self._elsewhere, self._broken = [], {}
+        self._in_other_stores, self._broken = [], {}
         return report
 
 

@@ -10,7 +10,7 @@ from adp.rollouts.collecting.earlier_stores import read_earlier
 from adp.rollouts.collecting.output_store import episodes_of
 from adp.rollouts.collecting.plan import EpisodePlan
 from adp.rollouts.collecting.run_file import begun_with, most_asked
-from adp.rollouts.collecting.setting_differences import beside, check_same
+from adp.rollouts.collecting.setting_differences import check_same, since_advice
 from adp.rollouts.collecting.settings import CollectSettings
 from adp_schema.errors import NothingNewError, OutputExistsError, UsageError
 from adp_schema.model import Task
@@ -73,7 +73,7 @@ def look_up(root: Path, plan: EpisodePlan, settings: CollectSettings) -> Collect
     if report.left or (settings.retry_failed and report.failed):
         text = f"with {report.left:,} episodes left and {report.failed:,} broken"
         raise OutputExistsError(
-            f"{root} is sealed, {text}, and takes no more; {beside(root, settings.since)}"
+            f"{root} is sealed, {text}, and takes no more; {since_advice(root, settings.since)}"
         )
     report.sealed, report.most_asked = True, most_asked(root)
     return report

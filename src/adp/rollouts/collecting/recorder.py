@@ -18,7 +18,7 @@ from adp.rollouts.collecting.rows import (
     total,
     unchecked,
 )
-from adp.rollouts.collecting.storable_values import mend, mend_step
+from adp.rollouts.collecting.storable_values import make_storable, mend_step
 from adp.rollouts.environment import Start
 from adp.rollouts.turns import Message, Outcome, Result, Tool, Turn
 from adp_schema.ids import numbered
@@ -210,7 +210,7 @@ class Recorder:
             task=about.task,
             **columns,
         )
-        return mend(trajectory)
+        return make_storable(trajectory)
 
     def _now(self) -> datetime | None:
         return datetime.now(UTC) if self.about.timed else None

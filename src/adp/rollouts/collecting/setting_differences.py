@@ -57,11 +57,11 @@ def check_same(
     path = difference[0]
     advice = "go on with the same settings, or choose another -o"
     if path[0] == _TASKS:
-        advice = f"go on with the same tasks, or {beside(root)}"
-    raise OutputExistsError(f"{root} was begun {_told(*difference)}; {advice}")
+        advice = f"go on with the same tasks, or {since_advice(root)}"
+    raise OutputExistsError(f"{root} was begun {_described(*difference)}; {advice}")
 
 
-def beside(root: Path, since: Sequence[str] = ()) -> str:
+def since_advice(root: Path, since: Sequence[str] = ()) -> str:
     """How to collect what a store lacks and cannot take.
 
     Args:
@@ -98,7 +98,7 @@ def _difference(
     return None
 
 
-def _told(path: tuple[str, ...], result: Any, other: Any) -> str:
+def _described(path: tuple[str, ...], result: Any, other: Any) -> str:
     """The difference: ``with --seed 0, and this call has --seed 1``."""
     if path == (_TASKS, "count"):
         return f"with {result} tasks (--tasks, --split), and this call has {other}"
@@ -120,11 +120,11 @@ def _told(path: tuple[str, ...], result: Any, other: Any) -> str:
         files = f"the files of {option} ({of})" if of else f"the files of {option}"
         return f"with other bytes in {files} than this call has"
     if result is None and not rest:
-        return f"without {option}, and this call has {_said(option, rest, other)}"
-    second = f"has {_said(option, rest, other)}"
+        return f"without {option}, and this call has {_value_text(option, rest, other)}"
+    second = f"has {_value_text(option, rest, other)}"
     if other is None and not rest:
         second = f"is without {option}"
-    return f"with {_said(option, rest, result)}, and this call {second}"
+    return f"with {_value_text(option, rest, result)}, and this call {second}"
 
 
 def _option(path: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
@@ -137,7 +137,7 @@ def _option(path: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
     return ".".join(path), ()
 
 
-def _said(option: str, rest: tuple[str, ...], value: Any) -> str:
+def _value_text(option: str, rest: tuple[str, ...], value: Any) -> str:
     """An option with a value: ``--seed 1``, ``--policy model=m``."""
     if isinstance(value, Mapping):
         value = value.get("mode", value.get("name", value))

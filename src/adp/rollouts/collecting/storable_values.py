@@ -30,7 +30,7 @@ class _Unfit(Exception):
     """A value that a column cannot hold; the message says why."""
 
 
-def mend(trajectory: Trajectory) -> Trajectory:
+def make_storable(trajectory: Trajectory) -> Trajectory:
     """Mend what hangs from a trajectory, its steps apart: columns, task, branches.
 
     Args:
@@ -38,11 +38,11 @@ def mend(trajectory: Trajectory) -> Trajectory:
     """
     if trajectory.task is not None:
         trajectory.task = trajectory.task.model_copy()  # other attempts share it
-        _mend("tasks", trajectory.task)
+        _make_storable("tasks", trajectory.task)
     for branch in trajectory.branches:
         for step in branch.steps:
             mend_step(step)
-        mend(branch)
+        make_storable(branch)
     mend_columns(trajectory)
     return trajectory
 
@@ -54,22 +54,22 @@ def mend_columns(trajectory: Trajectory, dropped: Mapping[str, str] | None = Non
         trajectory: it is changed.
         dropped: what was dropped before, and why.
     """
-    _mend("trajectories", trajectory, dropped)
+    _make_storable("trajectories", trajectory, dropped)
 
 
 def mend_step(step: Step) -> None:
     """Mend a step, its calls and its observations."""
-    _mend("steps", step)
+    _make_storable("steps", step)
     for call in step.calls:
         written = call.arguments
-        _mend("tool_calls", call)
+        _make_storable("tool_calls", call)
         if written is not None and call.arguments is None:
             call.arguments_raw, call.arguments_kind = whole_text(str(written)), "invalid"
     for observation in step.observations:
-        _mend("observations", observation)
+        _make_storable("observations", observation)
 
 
-def _mend(table: str, row: Row, before: Mapping[str, str] | None = None) -> None:
+def _make_storable(table: str, row: Row, before: Mapping[str, str] | None = None) -> None:
     dropped = dict(before or {})
     fits = _fits(table)
     for name, value in list(row.__dict__.items()):
@@ -195,8 +195,8 @@ def _flag(value: Any) -> bool:
 def _texts(values: Any) -> list[str]:
     if not isinstance(values, list) or any(not isinstance(value, str) for value in values):
         raise _Unfit("it is no list of texts")
-    mended = [whole_text(value) for value in values]
-    return values if mended == values else mended
+    whole_texts = [whole_text(value) for value in values]
+    return values if whole_texts == values else whole_texts
 
 
 def _numbers(fit: Callable[[Any], Any], values: Any) -> Any:

@@ -243,9 +243,11 @@ class Endpoint:
             ) as bad:
                 raise UsageError(f"{self._place} cannot be asked: {bad}") from None
             except (httpx2.RemoteProtocolError, httpx2.ReadError, httpx2.DecodingError) as error:
-                raise FailedTry("cut_answer", f"an answer that was cut: {_said(error)}") from None
+                raise FailedTry(
+                    "cut_answer", f"an answer that was cut: {_reason_of(error)}"
+                ) from None
             except httpx2.TransportError as error:
-                raise FailedTry("connection", f"no connection: {_said(error)}") from None
+                raise FailedTry("connection", f"no connection: {_reason_of(error)}") from None
 
     async def _ask(self, content: bytes) -> dict[str, Any]:
         client = self._connected()
@@ -389,5 +391,5 @@ def _conversation(request: Mapping[str, Any]) -> str:
     return digest(json.dumps(opening).encode())
 
 
-def _said(error: Exception) -> str:
+def _reason_of(error: Exception) -> str:
     return str(error) or type(error).__name__

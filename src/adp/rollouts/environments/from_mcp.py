@@ -114,7 +114,7 @@ class McpEnvironment:
         self._client = await self._connected()
         try:
             async with asyncio.timeout(self._settings.start_timeout):
-                self._inner.found = await self._listed()
+                self._inner.listed = await self._listed()
         except TimeoutError:
             raise _late(self._settings) from None
         return start
@@ -129,7 +129,7 @@ class McpEnvironment:
             return Outcome(results=(unreadable(turn),))
         if not turn.calls:
             return self._inner.finish(turn)
-        tools = self._inner.found
+        tools = self._inner.listed
         return Outcome(results=tuple([await carry_out_async(call, tools) for call in turn.calls]))
 
     async def score(self, trajectory: Trajectory) -> Verdict:
@@ -249,11 +249,11 @@ class _Tools(ToolEnvironment):
 
     def __init__(self) -> None:
         super().__init__()
-        self.found: Mapping[str, FunctionTool] = {}
+        self.listed: Mapping[str, FunctionTool] = {}
 
     def offered(self) -> Sequence[FunctionTool]:
         """The tools of the server."""
-        return list(self.found.values())
+        return list(self.listed.values())
 
 
 @asynccontextmanager

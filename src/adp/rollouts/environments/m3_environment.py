@@ -191,7 +191,7 @@ class M3Environment:
 
     def _cut(self, turn: Turn) -> Outcome:
         """The horizon is reached by something else than the last answer."""
-        results = [_told(MAX_STEPS, call, ErrorType.LIMIT) for call in turn.calls]
+        results = [_instruction(MAX_STEPS, call, ErrorType.LIMIT) for call in turn.calls]
         if turn.malformed is not None:
             results = [Result(MAX_STEPS, error=ErrorType.PARSING)]
         labels = tuple(filter(None, (category.category(Outcome(tuple(results))),)))
@@ -199,13 +199,13 @@ class M3Environment:
 
     def _parallel(self, turn: Turn) -> Outcome:
         text = f"{PARALLEL}: call one tool at a time; none of these calls was carried out"
-        results = tuple(_told(text, call, ErrorType.PARSING) for call in turn.calls)
+        results = tuple(_instruction(text, call, ErrorType.PARSING) for call in turn.calls)
         return Outcome(results, labels=(category.PARSING_ERROR,))
 
     def _carry_out(self, call: Call) -> Outcome:
         if self.settings.enforce and not self._on_offer(call.name):
             reason = f"Error: the tool '{call.name}' is not on offer"
-            return Outcome((_told(reason, call, ErrorType.UNKNOWN_TOOL),))
+            return Outcome((_instruction(reason, call, ErrorType.UNKNOWN_TOOL),))
         if self._inner is None:
             # Some recorded calls do not fit the schema of their tool; they were answered all the
             # same, so what is recorded comes first.
@@ -357,7 +357,7 @@ class M3Environment:
             self._inner.close()
 
 
-def _told(text: str, call: Call, error: ErrorType) -> Result:
+def _instruction(text: str, call: Call, error: ErrorType) -> Result:
     return Result(text, call_id=call.call_id, name=call.name, error=error)
 
 

@@ -39,7 +39,7 @@ def config_of(task: Task) -> M3TaskConfig:
     tools = result.get("tools")
     collections = result.get("doc_collections")
     return M3TaskConfig(
-        tools=tuple(map(_mended, filter(_is_tool, tools))) if isinstance(tools, list) else (),
+        tools=tuple(map(_repaired, filter(_is_tool, tools))) if isinstance(tools, list) else (),
         collections=tuple(map(str, collections)) if isinstance(collections, list) else (),
         availability=_text(result.get("tool_availability_policy")),
         usage=_text(result.get("tool_usage_policy")),
@@ -110,7 +110,7 @@ def _with_config(task: Task, run: Mapping[str, Any]) -> Task:
     return task.model_copy(update={"environment": "m3", "environment_config": json.dumps(config)})
 
 
-def _mended(tool: Tool) -> Tool:
+def _repaired(tool: Tool) -> Tool:
     """The tool with its schema as it was meant.
 
     M3 lists the properties alone as ``parameters``, but for `retrieve_documents` the whole schema,

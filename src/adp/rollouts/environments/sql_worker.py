@@ -32,7 +32,7 @@ GRACE = 1.0
 
 TOO_LARGE = "the query needs more memory than {memory}; select fewer rows or columns"
 
-_BESIDE = 256 << 20
+_OVERHEAD = 256 << 20
 """Bytes of addresses for threads, for answers, and for parts of the engine besides its memory."""
 
 
@@ -88,9 +88,9 @@ def _limited(gate: QueryGate) -> int | None:
     memory, now = gate.memory, _size()
     if memory > 1 << 44 or now == 0:
         return None
-    most = now + memory + memory // 2 + _BESIDE
+    most = now + memory + memory // 2 + _OVERHEAD
     resource.setrlimit(resource.RLIMIT_AS, (most, most))
-    return now + memory // 2 + _BESIDE // 2
+    return now + memory // 2 + _OVERHEAD // 2
 
 
 def _size() -> int:

@@ -42,7 +42,7 @@ class ActionResult:
     observation: str
     error: bool
 
-    def told(self) -> dict[str, object]:
+    def fields(self) -> dict[str, object]:
         """The item for a prompt."""
         action = {"name": self.call.name, "arguments": self.call.arguments} if self.call else None
         return {

@@ -72,7 +72,7 @@ class Thought:
     seed: int = 0
 
 
-_Told = TypeVar("_Told", bool | None, str | None)
+_Reply = TypeVar("_Reply", bool | None, str | None)
 
 Overseer = Callable[[Stuck], bool | Awaitable[bool | None] | None]
 Witness = Callable[[Observed], bool | Awaitable[bool | None] | None]
@@ -133,7 +133,7 @@ class Asked:
         return answer is True
 
 
-async def _answer(answer: _Told | Awaitable[_Told]) -> _Told:
+async def _answer(answer: _Reply | Awaitable[_Reply]) -> _Reply:
     if inspect.isawaitable(answer):
         return await answer
     return answer
@@ -170,7 +170,7 @@ def overseer_of(policy: Policy) -> Overseer:
         facts = {
             "question": question.query,
             "questions that lead to the answer": list(question.plan),
-            "history": [item.told() for item in question.history],
+            "history": [item.fields() for item in question.history],
         }
         return verdict(await _say(policy, _OVERSEER + _VERDICT, facts, question.seed))
 
@@ -183,7 +183,7 @@ def witness_of(policy: Policy) -> Witness:
     async def ask(question: Observed) -> bool | None:
         facts = {
             "question": question.query,
-            "seen": [item.told() for item in question.history],
+            "seen": [item.fields() for item in question.history],
             "action": _turn(question.action),
             "information": question.response,
         }
@@ -198,7 +198,7 @@ def rewriter_of(policy: Policy) -> Rewriter:
     async def ask(question: Thought) -> str | None:
         facts = {
             "question": question.query,
-            "history": [item.told() for item in question.history],
+            "history": [item.fields() for item in question.history],
             "next action": _turn(question.turn),
             "thought of a reference solution": question.turn.reasoning,
         }

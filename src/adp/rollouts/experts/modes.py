@@ -121,7 +121,7 @@ class AssistedActor:
         self._counts: Counter[str] = Counter()
         self._expert: Expert | None = None
         self._help: Why | None = None
-        self._aside: CounterfactualWorld | None = None
+        self._counterfactual: CounterfactualWorld | None = None
         self._before: Request | None = None
         self._unused: Turn | None = None
 
@@ -139,7 +139,7 @@ class AssistedActor:
         if self._keeps_alternates and request.turn == 0:
             self._remember(request, view)
         acted = await self._choose(request, view)
-        if self._keeps_alternates and self._aside is None and not is_final(acted.turn):
+        if self._keeps_alternates and self._counterfactual is None and not is_final(acted.turn):
             self._remember(request, view)
         return acted
 
@@ -147,7 +147,7 @@ class AssistedActor:
         """Keep the state before the step. At the first turn this says whether it can be done."""
         # The list behind the messages goes on to grow.
         self._before = replace(request, messages=tuple(request.messages))
-        self._aside = aside_of(view.environment)
+        self._counterfactual = aside_of(view.environment)
 
     async def _choose(self, request: Request, view: ActorView) -> Acted:
         settings = self.settings
@@ -263,20 +263,20 @@ class AssistedActor:
         self, last: Past, labels: list[str], view: ActorView
     ) -> tuple[Alternate, ...]:
         """The other actor's turn from the state before the step, carried out on the side."""
-        if self._aside is None or self._before is None:
+        if self._counterfactual is None or self._before is None:
             return ()
         actor = AGENT if last.acted.actor == EXPERT else EXPERT
         turn: Turn | None = None
         if actor == AGENT:
             turn = self._unused or await self._agents(self._before)
         elif self._is_bad((*last.outcome.labels, *labels)):
-            world = self._aside.environment or view.environment
+            world = self._counterfactual.environment or view.environment
             advice = await self._advice(self._before, ActorView(world, view.past[:-1]))
             turn = advice.turn if advice is not None else None
         if turn is None:
             return ()
         turn = numbered(turn, self._before.turn)
-        outcome = await self._aside.step(turn)
+        outcome = await self._counterfactual.step(turn)
         outcome = replace(outcome, labels=(*outcome.labels, *added(outcome)))
         self._counts[f"alternates_by_{actor}"] += 1
         return (Alternate(turn, outcome, actor),)
@@ -285,9 +285,14 @@ class AssistedActor:
         return erroneous(labels) or not self._bad.isdisjoint(labels)
 
     async def _forget(self) -> None:
-        aside, self._aside, self._before, self._unused = self._aside, None, None, None
-        if aside is not None:
-            await aside.close()
+        counterfactual, self._counterfactual, self._before, self._unused = (
+            self._counterfactual,
+            None,
+            None,
+            None,
+        )
+        if counterfactual is not None:
+            await counterfactual.close()
 
     async def close(self) -> None:
         """Free what was kept for a turn that never came."""

@@ -97,7 +97,7 @@ class Generator:
             self._read_common(jobs)
             rows = [_Row(number, job, self._known(job)) for number, job in enumerate(jobs)]
             rows.sort(key=lambda row: (len(row.new), len(row.job.ids)))
-            generate = [row.found for row in sorted(rows, key=lambda row: row.number)]
+            generate = [row.ended for row in sorted(rows, key=lambda row: row.number)]
             for group in _groups(rows):
                 _Batch(self, group).run()
         return generate
@@ -132,7 +132,7 @@ class _Row:
     number: int
     job: GenerationJob
     known: tuple[int, Known | None]
-    found: Generated = field(default_factory=Generated)
+    ended: Generated = field(default_factory=Generated)
     draw: random.Random = field(init=False)
     open: bool = True
 
@@ -234,7 +234,7 @@ class _Batch:
         for place in places:
             row = self._rows[place]
             # Of rows that ended earlier, what was written after their end is no part of them.
-            ids = [*row.job.ids, *row.found.ids[:-1]]
+            ids = [*row.job.ids, *row.ended.ids[:-1]]
             real = mask[place].nonzero()[: len(ids), 0]
             layers = [
                 (layer.keys[place][:, real], layer.values[place][:, real])
@@ -281,7 +281,7 @@ class _Batch:
         for row, token, logprob in zip(self._rows, tokens, logprobs.tolist(), strict=True):
             if not row.open:
                 continue
-            row.found.ids.append(token)
-            row.found.logprobs.append(logprob)
-            row.found.ended = token in self._generator.ends
-            row.open = not row.found.ended and len(row.found.ids) < row.job.longest
+            row.ended.ids.append(token)
+            row.ended.logprobs.append(logprob)
+            row.ended.ended = token in self._generator.ends
+            row.open = not row.ended.ended and len(row.ended.ids) < row.job.longest

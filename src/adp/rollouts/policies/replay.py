@@ -29,7 +29,7 @@ from adp_schema.store import Store
 _KEPT = 256
 """Trajectories that are held; an episode asks for its own again and again."""
 
-_OWN = ("malformed", "tools_offered")
+_ROLLOUT_KEYS = ("malformed", "tools_offered")
 """What the recorder itself puts into ``extra``."""
 
 
@@ -160,7 +160,7 @@ def _turn(step: Step) -> Turn:
         prompt_token_ids=_several(step.prompt_token_ids),
         completion_token_ids=_several(step.completion_token_ids),
         logprobs=_several(step.logprobs),
-        extra={key: value for key, value in extra.items() if key not in _OWN},
+        extra={key: value for key, value in extra.items() if key not in _ROLLOUT_KEYS},
     )
 
 

@@ -17,7 +17,7 @@ from adp.stores.stats import INVALID_ARGUMENTS
 _TOOL_KINDS = frozenset({"function", "mcp", "gui", None})
 _SEARCH_WORDS = ("query", "search", "keyword", "phrase", "pattern", "regex", "text")
 
-Found = Iterator[tuple[CheckedCall, str, str]]
+Faults = Iterator[tuple[CheckedCall, str, str]]
 
 
 def _of_tools(calls: Sequence[CheckedCall]) -> Iterator[CheckedCall]:
@@ -25,7 +25,7 @@ def _of_tools(calls: Sequence[CheckedCall]) -> Iterator[CheckedCall]:
     return (call for call in calls if call.kind in _TOOL_KINDS)
 
 
-def _double_encoded(calls: Sequence[CheckedCall], tools: ArgumentSchemas | None) -> Found:
+def _double_encoded(calls: Sequence[CheckedCall], tools: ArgumentSchemas | None) -> Faults:
     for call in calls:
         if isinstance(call.value, str) and _holds_json(call.value):
             yield call, ".arguments", call.arguments or ""
@@ -41,7 +41,7 @@ def _holds_json(text: str) -> bool:
     return True
 
 
-def _not_an_object(calls: Sequence[CheckedCall], tools: ArgumentSchemas | None) -> Found:
+def _not_an_object(calls: Sequence[CheckedCall], tools: ArgumentSchemas | None) -> Faults:
     for call in _of_tools(calls):
         if call.value is INVALID or isinstance(call.value, dict):
             continue
@@ -49,7 +49,7 @@ def _not_an_object(calls: Sequence[CheckedCall], tools: ArgumentSchemas | None) 
             yield call, ".arguments", call.arguments or ""
 
 
-def _quoted_strings(calls: Sequence[CheckedCall], tools: ArgumentSchemas | None) -> Found:
+def _quoted_strings(calls: Sequence[CheckedCall], tools: ArgumentSchemas | None) -> Faults:
     """Quotes around every value of an argument; around one alone they may be meant."""
     values: dict[tuple[str | None, str], list[tuple[CheckedCall, str]]] = defaultdict(list)
     for call in _of_tools(calls):
@@ -75,7 +75,7 @@ def _is_quoted(text: str) -> bool:
     return text[0] not in child.replace("\\\\", "").replace("\\" + text[0], "")
 
 
-def _unknown_tool(calls: Sequence[CheckedCall], tools: ArgumentSchemas | None) -> Found:
+def _unknown_tool(calls: Sequence[CheckedCall], tools: ArgumentSchemas | None) -> Faults:
     if tools is None or not tools.by_name:
         return
     for call in _of_tools(calls):
@@ -84,19 +84,19 @@ def _unknown_tool(calls: Sequence[CheckedCall], tools: ArgumentSchemas | None) -
             yield call, ".name", f"{call.name} is not one of {near}"
 
 
-def _missing_argument(calls: Sequence[CheckedCall], tools: ArgumentSchemas | None) -> Found:
+def _missing_argument(calls: Sequence[CheckedCall], tools: ArgumentSchemas | None) -> Faults:
     for call, tool in _known(calls, tools):
         for name in tool_schema.missing(tool, call.fields):
             yield call, f".arguments.{name}", f"{call.name} {call.arguments}"
 
 
-def _unknown_argument(calls: Sequence[CheckedCall], tools: ArgumentSchemas | None) -> Found:
+def _unknown_argument(calls: Sequence[CheckedCall], tools: ArgumentSchemas | None) -> Faults:
     for call, tool in _known(calls, tools):
         for name in tool_schema.unknown(tool, call.fields):
             yield call, f".arguments.{name}", f"{call.name} {call.arguments}"
 
 
-def _misfit(calls: Sequence[CheckedCall], tools: ArgumentSchemas | None) -> Found:
+def _misfit(calls: Sequence[CheckedCall], tools: ArgumentSchemas | None) -> Faults:
     for call, tool in _known(calls, tools):
         for name, wanted in tool_schema.misfits(tool, call.fields):
             value = msgspec.json.encode(call.fields[name]).decode()

@@ -7,7 +7,7 @@ from adp.stores.checks.sql import (
     ANSWERED,
     FINISHERS,
     LAST_STEP,
-    SAID,
+    SPOKEN,
     call_path,
     call_words,
     result_path,
@@ -148,7 +148,7 @@ CHECKS = (
             FROM observations o
             WHERE o.call_step < o.step AND EXISTS (
                 SELECT 1 FROM steps s WHERE s.seq = o.seq AND s.source = 'user'
-                    AND s.step > o.call_step AND s.step <= o.step AND s.{SAID})"""
+                    AND s.step > o.call_step AND s.step <= o.step AND s.{SPOKEN})"""
         ),
     ),
     Check(
@@ -163,10 +163,10 @@ CHECKS = (
             FROM observations o
             WHERE o.call_step < o.step AND EXISTS (
                 SELECT 1 FROM steps s WHERE s.seq = o.seq AND s.step > o.call_step
-                    AND s.step <= o.step AND s.{SAID}
+                    AND s.step <= o.step AND s.{SPOKEN}
             ) AND NOT EXISTS (
                 SELECT 1 FROM steps s WHERE s.seq = o.seq AND s.source = 'user'
-                    AND s.step > o.call_step AND s.step <= o.step AND s.{SAID})"""
+                    AND s.step > o.call_step AND s.step <= o.step AND s.{SPOKEN})"""
         ),
     ),
 )

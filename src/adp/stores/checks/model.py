@@ -107,7 +107,7 @@ class Check:
         id: its name.
         severity: one of `SEVERITIES`.
         what: what it finds, in a sentence or two.
-        mend: what to do about it.
+        remedy: what to do about it.
         how: how it looks.
         on_damage: whether it is run on a store whose files cannot be read, too.
     """
@@ -115,7 +115,7 @@ class Check:
     id: str
     severity: str
     what: str
-    mend: str
+    remedy: str
     how: SqlCheck | TextRule | CallRule | FunctionCheck
     on_damage: bool = False
 
@@ -156,7 +156,7 @@ class CheckResult:
             "check": self.check.id,
             "severity": self.check.severity,
             "what": self.check.what,
-            "mend": self.check.mend,
+            "mend": self.check.remedy,
             "findings": self.findings,
             "trajectories": self.trajectories,
             "examples": [asdict(example) for example in self.examples],

@@ -7,7 +7,7 @@ from adp.stores.checks.sql import (
     ANSWERED,
     FINISHERS,
     LAST_STEP,
-    SAID,
+    SPOKEN,
     call_path,
     call_words,
     result_path,
@@ -84,7 +84,7 @@ CHECKS = (
             FROM steps s
             JOIN (
                 SELECT seq, min(step) AS step FROM steps
-                WHERE {SAID} AND source <> 'system' GROUP BY seq
+                WHERE {SPOKEN} AND source <> 'system' GROUP BY seq
             ) f ON f.seq = s.seq AND f.step = s.step
             JOIN trajectories t ON t.seq = s.seq
             WHERE s.source = 'agent'
@@ -189,7 +189,7 @@ CHECKS = (
                 s.source AS excerpt
             FROM steps s
             WHERE coalesce(s.text, '') = '' AND coalesce(s.reasoning, '') = ''
-                AND coalesce(s.content, '[]') = '[]' AND s.{SAID}
+                AND coalesce(s.content, '[]') = '[]' AND s.{SPOKEN}
                 AND NOT EXISTS (
                     SELECT 1 FROM tool_calls c WHERE c.seq = s.seq AND c.step = s.step)
                 AND NOT EXISTS (

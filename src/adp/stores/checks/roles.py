@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from adp.stores.checks.model import Check, SqlCheck
-from adp.stores.checks.sql import ANSWERED, SAID, step_path
+from adp.stores.checks.sql import ANSWERED, SPOKEN, step_path
 
 OUTPUT_BEGINS = (
     r"^\s*(?:OBSERVATION|Observation|Obs|EXECUTION RESULT|Execution result|Execution Result|"
@@ -34,7 +34,7 @@ CHECKS = (
             WITH said AS (
                 SELECT seq, step, source, lag(step) OVER w AS before, lag(source) OVER w AS who,
                     lead(step) OVER w AS after
-                FROM steps WHERE {SAID}
+                FROM steps WHERE {SPOKEN}
                 WINDOW w AS (PARTITION BY seq ORDER BY step)
             ),
             turns AS (SELECT * FROM said WHERE source = 'user' AND who = 'agent'),
@@ -118,7 +118,7 @@ CHECKS = (
             WITH said AS (
                 SELECT seq, trajectory_id, step, source,
                     lag(source) OVER w AS who, lag(step) OVER w AS before
-                FROM steps WHERE {SAID}
+                FROM steps WHERE {SPOKEN}
                 WINDOW w AS (PARTITION BY seq ORDER BY step)
             ),
             found AS (

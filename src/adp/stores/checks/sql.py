@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-SAID = "kind IN ('message', 'llm_turn')"
+SPOKEN = "kind IN ('message', 'llm_turn')"
 """Steps that are words or acts, not events of the log."""
 
 FINISHERS = (
@@ -17,7 +17,7 @@ ANSWERED = """
     SELECT DISTINCT seq, call_step AS step, call FROM observations WHERE call_step IS NOT NULL"""
 """The calls that have a result."""
 
-LAST_STEP = f"SELECT seq, max(step) AS step FROM steps WHERE {SAID} GROUP BY seq"
+LAST_STEP = f"SELECT seq, max(step) AS step FROM steps WHERE {SPOKEN} GROUP BY seq"
 """The last step of each trajectory."""
 
 

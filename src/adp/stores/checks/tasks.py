@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from adp.stores.checks.model import Check, SqlCheck
-from adp.stores.checks.sql import LAST_STEP, SAID, step_path
+from adp.stores.checks.sql import LAST_STEP, SPOKEN, step_path
 
 _NEW_TASK = (
     r"(?i)\b(?:start|begin|starting|here is|here''s|move on to|next is|now)\b[^.\n]{0,30}"
@@ -31,7 +31,7 @@ CHECKS = (
                     CASE WHEN source IN ('user', 'system') THEN length(text) END AS size,
                     CASE WHEN source = 'agent' THEN coalesce({_FINISH}, false) END AS finishes,
                     lag(step) OVER (PARTITION BY seq ORDER BY step) AS before
-                FROM steps WHERE {SAID}
+                FROM steps WHERE {SPOKEN}
             ),
             ends AS (
                 SELECT seq, step FROM said WHERE finishes

@@ -29,7 +29,7 @@ _ARGUMENTS = "if(span_start IS NULL, length(coalesce(arguments, arguments_raw, '
 # A page of the web may have no text but its tree or its source.
 _RESULT = "length(coalesce(nullif(text, ''), axtree, html, ''))"
 
-_EACH = f"""
+_PER_TRAJECTORY = f"""
     SELECT t.seq, dataset, success, coalesce(steps, 0) AS steps, coalesce(calls, 0) AS calls,
         coalesce(spoken, 0) + coalesce(written, 0) + coalesce(returned, 0) AS characters,
         coalesce(total_tokens_in, if(turns > 0 AND turns = n_in, step_in, NULL)) AS tokens_in,
@@ -110,7 +110,7 @@ def read_lengths(store: Store) -> LengthColumns:
     import numpy as np
     import pyarrow.compute as pc
 
-    table = store.query(_EACH)
+    table = store.query(_PER_TRAJECTORY)
     names = table["dataset"].combine_chunks().dictionary_encode(null_encoding="encode")
     columns = {
         name: pc.fill_null(table[name].cast("int64"), -1).to_numpy()

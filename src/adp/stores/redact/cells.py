@@ -143,7 +143,7 @@ class Cleaner:
         values = rows[name].to_pylist()
         for row, cleaned in column.items():
             cell = Cell(table, name, rows, row)
-            self.note(cell, cleaned.found)
+            self.note(cell, cleaned.values)
             is_call = (table, name) in _CALL_IDS
             values[row] = (
                 self._call_id(cell, values[row], cleaned.text) if is_call else cleaned.text
@@ -169,7 +169,7 @@ class Cleaner:
         if table in ids.COUNTED or name != "trajectory_id":
             for row, cleaned in self.finder.column(column).items():
                 if table in ids.COUNTED:
-                    self.note(Cell(table, name, rows, row), cleaned.found)
+                    self.note(Cell(table, name, rows, row), cleaned.values)
                 # An id without an entry names something that is not in the store.
                 changes.setdefault(ids.hash_of(column[row].as_py()), cleaned.text)
         return ids.exchange(column, changes) if changes else column
@@ -189,7 +189,7 @@ class Cleaner:
         changed = False
         for (row, place), cleaned in zip(places, texts, strict=True):
             if cleaned is not None:
-                self.note(Cell(table, name, rows, row), cleaned.found)
+                self.note(Cell(table, name, rows, row), cleaned.values)
                 values[row][place] = cleaned.text
                 changed = True
         return pa.array(values, column.type) if changed else None
@@ -204,7 +204,7 @@ class Cleaner:
             texts = [values[row].decode("utf-8", "surrogateescape") for row in chosen]
             for row, cleaned in zip(chosen, self.finder.texts(texts, is_json=is_json), strict=True):
                 if cleaned is not None:
-                    self.note(Cell(table, name, rows, row), cleaned.found)
+                    self.note(Cell(table, name, rows, row), cleaned.values)
                     values[row] = cleaned.text.encode("utf-8", "surrogateescape")
                     changed = True
         return pa.array(values, rows[name].type) if changed else None

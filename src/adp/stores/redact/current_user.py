@@ -13,11 +13,11 @@ from adp.stores.redact.rules import Rule
 _BEFORE = r"(?:(?<![0-9A-Za-z])|(?<=\\[nrtfb]))"
 _AFTER = r"(?![0-9A-Za-z])"
 
-Own = tuple[tuple[str, ...], tuple[str, ...]]
+CurrentUser = tuple[tuple[str, ...], tuple[str, ...]]
 """Home folders and user names."""
 
 
-def surroundings() -> Own:
+def surroundings() -> CurrentUser:
     """The home folders and the user names of this process."""
     homes = {os.environ.get("HOME", ""), os.environ.get("USERPROFILE", "")}
     names = {os.environ.get(name, "") for name in ("USER", "LOGNAME", "USERNAME")}
@@ -45,7 +45,7 @@ def _is_own(home: str) -> bool:
     return len(parts) > 1 and parts[-1].lower() not in GENERIC
 
 
-def own_rules(user: Own) -> tuple[Rule, ...]:
+def own_rules(user: CurrentUser) -> tuple[Rule, ...]:
     """The rules for some home folders and user names."""
     homes, names = user
     rules = [

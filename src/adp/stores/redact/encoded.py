@@ -25,7 +25,7 @@ _CONTEXT = (
 _PHRASE = re.compile(rf"(?:{_CONTEXT})s?(?:[ \t]{{1,3}}(?i:is|was|are))?{_MARK}")
 _NAMES = ("seed", "recovery", "secret", "mnemonic", "backup")
 _WORDS = re.compile(rf"{_WORD}(?:{_MARK}{_WORD}){{11,23}}(?![A-Za-z])")
-_ONE = re.compile(r"[a-z]+")
+_SINGLE_LINE = re.compile(r"[a-z]+")
 
 _PROSE = frozenset(
     (
@@ -43,7 +43,9 @@ def find_phrases(text: str) -> Iterator[tuple[int, int]]:
         words = _WORDS.match(text, name.end())
         if words is None:
             continue
-        places = [match.span() for match in _ONE.finditer(re.sub(r"\\+[nrt]", _blank, words[0]))]
+        places = [
+            match.span() for match in _SINGLE_LINE.finditer(re.sub(r"\\+[nrt]", _blank, words[0]))
+        ]
         kept = [text[words.start() + start : words.start() + end] for start, end in places]
         size = max((n for n in (12, 15, 18, 21, 24) if n <= len(kept)), default=0)
         if size and not _PROSE & set(kept[:size]) and len(set(kept[:size])) > size * 2 // 3:

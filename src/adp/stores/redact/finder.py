@@ -50,12 +50,12 @@ class Cleaned:
 
     Attributes:
         text: the text.
-        found: what they stand for.
+        values: what they stand for.
         edits: for each round, (start, end, length of what stands there now), in order.
     """
 
     text: str
-    found: list[FoundValue] = field(default_factory=list)
+    values: list[FoundValue] = field(default_factory=list)
     edits: list[list[tuple[int, int, int]]] = field(default_factory=list)
 
     def place(self, old: int, *, end: bool = False) -> int:
@@ -313,7 +313,7 @@ def _apart(hits: list[Hit], text: str) -> list[Hit]:
 def _replace(cleaned: Cleaned, hits: list[Hit], *, is_json: bool) -> None:
     """Put placeholders for some values into a text."""
     text = cleaned.text
-    cleaned.found += [_found(text, hit) for hit in hits]
+    cleaned.values += [_value_of(text, hit) for hit in hits]
     new = [(hit.start, hit.end, placeholder(hit.kind)) for hit in hits]
     if is_json:
         new = json_edits(text, hits)
@@ -326,6 +326,6 @@ def _replace(cleaned: Cleaned, hits: list[Hit], *, is_json: bool) -> None:
     cleaned.edits.append([(start, end, len(word)) for start, end, word in new])
 
 
-def _found(text: str, hit: Hit) -> FoundValue:
+def _value_of(text: str, hit: Hit) -> FoundValue:
     length = hit.end - hit.start
     return FoundValue(hit.kind, text[hit.start : hit.start + min(4, length // 4)], length)

@@ -27,13 +27,13 @@ class BlobChange:
         media_id: its new id, the hash of its new bytes or address.
         uri: its new address.
         data: its new bytes.
-        found: what was found: column -> values.
+        values: what was found: column -> values.
     """
 
     media_id: str
     uri: str | None
     data: bytes | None
-    found: dict[str, list[FoundValue]] = field(default_factory=dict)
+    values: dict[str, list[FoundValue]] = field(default_factory=dict)
 
 
 def plan_blobs(reader: ShardReader, finder: ValueFinder) -> dict[str, BlobChange]:
@@ -66,8 +66,8 @@ def _change(
         assert content is not None
         content = content[: part.start] + part.framed(cleaned.text) + content[part.end :]
     name = digest(content) if content is not None else media_of_uri(address or "").media_id
-    data = [value for _, cleaned in texts for value in cleaned.found]
-    results = {"uri": uri.found if uri else [], "data": data}
+    data = [value for _, cleaned in texts for value in cleaned.values]
+    results = {"uri": uri.values if uri else [], "data": data}
     return BlobChange(name or "", address, content, results)
 
 

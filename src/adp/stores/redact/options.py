@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from adp.core.extras import need
 from adp.stores.redact.context import CONTEXT
-from adp.stores.redact.current_user import Own, own_rules, surroundings
+from adp.stores.redact.current_user import CurrentUser, own_rules, surroundings
 from adp.stores.redact.personal import CHECKED, PERSONAL
 from adp.stores.redact.platforms import PLATFORMS
 from adp.stores.redact.rules import SET_VERSION, Rule
@@ -42,7 +42,7 @@ class RedactOptions:
         kinds: kinds and groups to look for; a minus sign before a name leaves it out. Nothing,
             or only names with a minus, begins with `DEFAULT_KINDS`.
         given: rules of the caller; see `adp.stores.redact.custom_rules`.
-        own: home folders and user names of the one who publishes; None takes those of this
+        user: home folders and user names of the one who publishes; None takes those of this
             process.
         places: how many places the findings name.
         workers: number of processes; None takes one a core. Nothing else depends on it.
@@ -50,7 +50,7 @@ class RedactOptions:
 
     kinds: tuple[str, ...] = ()
     given: tuple[Rule, ...] = ()
-    own: Own | None = None
+    user: CurrentUser | None = None
     places: int = PLACES
     workers: int | None = None
 
@@ -61,7 +61,7 @@ class RedactOptions:
             UsageError: there is no kind of a name, or nothing is left.
             MissingExtraError: the packages are missing that check personal data.
         """
-        user_rules = own_rules(self.own if self.own is not None else surroundings())
+        user_rules = own_rules(self.user if self.user is not None else surroundings())
         every = (*RULES, *user_rules, *self.given)
         wanted = chosen_kinds(self.kinds, [rule.kind for rule in self.given])
         if wanted & CHECKED:

@@ -37,7 +37,7 @@ _AGAIN = re.compile(r"(?i)(?:passw(?:or)?d|pwd|pass)[=:]")
 
 _OPENS = {")": "(", "]": "[", "}": "{"}
 
-_SAID = re.compile(
+_STATED = re.compile(
     r"""(?i:passw(?:or)?d|passphrase|passcode)s?\b[^\n.:="'`]{0,30}?"""
     r"""[ \t](?i:is|was|to)\b:?[ \t]{1,3}"""
     r"""\\{0,15}["'`*]{0,2}(?P<v>[^\s"'`*<>\\]{6,100})"""
@@ -70,7 +70,7 @@ def find_passwords(text: str) -> Iterator[tuple[int, int]]:
             yield from _value(text, word.end() + 1, "", " ")
     for command in matches_at(text, low, _COMMANDS, _COMMAND):
         yield from _value(text, command.end(), "", " ")
-    for keyword in matches_at(text, low, ("passw", "passp", "passc"), _SAID):
+    for keyword in matches_at(text, low, ("passw", "passp", "passc"), _STATED):
         start, end = keyword.span("v")
         end = start + len(text[start:end].rstrip(".,;:!?)"))
         if end - start >= 6 and validity.assigned(text, start, end):

@@ -151,7 +151,7 @@ def _manifest(known: Manifest, cleaner: Cleaner, findings: Findings, places: int
     def clean(value: Any, path: str) -> Any:
         if isinstance(value, str):
             cleaned = cleaner.finder.text(value)
-            for item in cleaned.found if cleaned else ():
+            for item in cleaned.values if cleaned else ():
                 findings.note("manifest", (None, path), item, places)
             return cleaned.text if cleaned else value
         if isinstance(value, dict):

@@ -94,7 +94,7 @@ class _Shard:
     def _media(self, rows: pa.Table) -> pa.Table:
         for row, name in enumerate(rows["media_id"].to_pylist()):
             if change := self._blobs.get(name):
-                for column, result in change.found.items():
+                for column, result in change.values.items():
                     cell = Cell("media", column, rows, row)
                     self._cleaner.note(replace(cell, blob=change.media_id), result)
         rows = self._cleaner.columns("media", rows, leave={"media_id", "uri", "data"})
@@ -124,7 +124,7 @@ class _Shard:
             ):
                 if words is None:
                     continue
-                self._cleaner.note(Cell(table, column, rows, row), words.found)
+                self._cleaner.note(Cell(table, column, rows, row), words.values)
                 values = values or rows[column].to_pylist()
                 values[row] = words.text
                 if content is not None and spans:

@@ -22,13 +22,13 @@ class CleanedText:
 
     Attributes:
         text: the new text.
-        found: what was found.
+        values: what was found.
         starts: where the pieces began.
         pieces: for each, where it begins now, and what was changed in it.
     """
 
     text: str
-    found: list[FoundValue] = field(default_factory=list)
+    values: list[FoundValue] = field(default_factory=list)
     starts: list[int] = field(default_factory=list)
     pieces: list[tuple[int, Cleaned | None]] = field(default_factory=list)
 
@@ -77,12 +77,12 @@ def _joined(borders: list[int], pieces: list[tuple[str, Cleaned | None]]) -> Cle
         out.pieces.append((size, cleaned))
         if cleaned is not None:
             text = cleaned.text
-            out.found += cleaned.found
+            out.values += cleaned.values
             cleaned.text = ""
         texts.append(text)
         size += len(text)
     out.text = "".join(texts)
-    return out if out.found else None
+    return out if out.values else None
 
 
 class Content:

@@ -77,7 +77,7 @@ class Fitter:
         Raises:
             UnfitError: the format cannot carry the mask.
         """
-        chat = self._ones(chat if self._form.model else self.written(chat))
+        chat = self._all_ones(chat if self._form.model else self.written(chat))
         trained = chat.trained()
         if self._form.mask == "last":
             if len(trained) > 1 and not self._options.expand:
@@ -109,7 +109,7 @@ class Fitter:
                 )
         return chat
 
-    def _ones(self, chat: Chat) -> Chat:
+    def _all_ones(self, chat: Chat) -> Chat:
         """Weights as the format knows them."""
         if self._form.mask in ("tokens", "weights"):
             return chat
@@ -140,7 +140,9 @@ class Fitter:
         if self._options.tools == "text":  # a message more or less at the beginning
             pair = replace(pair, shared=_common(pair.chosen, pair.rejected))
         if self._form.mask != "last":
-            return replace(pair, chosen=self._ones(pair.chosen), rejected=self._ones(pair.rejected))
+            return replace(
+                pair, chosen=self._all_ones(pair.chosen), rejected=self._all_ones(pair.rejected)
+            )
         wanted = getattr(self._options, "multi_turn", PairOptions().multi_turn)
         if not (_single(pair.chosen, pair.shared) and _single(pair.rejected, pair.shared)):
             if wanted == "refuse":
@@ -170,7 +172,7 @@ class Fitter:
             if not chat.messages[at].weight:
                 return f"the sides first differ in a message of the {name} side that is no target"
             ended = replace(chat, messages=chat.messages[: at + 1])
-            sides.append(self._ones(ended.weigh([at])))
+            sides.append(self._all_ones(ended.weigh([at])))
         return replace(pair, chosen=sides[0], rejected=sides[1], shared=at)
 
 
@@ -198,13 +200,13 @@ def _common(chosen: Chat, rejected: Chat) -> int:
     """Number of messages at the beginning that say the same on both sides."""
     count = 0
     for message, other in zip(chosen.messages, rejected.messages, strict=False):
-        if _said(message) != _said(other):
+        if _in_words(message) != _in_words(other):
             break
         count += 1
     return count
 
 
-def _said(message: Message) -> tuple[object, ...]:
+def _in_words(message: Message) -> tuple[object, ...]:
     """What a message says, without ids: those differ between runs that say the same."""
     calls = tuple((call.name, call.text) for call in message.calls)
     return message.role, message.text, message.reasoning, calls, message.name

@@ -24,7 +24,7 @@ from adp.trainers.export.openai_messages import (
     note_length,
 )
 from adp.trainers.export.readme import page
-from adp.trainers.export.shapes import said, sides
+from adp.trainers.export.shapes import content_of, sides
 
 BODY = """\
 ## Train
@@ -101,7 +101,7 @@ def _row(item: ExportItem, options: PreferenceOptions, changed: Counter[str]) ->
     if isinstance(result, str):
         raise UnwritableMessages(result)
     chosen, rejected = result
-    if said(replace(chosen, reasoning=None)) == said(replace(rejected, reasoning=None)):
+    if content_of(replace(chosen, reasoning=None)) == content_of(replace(rejected, reasoning=None)):
         raise UnwritableMessages("sides that differ in their reasoning alone")
     if not all(message.text or message.calls for message in result):
         raise UnwritableMessages("a step of reasoning alone")

@@ -186,22 +186,22 @@ class _Export:
         self,
         store: Store,
         exporter: Exporter,
-        told: ExportSettings,
+        reporter: ExportSettings,
         renderer: Any,
         progress: Progress,
     ) -> None:
         self.tally = ExportCounts()
-        self.report = RowsReport(exporter.name, unit=_UNITS[told.form.takes])
+        self.report = RowsReport(exporter.name, unit=_UNITS[reporter.form.takes])
         self._store = store
         self._exporter = exporter
-        self._told = told
+        self._reporter = reporter
         self._renderer = renderer
         self._progress = progress
-        self._fitter = Fitter(exporter.name, told.form, told.options, self.tally.changed)
+        self._fitter = Fitter(exporter.name, reporter.form, reporter.options, self.tally.changed)
 
     def write(self, folder: Path, source: StoreItems) -> None:
         """Write the data file and fill the report."""
-        form, options = self._told.form, self._told.options
+        form, options = self._reporter.form, self._reporter.options
         path = folder / form.file
         path.parent.mkdir(parents=True, exist_ok=True)
         file = RowFile(path, self._exporter.schema(options), unique=form.unique, mix=form.mix)
@@ -212,8 +212,8 @@ class _Export:
         finally:
             file.close()
         tally, report = self.tally, self.report
-        if self._told.render is not None:
-            check_ends(tally.changed, self._told.render)
+        if self._reporter.render is not None:
+            check_ends(tally.changed, self._reporter.render)
         report.rows, report.in_rows, report.in_store = file.rows, tally.trained, source.count
         missing = source.count - tally.trained - sum(tally.left_out.values())
         if missing:
@@ -231,11 +231,11 @@ class _Export:
                     return []
                 return [ExportItem(None, pair, item.trajectory)]
             assert item.chat is not None
-            if self._told.form.takes == "prompts":
+            if self._reporter.form.takes == "prompts":
                 return [replace(item, chat=self._fitter.written(item.chat))]
             chats = list(self._fitter.chats(item.chat))
         except UnfitError as error:
-            if self._told.options.unfit == "refuse":
+            if self._reporter.options.unfit == "refuse":
                 raise UsageError(str(error)) from None
             self.tally.left_out[error.reason] += _steps(item.chat) if item.chat else 1
             return []
@@ -246,9 +246,9 @@ class _Export:
 
     def _rows(self, item: ExportItem, file: RowFile) -> None:
         """Write the rows of an item, and count what is in it."""
-        asked = _steps(item.chat) if self._told.form.takes == "chats" else 1
+        asked = _steps(item.chat) if self._reporter.form.takes == "chats" else 1
         export_counts = ExportCounts()
-        rows = list(self._exporter.rows(item, self._told.options, export_counts))
+        rows = list(self._exporter.rows(item, self._reporter.options, export_counts))
         try:
             fresh = file.add(rows)
         except UnwritableError as error:
@@ -267,11 +267,11 @@ class _Export:
 
     def describe(self, folder: Path, command: str) -> None:
         """Write the other files: those of the exporter, and the record of the export."""
-        report, options = self.report, self._told.options
+        report, options = self.report, self._reporter.options
         facts = {
             **asdict(report),
             "store": self._store.name,
-            "file": self._told.form.file,
+            "file": self._reporter.form.file,
             "command": command,
         }
         texts = dict(self._exporter.files(options, facts))
@@ -286,7 +286,7 @@ class _Export:
             name: {"size": (folder / name).stat().st_size, "hash": digest_file(str(folder / name))}
             for name in names
         }
-        render = self._told.render
+        render = self._reporter.render
         record = {
             **asdict(report),
             "store": self._store.name,

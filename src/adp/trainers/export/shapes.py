@@ -72,10 +72,10 @@ def sides(pair: PairChats) -> tuple[Message, Message] | str:
             return SEVERAL
         results.append(chat.messages[-1])
     chosen, rejected = results
-    return SAME if said(chosen) == said(rejected) else (chosen, rejected)
+    return SAME if content_of(chosen) == content_of(rejected) else (chosen, rejected)
 
 
-def said(message: Message) -> tuple[Any, ...]:
+def content_of(message: Message) -> tuple[Any, ...]:
     """What an assistant's message says, without ids."""
     calls = tuple((call.name, call.text) for call in message.calls)
     return message.text, message.reasoning, calls

@@ -54,7 +54,7 @@ class Facts:
         license: license of what states none, as the publisher says.
         configs: the configs.
         assessment: what is mixed, by license.
-        found: secrets and personal data that were found.
+        findings: secrets and personal data that were found.
         redacted: whether they were replaced.
         composition: the numbers of the store.
         manifest_hash: hash of its manifest.
@@ -71,7 +71,7 @@ class Facts:
     license: str | None
     configs: list[PublishedConfig]
     assessment: Assessment
-    found: StoreFindings
+    findings: StoreFindings
     redacted: bool
     composition: Composition
     manifest_hash: str

@@ -26,7 +26,7 @@ def check_tag(tag: str | None) -> None:
 
 
 def check(
-    repo_id: str, private: bool = False, tag: str | None = None, *, beside: Sequence[str] = ()
+    repo_id: str, private: bool = False, tag: str | None = None, *, others: Sequence[str] = ()
 ) -> None:
     """Ask the Hub whether an upload is allowed, as far as it says so before the upload.
 
@@ -34,13 +34,13 @@ def check(
         repo_id: ``OWNER/NAME``.
         private: whether the repository is to be private.
         tag: the tag that the commit is to get.
-        beside: other repositories of the same owner that are uploaded too.
+        others: other repositories of the same owner that are uploaded too.
 
     Raises:
         UsageError: a name is not valid, or the repository is public and ``private`` was asked.
         HubError: there is no token, it may not write there, or the Hub cannot be reached.
     """
-    for name in (repo_id, *beside):
+    for name in (repo_id, *others):
         hub.check_repo_id(name)
     place = HubPath(repo_id)
     check_tag(tag)
@@ -56,7 +56,7 @@ def check(
                 f"of your names before the slash ({', '.join(names[:10])}), or log in as another "
                 "user: hf auth login"
             )
-        for name in (repo_id, *beside):
+        for name in (repo_id, *others):
             is_there(api, name, private)
 
 

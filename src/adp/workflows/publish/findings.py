@@ -79,7 +79,7 @@ def in_text(text: str, options: RedactOptions) -> tuple[str, StoreFindings]:
     if cleaned is None:
         return text, StoreFindings({})
     return cleaned.text, StoreFindings(
-        dict(sorted(Counter(item.kind for item in cleaned.found).items()))
+        dict(sorted(Counter(item.kind for item in cleaned.values).items()))
     )
 
 

@@ -61,7 +61,7 @@ class Prepared:
         files: what is to be uploaded, with sizes and hashes, in the order of their paths.
         configs: names that `datasets.load_dataset` takes.
         assessment: what is mixed, by license.
-        found: secrets and personal data that were found, and replaced unless they are allowed.
+        findings: secrets and personal data that were found, and replaced unless they are allowed.
         redacted: whether they were replaced.
         composition: the numbers of the store that is published.
         manifest_hash: hash of the manifest of that store.
@@ -74,7 +74,7 @@ class Prepared:
     files: list[Sum]
     configs: list[PublishedConfig]
     assessment: Assessment
-    found: StoreFindings
+    findings: StoreFindings
     redacted: bool
     composition: Composition
     manifest_hash: str
@@ -151,7 +151,7 @@ class _Folder:
             files=[],
             configs=configs,
             assessment=assess(store, self.options.license),  # names may have been redacted
-            found=result,
+            findings=result,
             redacted=self._redacts(result),
             composition=numbers,
             manifest_hash=shards.manifest_hash(store),
@@ -318,7 +318,7 @@ class _Folder:
             license=self.options.license,
             configs=prepared.configs,
             assessment=prepared.assessment,
-            found=prepared.found,
+            findings=prepared.findings,
             redacted=prepared.redacted,
             composition=prepared.composition,
             manifest_hash=prepared.manifest_hash,
@@ -353,7 +353,7 @@ def facts_of_folder(prepared: Prepared) -> dict[str, Any]:
         "bytes": prepared.size,
         "configs": {config.name: config.as_json() for config in prepared.configs},
         "licenses": [asdict(row) for row in prepared.assessment.rows],
-        "findings": prepared.found.kinds,
+        "findings": prepared.findings.kinds,
         "redacted": prepared.redacted,
         "not_in_messages": prepared.losses,
     }

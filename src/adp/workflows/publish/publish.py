@@ -85,11 +85,11 @@ def check_first(
         HubError: there is no token, it may not write there, or the Hub cannot be reached.
     """
     shards.open_finished(path)
-    beside = [f"{repo}{TRACES}"] * options.traces
-    for name in beside:
+    extra_keys = [f"{repo}{TRACES}"] * options.traces
+    for name in extra_keys:
         check_repo_id(name)
     if upload is not None:
-        check(str(repo), upload.private, options.tag, beside=beside)
+        check(str(repo), upload.private, options.tag, others=extra_keys)
 
 
 def publish(
@@ -125,14 +125,14 @@ def publish(
     folder = out or default_folder(path, repo, options)
     if folder.name in ("", ".."):
         folder = folder.resolve()  # the sessions come beside it
-    beside = folder.with_name(folder.name + TRACES)
-    with holding(folder), holding(beside) if traces else nullcontext():
+    with_name = folder.with_name(folder.name + TRACES)
+    with holding(folder), holding(with_name) if traces else nullcontext():
         prepared = held(prepare)(path, repo, folder, options, reporter)
-        written = _write_traces(prepared, beside, options, traces, reporter) if traces else None
+        written = _write_traces(prepared, with_name, options, traces, reporter) if traces else None
         published = Published(prepared, written, [])
         if upload is None:
             return published
-        targets = [(folder, str(repo))] + ([(beside, f"{repo}{TRACES}")] if traces else [])
+        targets = [(folder, str(repo))] + ([(with_name, f"{repo}{TRACES}")] if traces else [])
         for result, name in targets:
             published.uploaded.append(
                 send(
@@ -158,7 +158,7 @@ def _write_traces(
         repo_id=str(prepared.repo),
         license=head_license(prepared.assessment),
         title=title_line(options.title) or prepared.repo.name,
-        notes=shared(prepared.assessment, prepared.found, options.license, prepared.redacted),
+        notes=shared(prepared.assessment, prepared.findings, options.license, prepared.redacted),
         form=form,
     )
     return held(write_traces)(

@@ -106,14 +106,14 @@ class _Done:
         sent: files in them.
         deleted: files that they removed.
         unsure: files of a commit that may have been made: there was no answer.
-        told: files that progress was told of.
+        announced: files that progress was told of.
     """
 
     commits: int = 0
     sent: set[str] = field(default_factory=set)
     deleted: set[str] = field(default_factory=set)
     unsure: list[str] | None = None
-    told: set[str] = field(default_factory=set)
+    announced: set[str] = field(default_factory=set)
 
 
 def upload(
@@ -304,8 +304,8 @@ class _Upload:
         )
 
     def _tell(self, file: LocalFile) -> None:
-        if file.path not in self._done.told:
-            self._done.told.add(file.path)
+        if file.path not in self._done.announced:
+            self._done.announced.add(file.path)
             self._report.advance(file.size)
 
     def _tagged(self, tag: str) -> str | None:

@@ -181,8 +181,8 @@ def ranked(names: Iterable[str | None], limit: int = LIMIT) -> tuple[Count, ...]
 
 def asked(episodes: Episodes, sql: str) -> list[Row]:
     """The rows of an answer about a run; ``{mine}`` stands for its trajectories, called t."""
-    mine = "true" if episodes.whole else "t.seq IN (SELECT unnest(?))"
-    text = sql.replace("{mine}", mine)
+    ours = "true" if episodes.whole else "t.seq IN (SELECT unnest(?))"
+    text = sql.replace("{mine}", ours)
     parameters = [] if episodes.whole else [[row["seq"] for row in episodes.rows]]
     to_pylist: list[Row] = episodes.store.query(text, parameters).to_pylist()
     return to_pylist

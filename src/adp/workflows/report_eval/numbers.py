@@ -102,8 +102,8 @@ def _given(stores: Sequence[Store], options: EvaluationOptions) -> Iterator[_Giv
     for index, store in enumerate(stores):
         sets = read_scores(store, options.scores[index] if options.scores else None)
         for episodes in ask.read_episodes(store):
-            mine = {row["trajectory_id"] for row in episodes.rows}
-            parts = [_part(item, mine) for item in sets]
+            rows = {row["trajectory_id"] for row in episodes.rows}
+            parts = [_part(item, rows) for item in sets]
             yield _Given(_name(episodes), episodes, [item for item in parts if item.rows])
 
 
@@ -114,8 +114,8 @@ def _name(episodes: Episodes) -> str:
     return name if by_policy else f"{name} with expert, {episodes.mode}"
 
 
-def _part(scores: ScoreSet, mine: set[str]) -> ScoreSet:
-    return replace(scores, rows=tuple(row for row in scores.rows if row.trajectory_id in mine))
+def _part(scores: ScoreSet, ours: set[str]) -> ScoreSet:
+    return replace(scores, rows=tuple(row for row in scores.rows if row.trajectory_id in ours))
 
 
 def _named(given: list[_Given]) -> list[_Given]:

@@ -111,7 +111,7 @@ def test_processes_do_not_matter(tmp_path, monkeypatch):
     store = write(tmp_path / "a", busy_runs(9))
     alone = apply("measure", store, workers=1)
     monkeypatch.setattr("adp.curation.partitions.PARTITION_BYTES", 3_000)
-    monkeypatch.setattr("adp.curation.pool._SMALL", 0)
+    monkeypatch.setattr("adp.stores.stage.SMALL", 0)
     assert_frame_equal(alone.columns, apply("measure", store, workers=2).columns)
 
 

@@ -77,7 +77,7 @@ class _Run:
             item for benchmark in benchmarks for item in benchmark.items
         ]
         self.matches: list[pl.DataFrame] = []
-        self.found: dict[str, ScanMatches] = {}
+        self.hits: dict[str, ScanMatches] = {}
         self.indexes: dict[str, Index] = {}
         self._scanner: PoolScanner | None = None
 
@@ -98,7 +98,7 @@ class _Run:
         matches = self._all()
         columns = _columns_of(self.pool, matches, [item.label for item in self.items])
         summary, lines = summary_of(
-            self.benchmarks, self.indexes, self.found, matches, len(self.pool)
+            self.benchmarks, self.indexes, self.hits, matches, len(self.pool)
         )
         return OpResult(
             columns=columns,
@@ -171,7 +171,7 @@ class _Run:
         if not len(index.part):
             return
         result = self.scanner.run(level, index, kinds, _numbered(same), rule)
-        self.found[level] = result
+        self.hits[level] = result
         best = result.best
         hit = held(best["share"].to_numpy(), rule.threshold)
         best = best.with_columns(pl.Series("hit", hit, dtype=pl.Boolean))

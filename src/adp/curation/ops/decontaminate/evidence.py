@@ -26,7 +26,7 @@ SPANS = 3
 CHARACTERS = 120
 """Characters of a piece that are shown."""
 
-_SAID = ("agent", "actions", "observations")
+_SPEAKERS = ("agent", "actions", "observations")
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ def locate(partition: Partition, wanted: EvidenceQuery) -> pl.DataFrame:
     index = Index.load(Path(wanted.index))
     only = replace(partition, members=wanted.pairs)
     grouped = _by_seq(texts(only, wanted.views))
-    by_seq = _by_seq(texts(only, _SAID)) if wanted.answers else {}
+    by_seq = _by_seq(texts(only, _SPEAKERS)) if wanted.answers else {}
     results = []
     for seq, item in pairs.select("seq", "item").iter_rows():
         grouped_rows = grouped.get(seq, [])

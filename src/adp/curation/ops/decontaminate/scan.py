@@ -43,13 +43,13 @@ class Scan:
     Attributes:
         index: file of an `Index`.
         views: kinds of texts, see `adp.curation.texts.views`.
-        found: the files that it writes, with ``{}`` for the number of the partition.
+        hits: the files that it writes, with ``{}`` for the number of the partition.
         keyed: return the keys of the task texts too.
     """
 
     index: str
     views: tuple[str, ...]
-    found: str
+    hits: str
     keyed: bool
 
 
@@ -126,7 +126,7 @@ def scan(partition: Partition, options: Scan) -> pl.DataFrame:
         before += int(unit[-1]) + 2 if len(unit) else 0
     schema = {"seq": pl.Int64, "at": pl.Int64, "part": pl.Int64}
     frame = pl.concat([pl.DataFrame(schema=schema), *frames])
-    frame.write_parquet(options.found.format(partition.index))
+    frame.write_parquet(options.hits.format(partition.index))
     return found_keys
 
 

@@ -229,18 +229,18 @@ def _near(
     match = buckets(np.concatenate(bands, axis=1)[:, picked])
     del bands
     sketches = np.concatenate([none, *(plan.files.load("sketch", index) for index in indexes)])
-    shelf = ShingleReader(plan.files, indexes, sizes)
+    shingle_reader = ShingleReader(plan.files, indexes, sizes)
     try:
         compared = Documents(
             place=chosen["place"].to_numpy(),
             sketch=sketches[picked],
             task=chosen["same_task"].fill_null(-1).to_numpy(),
-            shelf=shelf,
+            reader=shingle_reader,
             threshold=threshold,
         )
         result = stars(compared, match)
     finally:
-        shelf.close()
+        shingle_reader.close()
     seq = chosen["seq"].to_numpy()
     gone = np.flatnonzero(result.anchor != np.arange(len(seq)))
     frame = pl.DataFrame(

@@ -36,14 +36,14 @@ class Documents:
         place: number of each on the shelf.
         sketch: lower bytes of its signature.
         task: number of its task; -1 when it may be compared with all.
-        shelf: their shingles.
+        reader: their shingles.
         threshold: least Jaccard similarity of a near duplicate.
     """
 
     place: Numbers
     sketch: Numbers
     task: Numbers
-    shelf: ShingleReader
+    reader: ShingleReader
     threshold: float
 
     def may_match(self, left: Numbers, right: Numbers) -> Numbers:
@@ -65,7 +65,7 @@ class Documents:
     def jaccard(self, left: Numbers, right: Numbers) -> Numbers:
         """Exact Jaccard similarity of the shingles of pairs."""
         values = np.zeros(len(left), np.float64)
-        sizes = self.shelf.sizes[self.place]
+        sizes = self.reader.sizes[self.place]
         both = sizes[left] + sizes[right]
         ends = np.cumsum(both)
         place = 0
@@ -86,7 +86,7 @@ class Documents:
             mark = np.uint64(number << BITS)
             for document in pair:
                 if document not in known:
-                    known[document] = self.shelf.read(int(self.place[document]))
+                    known[document] = self.reader.read(int(self.place[document]))
                 pieces.append(known[document] | mark)
         keys = np.concatenate(pieces)
         keys.sort()

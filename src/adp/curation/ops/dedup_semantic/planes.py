@@ -19,7 +19,7 @@ from adp.curation.ops.dedup_semantic.stars import SemanticStars, VectorRows, Vec
 Array = np.ndarray[Any, Any]
 
 _SEED = 20020519
-_FOUND = 0.995
+_RECALL = 0.995
 _MOST_BANDS = 256
 _MOST = 256
 """In a bucket of more rows, only the first so many are compared with all."""
@@ -55,7 +55,7 @@ def shape(count: int, threshold: float) -> tuple[int, int]:
     """Planes of a band, and bands."""
     planes = min(max(int(math.log2(max(count, 2))) - 4, 4), 24)
     same = (1 - math.acos(min(threshold, 1.0)) / math.pi) ** planes
-    bands = 1 if same >= 1 else math.ceil(math.log(1 - _FOUND) / math.log(1 - same))
+    bands = 1 if same >= 1 else math.ceil(math.log(1 - _RECALL) / math.log(1 - same))
     return planes, min(bands, _MOST_BANDS)
 
 

@@ -145,7 +145,7 @@ _INSTALL = (
 )
 
 
-def said(arguments: str | None, raw: str | None) -> tuple[str, Mapping[str, Any]]:
+def argument_texts(arguments: str | None, raw: str | None) -> tuple[str, Mapping[str, Any]]:
     """What a call says: all its strings, one a line; and its arguments by name."""
     if arguments is None:
         return raw or "", {}
@@ -241,7 +241,7 @@ def find(rows: PartitionRows) -> pl.DataFrame:
     ).iter_rows():
         if seq != last:
             last, run = seq, CheatSigns(package_of(*ids[seq]))
-        text, fields = said(arguments, raw)
+        text, fields = argument_texts(arguments, raw)
         for column, span in run.signs(name, text, fields):
             results.append((seq, step, call, column, name, span[:WIDTH]))
     schema = {

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from adp.curation.partitions import Partition
 
-_SAID = ("message", "llm_turn")
+_SPOKEN_KINDS = ("message", "llm_turn")
 """Kinds of steps that are words or acts, not events of the log."""
 
 _decode = msgspec.json.Decoder().decode
@@ -60,7 +60,7 @@ class PartitionRows:
             *("loss_weight", "is_copied_context"),
         )
         rows = self.partition.read("steps", columns)
-        spoken = pl.col("kind").is_null() | pl.col("kind").is_in(_SAID)
+        spoken = pl.col("kind").is_null() | pl.col("kind").is_in(_SPOKEN_KINDS)
         agent = (pl.col("source") == "agent").fill_null(value=False)
         return rows.filter(spoken).with_columns(agent=agent).sort("seq", "step")
 

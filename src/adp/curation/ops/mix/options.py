@@ -163,8 +163,8 @@ class Mix(OpOptions):
             return None
         if self.method not in ("weighted", "balanced", "curriculum"):
             return f"SAGE has no method {self.method}; leave out compat"
-        mine = {"tokens", "epochs", "min_per_group", "unknown", "short", "order"}
-        if given := sorted(mine & self.given()):
+        ours = {"tokens", "epochs", "min_per_group", "unknown", "short", "order"}
+        if given := sorted(ours & self.given()):
             return f"compat: sage does not know {given[0]}; leave it out"
         if any(stage.share or stage.total for stage in self.stages):
             return "the stages of compat: sage are equal parts; leave out share and total"

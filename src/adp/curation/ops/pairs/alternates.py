@@ -49,7 +49,7 @@ class Taken:
     reward: float | None = None
     labels: list[str] = field(default_factory=list)
 
-    def told(self) -> dict[str, Any]:
+    def evidence_of(self) -> dict[str, Any]:
         """What evidence says of it."""
         return {"actor": self.actor, "labels": self.labels, "reward": self.reward}
 
@@ -155,7 +155,10 @@ def run(pool: Pool, options: Pairs) -> OpResult:
         evidence: dict[str, Any] = {"alternate": candidate.branch_id}
         if candidate.executed is not None and candidate.alternate is not None:
             better, reason = decide(candidate.executed, candidate.alternate)
-            evidence |= {"executed": candidate.executed.told(), "other": candidate.alternate.told()}
+            evidence |= {
+                "executed": candidate.executed.evidence_of(),
+                "other": candidate.alternate.evidence_of(),
+            }
         if better is None:
             pair_candidates.event(candidate.seq, candidate.step, NOT_PAIRED, reason, evidence)
             continue
@@ -164,7 +167,7 @@ def run(pool: Pool, options: Pairs) -> OpResult:
         assert candidate.step is not None
         sides = (candidate.executed, candidate.alternate)
         chosen, rejected = reversed(sides) if better else sides
-        scores = {"chosen": chosen.told(), "rejected": rejected.told()}
+        scores = {"chosen": chosen.evidence_of(), "rejected": rejected.evidence_of()}
         context = PairContext(candidate.run_id, candidate.step)
         name = pair_candidates.pair(
             "step", context, chosen.side, rejected.side, task_id=candidate.task_id, scores=scores

@@ -57,7 +57,7 @@ class Walk:
         value: its value; None when it has none.
         acts: for each step the hash of what was done.
         seen: for each step the hash of what came back.
-        own: for each step whether it is a turn of the agent.
+        next_hash: for each step whether it is a turn of the agent.
     """
 
     seq: int
@@ -65,7 +65,7 @@ class Walk:
     value: float | None
     acts: Sequence[int]
     seen: Sequence[int]
-    own: Sequence[bool]
+    next_hash: Sequence[bool]
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ def forks(paths: list[Walk]) -> Iterator[TurnPair]:
         valued = [
             turn
             for group in turns.values()
-            if group[0].own[step] and (turn := _valued(group)) is not None
+            if group[0].next_hash[step] and (turn := _valued(group)) is not None
         ]
         for result, other in combinations(sorted(valued, key=_place), 2):
             better, worse = (result, other) if result.value >= other.value else (other, result)

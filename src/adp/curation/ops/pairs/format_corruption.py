@@ -108,11 +108,11 @@ def _damaged(partition: Partition, options: tuple[str, int, tuple[str, ...]]) ->
     rows = []
     joined = steps.join(calls, on=["seq", "step"], how="inner").sort("seq", "step")
     for row in joined.iter_rows(named=True):
-        rows.append(_one(row, tools.get(row["seq"], frozenset()), seed, kinds))
+        rows.append(_pair_of(row, tools.get(row["seq"], frozenset()), seed, kinds))
     return pl.DataFrame(rows, schema=_SCHEMA())
 
 
-def _one(
+def _pair_of(
     row: dict[str, Any], offered: frozenset[str], seed: int, kinds: tuple[str, ...]
 ) -> dict[str, Any]:
     """Damage one step by the first of the corruptions, in the order drawn, that fits."""

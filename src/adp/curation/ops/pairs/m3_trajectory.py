@@ -123,9 +123,9 @@ def _task(
                 "chosen_reward": list(item["labels"] or ()),
                 "rejected_reward": list(other["labels"] or ()),
             }
-            mine, theirs = turns[item["seq"]], turns[other["seq"]]
+            ours, theirs = turns[item["seq"]], turns[other["seq"]]
             differ = [name for name in SAME if item[name] != other[name]]
-            if item["task"] != other["task"] and mine.prompt != theirs.prompt:
+            if item["task"] != other["task"] and ours.prompt != theirs.prompt:
                 differ.append("question")
             reason = None
             if differ:
@@ -138,8 +138,8 @@ def _task(
             if reason is None:
                 evidence["pair_id"] = pair_candidates.pair(
                     "trajectory",
-                    mine.context(item["trajectory_id"]),
-                    mine.side(item["trajectory_id"], None),
+                    ours.context(item["trajectory_id"]),
+                    ours.side(item["trajectory_id"], None),
                     theirs.side(other["trajectory_id"], None),
                     task_id=task,
                     scores={"chosen": item["labels"], "rejected": other["labels"]},

@@ -160,12 +160,12 @@ def _begin(pool: Pool, options: Replay, source: Input | None) -> _Round:
     import polars as pl
 
     held = pool.waiting.filter(pl.col("input") == options.buffer)
-    mine, theirs = _identities(pool, pool.members), _identities(pool, held)
+    ours, theirs = _identities(pool, pool.members), _identities(pool, held)
     return _Round(
         new=pool.members,
         held=held,
-        twice=theirs.is_in(mine.implode()),
-        known=mine.is_in(theirs.implode()),
+        twice=theirs.is_in(ours.implode()),
+        known=ours.is_in(theirs.implode()),
         seen=_seen(source, held.height),
     )
 

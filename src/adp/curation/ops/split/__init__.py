@@ -153,7 +153,7 @@ def run(pool: Pool, options: Split) -> OpResult:
             now = units.drop("split").join(moved.select("seq", "split"), on="seq", how="left")
             leaks_left = _leaks(near, now.sort("unit"), options)["unit"].n_unique()
             rows = moved.with_columns(before=rows["split"])
-    return _Told(options, groups, rows, units, leaks, (compared, leaks_left)).outcome()
+    return _SplitOutcome(options, groups, rows, units, leaks, (compared, leaks_left)).outcome()
 
 
 def _groups(pool: Pool, options: Split) -> _Groups:
@@ -201,7 +201,7 @@ def _leaks(near: NearDuplicates, units: pl.DataFrame, options: Split) -> pl.Data
 
 
 @dataclass
-class _Told:
+class _SplitOutcome:
     """Makes the outcome from what was found."""
 
     options: Split

@@ -16,7 +16,7 @@ from adp.rollouts.environments.toolworld.tasks import ToolworldSettings, make_ta
 from adp.rollouts.environments.toolworld.toolset import ROLES, tool_for
 from adp.rollouts.environments.toolworld.world import World, number_of
 from adp.rollouts.tool_environment import ToolEnvironment
-from adp.rollouts.tools import FunctionTool, ToolError, carry_out, failed, told
+from adp.rollouts.tools import FunctionTool, ToolError, carry_out, failed, result_text
 from adp.rollouts.turns import Call, ErrorType, Outcome, Result, Turn
 from adp_schema.errors import UsageError
 from adp_schema.model import Task, Trajectory
@@ -147,7 +147,7 @@ class Toolworld(ToolEnvironment):
         except ToolError as error:
             result = failed(error.kind, str(error))
             return replace(checked, text=result.text, error=result.error, structured=None), label
-        return replace(checked, text=told(value), structured=value), label
+        return replace(checked, text=result_text(value), structured=value), label
 
     def _busy(self, key: str) -> bool:
         """Whether this try of a call is refused; a call that was answered once never is."""

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from adp.core.workers import processes
+from adp.stores.workers import processes
 from tests.waiting import until
 
 

@@ -1,4 +1,7 @@
-"""Processes that work for us: they are spawned, and end with the process that started them."""
+"""Processes that work for us: they are spawned, and end with the process that started them.
+
+They are one executor of stages (`adp.stores.stage`).
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,8 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import contextmanager
-from typing import TypeVar
+from dataclasses import dataclass
+from typing import Any, TypeVar
 
 Given = TypeVar("Given")
 Made = TypeVar("Made")
@@ -31,6 +35,29 @@ def shared() -> Iterator[None]:
         pool = _kept.pop()
         if pool is not None:
             _end(pool)
+
+
+class Processes:
+    """The executor of stages that spawns processes of this machine."""
+
+    kept = staticmethod(shared)
+
+    def run(
+        self, work: Callable[[Given], Made], parts: Sequence[Given], workers: int | None
+    ) -> Iterator[tuple[Given, Made]]:
+        """Do the work on each part; what is done first comes first."""
+        for index, made in processes(_Numbered(work), list(enumerate(parts)), workers):
+            yield parts[index], made
+
+
+@dataclass(frozen=True)
+class _Numbered:
+    """Work that returns the number of its job with what it made."""
+
+    work: Callable[[Any], Any]
+
+    def __call__(self, job: tuple[int, Any]) -> tuple[int, Any]:
+        return job[0], self.work(job[1])
 
 
 def processes(
