@@ -21,7 +21,7 @@ INSTALLED := $(VENV)/.installed
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo loop loop-full test test-slow test-random test-all-pythons check bench bench-against gpu-bench fuzz fidelity docs golden clean
+.PHONY: help venv demo loop loop-full test test-slow test-random test-all-pythons check bench bench-against gpu-bench fuzz fidelity docs site golden clean
 .PHONY: lint types layers spelling sizes names docs-fresh oracle-tests formats-report
 
 help: ## List the targets
@@ -65,7 +65,7 @@ test-all-pythons: ## Run the tests on those of $(PYTHONS) that are installed
 	    fi; \
 	done
 
-check: lint types layers spelling sizes names docs-fresh ## Check style, types, layers, spelling, sizes, names and docs
+check: lint types layers spelling sizes names docs-fresh site ## Check style, types, layers, spelling, sizes, names and docs
 
 lint: $(INSTALLED)
 	$(BIN)/ruff check
@@ -107,6 +107,10 @@ fidelity: $(INSTALLED) ## Look for losses that nothing reports, over the files u
 docs: $(INSTALLED) ## Write the generated pages of docs/ anew
 	$(BIN)/python -m tools.docs
 
+# A broken link fails it. The variable silences advertising.
+site: $(INSTALLED) ## Build the site of docs/ in site/
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
+
 golden: $(INSTALLED) ## Write the golden files of the tests anew; read the diff before you commit it
 	$(BIN)/python -m tests.golden --write
 
@@ -144,5 +148,5 @@ formats-report: $(INSTALLED) ## Name the format of each file under DATA=..., aga
 	$(BIN)/python -m tools.formats_report $(DATA)
 
 clean: ## Remove the environments, and what building and testing left behind
-	rm -rf .venv .venv-* build dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	rm -rf .venv .venv-* build dist site .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	find src tests tools benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
