@@ -8,6 +8,7 @@
 - ``docs/dpo-losses.md``: the losses of DPO, as M3 and as TRL name them.
 - ``docs/chat-templates.md``: see `tools.templates_page`; kept as it is where TRL is not installed.
 - ``docs/scorers.md``: see `tools.scorers_page`.
+- ``docs/plugins.md``: see `tools.plugins_page`.
 - ``docs/formats.md`` and ``docs/formats/<name>.md``: see `tools.format_pages`.
 """
 
@@ -36,6 +37,7 @@ from tools.environments_page import environments_page, policies_page
 from tools.loss_page import losses_page
 from tools.markdown import NOTE, cell
 from tools.ops_page import ops_page, recipe_schema
+from tools.plugins_page import plugins_page
 from tools.redaction_page import redaction_page
 from tools.scorers_page import scorers_page
 from tools.templates_page import templates_page
@@ -279,6 +281,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "train-config.md": train_page,
     "train-config.schema.json": train_schema,
     "dpo-losses.md": losses_page,
+    "plugins.md": plugins_page,
     "suite.schema.json": suite_schema,
     **format_pages.PAGES,
 }

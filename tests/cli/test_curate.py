@@ -133,3 +133,64 @@ def test_why_and_diff(run, folder):
     assert "d1/r1" in found.out
     assert json.loads(run("diff", "a", "b", "--json").out)["changed"] == 2
     assert run("why", "a", "nobody").code == 5
+
+
+BAD = """\
+inputs: {runs: runs}
+seeds: 4
+ops:
+  - filter: {sqll: success}
+  - dedup_near: {threshold: 7, x: 1}
+  - filter: {sql: "success AND"}
+"""
+
+UNKNOWN = """\
+recipe: 1
+inputs: {runs: runs}
+ops:
+  - filter: {sql: "success AND n_calls > 0"}
+  - filter: {min: {n_calls: 2}, sql: "len(list_filter(tags, x -> x = 'a')) > 0"}
+    where: "callz = 1"
+outputs: {train: {where: "splitt = 'train'"}}
+"""
+
+
+def faults_of(done, code=2):
+    head, *lines = done.err.splitlines()
+    assert done.code == code
+    assert head.endswith(f" has {len(lines)} faults:")
+    assert all(line.startswith("- ") for line in lines)
+    return [line.removeprefix("- ") for line in lines]
+
+
+def test_all_faults_of_a_recipe_are_shown_at_once(run, folder):
+    (folder / "bad.yaml").write_text(BAD)
+    faults = faults_of(run("curate", "bad.yaml", "-o", "out"))
+    assert faults[0] == "recipe is missing; write recipe: 1"
+    assert faults[1] == "ops[0].filter: sqll is not known; did you mean sql?"
+    assert [fault[:20] for fault in faults[2:4]] == ["ops[1].dedup_near: t", "ops[1].dedup_near: x"]
+    assert "stage filter: syntax error" in faults[4]
+    assert faults[5].startswith("seeds is not known; did you mean seed")
+
+
+def test_the_sql_is_checked_against_the_columns(run, folder):
+    (folder / "bad.yaml").write_text(UNKNOWN)
+    for words in (["--explain"], ["-o", "out"]):
+        faults = faults_of(run("curate", "bad.yaml", *words))
+        mend = "add `- measure: {}` before it"
+        assert faults[0] == f"stage filter: unknown column 'n_calls'; {mend}"
+        assert faults[1].startswith("stage filter: where: unknown column 'callz'; did you mean")
+        assert faults[2] == f"stage filter needs the column n_calls; {mend}"
+        assert faults[3].startswith("output train: where: unknown column 'splitt'; did you mean")
+        assert len(faults) == 4
+    (folder / "good.yaml").write_text(UNKNOWN.replace("ops:", "ops:\n  - measure: {}"))
+    assert len(faults_of(run("curate", "good.yaml", "--explain"), code=6)) == 2
+
+
+def test_explain_shows_what_differs_from_the_defaults(run, folder):
+    options = ["--set", "ops=[{dedup_near: {threshold: 0.7}}]", "--set", "outputs={a: {}}"]
+    short = run("curate", "recipe.yaml", "--explain", *options).out
+    assert "threshold: 0.7" in short
+    assert "permutations" not in short
+    assert "permutations" in run("curate", "recipe.yaml", "--explain", "--all", *options).out
+    assert run("curate", "recipe.yaml", "--all", "-o", "out").code == 2

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -32,9 +33,16 @@ def test_from_a_store_to_a_merged_model(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("adp.trainers.precision.bf16_is_native", lambda device: False)
+    monkeypatch.setattr("adp.core.progress.ConsoleProgress._PAUSE", 0.0)
     out = str(tmp_path / "run")
     assert main(["train", "sft", store, "--model", "tiny", "-o", out, *QUICK]) == 0
-    said = capsys.readouterr().out
+    printed = capsys.readouterr()
+    started = ["preparing: rendering rows", "training: loading the libraries"]
+    assert [line for line in printed.err.splitlines() if line in started] == started
+    assert "training: loading the model" in printed.err
+    pace = r"^training: step 2 of 2, loss \d+\.\d{4}, [\d.]+ (s/step|steps/s)$"
+    assert re.search(pace, printed.err, re.MULTILINE)
+    said = printed.out
     assert "4 rows: " in said
     assert "2 steps of 8 rows" in said
     assert "bf16 is emulated on this processor: training in float32\n" in said

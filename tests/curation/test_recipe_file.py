@@ -136,7 +136,7 @@ def test_what_is_wrong_is_said_with_its_place(text, tmp_path):
         read_recipe(write(tmp_path, text))
     said = str(error.value)
     assert WRONG[text] in said
-    assert "\n" not in said
+    assert all(line.startswith("- ") for line in said.splitlines()[1:])
 
 
 def test_an_included_recipe_comes_first(tmp_path):

@@ -19,6 +19,20 @@ if TYPE_CHECKING:
 
 EPILOG = epilog("adp curate recipe.yaml -o dataset", 2, 5, 6, 10)
 
+Settings = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set", metavar="PATH=VALUE", help="Change the recipe: seed=5, ops.filter.sql=success."
+    ),
+]
+Explain = Annotated[
+    bool,
+    typer.Option("--explain", help="Check it, and say what each stage would do; read no data."),
+]
+Every = Annotated[
+    bool, typer.Option("--all", help="With --explain: also options that are at their default.")
+]
+
 
 def curate(
     path: Annotated[
@@ -30,18 +44,12 @@ def curate(
     out: Annotated[
         str | None, typer.Option("--out", "-o", metavar="OUT", help="Folder for what is made.")
     ] = None,
-    settings: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set", metavar="PATH=VALUE", help="Change the recipe: seed=5, ops.filter.sql=success."
-        ),
-    ] = None,
+    settings: Settings = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Do all stages, print the counts, write nothing.")
     ] = False,
-    explain: Annotated[
-        bool, typer.Option("--explain", help="Say what each stage would do; read no data.")
-    ] = False,
+    explain: Explain = False,
+    every: Every = False,
     link: Annotated[
         bool, typer.Option("--link", help="Write the selection and its record, but no stores.")
     ] = False,
@@ -80,7 +88,9 @@ def curate(
     if inputs:
         raise UsageError("--input is for linked folders; in a recipe use --set inputs.NAME=STORE")
     if explain:
-        return _explain(read_recipe(path, settings or []), as_json=as_json)
+        return _explain(read_recipe(path, settings or []), every=every, as_json=as_json)
+    if every:
+        raise UsageError("--all belongs to --explain")
     if out is None and not dry_run:
         raise UsageError("say where the data set goes: -o OUT; or only look: --dry-run")
     from adp.curation.run import CurateOptions
@@ -129,11 +139,11 @@ def _materialise(
     console().print(f"next: adp info {visible(out)}", soft_wrap=True)
 
 
-def _explain(recipe: Recipe, *, as_json: bool) -> None:
+def _explain(recipe: Recipe, *, every: bool, as_json: bool) -> None:
     from adp.curation.check_plan import check_plan, explain
 
     check_plan(recipe, allow_python=True)
-    plan = explain(recipe)
+    plan = explain(recipe, every=every or as_json)
     if as_json:
         print_json(plan)
         return

@@ -324,10 +324,14 @@ def _damaged() -> AdpError | None:
 
 
 def _complain(sentence: str, code: int, *, label: str = "error: ") -> int:
-    """Print a sentence on stderr, in red on a terminal, and return the exit code."""
+    """Print a sentence on stderr, in red on a terminal, and return the exit code.
+
+    Several faults are lines that begin with a dash.
+    """
     from adp.stores.transcript import visible
 
-    line = visible(" ".join(f"{label}{sentence}".split()))
+    parts = [" ".join(part.split()) for part in f"{label}{sentence}".split("\n- ")]
+    line = visible("\n- ".join(parts))
     red = sys.stderr.isatty() and not os.environ.get("NO_COLOR")
     print(f"\x1b[31m{line}\x1b[0m" if red else line, file=sys.stderr)
     return code

@@ -135,28 +135,27 @@ def _train(
     target = out or config.output_dir
     if target is None and not dry_run:
         raise UsageError("say where the result goes: -o OUT; or only look: --dry-run")
-    if dry_run:
-        with Silent() if as_json else ConsoleProgress("rendering") as progress:
+    with (
+        Silent() if as_json else ConsoleProgress("preparing") as progress,
+        Silent() if as_json else ConsoleProgress("training", "steps") as steps,
+    ):
+        if dry_run:
             plan = plan_run(config, progress, allow_python=allow_python, strict=strict)
+        else:
+
+            def begin(plan: TrainingPlan) -> None:
+                progress.stop()
+                _say_plan(config, plan)
+
+            words = ["adp", *sys.argv[1:]]
+            told = None if as_json else begin
+            options = TrainOptions(resume, words, not as_json, told, allow_python, steps, strict)
+            done = train(config, str(target), options, progress)
+    if dry_run:
         if as_json:
             return print_json({"plan": plan.plain(), **_mapped(other)})
         _say_plan(config, plan)
         return console().print("dry run: nothing was trained")
-    quiet = Silent()
-    with (
-        quiet if as_json else ConsoleProgress("rendering") as progress,
-        quiet if as_json else ConsoleProgress("training", "steps") as steps,
-    ):
-        options = TrainOptions(
-            resume,
-            ["adp", *sys.argv[1:]],
-            not as_json,
-            None if as_json else lambda plan: _say_plan(config, plan),
-            allow_python,
-            steps,
-            strict,
-        )
-        done = train(config, str(target), options, progress)
     if as_json:
         print_json({**(done.record or {}), **_mapped(other)})
     else:

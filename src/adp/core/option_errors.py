@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from pydantic import BaseModel, ValidationError
+
+if TYPE_CHECKING:
+    from pydantic_core import ErrorDetails
 
 _FORMS = {
     "tuple_type": "input should be a list, such as [a, b]",
@@ -14,23 +18,36 @@ _FORMS = {
 }
 """Kinds of faults for which pydantic has words of Python."""
 
+_LISTED = 20
+"""Names that are listed where none is near."""
+
 _INNER = ("function-after", "function-before", "function-wrap", "tagged-union")
 
 
 def sentence(error: ValidationError, known: Iterable[str]) -> str:
-    """The first fault, with its place.
+    """The first fault, with its place; see `sentences`."""
+    return sentences(error, known)[0]
+
+
+def sentences(error: ValidationError, known: Iterable[str]) -> list[str]:
+    """Each fault, with its place.
 
     Args:
         error: what was found.
         known: names that may stand where an unknown one does.
     """
-    first = error.errors(include_url=False)[0]
+    names = sorted(known)
+    return [_sentence(fault, names) for fault in error.errors(include_url=False)]
+
+
+def _sentence(first: ErrorDetails, known: Sequence[str]) -> str:
     place = [part for part in first["loc"] if not str(part).startswith(_INNER)]
     where = ".".join(map(str, place))
     kind, given = first["type"], first.get("input")
     if kind == "extra_forbidden":
-        near = difflib.get_close_matches(str(place[-1]), sorted(known), n=1)
-        hint = f"did you mean {near[0]}?" if near else f"known: {', '.join(sorted(known))}"
+        near = difflib.get_close_matches(str(place[-1]), known, n=1)
+        more = f" and {len(known) - _LISTED} more" if len(known) > _LISTED else ""
+        hint = f"did you mean {near[0]}?" if near else f"known: {', '.join(known[:_LISTED])}{more}"
         return f"{where} is not known; {hint}"
     if kind == "missing":
         return f"{where} is missing"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from datetime import timedelta
 from types import TracebackType
 from typing import Any, Protocol
 
@@ -13,6 +14,10 @@ class Progress(Protocol):
 
     def note(self, message: str) -> None:
         """Say something once."""
+        ...
+
+    def status(self, words: str) -> None:
+        """Say what is being done before the amount is known, or how it goes afterwards."""
         ...
 
     def total(self, amount: int) -> None:
@@ -38,7 +43,13 @@ class Silent:
     ) -> None:
         """Leave nothing behind."""
 
+    def stop(self) -> None:
+        """Stop nothing."""
+
     def note(self, message: str) -> None:
+        """Say nothing."""
+
+    def status(self, words: str) -> None:
         """Say nothing."""
 
     def total(self, amount: int) -> None:
@@ -63,7 +74,8 @@ class ConsoleProgress:
         self._unit = unit
         self._done = 0
         self._total = 0
-        self._last = time.monotonic()
+        self._status = ""
+        self._began = self._last = time.monotonic()
         self._bar: Any = None
 
     def __enter__(self) -> ConsoleProgress:
@@ -75,32 +87,51 @@ class ConsoleProgress:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        self.stop()
+
+    def stop(self) -> None:
+        """Take the bar off the screen; the next report brings it back."""
         if self._bar is not None:
             self._bar.stop()
+        self._bar, self._status = None, ""
 
     def note(self, message: str) -> None:
         """Print a line."""
         print(message, file=sys.stderr)
 
+    def status(self, words: str) -> None:
+        """Show words beside the bar; in a pipe they are a line, now or in place of the next one."""
+        self._status = words
+        if sys.stderr.isatty():
+            if self._bar is None:
+                self._show(None)
+            self._bar.update(self._bar.task_ids[0], words=words)
+        elif not self._total:
+            print(f"{self._what}: {words}", file=sys.stderr)
+
     def total(self, amount: int) -> None:
         """Set the whole amount of this part; on a terminal the bar appears anew."""
+        self.stop()
         self._total, self._done = amount, 0
-        if self._bar is not None:
-            self._bar.stop()
+        self._began = self._last = time.monotonic()
         if sys.stderr.isatty():
-            from rich.console import Console as RichConsole
-            from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeRemainingColumn
-            from rich.progress import Progress as Bar
+            self._show(amount)
 
-            columns = (
-                TextColumn(self._what),
-                BarColumn(),
-                TaskProgressColumn(),
-                TimeRemainingColumn(),
-            )
-            self._bar = Bar(*columns, console=RichConsole(stderr=True), transient=True)
-            self._bar.add_task(self._what, total=amount)
-            self._bar.start()
+    def _show(self, amount: int | None) -> None:
+        from rich.console import Console as RichConsole
+        from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeRemainingColumn
+        from rich.progress import Progress as Bar
+
+        columns = (
+            TextColumn(self._what),
+            BarColumn(),
+            TaskProgressColumn(),
+            TimeRemainingColumn(),
+            TextColumn("{task.fields[words]}"),
+        )
+        self._bar = Bar(*columns, console=RichConsole(stderr=True), transient=True)
+        self._bar.add_task(self._what, total=amount, words="")
+        self._bar.start()
 
     def advance(self, amount: int) -> None:
         """Move on."""
@@ -111,4 +142,8 @@ class ConsoleProgress:
             self._last = time.monotonic()
             share = self._done / self._total if self._total else 0.0
             text = f" of {self._total:,} {self._unit}" if self._unit else ""
-            print(f"{self._what}: {share:.0%}{text}", file=sys.stderr)
+            words = [self._status or f"{share:.0%}{text}"]
+            if 0 < share < 1:
+                left = (self._last - self._began) * (1 - share) / share
+                words.append(f"{timedelta(seconds=round(left))} left")
+            print(f"{self._what}: {', '.join(words)}", file=sys.stderr)

@@ -29,7 +29,7 @@ from pydantic import (
     model_validator,
 )
 
-from adp.core.option_errors import names, sentence
+from adp.core.option_errors import names, sentences
 from adp.curation.op import OpOptions
 from adp.curation.registry import OPS
 from adp_schema.errors import RecipeError, UsageError
@@ -113,6 +113,20 @@ class Output(_Strict):
         return self
 
 
+class StageFaults(ValueError):
+    """Some stages cannot be read.
+
+    Attributes:
+        faults: a sentence for each fault.
+        stages: the stages; None for those with a fault.
+    """
+
+    def __init__(self, faults: list[str], stages: list[Any]) -> None:
+        super().__init__("; ".join(faults))
+        self.faults = faults
+        self.stages = stages
+
+
 class Recipe(_Strict):
     """A recipe, resolved: included files are in it, every option is there."""
 
@@ -150,7 +164,17 @@ class Recipe(_Strict):
     def _stages(cls, value: Any) -> Any:
         if not isinstance(value, list | tuple):
             return value
-        return [_stage(result, number) for number, result in enumerate(value)]
+        stages: list[Any] = []
+        faults: list[str] = []
+        for number, given in enumerate(value):
+            try:
+                stages.append(_stage(given, number))
+            except (RecipeError, StageFaults) as error:
+                stages.append(None)
+                faults += error.faults if isinstance(error, StageFaults) else [str(error)]
+        if faults:
+            raise StageFaults(faults, stages)
+        return stages
 
     @model_validator(mode="after")
     def _names(self) -> Recipe:
@@ -209,8 +233,8 @@ def _stage(given: Any, number: int) -> Any:
         options_here = given[named[0]]
         options = model.model_validate({} if options_here is None else options_here)
     except ValidationError as error:
-        message = sentence(error, names(model))
-        raise RecipeError(f"ops[{number}].{named[0]}: {message}") from None
+        faults = [f"ops[{number}].{named[0]}: {each}" for each in sentences(error, names(model))]
+        raise StageFaults(faults, []) from None
     return {"op": named[0], "options": options, **rest}
 
 

@@ -11,11 +11,12 @@ from typing import Any
 from pydantic import ValidationError
 
 from adp.core.input_files import read_text
-from adp.core.option_errors import names, sentence
+from adp.core.option_errors import names, sentences
 from adp.core.yaml_text import parse_yaml
-from adp.curation.recipe import Recipe
+from adp.curation.check_plan import plan_faults, raise_faults
+from adp.curation.recipe import Recipe, Stage, StageFaults
 from adp.curation.registry import OPS
-from adp_schema.errors import RecipeError, UsageError, unknown_name
+from adp_schema.errors import AdpError, RecipeError, UsageError, unknown_name
 
 _FILES = 100
 """Files that one recipe may include, each counted each time."""
@@ -57,10 +58,33 @@ def check(plain: Any, name: str) -> Recipe:
     try:
         return Recipe.model_validate(plain)
     except ValidationError as error:
-        known = [*names(Recipe), "include"]
-        raise RecipeError(f"{name}: {sentence(error, known)}") from None
-    except RecipeError as error:
-        raise RecipeError(f"{name}: {error}") from None
+        faults: list[AdpError] = []
+        for fault, sentence in zip(
+            error.errors(include_url=False),
+            sentences(error, [*names(Recipe), "include"]),
+            strict=True,
+        ):
+            reason = fault.get("ctx", {}).get("error")
+            if isinstance(reason, StageFaults):
+                faults += [*map(RecipeError, reason.faults), *_later_faults(reason.stages)]
+            else:
+                hint = "; write recipe: 1" if sentence == "recipe is missing" else ""
+                faults.append(RecipeError(sentence + hint))
+        if len(faults) == 1:
+            faults = [RecipeError(f"{name}: {faults[0]}")]
+        raise_faults(name, faults)
+        raise
+
+
+def _later_faults(stages: Sequence[Any]) -> list[AdpError]:
+    """The faults that show beside stages that cannot be read: columns and SQL of the others."""
+    readable: list[Stage | None] = []
+    for stage in stages:
+        try:
+            readable.append(None if stage is None else Stage.model_validate(stage))
+        except ValidationError:  # it is named once the rest is right
+            readable.append(None)
+    return plan_faults(readable, allow_python=True)
 
 
 def _load(path: Path, above: tuple[Path, ...], read: list[Path]) -> dict[str, Any]:

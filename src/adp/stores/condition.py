@@ -11,7 +11,7 @@ import re
 from typing import Any
 
 from adp_schema.errors import QueryError
-from adp_schema.sql_statement import syntax_tree
+from adp_schema.sql_statement import sentence, syntax_tree
 
 _EXAMPLE = "write one condition, such as: license = 'cc-by-nc-4.0'"
 
@@ -65,6 +65,40 @@ def select_where(columns: str, condition: str) -> str:
     if around_where is not None and around_where != _around_where(f"{start} (\ntrue\n)"):
         raise QueryError(f"the condition is more than a condition; {_EXAMPLE}")
     return query
+
+
+def condition_columns(condition: str) -> list[str]:
+    """The columns that a condition names, without running it.
+
+    Of a condition with a query or a function in it (a subquery, a lambda) it is none: there a name
+    may be another table's, or an argument.
+
+    Raises:
+        QueryError: see `check_condition`; or it is not valid SQL.
+    """
+    import duckdb
+
+    check_condition(condition)
+    query = f"SELECT 1 FROM pool WHERE (\n{condition}\n)"
+    with duckdb.connect(":memory:") as con:
+        try:
+            con.extract_statements(query)
+        except duckdb.Error as error:
+            raise QueryError(own_lines(sentence(str(error), query, (), {}))) from None
+        pending: list[Any] = [syntax_tree(con, query)["statements"][0]["node"]["where_clause"]]
+    names: dict[str, None] = {}
+    while pending:
+        node = pending.pop()
+        if isinstance(node, dict):
+            if node.get("class") in ("SUBQUERY", "LAMBDA"):
+                return []
+            if node.get("class") == "COLUMN_REF":
+                first, *rest = node["column_names"]
+                names[rest[0] if first.lower() == "pool" and rest else first] = None
+            pending.extend(node.values())
+        elif isinstance(node, list):
+            pending.extend(reversed(node))
+    return list(names)
 
 
 def own_lines(message: str) -> str:

@@ -29,7 +29,7 @@ SMALL = 16 << 20
 """Stages with less to read than this, in bytes, are done here: to share out would take longer."""
 
 
-class Part(Protocol):
+class StagePart(Protocol):
     """A shard or a partition to work on."""
 
     @property
@@ -43,7 +43,7 @@ class Part(Protocol):
         ...
 
 
-AnyPart = TypeVar("AnyPart", bound=Part)
+AnyPart = TypeVar("AnyPart", bound=StagePart)
 Made = TypeVar("Made")
 
 

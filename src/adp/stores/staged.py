@@ -25,7 +25,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from adp.core.progress import Progress
-from adp.stores.stage import Part, run_stage
+from adp.stores.stage import StagePart, run_stage
 from adp.version import __version__
 from adp_schema.errors import OutputExistsError
 from adp_schema.journal import GROWING
@@ -48,7 +48,7 @@ class StageResult(Protocol):
         ...
 
 
-AnyJob = TypeVar("AnyJob", bound=Part)
+AnyJob = TypeVar("AnyJob", bound=StagePart)
 AnyResult = TypeVar("AnyResult", bound=StageResult)
 
 

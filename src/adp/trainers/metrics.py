@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import time
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,17 @@ def kept(entry: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in entry.items() if not name.endswith(_CLOCK)}
 
 
+def _pace(state: Any, first: int, began: float) -> str:
+    """Where a training is: step, loss, reward, and how fast it goes."""
+    words = [f"step {state.global_step:,} of {state.max_steps:,}"]
+    for name in ("loss", "reward"):
+        known = [entry[name] for entry in state.log_history if name in entry]
+        words += [f"{name} {known[-1]:.4f}"] if known else []
+    seconds = (time.monotonic() - began) / max(state.global_step - first, 1)
+    words.append(f"{seconds:.1f} s/step" if seconds > 1 else f"{1 / seconds:.1f} steps/s")
+    return ", ".join(words)
+
+
 def _line(entry: dict[str, Any]) -> str:
     """A line of the file; sorted, for a checkpoint gives its entries back in another order."""
     return json.dumps(kept(entry), sort_keys=True) + "\n"
@@ -39,6 +51,7 @@ class Metrics(TrainerCallback):  # type: ignore[misc]
     def __init__(self, out: Path, progress: Progress) -> None:
         self._path = out / FILE
         self._progress = progress
+        self._first, self._began = 0, 0.0
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **more: Any) -> None:
         """Begin the file, with what a checkpoint knows of it."""
@@ -47,10 +60,13 @@ class Metrics(TrainerCallback):  # type: ignore[misc]
             self._path.write_text("".join(lines), encoding="utf-8")
             self._progress.total(state.max_steps)
             self._progress.advance(state.global_step)
+            self._first, self._began = state.global_step, time.monotonic()
+            self._progress.status("the first step")
 
     def on_step_end(self, args: Any, state: Any, control: Any, **more: Any) -> None:
         """Tell the progress."""
         if state.is_world_process_zero:
+            self._progress.status(_pace(state, self._first, self._began))
             self._progress.advance(1)
 
     def on_log(self, args: Any, state: Any, control: Any, **more: Any) -> None:

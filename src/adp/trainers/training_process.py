@@ -41,6 +41,7 @@ def train_here(config: TrainConfig, out: Path, progress: Progress) -> None:
     Raises:
         TrainingError: it stopped on an error.
     """
+    progress.status("loading the libraries")
     from transformers import enable_full_determinism, set_seed
 
     from adp.trainers.arguments import common_arguments
@@ -56,6 +57,7 @@ def train_here(config: TrainConfig, out: Path, progress: Progress) -> None:
     with _error_text(), quiet():
         callbacks = [Metrics(out, progress)]
         args = common_arguments(config, out)
+        progress.status("loading the model")
         trainer = METHODS.get(config.method).trainer(config, rows, args, callbacks)
         for callback in list(trainer.callback_handler.callbacks):
             if type(callback).__name__ in ("PrinterCallback", "ProgressCallback"):
