@@ -13,7 +13,7 @@ import pytest
 from adp.curation.apply import apply
 from adp.curation.ops.coreset.sage import default_loss
 from adp.curation.ops.replay import OP, Replay
-from adp.stores.task_rows import ROLLOUT
+from adp.stores.tasks.rows import ROLLOUT
 from adp_schema.errors import RecipeError
 from adp_schema.growing import seal
 from adp_schema.model import Step, Trajectory
