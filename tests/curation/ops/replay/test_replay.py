@@ -122,6 +122,7 @@ def write_buffer(folder, kept, seen):
     return Store.open(str(folder))
 
 
+@pytest.mark.slow
 def test_workers_and_shards_change_nothing(tmp_path):
     buffer = write_runs(tmp_path / "b", batch(0, 20))
     found = []
