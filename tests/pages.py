@@ -27,6 +27,8 @@ TUTORIALS = ROOT / "docs" / "tutorials"
 _BLOCK = re.compile(r"^```(\w+)([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 _DOCTEST = "python -m doctest -o ELLIPSIS"
+# What a command that takes seconds says meanwhile, where no terminal shows a bar.
+_PROGRESS = re.compile(r"^[a-z][a-z ]*: [0-9]+%.*\n", re.MULTILINE)
 _RESULT = re.compile("\x1e(.*?)\x1f([0-9]+)\n", re.DOTALL)
 
 
@@ -74,7 +76,7 @@ def run_page(page: Path, folder: Path, environment: dict[str, str] | None = None
         },
     )  # fmt: skip
     for example, (printed, status) in zip(examples, _RESULT.findall(done.stdout), strict=False):
-        example.printed, example.status = printed, int(status)
+        example.printed, example.status = _PROGRESS.sub("", printed), int(status)
     return examples
 
 

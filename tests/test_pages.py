@@ -81,6 +81,8 @@ a
 kept
 $ ls nowhere
 error: not what it says
+$ echo "converting: 10% of 3 bytes"; echo done
+done
 $ cd examples && false
 $ pwd | sed 's/.*work/work/'
 work/examples
@@ -93,7 +95,7 @@ def test_what_a_page_shows_must_be_so(tmp_path):
     saved = '```text title="saved.txt"\nkept\n```\n'
     page.write_text(saved + PAGE + "```pycon\n>>> 1 + 1\n3\n```\n")
     examples = run_page(page, tmp_path / "run")
-    assert [each.agrees for each in examples] == [True, True, False, False, True, False]
+    assert [each.agrees for each in examples] == [True, True, False, True, False, True, False]
     assert "not what it says" in faults(examples)
     mended = rewritten(page.read_text(), examples)
     assert "ls: cannot access" in mended

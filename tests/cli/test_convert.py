@@ -78,7 +78,7 @@ def test_export_and_formats(run, chats, tmp_path):
         "did you mean openai_chat"
         in run("export", tmp_path / "store", "--to", "openai_chats", "-o", tmp_path / "three").err
     )
-    names = [row["name"] for row in json.loads(run("formats", "--json").out)]
+    names = [row["name"] for row in json.loads(run("formats", "--json").out)["formats"]]
     assert "openai_chat" in names
     assert "openai_chat" in run("formats").out
 

@@ -51,7 +51,7 @@ def test_explain_reads_no_data(run, folder):
     done = run("curate", "gone.yaml", "--explain")
     assert done.code == 0
     assert "0  annotate: Add columns" in done.out
-    plan = json.loads(run("curate", "gone.yaml", "--explain", "--json").out)
+    plan = json.loads(run("curate", "gone.yaml", "--explain", "--json").out)["stages"]
     assert plan[0]["columns"] == {"n": "The expression rows"}
 
 

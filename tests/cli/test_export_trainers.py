@@ -58,7 +58,8 @@ def test_nothing_to_write(run, tmp_path, examples):
 
 def test_formats_lists_the_exporters(run):
     assert "trl-prompt-completion" in run("formats").out
-    rows = json.loads(run("formats", "--json").out)
+    listed = json.loads(run("formats", "--json").out)
+    rows = listed["formats"] + listed["exporters"]
     assert {"trl-sft", "openai_chat"} <= {row["name"] for row in rows}
 
 

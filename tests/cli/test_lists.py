@@ -4,7 +4,7 @@ import json
 
 
 def ids(done):
-    return [row["trajectory_id"] for row in json.loads(done.out)]
+    return [row["trajectory_id"] for row in json.loads(done.out)["trajectories"]]
 
 
 def test_head_is_in_input_order_and_leaves_branches_out(run, store):
@@ -13,7 +13,7 @@ def test_head_is_in_input_order_and_leaves_branches_out(run, store):
         "swe/django-22",
         "chat/hostile",
     ]
-    row = json.loads(run("head", store.root, "-n", "1", "--json").out)[0]
+    row = json.loads(run("head", store.root, "-n", "1", "--json").out)["trajectories"][0]
     assert row == {
         "trajectory_id": "swe/django-11099",
         "steps": 3,

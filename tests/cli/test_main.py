@@ -124,3 +124,10 @@ def test_a_reader_that_goes_away_is_no_error(store):
         ["bash", "-c", f"{command} | head -c 1"], capture_output=True, text=True, check=True
     )
     assert done.stderr == ""
+
+
+@pytest.mark.parametrize("words", [["convert", "x"], ["report", "data", "x"], ["merge-adapter"]])
+def test_a_wrong_option_points_to_the_help_of_its_command(words, run):
+    named = " ".join(word for word in words if word != "x")
+    for wrong in (["--out"], ["--wrong"]):
+        assert run(*words, *wrong).err.endswith(f"; see: adp {named} --help\n")

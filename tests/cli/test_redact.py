@@ -100,7 +100,7 @@ def test_list(run):
     done = run("redact", "--list")
     assert done.code == 0
     assert "github-token" in done.out
-    rows = json.loads(run("redact", "--list", "--json").out)
+    rows = json.loads(run("redact", "--list", "--json").out)["kinds"]
     assert {
         name: value for row in rows if row["kind"] == "ip-address"
         for name, value in row.items() if name != "what"

@@ -20,7 +20,7 @@ def test_reason_and_number(run, store):
 
 
 def test_json(run, store):
-    rows = json.loads(run("rejects", store.root, "--json").out)
+    rows = json.loads(run("rejects", store.root, "--json").out)["rejects"]
     assert [(row["record"], row["reason"]) for row in rows] == [
         (7, "unknown role"),
         (8, "not JSON"),

@@ -96,7 +96,9 @@ def test_wrong_calls(run, rollouts, tmp_path):
     assert run("score", tmp_path / "no store", "--with", "plain").code == 5
     listed = run("score", rollouts, "--list").out
     assert "Success, calls and answers." in listed
-    assert json.loads(run("score", rollouts, "--list", "--json").out)[1]["name"] == "plain"
+    assert (
+        json.loads(run("score", rollouts, "--list", "--json").out)["scorers"][1]["name"] == "plain"
+    )
     assert "scores" in run("query", rollouts, "-c", "SELECT * FROM scorez").err
 
 

@@ -40,7 +40,7 @@ def test_printed(run, store):
 
 
 def test_json(run, store):
-    groups = json.loads(run("stats", store.root, "--by", "format", "--json").out)
+    groups = json.loads(run("stats", store.root, "--by", "format", "--json").out)["groups"]
     assert {group["key"]["format"] for group in groups} == {"openai_chat", None}
 
 

@@ -101,7 +101,7 @@ def test_list(run):
     assert done.code == 0
     for check in CHECKS:
         assert check in done.out
-    listed = json.loads(run("validate", "--list", "--json").out)
+    listed = json.loads(run("validate", "--list", "--json").out)["checks"]
     assert [one["check"] for one in listed] == list(CHECKS)
     assert "two-tasks" in run("validate", "--list", "--check", "two-tasks").out
 

@@ -145,7 +145,7 @@ def _explain(recipe: Recipe, *, every: bool, as_json: bool) -> None:
     check_plan(recipe, allow_python=True)
     plan = explain(recipe, every=every or as_json)
     if as_json:
-        print_json(plan)
+        print_json({"stages": plan})
         return
     screen = console()
     for stage in plan:

@@ -145,7 +145,7 @@ def list_suites(*, as_json: bool) -> None:
     from adp.eval.suite import SUITES
 
     if as_json:
-        print_json([suite.model_dump(mode="json") for suite in SUITES.all()])
+        print_json({"suites": [suite.model_dump(mode="json") for suite in SUITES.all()]})
         return
     table = light_table("suite", "what it measures", "tasks", "scorers",
                         fold=["what it measures", "scorers"])  # fmt: skip

@@ -36,7 +36,7 @@ def formats(
         for converter in [known.get(name)]
     ]
     if as_json:
-        print_json(rows + _trainers())
+        print_json({"formats": rows, "exporters": _trainers()})
         return
     table = light_table("name", "title", "directions", "container", fold=["name", "title"])
     for row in rows:

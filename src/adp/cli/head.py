@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import asdict
 from typing import Annotated
 
@@ -32,7 +33,7 @@ def head(
 def report(summaries: list[Summary], *, as_json: bool) -> None:
     """Print one line a trajectory."""
     if as_json:
-        print_json([asdict(summary) for summary in summaries])
+        print_json({"trajectories": [asdict(summary) for summary in summaries]})
         return
     numbers = ["steps", "calls", "errors"]
     screen = console()
@@ -53,3 +54,5 @@ def report(summaries: list[Summary], *, as_json: bool) -> None:
         ]
         table.add_row(*row[: len(table.columns)])
     screen.print(table if summaries else "the store holds no trajectories")
+    if summaries and not roomy:
+        print("left out: first words, for which the terminal is too narrow", file=sys.stderr)

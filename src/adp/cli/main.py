@@ -14,7 +14,7 @@ from contextvars import copy_context
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from adp.cli import process, write_errors
 from adp.cli.commands import (
@@ -62,6 +62,16 @@ class LazyGroup(TyperGroup):
     brings its own ones since.
     """
 
+    _completing = False
+
+    def shell_complete(self, ctx: Any, incomplete: str) -> Any:
+        """Complete the name of a command, from the table alone."""
+        self._completing = True
+        try:
+            return super().shell_complete(ctx, incomplete)
+        finally:
+            self._completing = False
+
     def list_commands(self, ctx: Any) -> list[str]:
         """Names of the commands."""
         return list(command_table())
@@ -69,6 +79,8 @@ class LazyGroup(TyperGroup):
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """Import a command; None when there is none of this name."""
         entry = BUILTIN.get(cmd_name) or plugin_commands().get(cmd_name)
+        if self._completing and entry:
+            return TyperCommand(cmd_name, short_help=entry[1])
         return load_command(cmd_name, *entry) if entry else None
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
@@ -148,7 +160,6 @@ def _skipping(
 app = typer.Typer(
     name="adp",
     cls=LazyGroup,
-    add_completion=False,
     rich_markup_mode=None,
     context_settings=HELP_OPTIONS,
     epilog="\b\nExample:\n  adp convert logs/ -o my_store && adp stats my_store",
@@ -289,7 +300,7 @@ def _explain(error: BaseException, words: Sequence[str]) -> int:
     message = getattr(error, "format_message", None)
     if message is not None:  # the call did not parse
         context = getattr(error, "ctx", None)
-        path = context.command_path if context else "adp"
+        path = context.command_path if context else _command_path(words)
         text = str(message()).strip().rstrip(".")
         return _complain(f"{text[:1].lower()}{text[1:]}; see: {path} --help", UsageError.exit_code)
     if damaged := _damaged():
@@ -315,6 +326,16 @@ def _explain(error: BaseException, words: Sequence[str]) -> int:
         "same command under ADP_DEBUG=1 at the project's issue tracker",
         UNEXPECTED,
     )
+
+
+def _command_path(words: Sequence[str]) -> str:
+    """The command that a call names, where its parser failed before it knew."""
+    path = ["adp"]
+    if words and words[0] in command_table():
+        path.append(words[0])
+        is_group = command_table()[words[0]][0].endswith(":app")
+        path += [word for word in words[1:2] if is_group and not word.startswith("-")]
+    return " ".join(path)
 
 
 def _damaged() -> AdpError | None:

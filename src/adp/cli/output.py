@@ -39,7 +39,8 @@ COUNT_SECONDS = 2.0
 """How long to go on counting the rows that a table does not show."""
 
 _NARROW = 9
-"""Room that a column needs; with less, each row is shown as a list of names and values."""
+"""Room that a column needs, beside that for its name; with less, each row is a list of names and
+values."""
 
 # Control characters of C1 and marks of direction, which JSON allows and terminals obey.
 _UNSAFE = re.compile("[\x7f-\x9f\u200e\u200f\u061c\u2028-\u202e\u2066-\u2069]")
@@ -64,11 +65,14 @@ def print_table(reader: pa.RecordBatchReader, limit: int) -> None:
             break
     names = unique_names(reader.schema.names)
     numbers = [_is_number(kind) for kind in reader.schema.types]
-    if len(names) * _NARROW > screen.width:
+    footer = _footer(len(shown), count, whole=full)
+    if sum(max(len(one_line(name, CELL)) + 2, _NARROW) for name in names) > screen.width:
         _print_lists(screen, names, shown)
+        if any(value is None for row in shown for value in row):
+            footer += "; what is null is left out"
     else:
         _print_grid(screen, names, numbers, shown)
-    screen.print(Text(_footer(len(shown), count, whole=full), "dim"))
+    screen.print(Text(footer, "dim"), soft_wrap=True)
 
 
 def _beginnings(column: pa.Array) -> list[Any]:
@@ -128,10 +132,12 @@ def _print_grid(
 
 def _print_lists(screen: Console, names: Sequence[str], rows: list[tuple[Any, ...]]) -> None:
     """Print each row as a list of its values; nulls are left out."""
+    longest = max((len(one_line(name, CELL)) for name in names), default=0)
     for number, row in enumerate(rows, start=1):
         screen.print(Text(f"row {number}", "bold"))
         table = light_table("", "")
         table.show_header = False
+        table.columns[0].min_width = min(longest, screen.width // 2)
         for name, value in zip(names, row, strict=True):
             if value is not None:
                 table.add_row(Text(one_line(name, CELL), "cyan"), cell(value))
@@ -293,6 +299,15 @@ def _write_json(schema: pa.Schema, batches: Iterator[pa.RecordBatch], file: IO[b
     return count
 
 
+def _write_object(schema: pa.Schema, batches: Iterator[pa.RecordBatch], file: IO[bytes]) -> int:
+    """One object: the columns with their types, the rows, and how many these are."""
+    columns = {field.name: str(field.type) for field in schema}
+    file.write(b'{"columns": ' + json_text(columns).encode() + b',\n"rows": ')
+    count = _write_json(schema, batches, file)
+    file.write(f',"count": {count}}}\n'.encode())
+    return count
+
+
 def _write_parquet(schema: pa.Schema, batches: Iterator[pa.RecordBatch], file: IO[bytes]) -> int:
     """Parquet in row groups of many batches."""
     import pyarrow.parquet as pq
@@ -318,6 +333,7 @@ _ROW_GROUP_BYTES = 64 << 20
 Writer = Callable[[pa.Schema, Iterator[pa.RecordBatch], IO[bytes]], int]
 
 WRITERS: dict[str, Writer] = {
+    "object": _write_object,
     "csv": _write_csv,
     "json": _write_json,
     "jsonl": _write_jsonl,

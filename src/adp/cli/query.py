@@ -29,6 +29,9 @@ EPILOG = epilog(
     "adp query my_store -c 'SELECT name, count(*) FROM calls GROUP BY name'", 2, 3, 5, 6
 )
 
+OBJECT = "object"
+"""The form of ``--json``, which no file has."""
+
 FORMATS = ("table", "csv", "json", "jsonl", "parquet")
 LIMIT = 40
 SECONDS = 60.0
@@ -40,6 +43,18 @@ Write a SELECT and end it with a semicolon.
   .schema NAME   list the columns of one
   .help          show this
   .quit          leave; so does Ctrl-D"""
+
+
+Seconds = Annotated[
+    float,
+    typer.Option(
+        min=0,
+        metavar="N",
+        envvar=SECONDS_VARIABLE,
+        show_envvar=False,
+        help="Seconds that a query may work; 0 sets no limit.",
+    ),
+]
 
 
 @dataclass(frozen=True)
@@ -72,6 +87,9 @@ def query(
     out: Annotated[
         Path | None, typer.Option("--out", "-o", metavar="FILE", help="Write the rows to a file.")
     ] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print columns and rows as one JSON object.")
+    ] = False,
     limit: Annotated[
         int, typer.Option(min=0, metavar="N", help="Rows of a table; 0 shows all.")
     ] = LIMIT,
@@ -82,16 +100,7 @@ def query(
         str | None,
         typer.Option(metavar="FOLDER", help="Folder for what does not fit in memory."),
     ] = None,
-    seconds: Annotated[
-        float,
-        typer.Option(
-            min=0,
-            metavar="N",
-            envvar=SECONDS_VARIABLE,
-            show_envvar=False,
-            help="Seconds that a query may work; 0 sets no limit.",
-        ),
-    ] = SECONDS,
+    seconds: Seconds = SECONDS,
     scores: Annotated[
         list[str] | None,
         typer.Option(metavar="FOLDER", help="Where the scores are, if not in the store."),
@@ -107,9 +116,12 @@ def query(
     A query stops when its time or its memory is used up; the environment variable
     ADP_QUERY_SECONDS sets the time for good.
     """
-    output = replace(choose_output(form, out, limit), seconds=seconds)
     if command is not None and file is not None:
         raise UsageError("-c and -f exclude each other")
+    if as_json and (form is not None or out is not None or (command is None and file is None)):
+        raise UsageError("--json prints the rows of one query, -c or -f; leave out --format and -o")
+    output = QueryOutput(OBJECT, None, limit) if as_json else choose_output(form, out, limit)
+    output = replace(output, seconds=seconds)
     command = text_of(file) if file is not None else command
     files, extra = what_to_ask(stores, scores)
     with QueryGate(files, memory_limit=memory, temp_directory=temp, extra=extra) as gate:

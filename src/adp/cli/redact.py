@@ -153,7 +153,8 @@ def show_kinds(*, as_json: bool) -> None:
 
     rows = all_kinds()
     if as_json:
-        print_json([{"kind": a, "group": b, "what": c, "default": d} for a, b, c, d in rows])
+        names = ("kind", "group", "what", "default")
+        print_json({"kinds": [dict(zip(names, row, strict=True)) for row in rows]})
         return
     table = light_table("kind", "group", "default", "what it finds", fold=["what it finds"])
     for kind, group, what, default in rows:

@@ -54,7 +54,7 @@ def rejects(
     if as_json:
         for row in rows:
             row["data"] = (row["data"] or b"").decode("utf-8", "replace")
-        print_json(rows)
+        print_json({"rejects": rows})
         return
     total = store.query(_COUNT, values).to_pylist()[0]["n"]
     report(rows, total, values[0])

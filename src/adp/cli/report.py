@@ -5,18 +5,17 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from adp.cli.text import epilog, print_json, visible
 from adp.core.progress import ConsoleProgress
-from adp.stores.composition import CompositionOptions
 from adp.stores.locks import alone_at_file
-from adp.workflows.report import Report, check_out
-from adp.workflows.report_eval import EvaluationOptions
 from adp_schema.errors import UsageError
-from adp_schema.store import Store
+
+if TYPE_CHECKING:
+    from adp.workflows.report import Report
 
 app = typer.Typer(
     name="report",
@@ -60,6 +59,10 @@ def data(
     """
 
     def make() -> Report:
+        from adp.stores.composition import CompositionOptions
+        from adp.workflows.report import Report
+        from adp_schema.store import Store
+
         store = Store.open(path)
         with ConsoleProgress("counting", "parts") as progress:
             return Report.of_data(store, CompositionOptions(name=name, examples=examples), progress)
@@ -104,6 +107,10 @@ def evaluations(
     """
 
     def make() -> Report:
+        from adp.workflows.report import Report
+        from adp.workflows.report_eval import EvaluationOptions
+        from adp_schema.store import Store
+
         options = EvaluationOptions(name, examples, baseline, scores or ())
         with ConsoleProgress("counting", "runs") as progress:
             return Report.of_runs([Store.open(path) for path in paths], options, progress)
@@ -113,6 +120,8 @@ def evaluations(
 
 def _print(out: Path | None, make: Callable[[], Report], *, as_json: bool) -> None:
     """Make a report, and print or write it."""
+    from adp.workflows.report import check_out
+
     check_out(out)
     if as_json and out is not None:
         raise UsageError("--json prints to standard output; leave out -o")

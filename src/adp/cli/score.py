@@ -114,13 +114,11 @@ def list_scorers(*, as_json: bool) -> None:
 
     kinds = SCORERS.all()
     if as_json:
-        print_json(
-            [
-                {"name": kind.name, "about": kind.about,
-                 "settings": kind.settings.model_json_schema()}
-                for kind in kinds
-            ]
-        )  # fmt: skip
+        described = [
+            {"name": kind.name, "about": kind.about, "settings": kind.settings.model_json_schema()}
+            for kind in kinds
+        ]
+        print_json({"scorers": described})
         return
     table = light_table(
         "scorer", "what it measures", "settings", fold=["what it measures", "settings"]

@@ -40,7 +40,7 @@ def stats(
     names = [name.strip() for name in by.split(",") if name.strip()]
     groups = count(Store.open(path), names)
     if as_json:
-        print_json([asdict(group) for group in groups])
+        print_json({"groups": [asdict(group) for group in groups]})
         return
     screen = console()
     if not groups:

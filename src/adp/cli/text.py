@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, redirect_stdout
 from typing import Any
 
@@ -174,8 +174,8 @@ def stdout_to_stderr(*, wanted: bool = True) -> Iterator[None]:
         yield
 
 
-def print_json(data: Any) -> None:
-    """Print data as JSON for other programs: UTF-8, indented."""
+def print_json(data: Mapping[str, Any]) -> None:
+    """Print an object as JSON for other programs; docs/json-output.md has the keys."""
     text = json.dumps(data, indent=2, ensure_ascii=False, default=str)
     # A lone surrogate would stop the writing; JSON has an escape for it.
     sys.stdout.write(text.encode("utf-8", "backslashreplace").decode("utf-8") + "\n")

@@ -148,8 +148,10 @@ def _train(
                 _say_plan(config, plan)
 
             words = ["adp", *sys.argv[1:]]
-            told = None if as_json else begin
-            options = TrainOptions(resume, words, not as_json, told, allow_python, steps, strict)
+            reporter = None if as_json else begin
+            options = TrainOptions(
+                resume, words, not as_json, reporter, allow_python, steps, strict
+            )
             done = train(config, str(target), options, progress)
     if dry_run:
         if as_json:

@@ -137,17 +137,16 @@ def show_result(screen: Screen, result: CheckResult) -> None:
 def show_checks(checks: list[Check], *, as_json: bool) -> None:
     """List checks."""
     if as_json:
-        print_json(
-            [
-                {
-                    "check": check.id,
-                    "severity": check.severity,
-                    "what": check.what,
-                    "mend": check.remedy,
-                }
-                for check in checks
-            ]
-        )
+        described = [
+            {
+                "check": check.id,
+                "severity": check.severity,
+                "what": check.what,
+                "mend": check.remedy,
+            }
+            for check in checks
+        ]
+        print_json({"checks": described})
         return
     wanted = {check.id for check in checks}
     screen = console()

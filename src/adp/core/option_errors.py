@@ -18,7 +18,7 @@ _FORMS = {
 }
 """Kinds of faults for which pydantic has words of Python."""
 
-_LISTED = 20
+_LISTED = 15
 """Names that are listed where none is near."""
 
 _INNER = ("function-after", "function-before", "function-wrap", "tagged-union")

@@ -233,7 +233,8 @@ def _stage(given: Any, number: int) -> Any:
         options_here = given[named[0]]
         options = model.model_validate({} if options_here is None else options_here)
     except ValidationError as error:
-        faults = [f"ops[{number}].{named[0]}: {each}" for each in sentences(error, names(model))]
+        texts = sentences(error, names(model))
+        faults = [f"ops[{number}].{named[0]}: {text}" for text in texts]
         raise StageFaults(faults, []) from None
     return {"op": named[0], "options": options, **rest}
 
