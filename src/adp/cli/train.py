@@ -148,10 +148,8 @@ def _train(
                 _say_plan(config, plan)
 
             words = ["adp", *sys.argv[1:]]
-            reporter = None if as_json else begin
-            options = TrainOptions(
-                resume, words, not as_json, reporter, allow_python, steps, strict
-            )
+            on_plan = None if as_json else begin
+            options = TrainOptions(resume, words, not as_json, on_plan, allow_python, steps, strict)
             done = train(config, str(target), options, progress)
     if dry_run:
         if as_json:

@@ -233,8 +233,8 @@ def _stage(given: Any, number: int) -> Any:
         options_here = given[named[0]]
         options = model.model_validate({} if options_here is None else options_here)
     except ValidationError as error:
-        texts = sentences(error, names(model))
-        faults = [f"ops[{number}].{named[0]}: {text}" for text in texts]
+        place = f"ops[{number}].{named[0]}"
+        faults = [f"{place}: {fault}" for fault in sentences(error, names(model))]
         raise StageFaults(faults, []) from None
     return {"op": named[0], "options": options, **rest}
 
