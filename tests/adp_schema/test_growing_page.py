@@ -53,7 +53,7 @@ def test_the_example_runs_and_says_the_truth(tmp_path, monkeypatch):
     store = adp.open("rollouts")
     assert repr(store) == "<Store rollouts: 1 trajectory>"
     report = adp.validate("rollouts")
-    assert {found.check.id for found in report.found()} <= {"no-license", "calls-without-tools"}
+    assert {found.check.id for found in report.failed()} <= {"no-license", "calls-without-tools"}
     export(store, "openai_chat", "chats")
     assert '"search_flights"' in Path("chats/trajectories.jsonl").read_text()
 

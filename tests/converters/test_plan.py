@@ -117,6 +117,7 @@ def test_a_side_file_may_be_one_that_two_formats_claim(tmp_path, monkeypatch):
     assert ("a/1", "a/result.json") in sides_of(store)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("_fake")
 def test_side_files_with_workers_and_after_a_stop_give_the_same(tmp_path, monkeypatch):
     for module in (framing, plan):
@@ -139,6 +140,7 @@ def test_side_files_with_workers_and_after_a_stop_give_the_same(tmp_path, monkey
     assert hashes(tmp_path / "s") == hashes(tmp_path / "whole")
 
 
+@pytest.mark.slow
 def test_compressed_inputs_give_the_same_bytes_with_any_number_of_workers(tmp_path, monkeypatch):
     monkeypatch.setattr("adp.stores.stage.SMALL", 0)
     monkeypatch.setattr(plan, "SHARD_BYTES", 1000)

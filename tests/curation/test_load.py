@@ -9,7 +9,7 @@ import pytest
 
 from adp.curation.inputs import open_inputs
 from adp.curation.load import load
-from adp.stores.task_rows import ROLLOUT
+from adp.stores.tasks.rows import ROLLOUT
 from adp_schema.builder import Origin, RowBuilder
 from adp_schema.growing import seal
 from adp_schema.model import Step, Task, Trajectory

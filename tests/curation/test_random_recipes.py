@@ -73,6 +73,7 @@ def test_every_trajectory_is_accounted_for(runs, ops, seed):
             assert set(pairs[side].drop_nulls()) <= made
 
 
+@pytest.mark.slow
 def test_the_bytes_do_not_depend_on_the_workers(runs, tmp_path, monkeypatch):
     from adp.curation import partitions, write
 

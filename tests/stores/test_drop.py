@@ -352,6 +352,7 @@ def several(tmp_path, monkeypatch):
     return str(tmp_path / "old")
 
 
+@pytest.mark.slow
 def test_any_number_of_workers_gives_the_same_bytes(several, tmp_path, monkeypatch):
     monkeypatch.setattr("adp.stores.stage.SMALL", 0)
     selection = select(several, "source_id LIKE '%7%'")

@@ -242,6 +242,7 @@ def several(tmp_path, monkeypatch):
     return [str(tmp_path / "a"), str(tmp_path / "b")]
 
 
+@pytest.mark.slow
 def test_any_number_of_workers_gives_the_same_bytes(several, tmp_path, monkeypatch):
     monkeypatch.setattr("adp.stores.stage.SMALL", 0)
     merge(several, str(tmp_path / "one"), workers=1)

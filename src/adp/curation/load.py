@@ -11,8 +11,9 @@ from adp.core.progress import Progress
 from adp.curation.inputs import Input
 from adp.curation.partitions import trajectory_sizes
 from adp.curation.pool import COLUMNS, Pool
-from adp.curation.task_keys import rollout_keys, task_keys
 from adp.stores.merge import REFERENCES
+from adp.stores.tasks import rollout_keys
+from adp.stores.tasks.words import word_keys
 from adp_schema import ids
 
 if TYPE_CHECKING:
@@ -101,7 +102,8 @@ def _rows(source: Input) -> pl.DataFrame:
     rows = rows.join(trajectory_sizes(source), on="seq", how="left", maintain_order="left")
     rows = rows.with_columns(pl.col("size", "rows").fill_null(0))
     named = pl.concat_str(pl.col("dataset").fill_null(""), pl.lit("/"), pl.col("task_id"))
-    for words in (task_keys(source), rollout_keys(source)):
+    for words in (word_keys(source.store), rollout_keys(source.store)):
+        words = words.with_columns(pl.col("seq") + source.shift)
         rows = rows.join(words, on="seq", how="left", maintain_order="left")
     return rows.with_columns(pl.coalesce("tried", named, "words").alias("task"))
 

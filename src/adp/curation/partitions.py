@@ -44,6 +44,7 @@ class Partition:
         last: last ``seq``.
         size: bytes of text.
         members: file of the ``seq`` that are still in.
+        tasks: file of ``seq`` and ``row``: which row of the table of tasks each trajectory has.
     """
 
     index: int
@@ -53,6 +54,7 @@ class Partition:
     last: int
     size: int
     members: str
+    tasks: str = ""
 
     def seqs(self) -> pl.DataFrame:
         """``seq`` of the trajectories of the partition that are still in, sorted."""
@@ -84,6 +86,26 @@ class Partition:
         )
         wanted = self.seqs()["seq"]
         return rows.filter(pl.col("seq").is_in(wanted.implode()))
+
+    def task_columns(self, columns: Sequence[str]) -> pl.DataFrame:
+        """Columns of the task of each trajectory that has one, by `adp.stores.tasks`.
+
+        Args:
+            columns: columns of the table of tasks.
+
+        Returns:
+            ``seq`` (the pool's) and the columns, one row a trajectory, sorted by ``seq``.
+        """
+        import polars as pl
+
+        here = pl.col("seq").is_between(self.first - self.shift, self.last - self.shift)
+        rows = pl.scan_parquet(self.tasks, glob=False).filter(here).collect()
+        named = _open(self.root).scan("tasks").select(*columns).with_row_index("row")
+        wanted = rows["row"].unique().implode()
+        tasks = named.filter(pl.col("row").is_in(wanted)).collect()
+        tasks = tasks.with_columns(pl.col("row").cast(pl.Int64))
+        known = rows.join(tasks, on="row", how="left").with_columns(pl.col("seq") + self.shift)
+        return known.join(self.seqs(), on="seq", how="semi").select("seq", *columns).sort("seq")
 
 
 def _open(root: str) -> Store:
@@ -124,13 +146,16 @@ def trajectory_sizes(source: Input) -> pl.DataFrame:
     )
 
 
-def cut(sizes: pl.DataFrame, inputs: Sequence[Input], members: str) -> list[Partition]:
+def cut(
+    sizes: pl.DataFrame, inputs: Sequence[Input], members: str, tasks: Sequence[str]
+) -> list[Partition]:
     """Cut the trajectories into partitions.
 
     Args:
         sizes: ``seq`` and ``size`` of each, sorted by ``seq``.
         inputs: the stores.
         members: file of the ``seq`` that are still in.
+        tasks: for each input, the file of the rows of tasks (`Partition.tasks`).
     """
     partitions: list[Partition] = []
     start: int | None = None
@@ -141,7 +166,14 @@ def cut(sizes: pl.DataFrame, inputs: Sequence[Input], members: str) -> list[Part
             source = inputs[start >> SEQ_SHIFT]
             partitions.append(
                 Partition(
-                    len(partitions), source.store.root, source.shift, start, last, total, members
+                    len(partitions),
+                    source.store.root,
+                    source.shift,
+                    start,
+                    last,
+                    total,
+                    members,
+                    tasks[source.index],
                 )
             )
 

@@ -16,6 +16,7 @@ from adp.curation.partitions import Partition, cut
 from adp.curation.repeatable import check_repeatable
 from adp.stores.condition import check_condition, own_lines
 from adp.stores.stage import run_stage
+from adp.stores.tasks import task_index
 from adp_schema.errors import QueryError
 from adp_schema.gate import QueryGate
 from adp_schema.gate_files import ExtraView, StoreFiles
@@ -109,7 +110,13 @@ class Pool:
         """The partitions that hold a member, in order."""
         path = self.scratch / "members.parquet"
         self.members.select("seq").write_parquet(path)
-        return cut(self.members.select("seq", "size"), self.inputs, str(path))
+        tasks = [self.scratch / f"tasks-{source.index}.parquet" for source in self.inputs]
+        for source, file in zip(self.inputs, tasks, strict=True):
+            rows = task_index(source.store).rows
+            with_id = rows.filter(rows["shared"].is_not_null())
+            with_id.select("seq", "row").write_parquet(file)
+        sizes = self.members.select("seq", "size")
+        return cut(sizes, self.inputs, str(path), [str(file) for file in tasks])
 
     def map(
         self, work: Callable[[Partition, Any], pl.DataFrame], options: Any = None, name: str = "map"

@@ -17,7 +17,7 @@ from adp.curation.record import write_frame
 from adp.curation.write_shard import InputStore, ShardJob, write_shard
 from adp.stores import shards
 from adp.stores.staged import StagedRun, WrittenShard
-from adp.stores.task_rows import hashes, task_rows
+from adp.stores.tasks import task_index
 from adp_schema.manifest import MANIFEST, Counts, Lineage, Manifest
 from adp_schema.store import Store
 from adp_schema.tables import TABLES
@@ -152,19 +152,20 @@ def _lookups(making: Making, run: StagedRun) -> _Lookups:
 
 
 def _task_rows(source: Input) -> pl.DataFrame:
-    """What each trajectory needs of the table of tasks, as in `adp.stores.task_rows.Needed`.
+    """What each trajectory needs of the table of tasks, as in `adp.stores.tasks.rows.Needed`.
 
     Rollouts keep the rows that hang from them. Data sets that were converted hold a task once a
     shard; which rows these are must not depend on how the input was cut.
     """
     import polars as pl
 
-    frame = task_rows(source.store).filter(~pl.col("above"))
+    index = task_index(source.store)
+    frame = index.rows.filter(~pl.col("above"))
     rollout = ~pl.col("shared").fill_null("").str.starts_with("{")
     return frame.select(
         "seq",
         "row",
-        hashes(source.store).gather(frame["row"]),
+        index.hashes.gather(frame["row"]),
         pl.when(rollout)
         .then(pl.format("{}:{}", pl.lit(source.index), "shared"))
         .otherwise("shared")

@@ -26,7 +26,7 @@ from adp.stores import shards
 from adp.stores.drop_shard import id_places
 from adp.stores.merge import NO_FILE, REFERENCES
 from adp.stores.staged import WrittenShard, place_all
-from adp.stores.task_rows import Needed, places_of
+from adp.stores.tasks.rows import Needed, places_of
 from adp_schema.builder import ROW_GROUP_BYTES, ROW_GROUP_ROWS
 from adp_schema.protocols import general_path
 from adp_schema.tables import TABLES

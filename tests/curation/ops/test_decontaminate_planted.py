@@ -96,6 +96,7 @@ def test_an_item_that_the_prompt_quotes_is_reported_as_not_compared(
         assert any("items#1" in line for line in outcome.lines) == bool(lost)
 
 
+@pytest.mark.slow
 def test_the_partitions_make_no_difference(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = _outcome(folder, "prefix")
     monkeypatch.setattr("adp.curation.partitions.PARTITION_BYTES", 400_000)

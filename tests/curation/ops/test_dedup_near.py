@@ -240,6 +240,7 @@ def _same(one: OpResult, other: OpResult) -> None:
     assert one.summary == other.summary
 
 
+@pytest.mark.slow
 def test_partitions_and_workers_change_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -160,6 +160,7 @@ def test_an_empty_pool(tmp_path):
     assert outcome.weights is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shards", [2, 3])
 def test_the_outcome_does_not_depend_on_the_cut(tmp_path, monkeypatch, shards):
     described = [

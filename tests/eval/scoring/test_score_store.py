@@ -192,7 +192,7 @@ def test_a_branch_without_its_parent_is_unscored_and_stops_nothing(tmp_path):
     found = figures(report)["success"]
     assert (found.value, found.count, found.unscored, found.infrastructure) == (1, 1, 1, 0)
     (reason,) = report.scorers[0].unscored
-    assert "unknown trajectory 'sums/nowhere'" in reason
+    assert "the store has no trajectory 'sums/nowhere'" in reason
 
 
 def test_branches_of_each_other_are_unscored_and_stop_nothing(tmp_path):
@@ -269,7 +269,7 @@ def test_the_same_scores_make_the_same_bytes_and_a_store_does_not_change(tmp_pat
 def test_what_is_made_of_a_store_leaves_its_scores_behind(tmp_path, store):
     adp.seal(store.root)
     score_store(Store.open(store.root), [chosen()])
-    assert adp.validate(store.root, verify=True).found("error") == []
+    assert adp.validate(store.root, verify=True).failed("error") == []
     dropped = adp.drop(store.root, "success = false", tmp_path / "dropped")
     other = grown(tmp_path / "other", run("z"))
     adp.seal(other.root)

@@ -18,6 +18,7 @@ from examples.loop.scale import QUICK
 from examples.loop.work import Work
 
 pytestmark = [
+    pytest.mark.slow,  # trains for a minute; the tutorials train in the plain run
     pytest.mark.train,
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),
     pytest.mark.filterwarnings("ignore::FutureWarning"),

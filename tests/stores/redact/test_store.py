@@ -291,6 +291,7 @@ def test_lineage_counts_and_names_nobody(store, clean, found):
     assert clean.manifest.counts == store.manifest.counts
 
 
+@pytest.mark.slow
 def test_the_same_bytes_whatever_the_number_of_workers(small, tmp_path, monkeypatch):
     monkeypatch.setattr("adp.stores.stage.SMALL", 0)
     for workers in (1, 2):

@@ -9,8 +9,8 @@ from adp.core.progress import Progress
 from adp.rendering.chat import Chat, chats_of
 from adp.rendering.pairs import BadPair, pairs_of
 from adp.rendering.prepare import choose
-from adp.stores.task_rows import ROLLOUT
 from adp.stores.tasks import TaskIndex
+from adp.stores.tasks.rows import ROLLOUT
 from adp.trainers.export.exporter import ExportCounts, ExportItem, Form
 from adp_schema.errors import StoreError, UsageError, unknown_name
 from adp_schema.model import Step, Trajectory

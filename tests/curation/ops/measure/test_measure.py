@@ -96,6 +96,7 @@ def busy_runs(count):
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shards", [2, 3])
 def test_the_outcome_does_not_depend_on_the_cut(tmp_path, monkeypatch, shards):
     whole = apply("measure", write(tmp_path / "a", busy_runs(23)), workers=1)
@@ -107,6 +108,7 @@ def test_the_outcome_does_not_depend_on_the_cut(tmp_path, monkeypatch, shards):
     assert_frame_equal(whole.events, cut.events)
 
 
+@pytest.mark.slow
 def test_processes_do_not_matter(tmp_path, monkeypatch):
     store = write(tmp_path / "a", busy_runs(9))
     alone = apply("measure", store, workers=1)
@@ -118,6 +120,7 @@ def test_processes_do_not_matter(tmp_path, monkeypatch):
 # ---- tokens ------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @given(st.lists(st.text(), max_size=12), st.integers(1, 5))
 def test_the_estimate_does_not_depend_on_the_batches(texts, size):
     whole = sizes.estimate_tokens(pl.Series(texts, dtype=pl.String))

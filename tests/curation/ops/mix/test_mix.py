@@ -215,6 +215,7 @@ def test_another_seed_chooses_others(store):
     assert len(chosen) == 3
 
 
+@pytest.mark.slow
 def test_shards_and_workers_change_nothing(tmp_path):
     runs = groups(SIZES, (4, 100))
     found = []

@@ -126,6 +126,7 @@ def test_success_counts_before_reward(runs, store):
         assert (row["group_pass_at_3"] is None) == (len(known) < 3)
 
 
+@pytest.mark.slow
 def test_shards_order_and_workers_change_nothing(runs, store, tmp_path):
     shuffled = list(runs)
     random.Random(1).shuffle(shuffled)

@@ -13,7 +13,7 @@ import pytest
 from adp.curation.apply import apply
 from adp.curation.ops.coreset.sage import default_loss
 from adp.curation.ops.replay import OP, Replay
-from adp.stores.task_rows import ROLLOUT
+from adp.stores.tasks.rows import ROLLOUT
 from adp_schema.errors import RecipeError
 from adp_schema.growing import seal
 from adp_schema.model import Step, Trajectory
@@ -122,6 +122,7 @@ def write_buffer(folder, kept, seen):
     return Store.open(str(folder))
 
 
+@pytest.mark.slow
 def test_workers_and_shards_change_nothing(tmp_path):
     buffer = write_runs(tmp_path / "b", batch(0, 20))
     found = []

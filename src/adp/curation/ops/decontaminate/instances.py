@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 
 from adp.curation.ops.decontaminate.items import BenchmarkTask
 from adp.curation.ops.decontaminate.scan import TASK_VIEWS, texts
-from adp.curation.tasks import tasks_of
 
 if TYPE_CHECKING:
     import polars as pl
@@ -118,7 +117,7 @@ def _by_dataset(partition: Partition, names: Names) -> Iterator[Row]:
     if not names.unspecific:
         return
     runs = partition.read("trajectories", ["dataset", "task_id"])
-    task_rows = tasks_of(partition, ["dataset"]).rename({"dataset": "of"})
+    task_rows = partition.task_columns(["dataset"]).rename({"dataset": "of"})
     runs = runs.join(task_rows, on="seq", how="left", maintain_order="left")
     for seq, dataset, task, of in runs.iter_rows():
         for name in dict.fromkeys((dataset, of)):
@@ -135,7 +134,7 @@ def _by_text(partition: Partition, names: Names) -> Iterator[Row]:
         return
     nowhere = pl.lit(None, pl.Int32).alias("step")
     runs = partition.read("trajectories", _COLUMNS)
-    tasks = tasks_of(partition, _TASK_COLUMNS)
+    tasks = partition.task_columns(_TASK_COLUMNS)
     parts = [
         table.select(
             "seq", nowhere, pl.lit(prefix + column).alias("kind"), pl.col(column).alias("text")

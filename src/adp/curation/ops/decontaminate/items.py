@@ -204,7 +204,7 @@ def _store_rows(root: str) -> Iterator[dict[str, Any]]:
     """The tasks of a store: its instructions, else what the user says before the agent."""
     import polars as pl
 
-    from adp.stores.task_rows import task_rows
+    from adp.stores.tasks import task_index
     from adp_schema.store import Store
 
     store = Store.open(root)
@@ -212,7 +212,7 @@ def _store_rows(root: str) -> Iterator[dict[str, Any]]:
         store.scan("trajectories").filter(pl.col("parent_id").is_null())
         .select("seq", pl.coalesce("task_id", "source_id").alias("id")).collect().sort("seq")
     )  # fmt: skip
-    result = task_rows(store)
+    result = task_index(store).rows
     words = store.scan("tasks").select("instruction").collect()["instruction"].gather(result["row"])
     frame = result.select("seq", words).filter(pl.col("instruction").is_not_null())
     frame = frame.with_columns(pl.concat_list("instruction"))

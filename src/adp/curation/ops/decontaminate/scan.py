@@ -18,7 +18,6 @@ from adp.curation.ops.decontaminate.shares import (
     held,
     item_counts,
 )
-from adp.curation.tasks import tasks_of
 from adp.curation.texts import token_hashes as kernel
 from adp.curation.texts.token_hashes import I64
 from adp.curation.texts.views import views
@@ -64,7 +63,9 @@ def texts(partition: Partition, kinds: Sequence[str]) -> pl.DataFrame:
     frame = views(partition, kinds).select("seq", pl.col("step").cast(pl.Int32), "kind", "text")
     if "task" not in kinds:
         return frame
-    instructions = tasks_of(partition, ["instruction"]).filter(pl.col("instruction").is_not_null())
+    instructions = partition.task_columns(["instruction"]).filter(
+        pl.col("instruction").is_not_null()
+    )
     nowhere = pl.lit(None, pl.Int32).alias("step")
     if not instructions.height:
         return frame

@@ -35,7 +35,7 @@ from adp.curation.ops.replay.coreset import highest, hybrid, texts_of
 from adp.curation.ops.replay.reservoir import reservoir
 from adp.curation.pool import COLUMNS
 from adp.curation.stable_random import draws
-from adp.stores.task_rows import ROLLOUT
+from adp.stores.tasks.rows import ROLLOUT
 from adp_schema.errors import RecipeError
 from adp_schema.gate_files import record_views
 

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from adp.curation.ops.split.near import NearDuplicates, near_pairs
-from adp.curation.tasks import tasks_of
 from adp.curation.texts import token_hashes as kernel
 from adp.curation.texts.token_hashes import I64, U64
 from adp.curation.texts.views import views
@@ -49,7 +48,7 @@ def shingle(partition: Partition, options: Texts) -> pl.DataFrame:
         pl.col("seq").is_between(partition.first, partition.last)
     )
     rows = views(partition, ("task",)).select("seq", "text")
-    text = tasks_of(partition, ["instruction"]).rename({"instruction": "text"})
+    text = partition.task_columns(["instruction"]).rename({"instruction": "text"})
     text = text.filter(pl.col("text").is_not_null()).join(rows, on="seq", how="anti")
     rows = pl.concat([rows, text]).join(wanted, on="seq", how="inner", maintain_order="left")
     units = rows["unit"].to_numpy()

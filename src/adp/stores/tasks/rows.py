@@ -223,38 +223,11 @@ def _keyed(rows: pl.DataFrame, owners: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def task_rows(store: Store) -> pl.DataFrame:
-    """The row of the table of tasks of each trajectory of a store.
-
-    Args:
-        store: the store.
-
-    Returns:
-        As `assign`, with rows numbered from 0 over the whole table.
-    """
-    import polars as pl
-
-    rows = store.scan("tasks").select(ROW_COLUMNS).collect().with_row_index("row")
-    rows = rows.with_columns(pl.col("row").cast(pl.Int64))
-    places = homes(store.scan("trajectories").select(HOME_COLUMNS).collect())
-    owners = places.join(rows, on="seq", how="semi")
-    return assign(places, rows, owners, shard_starts(store))
-
-
-def shard_starts(store: Store) -> list[int]:
-    """First ``seq`` of the trajectories of each shard of a store."""
+def shard_starts(store: Store, seqs: pl.Series) -> list[int]:
+    """First ``seq`` of the trajectories of each shard of a store, of which these are all."""
     sizes = [shard.rows for shard in store.manifest.tables.get("trajectories", ()) if shard.rows]
-    seqs = store.scan("trajectories").select("seq").collect()["seq"]
     starts = [0, *itertools.accumulate(sizes[:-1])]
     return [seqs[start] for start in starts] if sum(sizes) == len(seqs) and len(seqs) else []
-
-
-def hashes(store: Store) -> pl.Series:
-    """For each row of the table of tasks, a hash of what it says."""
-    import polars as pl
-
-    content = pl.struct(pl.exclude("seq", "trajectory_id")).hash()
-    return store.scan("tasks").select(content.alias("says")).collect()["says"]
 
 
 class Needed(NamedTuple):

@@ -1,4 +1,4 @@
-"""Which task a trajectory tries to solve: data sets number their tasks alike.
+"""What tells a task from others: data sets number their tasks alike.
 
 A task is told by its data set and its id. The column ``dataset`` of a trajectory is the data set
 for data that was converted; for rollouts it is a name of the run, and says nothing about the tasks:
@@ -10,16 +10,12 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
-from functools import cached_property
 from typing import NamedTuple
 
-from adp.stores.task_rows import HOME_COLUMNS, ROW_COLUMNS, homes, task_rows
 from adp_schema.ids import digest
-from adp_schema.model import Task, Trajectory
-from adp_schema.reader import to_models
-from adp_schema.store import Store
+from adp_schema.model import Task
 
 
 class TaskKey(NamedTuple):
@@ -64,71 +60,12 @@ class TrajectoryTask(NamedTuple):
     row: int | None = None
 
 
-NONE = TrajectoryTask(None)
-"""Of a trajectory without a task."""
-
-
 def key_of(task: Task) -> TaskKey | None:
     """The key of a task that hangs from no trajectory; None without an id."""
     if task.task_id is None:
         return None
-    asked = _asked(task.instruction, task.turns, task.environment_config)
-    return _key(task.dataset, task.environment, task.task_id, asked)
-
-
-def find_tasks(store: Store) -> dict[str, TrajectoryTask]:
-    """The task of each trajectory of a store, by the id of the trajectory.
-
-    A trajectory without a row of its own among the tasks has that of an attempt at the same task:
-    same id, data set and environment.
-
-    Args:
-        store: the store.
-    """
-    return _look(store)[0]
-
-
-class TaskIndex:
-    """Looks the tasks of a store up. They are read when the first one is asked for.
-
-    Args:
-        store: the store.
-    """
-
-    def __init__(self, store: Store) -> None:
-        self._store = store
-
-    def of(self, trajectory: Trajectory) -> Task | None:
-        """The task of a trajectory: its own row, else that of another attempt; None without."""
-        if trajectory.task is not None or trajectory.task_id is None:
-            return trajectory.task
-        row = self._by_trajectory.get(str(trajectory.trajectory_id), NONE).row
-        return None if row is None else self._rows[row]
-
-    def key(self, trajectory: Trajectory) -> TaskKey | None:
-        """What tells the task of a trajectory from others of the store; None without a task."""
-        key = self._by_trajectory.get(str(trajectory.trajectory_id), NONE).key
-        return None if key is None else key.name
-
-    def tasks(self) -> dict[TaskKey, Task]:
-        """All tasks that have an id; of several rows for one task the first."""
-        tasks: dict[TaskKey, Task] = {}
-        for key, task in zip(self._looked[1], self._rows, strict=True):
-            if key is not None:
-                tasks.setdefault(key, task)
-        return tasks
-
-    @property
-    def _by_trajectory(self) -> dict[str, TrajectoryTask]:
-        return self._looked[0]
-
-    @cached_property
-    def _looked(self) -> tuple[dict[str, TrajectoryTask], list[TaskKey | None]]:
-        return _look(self._store)
-
-    @cached_property
-    def _rows(self) -> list[Task]:
-        return to_models(self._store.scan("tasks").collect().to_arrow(), Task)
+    asked = asked_hash(task.instruction, task.turns, task.environment_config)
+    return make_key(task.dataset, task.environment, task.task_id, asked)
 
 
 def same_tasks(first: Iterable[TaskKey], second: Iterable[TaskKey]) -> dict[TaskKey, TaskKey]:
@@ -193,28 +130,8 @@ def _named(keys: Iterable[TaskKey]) -> _Named:
     return results
 
 
-def _look(store: Store) -> tuple[dict[str, TrajectoryTask], list[TaskKey | None]]:
-    """The task of each trajectory, and the key of each row of the table of tasks."""
-    homes = list(_homes(store))
-    at = {home.seq: home for home in homes}
-    keys = [_row_key(row, at.get(row.seq, _NOWHERE)) for row in _rows(store)]
-    rows = dict(task_rows(store).select("seq", "row").iter_rows())
-    results = {}
-    for home in homes:
-        chosen = rows.get(home.seq)
-        if home.task_id is None:
-            results[home.trajectory_id] = NONE
-        elif chosen is None:
-            results[home.trajectory_id] = TrajectoryTask(
-                _key(*home.place(None, None), home.task_id)
-            )
-        else:
-            results[home.trajectory_id] = TrajectoryTask(keys[chosen], chosen)
-    return results, keys
-
-
 @dataclass(frozen=True)
-class _Home:
+class Home:
     """What a trajectory says about where its task comes from."""
 
     seq: int
@@ -232,11 +149,11 @@ class _Home:
         return dataset or task_dataset, environment
 
 
-_NOWHERE = _Home(-1, "", None, None, None, rollout=False)
+NOWHERE = Home(-1, "", None, None, None, rollout=False)
 """In the place of a trajectory that is not there."""
 
 
-class _Row(NamedTuple):
+class TaskRow(NamedTuple):
     """What a row of the table of tasks says."""
 
     seq: int
@@ -246,36 +163,23 @@ class _Row(NamedTuple):
     asked: str | None
 
 
-def _row_key(row: _Row, home: _Home) -> TaskKey | None:
+def row_key(row: TaskRow, home: Home) -> TaskKey | None:
+    """The key of a row of the table of tasks; None without an id."""
     if row.task_id is None:
         return None
-    return _key(*home.place(row.dataset, row.environment), row.task_id, row.asked)
+    return make_key(*home.place(row.dataset, row.environment), row.task_id, row.asked)
 
 
-def _key(
+def make_key(
     dataset: str | None, environment: str | None, task_id: str, asked: str | None = None
 ) -> TaskKey:
+    """The key of a task; an environment that is named as the data set says nothing."""
     return TaskKey(dataset, None if environment == dataset else environment, task_id, asked)
 
 
-def _asked(instruction: str | None, turns: str | None, config: str | None) -> str | None:
+def asked_hash(instruction: str | None, turns: str | None, config: str | None) -> str | None:
     """Hash of what a task asks: its words, or else the configuration of its environment."""
     parts = [instruction, turns] if instruction or turns else [config]
     if not any(parts):
         return None
     return digest(json.dumps(parts).encode())
-
-
-def _homes(store: Store) -> Iterator[_Home]:
-    rows = store.scan("trajectories").select(HOME_COLUMNS).collect()
-    frame = homes(rows).with_columns(rows["trajectory_id"])
-    names = ("seq", "trajectory_id", "home_set", "home_env", "task_id", "rollout")
-    for seq, name, dataset, environment, task_id, rollout in frame.select(names).iter_rows():
-        yield _Home(seq, str(name), dataset, environment, task_id, rollout=rollout)
-
-
-def _rows(store: Store) -> Iterator[_Row]:
-    for seq, task_id, dataset, environment, *asks in (
-        store.scan("tasks").select(ROW_COLUMNS).collect().iter_rows()
-    ):
-        yield _Row(seq, task_id, dataset or None, environment or None, _asked(*asks))

@@ -1,7 +1,5 @@
 """Which trajectories try to solve the same task, where data set and task id do not say it.
 
-The data set of a rollout is named after the run, so there the task itself says where it is from.
-
 Where the source gives no task id, the key is a hash of what the user asks for: the messages before
 the agent's first step. Many data sets begin all their runs alike, though: with rules that the agent
 acknowledges, or with a worked example. So where many runs of a key go on with the very same words
@@ -15,10 +13,8 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from adp.curation.inputs import Input
-from adp.stores.task_rows import ROLLOUT
-from adp.stores.tasks import TaskKey, find_tasks
 from adp_schema import ids
+from adp_schema.store import Store
 
 if TYPE_CHECKING:
     import polars as pl
@@ -36,11 +32,11 @@ Message = tuple[bool, str]
 """Whether the user says it, and the hash of its words."""
 
 
-def task_keys(source: Input) -> pl.DataFrame:
-    """Keys of the tasks of trajectories without a task id: ``seq`` (the pool's) and ``words``."""
+def word_keys(store: Store) -> pl.DataFrame:
+    """Keys of the tasks of trajectories without a task id: ``seq`` and ``words``."""
     import polars as pl
 
-    steps = _messages(source)
+    steps = _messages(store)
     # A preamble is that of a data set. The key itself does not name it: runs of two agents may be
     # in two data sets.
     sets: dict[str | None, dict[int, list[Message]]] = defaultdict(lambda: defaultdict(list))
@@ -54,35 +50,14 @@ def task_keys(source: Input) -> pl.DataFrame:
     return pl.DataFrame(
         {"seq": seqs, "words": [keys[seq] for seq in seqs]},
         schema={"seq": pl.Int64, "words": pl.String},
-    ).with_columns(pl.col("seq") + source.shift)
+    )
 
 
-def rollout_keys(source: Input) -> pl.DataFrame:
-    """Keys of the tasks of rollouts that have a task id: ``seq`` (the pool's) and ``tried``.
-
-    The same task has one key in all runs: its data set, or else its environment and what it asks.
-    """
-    import polars as pl
-
-    made = pl.col("source_format") == ROLLOUT
-    rows = source.store.scan("trajectories").filter(made).select("seq", "trajectory_id").collect()
-    tasks = find_tasks(source.store) if rows.height else {}
-    results = [(seq, tasks[name].key) for seq, name in rows.iter_rows()]
-    keys = [(seq + source.shift, _name(key)) for seq, key in results if key is not None]
-    return pl.DataFrame(keys, {"seq": pl.Int64, "tried": pl.String}, orient="row")
-
-
-def _name(key: TaskKey) -> str:
-    if key.dataset is not None:
-        return f"{key.dataset}/{key.task_id}"
-    return "/".join([key.environment or "", key.task_id, *([key.asked] if key.asked else ())])
-
-
-def _messages(source: Input) -> pl.DataFrame:
+def _messages(store: Store) -> pl.DataFrame:
     """``seq``, data set, whether the user says it, and the words, of the first messages."""
     import polars as pl
 
-    rows = source.store.scan("trajectories").filter(pl.col("task_id").is_null())
+    rows = store.scan("trajectories").filter(pl.col("task_id").is_null())
     without = rows.select("seq", "dataset")
     text = pl.col("text")
     ends = pl.concat_str(text.str.head(TASK_CHARACTERS), text.str.tail(TASK_CHARACTERS))
@@ -90,7 +65,7 @@ def _messages(source: Input) -> pl.DataFrame:
     plain = words.str.to_lowercase().str.replace_all(r"\s+", " ").str.strip_chars()
     user = pl.col("source") == "user"
     return (
-        source.store.scan("steps")
+        store.scan("steps")
         .filter((user & text.is_not_null()) | (pl.col("source") == "agent"))
         .select("seq", "step", user.alias("user"), plain.alias("text"))
         .join(without, on="seq", how="inner")

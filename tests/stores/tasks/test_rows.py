@@ -12,11 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from adp.curation.partitions import Partition
-from adp.curation.tasks import tasks_of
 from adp.stores.drop import DropOptions, drop, select
 from adp.stores.merge import merge
-from adp.stores.task_rows import ROLLOUT, shard_starts, task_rows
-from adp.stores.tasks import TaskIndex, find_tasks
+from adp.stores.tasks import TaskIndex, find_tasks, task_index
+from adp.stores.tasks.rows import ROLLOUT, shard_starts
 from adp_schema.builder import Origin, RowBuilder
 from adp_schema.growing import seal
 from adp_schema.model import Step, Task, Trajectory
@@ -177,12 +176,14 @@ def check_partition(store: Store, before, folder: Path) -> None:
     rows = rows.select("seq", "trajectory_id", "task_id").collect()
     shift = 1 << 44
     rows.select(pl.col("seq") + shift).write_parquet(folder / "members.parquet")
+    assigned = task_index(store).rows.filter(pl.col("shared").is_not_null())
+    assigned.select("seq", "row").write_parquet(folder / "tasks.parquet")
     half = rows["seq"][len(rows) // 2]
     last = rows["seq"][-1]
     for first, end in ((0, half), (half, last)):
-        part = Partition(0, store.root, shift, first + shift, end + shift, 1,
-                         str(folder / "members.parquet"))  # fmt: skip
-        found = tasks_of(part, ["instruction"]).with_columns(pl.col("seq") - shift)
+        files = (str(folder / "members.parquet"), str(folder / "tasks.parquet"))
+        part = Partition(0, store.root, shift, first + shift, end + shift, 1, *files)
+        found = part.task_columns(["instruction"]).with_columns(pl.col("seq") - shift)
         expected = [
             (seq, before[name][0])
             for seq, name, task_id in rows.iter_rows()
@@ -197,11 +198,12 @@ def test_a_row_of_the_own_shard_counts_before_one_of_another():
     with tempfile.TemporaryDirectory() as folder:
         root = convert_shards(Path(folder) / "c", [[first, first], [other, other, first, other]])
         store = Store.open(root)
-        assert shard_starts(store) == [0, 100]
+        seqs = store.scan("trajectories").select("seq").collect()["seq"]
+        assert shard_starts(store, seqs) == [0, 100]
         assert [found for _, found in told(store).values()] == ["p", "p", "q", "q", "p", "q"]
-        assert task_rows(store)["own"].to_list() == [True, False, True, False, True, False]
+        assert task_index(store).rows["own"].to_list() == [True, False, True, False, True, False]
 
 
 def test_a_store_without_tasks(tmp_path):
     root = convert_shards(tmp_path / "c", [[Attempt(None, "a", "p", None)]])
-    assert task_rows(Store.open(root)).is_empty()
+    assert task_index(Store.open(root)).rows.is_empty()

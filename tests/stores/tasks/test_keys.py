@@ -13,8 +13,8 @@ from adp.eval.metrics import Intervals, mean_figures, paired_difference, pass_fi
 from adp.eval.scorer import Score, Scored
 from adp.eval.scoring import ScoreOptions, read_scores, references, score_store
 from adp.eval.scoring.references import from_store, from_tasks
-from adp.stores.task_rows import ROLLOUT
 from adp.stores.tasks import TaskIndex, TaskKey, find_tasks, same_tasks
+from adp.stores.tasks.rows import ROLLOUT
 from adp.workflows.report_eval import evaluation
 from adp_schema.builder import Origin, RowBuilder
 from adp_schema.model import Task
