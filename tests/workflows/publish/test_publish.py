@@ -145,7 +145,7 @@ def test_what_to_look_for_is_an_option(home, tmp_path):
             accept_licenses=True, redact=True, search=RedactOptions(kinds=(name,))
         )
         done = publish(store, REPO, out=tmp_path / name, options=options)
-        found[name] = set(done.prepared.found.kinds)
+        found[name] = set(done.prepared.findings.kinds)
     assert found == {"secrets": {kind}, "own": {"own-home", "own-name"}}
     with pytest.raises(OutputExistsError, match="--kinds"):
         publish(store, REPO, out=tmp_path / "own", options=OPEN)
