@@ -56,7 +56,7 @@ def store(tmp_path_factory):
         (["show", "d/a"], set()),
         (["show", "d/a", "--json"], set()),
     ],
-    ids=lambda words: " ".join(words),
+    ids=lambda words: " ".join(sorted(words)),
 )
 def test_commands_that_look_import_what_they_need(words, needed, store):
     """What is left is numpy and pyarrow (half of it), pydantic and typer (a third), and rich."""
