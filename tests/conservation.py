@@ -10,9 +10,10 @@ from typing import Any
 
 from adp.converters.registry import formats
 from adp_schema import extra_column, jsontext, media
+from adp_schema.losses import Losses
 from adp_schema.model import Observation, Row, Step, ToolCall, Trajectory
 from adp_schema.parts import JOINT, resolve
-from adp_schema.protocols import Converter, Losses
+from adp_schema.protocols import Converter
 from tests.roundtrip import read_one, write_one
 
 Piece = tuple[str, Any]

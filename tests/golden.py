@@ -14,7 +14,7 @@ from typing import Any
 from adp.converters.registry import formats
 from adp.converters.run import convert
 from adp_schema import jsontext
-from adp_schema.protocols import Losses
+from adp_schema.losses import Losses
 from adp_schema.store import Store
 from adp_schema.tables import TABLES
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from adp_schema import jsontext
 from adp_schema.builder import Origin, RowBuilder
 from adp_schema.ids import digest
+from adp_schema.losses import Losses
 from adp_schema.model import Media, Trajectory
-from adp_schema.protocols import Converter, Losses, RawRecord
+from adp_schema.protocols import Converter, RawRecord
 from adp_schema.reader import assemble, to_models
 
 

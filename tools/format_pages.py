@@ -27,7 +27,8 @@ from adp.converters.unwritten_columns import BOOKKEEPING
 from adp.converters.via_atif import ATIF
 from adp.converters.via_atif_table import BACK, hop_table
 from adp_schema.builder import Origin, RowBuilder
-from adp_schema.protocols import Converter, Losses, RawRecord
+from adp_schema.losses import Losses
+from adp_schema.protocols import Converter, RawRecord
 from tools.markdown import NOTE, table
 
 CONVERTERS = {name: formats.get(name) for name in sorted(BUILTIN)}

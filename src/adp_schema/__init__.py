@@ -36,6 +36,7 @@ if TYPE_CHECKING:
         UsageError,
     )
     from adp_schema.growing import GrowingStore
+    from adp_schema.losses import Losses
     from adp_schema.manifest import Manifest
     from adp_schema.model import (
         Link,
@@ -48,7 +49,7 @@ if TYPE_CHECKING:
         ToolCall,
         Trajectory,
     )
-    from adp_schema.protocols import Converter, Losses, Match, RawRecord, SkipRecordError
+    from adp_schema.protocols import Converter, Match, RawRecord, SkipRecordError
     from adp_schema.store import Store
     from adp_schema.tables import SCHEMA_VERSION, TABLES
 
@@ -115,7 +116,8 @@ _NAMES = {
         *("Link", "Media", "Observation", "Pair", "Row", "Step", "Task", "ToolCall"),
         "Trajectory",
     ),
-    "protocols": ("Converter", "Losses", "Match", "RawRecord", "SkipRecordError"),
+    "losses": ("Losses",),
+    "protocols": ("Converter", "Match", "RawRecord", "SkipRecordError"),
     "store": ("Store",),
     "tables": ("SCHEMA_VERSION", "TABLES"),
 }

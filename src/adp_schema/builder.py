@@ -23,7 +23,7 @@ from adp_schema.pairing import CallIndex
 from adp_schema.tables import CHILD_TABLES, TABLES
 
 if TYPE_CHECKING:
-    from adp_schema.protocols import Losses
+    from adp_schema.losses import Losses
 
 ROW_GROUP_BYTES = 32 << 20
 ROW_GROUP_ROWS = 10_000

@@ -1,17 +1,14 @@
-"""Stores and rows as tables in notebooks. All text of a trace is escaped and cut."""
+"""Stores and rows as tables in notebooks. All text of a trace is escaped and cut.
+
+It takes them as they come, since the classes of rows and stores call it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from html import escape
 from itertools import islice
-from typing import TYPE_CHECKING, Any
-
-from adp_schema.model import Step, Trajectory
-
-if TYPE_CHECKING:
-    from adp_schema.model import Row
-    from adp_schema.store import Store
+from typing import Any
 
 ROWS, CHARACTERS = 20, 300
 """Rows of a table, and characters of a cell."""
@@ -19,7 +16,7 @@ ROWS, CHARACTERS = 20, 300
 _STEPS = ("step", "source", "text", "calls", "results")
 
 
-def store_html(store: Store) -> str:
+def store_html(store: Any) -> str:
     """A store: how many trajectories it holds, and the first of them."""
     facts = ("trajectory_id", "agent_model", "success", "reward")
     rows = (
@@ -29,16 +26,16 @@ def store_html(store: Store) -> str:
     return _table(repr(store), (*facts, "steps"), rows, len(store))
 
 
-def row_html(row: Row) -> str:
+def row_html(row: Any) -> str:
     """A trajectory or a step as its steps; any other row as names and values."""
-    if isinstance(row, Trajectory | Step):
-        steps = row.steps if isinstance(row, Trajectory) else [row]
+    steps = getattr(row, "steps", [row] if hasattr(row, "calls") else None)
+    if steps is not None:
         return _table(repr(row), _STEPS, map(_cells, steps[:ROWS]), len(steps))
     values = [(name, value) for name, value in row if value is not None]
     return _table(type(row).__name__, ("column", "value"), values, len(values))
 
 
-def _cells(step: Step) -> Sequence[Any]:
+def _cells(step: Any) -> Sequence[Any]:
     calls = [f"{call.name or call.kind}({call.arguments or ''})" for call in step.calls]
     results = [observation.text or "" for observation in step.observations]
     return step.step, step.source, step.text, "\n".join(calls), "\n".join(results)

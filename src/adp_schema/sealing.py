@@ -36,9 +36,9 @@ from adp_schema.journal import (
     read_journal,
     sync_folder,
 )
+from adp_schema.losses import general_path
 from adp_schema.manifest import MANIFEST, Counts, Lineage, Manifest, Shard, write_atomic
 from adp_schema.migrate import column_names
-from adp_schema.protocols import general_path
 from adp_schema.tables import SCHEMA_VERSION
 from adp_schema.trajectory_rows import Rows, media_key
 from adp_schema.writer import ShardWriter, place, shard_name

@@ -4,7 +4,7 @@ import pytest
 
 from adp_schema.builder import Origin, RowBuilder
 from adp_schema.errors import RecordError, SchemaError
-from adp_schema.protocols import Losses
+from adp_schema.losses import Losses
 
 
 def begin(builder, seq=0, source_hash="h"):

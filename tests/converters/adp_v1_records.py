@@ -7,8 +7,8 @@ import json
 from typing import Any
 
 from adp.converters.adp_v1 import CONVERTER
+from adp_schema.losses import Losses
 from adp_schema.model import Trajectory
-from adp_schema.protocols import Losses
 from tests.roundtrip import read_one, write_one
 
 PNG = base64.b64encode(b"\x89PNG\r\n\x1a\n" + bytes(range(80))).decode()

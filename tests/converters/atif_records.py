@@ -7,8 +7,8 @@ from typing import Any
 from hypothesis import strategies as st
 
 from adp.converters.atif import CONVERTER
+from adp_schema.losses import Losses
 from adp_schema.model import Trajectory
-from adp_schema.protocols import Losses
 from tests.converters.strategies import (
     IDS,
     KEYS,

@@ -10,8 +10,9 @@ from typing import Any
 from msgspec import Raw
 
 from adp_schema.builder import RowBuilder
+from adp_schema.losses import Losses
 from adp_schema.model import Trajectory
-from adp_schema.protocols import Losses, Match, RawRecord
+from adp_schema.protocols import Match, RawRecord
 
 
 class Fake:

@@ -11,8 +11,9 @@ import pytest
 from adp.converters.adp_v1 import CONVERTER
 from adp_schema import jsontext
 from adp_schema.errors import RecordError
+from adp_schema.losses import Losses
 from adp_schema.model import Trajectory
-from adp_schema.protocols import Losses, Match
+from adp_schema.protocols import Match
 from tests.converters.adp_v1_records import (
     API,
     CODE,

@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from adp.converters.adp_v1 import CONVERTER
-from adp_schema.protocols import Losses
+from adp_schema.losses import Losses
 from tests.converters.adp_v1_records import PNG, assert_same, dump, read
 from tests.effort import examples
 from tests.roundtrip import read_one, write_one

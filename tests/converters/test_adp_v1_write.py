@@ -9,9 +9,9 @@ import pytest
 
 from adp.converters.adp_v1 import CONVERTER
 from adp_schema.builder import Origin, RowBuilder
+from adp_schema.losses import Losses
 from adp_schema.model import Media, Trajectory
 from adp_schema.parts import Parts
-from adp_schema.protocols import Losses
 from adp_schema.reader import assemble, to_models
 from tests.converters.adp_v1_records import (
     API,

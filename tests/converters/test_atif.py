@@ -10,7 +10,8 @@ import pytest
 from adp.converters.atif import CONVERTER
 from adp_schema import jsontext
 from adp_schema.errors import RecordError
-from adp_schema.protocols import Losses, Match
+from adp_schema.losses import Losses
+from adp_schema.protocols import Match
 from tests.converters.atif_records import read, record, step, write
 
 CALL = {"tool_call_id": "c", "function_name": "search", "arguments": {"q": 1, "n": 1.0}}

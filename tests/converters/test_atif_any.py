@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 
 from adp.converters.atif import CONVERTER
 from adp_schema import jsontext
-from adp_schema.protocols import Losses
+from adp_schema.losses import Losses
 from tests.converters.atif_records import atif_records, read, write
 from tests.converters.test_openai_chat_any import tokens
 from tests.effort import examples

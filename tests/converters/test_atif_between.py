@@ -11,8 +11,8 @@ from hypothesis import HealthCheck, Phase, given, settings
 
 from adp.converters.registry import formats
 from adp_schema import jsontext
+from adp_schema.losses import Losses
 from adp_schema.model import Trajectory
-from adp_schema.protocols import Losses
 from tests.conservation import missing, write_back
 from tests.converters.atif_records import atif_records, record, step
 from tests.converters.sharegpt_records import sharegpt_records

@@ -9,8 +9,9 @@ import pytest
 
 from adp.converters.atif import CONVERTER
 from adp_schema.builder import Origin, RowBuilder
+from adp_schema.losses import Losses
 from adp_schema.model import Trajectory
-from adp_schema.protocols import Losses, RawRecord
+from adp_schema.protocols import RawRecord
 from adp_schema.reader import assemble
 from tests.converters.atif_records import record, step
 

@@ -12,8 +12,8 @@ from hypothesis import HealthCheck, Phase, given, settings
 
 from adp.converters.registry import formats
 from adp_schema import jsontext
+from adp_schema.losses import Losses
 from adp_schema.model import Trajectory
-from adp_schema.protocols import Losses
 from tests.conservation import missing
 from tests.converters.strategies import adp_v1_records, openai_records
 from tests.effort import examples

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from adp_schema.protocols import Losses
+from adp_schema.losses import Losses
 from tests.converters.sharegpt_records import sharegpt_records
 from tests.converters.strategies import adp_v1_records, openai_records
 from tests.converters.test_between_formats import (

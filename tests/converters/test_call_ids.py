@@ -5,7 +5,7 @@ import json
 import pytest
 
 from adp.converters.registry import formats
-from adp_schema.protocols import Losses
+from adp_schema.losses import Losses
 from tests.roundtrip import read_one, write_one
 
 OTHERS = sorted(set(formats) - {"openai_chat"})

@@ -9,8 +9,8 @@ import pytest
 
 from adp.converters.field_table import load_probe
 from adp.converters.registry import BUILTIN, formats
+from adp_schema.losses import Losses
 from adp_schema.model import Trajectory
-from adp_schema.protocols import Losses
 from tests.conservation import missing, tokens, write_back
 from tests.roundtrip import read_one
 

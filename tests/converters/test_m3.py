@@ -18,7 +18,8 @@ from adp.converters.m3 import CONVERTER
 from adp.converters.m3.labels import error_of, labels_of, reward_of
 from adp.converters.run import convert
 from adp_schema import jsontext
-from adp_schema.protocols import Losses, Match
+from adp_schema.losses import Losses
+from adp_schema.protocols import Match
 from adp_schema.store import Store
 from tests.roundtrip import read_one, write_one
 

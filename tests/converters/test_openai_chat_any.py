@@ -11,7 +11,8 @@ from hypothesis import HealthCheck, Phase, given, settings
 from adp.converters.openai_chat import CONVERTER, read
 from adp_schema import jsontext
 from adp_schema.builder import Origin, RowBuilder
-from adp_schema.protocols import Losses, RawRecord
+from adp_schema.losses import Losses
+from adp_schema.protocols import RawRecord
 from tests.converters.strategies import openai_records
 from tests.effort import examples
 from tests.roundtrip import read_one, write_one

@@ -12,8 +12,9 @@ from adp.converters.run import convert
 from adp.trainers.export.run import export_rows
 from adp_schema import jsontext
 from adp_schema.errors import RecordError
+from adp_schema.losses import Losses
 from adp_schema.model import Pair
-from adp_schema.protocols import Losses, Match
+from adp_schema.protocols import Match
 from adp_schema.store import Store
 from tests.conservation import nest
 from tests.roundtrip import read_one, write_one

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import HealthCheck, Phase, given, settings
 
 from adp.converters.preference import CONVERTER
-from adp_schema.protocols import Losses
+from adp_schema.losses import Losses
 from tests.conservation import nest
 from tests.converters.strategies import preference_records
 from tests.converters.test_openai_chat_any import tokens

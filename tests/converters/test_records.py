@@ -10,7 +10,8 @@ from adp.converters.export import export
 from adp.converters.registry import formats
 from adp_schema.builder import Origin, RowBuilder
 from adp_schema.errors import ConversionLossError
-from adp_schema.protocols import Losses, RawRecord
+from adp_schema.losses import Losses
+from adp_schema.protocols import RawRecord
 from adp_schema.tables import ENUMS
 from tests.store_builders import write_store
 

@@ -16,8 +16,9 @@ from adp.converters.run import ConvertOptions, convert
 from adp.converters.sharegpt import CONVERTER
 from adp_schema import jsontext
 from adp_schema.errors import RecordError
+from adp_schema.losses import Losses
 from adp_schema.model import Observation, Step, Trajectory
-from adp_schema.protocols import Losses, Match
+from adp_schema.protocols import Match
 from adp_schema.store import Store
 from tests.roundtrip import read_one, write_one
 

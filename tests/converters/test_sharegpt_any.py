@@ -8,7 +8,8 @@ from hypothesis import HealthCheck, Phase, given, settings
 from adp.converters.sharegpt import CONVERTER, turns
 from adp_schema import jsontext
 from adp_schema.builder import Origin, RowBuilder
-from adp_schema.protocols import Losses, RawRecord
+from adp_schema.losses import Losses
+from adp_schema.protocols import RawRecord
 from tests.converters.sharegpt_records import sharegpt_records
 from tests.converters.test_openai_chat_any import tokens
 from tests.effort import examples

@@ -14,7 +14,8 @@ from adp.converters.export import export
 from adp.converters.run import convert
 from adp.converters.sts import CONVERTER
 from adp_schema.errors import UsageError
-from adp_schema.protocols import Losses, Match
+from adp_schema.losses import Losses
+from adp_schema.protocols import Match
 from adp_schema.store import Store
 from tests.converters.containers import zst
 from tests.roundtrip import read_one, write_one

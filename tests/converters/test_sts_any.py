@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, Phase, example, given, settings
 
 from adp.converters.registry import formats
 from adp.converters.sts import CONVERTER
-from adp_schema.protocols import Losses
+from adp_schema.losses import Losses
 from tests.conservation import missing
 from tests.converters.strategies import openai_records, sts_records
 from tests.converters.test_openai_chat_any import tokens

@@ -11,7 +11,8 @@ import polars as pl
 from adp.curation.ledger import ENDS
 from adp.curation.recipe import Recipe
 from adp.curation.recipe_file import check
-from adp.curation.run import Curated, CurateOptions, run
+from adp.curation.result import Curated
+from adp.curation.run import CurateOptions, run
 from adp_schema.ids import digest_file
 
 

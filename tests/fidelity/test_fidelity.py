@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from adp.converters.atif import write
-from adp_schema.protocols import Losses
+from adp_schema.losses import Losses
 from adp_schema.store import Store
 from tests.fidelity import exact
 from tests.fidelity.check import Bounds, Source, Trial

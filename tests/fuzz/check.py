@@ -10,7 +10,8 @@ import msgspec
 from adp.converters.registry import formats
 from adp_schema import jsontext
 from adp_schema.errors import RecordError
-from adp_schema.protocols import Losses, SkipRecordError
+from adp_schema.losses import Losses
+from adp_schema.protocols import SkipRecordError
 from tests.conservation import missing, tokens, write_back
 from tests.roundtrip import read_one
 

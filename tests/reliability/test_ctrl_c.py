@@ -39,7 +39,7 @@ def start_and_press(words, moment: float, send, *, again: bool) -> tuple[int, st
         again: interrupt it once more, at once.
     """
     process = subprocess.Popen(
-        [sys.executable, "-m", "adp.cli.process", *map(str, words)],
+        [sys.executable, "-m", "adp.cli.entry", *map(str, words)],
         env={**os.environ, "PYTHONPATH": str(kill.ROOT / "src")},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,

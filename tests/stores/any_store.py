@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 
 from adp_schema.builder import Origin, RowBuilder
 from adp_schema.ids import digest
+from adp_schema.losses import Losses
 from adp_schema.manifest import Counts
 from adp_schema.media import media_of_bytes, reference_of_media
 from adp_schema.parts import Parts
-from adp_schema.protocols import Losses
 from adp_schema.store import Store
 from tests.store_builders import reject_row, write_store
 

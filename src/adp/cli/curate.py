@@ -15,7 +15,8 @@ from adp_schema.errors import UsageError
 
 if TYPE_CHECKING:
     from adp.curation.recipe import Recipe
-    from adp.curation.run import Curated, CurateOptions
+    from adp.curation.result import Curated
+    from adp.curation.run import CurateOptions
 
 EPILOG = epilog("adp curate recipe.yaml -o dataset", 2, 5, 6, 10)
 

@@ -21,18 +21,6 @@ _arrived: list[int] = []
 """Handle from which the numbers of the signals that came can be read, once they are kept."""
 
 
-def run() -> int:
-    """Run the command line, and answer Ctrl-C while it is imported too."""
-    try:
-        from adp.cli.main import main
-
-        return main()
-    except KeyboardInterrupt:
-        ignore_interrupts()
-        print("stopped before it began", file=sys.stderr)
-        return STOPPED
-
-
 def ignore_interrupts() -> None:
     """Let nothing interrupt this process any more: it is about to end."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -96,7 +84,3 @@ def leave_at_once(code: int) -> NoReturn:
         with suppress(OSError, ValueError):
             stream.flush()
     os._exit(code)
-
-
-if __name__ == "__main__":
-    sys.exit(run())

@@ -26,10 +26,11 @@ from adp.converters.unwritten_columns import BOOKKEEPING, DEFAULTS
 from adp_schema import jsontext
 from adp_schema.arrow import make_table
 from adp_schema.builder import Origin, RowBuilder
+from adp_schema.losses import Losses
 from adp_schema.media import media_of_bytes
 from adp_schema.model import Media
 from adp_schema.parts import Parts
-from adp_schema.protocols import Converter, Losses
+from adp_schema.protocols import Converter
 from adp_schema.reader import assemble, to_models
 from adp_schema.tables import ENUMS, TABLES
 

@@ -30,7 +30,8 @@ from adp.converters.plan import choose
 from adp.converters.registry import formats
 from adp.converters.row_differences import EXTRA, FORM, LOST, differences, kept_in, verdict_of
 from adp_schema.errors import RecordError
-from adp_schema.protocols import Converter, SkipRecordError, general_path
+from adp_schema.losses import general_path
+from adp_schema.protocols import Converter, SkipRecordError
 
 DECIDES = "decides"
 REPORTED = "reported"

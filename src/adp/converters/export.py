@@ -38,8 +38,9 @@ from adp_schema.errors import (
     UsageError,
     unknown_name,
 )
+from adp_schema.losses import Losses
 from adp_schema.model import Trajectory
-from adp_schema.protocols import Converter, Losses
+from adp_schema.protocols import Converter
 from adp_schema.store import Store
 from adp_schema.verification import cannot_write
 

@@ -48,7 +48,8 @@ from adp.converters.row_differences import (
 )
 from adp.converters.unwritten_columns import BOOKKEEPING
 from adp_schema import errors, jsontext
-from adp_schema.protocols import Converter, Losses, general_path
+from adp_schema.losses import Losses, general_path
+from adp_schema.protocols import Converter
 
 _MEDIA_ID = re.compile(r"\b[0-9a-f]{32}\b")
 _KINDS = ("class_", "role", "from", "type")

@@ -16,8 +16,9 @@ import pyarrow as pa
 
 from adp.converters.row_differences import Rows
 from adp_schema.builder import Origin, RowBuilder
+from adp_schema.losses import Losses
 from adp_schema.model import Media, Trajectory
-from adp_schema.protocols import Converter, Losses, RawRecord
+from adp_schema.protocols import Converter, RawRecord
 from adp_schema.reader import assemble, to_models
 
 _KINDS = ("class_", "role", "from", "type")

@@ -6,7 +6,7 @@ writes the same store.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +16,12 @@ import pyarrow as pa
 from adp.converters import framing
 from adp.converters.files.detect import detect, layout
 from adp.converters.files.limits import ConvertLimits
-from adp.converters.files.streams import InputPlace, InputStream
+from adp.converters.files.streams import InputStream
 from adp.converters.framing import SHARD_BYTES, ByteRange, Frame
 from adp.converters.inputs import InputFile, Inputs
 from adp.converters.known import KnownFormat, kinds_of, looks_like, outranks, recognise_known
 from adp.converters.known.head import HEAD_BYTES, text_head
+from adp.converters.planned_file import PlannedFile
 from adp.converters.registry import formats
 from adp.converters.unread_files import NO_FORMAT, advice, by_kind, no_object
 from adp_schema import jsontext
@@ -30,36 +31,6 @@ from adp_schema.protocols import Converter, Match
 _SNIFFED_RECORDS = 20
 _SNIFFED_BYTES = 64 << 20
 _EXPANSION = 6  # what compressed JSON usually grows to, for cutting shards only
-
-
-@dataclass
-class PlannedFile:
-    """An input file with its format.
-
-    Attributes:
-        source_file: path relative to the root of the conversion.
-        place: where its bytes lie.
-        dataset: data set that its trajectories go to.
-        format: name of the format; None for a file that none recognises.
-        why: one sentence on how the format was chosen, or why none was.
-        framing: how it is cut into records.
-        style: its layout.
-        pieces: its pieces, in order.
-    """
-
-    source_file: str
-    place: InputPlace
-    dataset: str
-    format: str | None
-    why: str
-    framing: str
-    style: dict[str, Any]
-    pieces: list[ByteRange] = field(default_factory=list)
-
-    @property
-    def size(self) -> int:
-        """Bytes that it takes on disk."""
-        return self.place.packed
 
 
 @dataclass

@@ -15,8 +15,9 @@ from adp.converters.branches import LEFT_OUT, count, report_parent, with_branche
 from adp.converters.pairs import RecordPairs, is_rejected
 from adp.converters.unwritten_columns import report_columns
 from adp.converters.via_atif import ATIF, without_made
+from adp_schema.losses import Losses
 from adp_schema.model import Pair, Trajectory
-from adp_schema.protocols import Converter, Losses
+from adp_schema.protocols import Converter
 
 _ASK = "it is left out; --branches rows writes it as a record of its own"
 

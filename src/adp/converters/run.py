@@ -18,7 +18,8 @@ from typing import Any
 from adp.converters.files.limits import ConvertLimits
 from adp.converters.hub_source import bring
 from adp.converters.inputs import collect, collect_below
-from adp.converters.plan import ConvertPlan, PlannedFile, choose, make_plan
+from adp.converters.plan import ConvertPlan, choose, make_plan
+from adp.converters.planned_file import PlannedFile
 from adp.converters.registry import formats
 from adp.converters.renumber import renumber_repeats
 from adp.converters.session_folders import resolve

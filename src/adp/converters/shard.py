@@ -23,8 +23,9 @@ from adp_schema import jsontext
 from adp_schema.builder import Origin, RowBuilder
 from adp_schema.errors import ConversionLossError, RecordError
 from adp_schema.ids import digest
+from adp_schema.losses import Losses, general_path
 from adp_schema.manifest import Counts, Shard
-from adp_schema.protocols import Converter, Losses, RawRecord, SkipRecordError, general_path
+from adp_schema.protocols import Converter, RawRecord, SkipRecordError
 from adp_schema.writer import ShardWriter, place
 
 

@@ -14,7 +14,7 @@ from adp.converters.files.limits import ConvertLimits
 from adp.converters.files.streams import InputPlace
 from adp.converters.framing import ByteRange, SideFile
 from adp.converters.inputs import InputFile, Inputs, place_of
-from adp.converters.plan import PlannedFile
+from adp.converters.planned_file import PlannedFile
 from adp.converters.registry import formats
 from adp_schema.errors import InputError
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from adp.converters import framing
 from adp.converters.files.limits import KEPT_BYTES, ConvertLimits
 from adp.converters.files.streams import beginning
-from adp.converters.plan import PlannedFile
+from adp.converters.planned_file import PlannedFile
 from adp_schema.errors import StoreError
 from adp_schema.ids import digest, fingerprint
 from adp_schema.location import exists, join, read_text

@@ -11,10 +11,11 @@ import msgspec
 from adp.converters.files.limits import ConvertLimits
 from adp.converters.framing import Frame
 from adp_schema.builder import Origin, RowBuilder
-from adp_schema.protocols import Converter, Losses, RawRecord
+from adp_schema.losses import Losses
+from adp_schema.protocols import Converter, RawRecord
 
 if TYPE_CHECKING:
-    from adp.converters.plan import PlannedFile
+    from adp.converters.planned_file import PlannedFile
 
 NO_FORMAT = "no format recognises it"
 _TRIED = 5

@@ -5,9 +5,9 @@ from __future__ import annotations
 import functools
 
 from adp_schema import extra_column
+from adp_schema.losses import Losses
 from adp_schema.model import Row
 from adp_schema.parts import Part
-from adp_schema.protocols import Losses
 
 _REASONS = {
     "numbered anew by whoever reads the target": (

@@ -21,7 +21,8 @@ from adp.converters.row_differences import Place, Rows, hub_paths
 from adp.converters.unwritten_columns import BOOKKEEPING, DEFAULTS
 from adp_schema import extra_column
 from adp_schema.builder import Origin, RowBuilder
-from adp_schema.protocols import Converter, Losses, RawRecord
+from adp_schema.losses import Losses
+from adp_schema.protocols import Converter, RawRecord
 from adp_schema.tables import TABLES
 
 _STEPS = (None, 1, 2)

@@ -32,7 +32,7 @@ from adp_schema.manifest import write_atomic
 if TYPE_CHECKING:
     import polars as pl
 
-    from adp.curation.run import Curated
+    from adp.curation.result import Curated
     from adp.stores.staged import StagedRun
 
 LINKED = "linked.json"

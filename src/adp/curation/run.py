@@ -22,6 +22,7 @@ from adp.curation.outputs import OutputSelection, choose
 from adp.curation.recipe import Recipe, Stage
 from adp.curation.record import write_record
 from adp.curation.registry import OPS
+from adp.curation.result import Curated
 from adp.curation.state import State
 from adp.curation.write import Making, write_stores
 from adp.stores import shards
@@ -55,21 +56,6 @@ class CurateOptions:
     workers: int | None = None
     link: bool = False
     allow_python: bool = False
-
-
-@dataclass
-class Curated:
-    """What a recipe did.
-
-    Attributes:
-        report: inputs, stages and outputs with their counts; plain JSON.
-        ledger: one row a fact: why each trajectory is in or out.
-        state: all that is known of the trajectories.
-    """
-
-    report: dict[str, Any]
-    ledger: pl.DataFrame
-    state: State
 
 
 @alone

@@ -28,7 +28,7 @@ from adp.stores.merge import NO_FILE, REFERENCES
 from adp.stores.staged import WrittenShard, place_all
 from adp.stores.tasks.rows import Needed, places_of
 from adp_schema.builder import ROW_GROUP_BYTES, ROW_GROUP_ROWS
-from adp_schema.protocols import general_path
+from adp_schema.losses import general_path
 from adp_schema.tables import TABLES
 from adp_schema.views import SEQ_SHIFT
 from adp_schema.writer import ShardWriter

@@ -21,7 +21,7 @@ from adp.stores.merge import REFERENCES
 from adp.stores.shards import Files
 from adp.stores.staged import WrittenShard, place_all
 from adp.stores.tasks.rows import HOME_COLUMNS, ROW_COLUMNS, Needed, assign, homes, places_of
-from adp_schema.protocols import general_path
+from adp_schema.losses import general_path
 from adp_schema.reader import ShardReader
 from adp_schema.tables import CHILD_TABLES, TABLES
 from adp_schema.writer import ShardWriter

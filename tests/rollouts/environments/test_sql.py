@@ -16,7 +16,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adp.rollouts.environments.sql import KIND, SqlSettings
+from adp.rollouts.environments.sql import KIND
+from adp.rollouts.environments.sql_settings import SqlSettings
 from adp.rollouts.turns import Call, ErrorType, Turn
 from adp_schema.errors import InputError, UsageError
 from adp_schema.model import Task, Trajectory
@@ -193,7 +194,8 @@ def test_many_threads_ask_at_the_same_time(folder):
 def test_no_process_is_left_behind(folder):
     code = f"""
 import json, os, psutil, signal, sys, threading, time
-from adp.rollouts.environments.sql import KIND, SqlSettings
+from adp.rollouts.environments.sql import KIND
+from adp.rollouts.environments.sql_settings import SqlSettings
 from adp.rollouts.turns import Call, Turn
 from adp_schema.model import Task
 environment = KIND.make(SqlSettings(tables={str(folder)!r}, seconds=60))

@@ -17,8 +17,8 @@ from adp.workflows.publish import traces
 from adp.workflows.publish.traces import TracesOptions, write_traces
 from adp_schema import jsontext
 from adp_schema.errors import InputError, OutputExistsError
+from adp_schema.losses import Losses
 from adp_schema.model import Trajectory
-from adp_schema.protocols import Losses
 from adp_schema.store import Store
 from tests.converters.strategies import openai_records
 from tests.effort import examples

@@ -24,8 +24,9 @@ from adp.converters.adp_v1.write import AdpV1Writer
 from adp_schema import jsontext
 from adp_schema.builder import RowBuilder
 from adp_schema.errors import RecordError
+from adp_schema.losses import Losses
 from adp_schema.model import Trajectory
-from adp_schema.protocols import Losses, Match, RawRecord
+from adp_schema.protocols import Match, RawRecord
 
 
 class AdpV1:

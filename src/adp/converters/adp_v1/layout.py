@@ -18,7 +18,7 @@ from msgspec import Raw
 from adp_schema import jsontext
 from adp_schema.errors import RecordError
 from adp_schema.extra_column import Extra, pack
-from adp_schema.protocols import Losses
+from adp_schema.losses import Losses
 
 ORDER: dict[str, tuple[str, ...]] = {
     "trajectory": (

@@ -10,8 +10,8 @@ from adp_schema import jsontext
 from adp_schema.arrow import Columns
 from adp_schema.builder import RowBuilder
 from adp_schema.errors import RecordError
+from adp_schema.losses import Losses
 from adp_schema.parts import Parts
-from adp_schema.protocols import Losses
 
 SOURCES = frozenset({"user", "agent", "environment"})
 

@@ -16,9 +16,9 @@ from adp.converters.adp_v1.write_parts import AdpV1Parts, Item
 from adp.converters.unwritten_columns import REASON, report_columns
 from adp_schema import extra_column, jsontext
 from adp_schema.extra_column import Extra
+from adp_schema.losses import Losses
 from adp_schema.model import Observation, Step, ToolCall, Trajectory
 from adp_schema.parts import JOINT, Part, resolve
-from adp_schema.protocols import Losses
 
 VERSION = "1.5.0"
 

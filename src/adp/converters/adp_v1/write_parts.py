@@ -14,9 +14,9 @@ from adp.converters.unwritten_columns import REASON, RENUMBERED
 from adp.converters.via_atif import came_from, kept_extra
 from adp_schema import extra_column, jsontext, media
 from adp_schema.extra_column import Extra
+from adp_schema.losses import Losses
 from adp_schema.model import Observation, Row, Step, ToolCall, Trajectory
 from adp_schema.parts import Part, resolve
-from adp_schema.protocols import Losses
 
 Item = dict[str, Any]
 

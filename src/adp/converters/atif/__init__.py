@@ -22,8 +22,9 @@ from adp.converters.atif.read import AtifReader
 from adp.converters.atif.write import AtifWriter
 from adp_schema import jsontext
 from adp_schema.builder import RowBuilder
+from adp_schema.losses import Losses
 from adp_schema.model import Pair, Trajectory
-from adp_schema.protocols import Losses, Match, RawRecord
+from adp_schema.protocols import Match, RawRecord
 
 
 class Atif:

@@ -12,9 +12,9 @@ from adp_schema import jsontext, media
 from adp_schema.arrow import Columns
 from adp_schema.builder import RowBuilder
 from adp_schema.extra_column import Extra, original
+from adp_schema.losses import Losses
 from adp_schema.model import Media, Observation, Step
 from adp_schema.parts import Part, Parts, resolve
-from adp_schema.protocols import Losses
 
 _TEXT, _MEDIA = ["type", "text"], ["type", "source"]
 _SOURCE = ["media_type", "path"]

@@ -31,8 +31,8 @@ from adp.converters.unwritten_columns import BOOKKEEPING, DEFAULTS
 from adp_schema import jsontext, media
 from adp_schema.arrow import Columns
 from adp_schema.extra_column import Extra, original
+from adp_schema.losses import Losses
 from adp_schema.model import Observation, Row
-from adp_schema.protocols import Losses
 from adp_schema.tables import ENUMS, TABLES, columns_of
 
 _TABLES = {table.row: table.name for table in TABLES.values()}

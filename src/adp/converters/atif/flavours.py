@@ -23,7 +23,7 @@ from adp.converters.atif.values import (
     whole_number,
 )
 from adp_schema import jsontext
-from adp_schema.protocols import Losses
+from adp_schema.losses import Losses
 
 HARBOR, UPSTREAM = "harbor", "upstream"
 VERSION, AUDIO_VERSION = "ATIF-v1.7", "ATIF-v1.8"

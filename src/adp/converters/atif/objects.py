@@ -15,7 +15,7 @@ from adp.converters.scalars import number_text
 from adp_schema import jsontext
 from adp_schema.arrow import Columns
 from adp_schema.errors import RecordError
-from adp_schema.protocols import Losses
+from adp_schema.losses import Losses
 
 QUOTE, BRACE, BRACKET, NULL = 0x22, 0x7B, 0x5B, 0x6E
 _INT32, _INT64 = 2**31, 2**63

@@ -9,7 +9,7 @@ from msgspec import Raw
 
 from adp.converters.atif.objects import QUOTE, members
 from adp_schema import jsontext
-from adp_schema.protocols import Losses
+from adp_schema.losses import Losses
 
 IMAGES = ("image/jpeg", "image/png", "image/gif", "image/webp")
 SOUNDS = {

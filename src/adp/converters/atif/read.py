@@ -36,7 +36,8 @@ from adp_schema import extra_column, jsontext
 from adp_schema.arrow import Columns, json_columns
 from adp_schema.builder import RowBuilder
 from adp_schema.errors import RecordError
-from adp_schema.protocols import Losses, RawRecord
+from adp_schema.losses import Losses
+from adp_schema.protocols import RawRecord
 
 _BOUNDARIES = frozenset({"replace", "append", "truncate"})
 

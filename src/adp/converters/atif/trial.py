@@ -18,8 +18,8 @@ from adp.converters.atif.objects import read_time
 from adp.converters.scalars import number_text
 from adp_schema import extra_column, jsontext
 from adp_schema.arrow import Columns
+from adp_schema.losses import Losses
 from adp_schema.model import Trajectory
-from adp_schema.protocols import Losses
 
 MAIN = "agent/trajectory.json"
 _NAMES = (

@@ -32,8 +32,8 @@ from adp.converters.scalars import number_text
 from adp.converters.unwritten_columns import report_columns
 from adp_schema import jsontext, media
 from adp_schema.extra_column import Extra, original, unpack
+from adp_schema.losses import Losses
 from adp_schema.model import Link, Step, Trajectory
-from adp_schema.protocols import Losses
 
 VERSION = "ATIF-v1.7"
 

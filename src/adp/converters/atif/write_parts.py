@@ -12,8 +12,8 @@ from adp.converters.atif.extra_columns import BLANK, columns_elsewhere
 from adp.converters.atif.extra_columns import FORM as BESIDE
 from adp_schema import jsontext, media
 from adp_schema.extra_column import Extra, original, unpack
+from adp_schema.losses import Losses
 from adp_schema.model import Observation, Row, Step, Trajectory
-from adp_schema.protocols import Losses
 
 Item = dict[str, Any]
 

@@ -25,8 +25,9 @@ from adp.converters.m3.read import read_run
 from adp.converters.m3.write import M3Writer
 from adp_schema import jsontext
 from adp_schema.builder import RowBuilder
+from adp_schema.losses import Losses
 from adp_schema.model import Trajectory
-from adp_schema.protocols import Losses, Match, RawRecord
+from adp_schema.protocols import Match, RawRecord
 
 _BRACE = 0x7B
 

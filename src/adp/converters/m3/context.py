@@ -21,8 +21,8 @@ from adp.converters.m3 import keys as k
 from adp_schema import extra_column, jsontext
 from adp_schema.arrow import Columns
 from adp_schema.builder import RowBuilder
+from adp_schema.losses import Losses
 from adp_schema.parts import Parts
-from adp_schema.protocols import Losses
 
 Seen = tuple[str, str] | str
 """A message in a form that can be compared: role and content, or its JSON text."""

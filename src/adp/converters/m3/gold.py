@@ -21,8 +21,9 @@ from adp.converters.scalars import is_null
 from adp_schema import extra_column, jsontext
 from adp_schema.arrow import Columns
 from adp_schema.builder import RowBuilder
+from adp_schema.losses import Losses
 from adp_schema.parts import Parts
-from adp_schema.protocols import Losses, RawRecord
+from adp_schema.protocols import RawRecord
 
 _ASKED = ("turns", "doc_collections", "merged_query", "num_hops")
 GOLD = (

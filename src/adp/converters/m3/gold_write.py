@@ -14,9 +14,9 @@ from adp.converters.unwritten_columns import report_columns
 from adp_schema import jsontext
 from adp_schema.arrow import json_columns
 from adp_schema.extra_column import original, unpack
+from adp_schema.losses import Losses
 from adp_schema.model import Observation, Step, Trajectory
 from adp_schema.parts import resolve
-from adp_schema.protocols import Losses
 
 _RUN = frozenset({"task_id", "source_id", "tools", "tags", "extra", *k.POLICIES.values()})
 _STEP = frozenset({"source", "kind", "text", "content", "reasoning", "actor", "extra"})

@@ -15,8 +15,8 @@ from adp.converters.scalars import is_null
 from adp_schema import jsontext
 from adp_schema.arrow import Columns
 from adp_schema.extra_column import unpack
+from adp_schema.losses import Losses
 from adp_schema.model import Trajectory
-from adp_schema.protocols import Losses
 
 KEY = "run_metadata"
 """The key of ``extra`` that holds the file."""

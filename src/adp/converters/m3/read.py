@@ -14,7 +14,8 @@ from adp_schema import extra_column, jsontext
 from adp_schema.arrow import Columns
 from adp_schema.builder import RowBuilder
 from adp_schema.errors import RecordError
-from adp_schema.protocols import Losses, RawRecord
+from adp_schema.losses import Losses
+from adp_schema.protocols import RawRecord
 
 
 def read_run(record: RawRecord, builder: RowBuilder, losses: Losses) -> None:

@@ -15,7 +15,7 @@ from adp.converters.text_calls import TextCall
 from adp_schema import extra_column, jsontext
 from adp_schema.arrow import Columns
 from adp_schema.builder import RowBuilder
-from adp_schema.protocols import Losses
+from adp_schema.losses import Losses
 
 
 @dataclass

@@ -20,9 +20,9 @@ from adp.converters.m3.write_parts import Item, M3Parts
 from adp.converters.unwritten_columns import report_columns
 from adp_schema import jsontext
 from adp_schema.extra_column import Extra, original
+from adp_schema.losses import Losses
 from adp_schema.model import Observation, Step, Trajectory
 from adp_schema.parts import resolve
-from adp_schema.protocols import Losses
 
 _RUN = frozenset({"tools", *k.POLICIES.values()})
 _MESSAGE = frozenset({"source", "kind", "text", "content"})

@@ -11,9 +11,9 @@ from adp.converters.unwritten_columns import REASON, report_columns, report_part
 from adp.converters.via_atif import came_from, kept_extra
 from adp_schema import jsontext, media
 from adp_schema.extra_column import Extra, original, unpack
+from adp_schema.losses import Losses
 from adp_schema.model import Observation, Row, Step, Trajectory
 from adp_schema.parts import JOINT, resolve
-from adp_schema.protocols import Losses
 
 Item = dict[str, Any]
 

@@ -16,8 +16,9 @@ from adp.converters.openai_chat.read import read_record
 from adp.converters.openai_chat.write import write_record
 from adp_schema import jsontext
 from adp_schema.builder import RowBuilder
+from adp_schema.losses import Losses
 from adp_schema.model import Trajectory
-from adp_schema.protocols import Losses, Match, RawRecord
+from adp_schema.protocols import Match, RawRecord
 
 
 class OpenAIChat:

@@ -14,9 +14,9 @@ from adp_schema import jsontext, media
 from adp_schema.arrow import Columns
 from adp_schema.builder import RowBuilder
 from adp_schema.extra_column import Extra, original
+from adp_schema.losses import Losses
 from adp_schema.model import Media, Observation, Step
 from adp_schema.parts import Part, Parts, resolve
-from adp_schema.protocols import Losses
 
 _QUOTE, _BRACKET, _BRACE = 0x22, 0x5B, 0x7B
 

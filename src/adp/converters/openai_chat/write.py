@@ -16,8 +16,8 @@ from adp.converters.unwritten_columns import REASON, RENUMBERED, report_columns
 from adp.converters.via_atif import came_from, kept_extra
 from adp_schema import jsontext, media
 from adp_schema.extra_column import Extra, original, unpack
+from adp_schema.losses import Losses
 from adp_schema.model import Observation, Row, Step, ToolCall, Trajectory
-from adp_schema.protocols import Losses
 
 _RECORD = frozenset({"source_id", "task_id", "agent_model", "success", "reward", "tools"})
 _STEP = frozenset({"source", "kind", "actor", "text", "content", "reasoning", "loss_weight"})

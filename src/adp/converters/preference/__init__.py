@@ -20,8 +20,9 @@ from adp.converters.preference.read import read_record
 from adp.converters.preference.write import pair_columns, write_record
 from adp_schema import jsontext
 from adp_schema.builder import RowBuilder
+from adp_schema.losses import Losses
 from adp_schema.model import Pair, Trajectory
-from adp_schema.protocols import Losses, Match, RawRecord
+from adp_schema.protocols import Match, RawRecord
 
 
 class Preference:

@@ -15,8 +15,8 @@ from adp.converters.unwritten_columns import REASON, report_columns
 from adp.converters.via_atif import came_from
 from adp_schema import jsontext
 from adp_schema.extra_column import Extra, original, unpack
+from adp_schema.losses import Losses
 from adp_schema.model import Observation, Pair, Row, Step, Trajectory
-from adp_schema.protocols import Losses
 
 _RECORD = frozenset({"source_id", "task_id", "agent_model", "success", "reward", "tools"})
 _BRANCH = frozenset({"branch_kind", "parent_id", "parent_step", "extra"})

@@ -20,8 +20,9 @@ from adp.converters.sharegpt.write import said_of_pair, write_record
 from adp.converters.sharegpt.write_other import OtherFormatWriter
 from adp_schema import jsontext
 from adp_schema.builder import RowBuilder
+from adp_schema.losses import Losses
 from adp_schema.model import Pair, Trajectory
-from adp_schema.protocols import Losses, Match, RawRecord
+from adp_schema.protocols import Match, RawRecord
 
 
 class ShareGPT:

@@ -17,7 +17,8 @@ from adp_schema import extra_column, jsontext
 from adp_schema.arrow import Columns
 from adp_schema.builder import RowBuilder
 from adp_schema.errors import RecordError
-from adp_schema.protocols import Losses, RawRecord
+from adp_schema.losses import Losses
+from adp_schema.protocols import RawRecord
 
 _QUOTE, _BRACE, _BRACKET = 0x22, 0x7B, 0x5B
 

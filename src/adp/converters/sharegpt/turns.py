@@ -19,7 +19,7 @@ from adp_schema import extra_column, jsontext
 from adp_schema.arrow import Columns
 from adp_schema.builder import RowBuilder
 from adp_schema.errors import RecordError
-from adp_schema.protocols import Losses
+from adp_schema.losses import Losses
 
 _QUOTE, _BRACE = 0x22, 0x7B
 _SURROGATE = re.compile("[\ud800-\udfff]")

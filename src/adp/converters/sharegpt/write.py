@@ -23,9 +23,9 @@ from adp.converters.text_calls import (
 from adp.converters.unwritten_columns import report_columns
 from adp_schema import jsontext, media
 from adp_schema.extra_column import Extra, original, unpack
+from adp_schema.losses import Losses
 from adp_schema.model import Observation, Pair, Step, ToolCall, Trajectory
 from adp_schema.parts import JOINT, resolve
-from adp_schema.protocols import Losses
 
 _RECORD = frozenset({"source_id", "task_id", "agent_model", "success", "reward", "tools", "extra"})
 _BRANCH = frozenset({"branch_kind", "extra"})

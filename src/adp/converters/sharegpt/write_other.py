@@ -30,9 +30,9 @@ from adp.converters.text_calls import (
 from adp.converters.unwritten_columns import REASON, report_columns
 from adp_schema import jsontext, media
 from adp_schema.extra_column import Extra, original, unpack
+from adp_schema.losses import Losses
 from adp_schema.model import Observation, Row, Step, ToolCall, Trajectory
 from adp_schema.parts import JOINT, Part, resolve
-from adp_schema.protocols import Losses
 
 _RECORD = frozenset({"source_id", "tools"})
 _STEP = frozenset({"source", "kind", "text", "content"})

@@ -25,8 +25,8 @@ from typing import Any, Literal
 from adp.converters.sts.write import Line, SessionWriter
 from adp_schema import jsontext
 from adp_schema.extra_column import Extra, unpack
+from adp_schema.losses import Losses
 from adp_schema.model import Observation, Row, Step, Trajectory
-from adp_schema.protocols import Losses
 
 Form = Literal["sts", "pi"]
 

@@ -15,9 +15,9 @@ from adp.converters.sts import keys as k
 from adp.converters.unwritten_columns import report_columns
 from adp_schema import jsontext, media
 from adp_schema.extra_column import Extra, original
+from adp_schema.losses import Losses
 from adp_schema.model import Observation, Step, Trajectory
 from adp_schema.parts import JOINT
-from adp_schema.protocols import Losses
 
 Line = dict[str, Any]
 

@@ -15,12 +15,9 @@ with the subdomains slot_filling and selection).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
-from typing import Literal
 
-from pydantic import Field
-
-from adp.rollouts.environment import CONTENT, EnvironmentKind, Settings
+from adp.rollouts.environment import EnvironmentKind
+from adp.rollouts.environments.sql_settings import SqlSettings
 from adp.rollouts.environments.sql_steps import SqlSteps
 from adp.rollouts.environments.sql_tables import Tables
 from adp.rollouts.tool_environment import ToolEnvironment
@@ -28,22 +25,6 @@ from adp.rollouts.tools import FunctionTool
 
 _TABLE = {"type": "string", "description": "Name of a table."}
 _SQL = {"type": "string", "description": "One SELECT, in the dialect of DuckDB."}
-
-
-class SqlSettings(Settings):
-    """Settings of the environment ``sql``."""
-
-    tables: Path = Field(
-        description="Folder of tables, or one file: Parquet, CSV, JSON, JSON lines, SQLite.",
-        json_schema_extra=CONTENT,
-    )
-    style: Literal["sql", "slot_filling", "selection"] = Field(
-        default="sql", description="Which tools there are."
-    )
-    rows: int = Field(default=50, ge=1, le=10_000, description="Rows that are shown at most.")
-    cell: int = Field(default=500, ge=1, description="Characters of a value that are shown.")
-    seconds: float = Field(default=10.0, gt=0, description="How long a query may take.")
-    memory: str = Field(default="512MB", description="Memory that a query may use.")
 
 
 class SqlEnvironment(ToolEnvironment):

@@ -13,7 +13,7 @@ from adp.rollouts.tools import FunctionTool, ToolError
 from adp.rollouts.turns import ErrorType
 
 if TYPE_CHECKING:
-    from adp.rollouts.environments.sql import SqlSettings
+    from adp.rollouts.environments.sql_settings import SqlSettings
     from adp.rollouts.environments.sql_tables import Tables
 
 _CONDITIONS = {

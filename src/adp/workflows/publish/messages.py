@@ -27,8 +27,8 @@ from adp.stores.staged import StagedRun, WrittenShard, versions
 from adp.workflows.publish.splits import Splits, splits_of
 from adp_schema import extra_column, jsontext
 from adp_schema.errors import StoreError
+from adp_schema.losses import Losses
 from adp_schema.model import Trajectory
-from adp_schema.protocols import Losses
 from adp_schema.reader import ShardReader
 from adp_schema.store import Store
 

@@ -22,9 +22,9 @@ from adp.workflows.publish.checksums import SUMS, check_names, check_sums, write
 from adp.workflows.publish.repo import HUB, TRACES
 from adp_schema.errors import OutputExistsError
 from adp_schema.ids import digest
+from adp_schema.losses import Losses
 from adp_schema.manifest import write_atomic
 from adp_schema.model import Trajectory
-from adp_schema.protocols import Losses
 from adp_schema.store import Store
 from adp_schema.verification import cannot_write
 

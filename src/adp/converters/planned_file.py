@@ -1,0 +1,39 @@
+"""An input file with its format, as a conversion plans it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from adp.converters.files.streams import InputPlace
+from adp.converters.framing import ByteRange
+
+
+@dataclass
+class PlannedFile:
+    """An input file with its format.
+
+    Attributes:
+        source_file: path relative to the root of the conversion.
+        place: where its bytes lie.
+        dataset: data set that its trajectories go to.
+        format: name of the format; None for a file that none recognises.
+        why: one sentence on how the format was chosen, or why none was.
+        framing: how it is cut into records.
+        style: its layout.
+        pieces: its pieces, in order.
+    """
+
+    source_file: str
+    place: InputPlace
+    dataset: str
+    format: str | None
+    why: str
+    framing: str
+    style: dict[str, Any]
+    pieces: list[ByteRange] = field(default_factory=list)
+
+    @property
+    def size(self) -> int:
+        """Bytes that it takes on disk."""
+        return self.place.packed

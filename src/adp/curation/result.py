@@ -1,0 +1,26 @@
+"""What a recipe did."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from adp.curation.state import State
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+@dataclass
+class Curated:
+    """What a recipe did.
+
+    Attributes:
+        report: inputs, stages and outputs with their counts; plain JSON.
+        ledger: one row a fact: why each trajectory is in or out.
+        state: all that is known of the trajectories.
+    """
+
+    report: dict[str, Any]
+    ledger: pl.DataFrame
+    state: State
