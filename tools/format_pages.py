@@ -2,7 +2,7 @@
 
 A page says how the format is recognised, which versions are read and written, what becomes of
 an example, and of every field. All of it comes from the code: the converter's own words, and
-`adp.converters.field_table`, which tries each field.
+`tools.tables.field_table`, which tries each field.
 """
 
 from __future__ import annotations
@@ -13,8 +13,15 @@ from collections.abc import Callable
 from typing import Any
 
 from adp.converters.branches import LEFT_OUT, WHOLE
-from adp.converters.column_table import NO_CONTENT, column_table
-from adp.converters.field_table import (
+from adp.converters.registry import BUILTIN, formats
+from adp.converters.unwritten_columns import BOOKKEEPING
+from adp.converters.via_atif import ATIF
+from adp_schema.builder import Origin, RowBuilder
+from adp_schema.losses import Losses
+from adp_schema.protocols import Converter, RawRecord
+from tools.markdown import NOTE, table
+from tools.tables.column_table import NO_CONTENT, column_table
+from tools.tables.field_table import (
     LOST,
     VERDICTS,
     FieldRow,
@@ -22,14 +29,7 @@ from adp.converters.field_table import (
     field_table,
     load_probe,
 )
-from adp.converters.registry import BUILTIN, formats
-from adp.converters.unwritten_columns import BOOKKEEPING
-from adp.converters.via_atif import ATIF
-from adp.converters.via_atif_table import BACK, hop_table
-from adp_schema.builder import Origin, RowBuilder
-from adp_schema.losses import Losses
-from adp_schema.protocols import Converter, RawRecord
-from tools.markdown import NOTE, table
+from tools.tables.via_atif_table import BACK, hop_table
 
 CONVERTERS = {name: formats.get(name) for name in sorted(BUILTIN)}
 """The formats of this package; those of other packages are none of these pages' business."""

@@ -6,12 +6,12 @@ import json
 
 import pytest
 
-from adp.converters.field_table import load_probe
 from adp.converters.registry import formats
 from adp_schema import jsontext
 from adp_schema.losses import Losses
 from tests.conservation import nest
 from tests.roundtrip import read_one, write_one
+from tools.tables.field_table import load_probe
 
 ATIF = formats.get("atif")
 ROW = {

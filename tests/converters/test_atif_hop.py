@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from adp.converters.export import export
-from adp.converters.field_table import load_probe
 from adp.converters.registry import formats
 from adp.converters.run import convert
 from adp_schema import jsontext
@@ -16,6 +15,7 @@ from adp_schema.losses import Losses
 from adp_schema.store import Store
 from tests.conservation import nest
 from tests.roundtrip import read_one, write_one
+from tools.tables.field_table import load_probe
 
 ATIF = formats.get("atif")
 RECORDS = Path(__file__).parent.parent / "fidelity" / "records"

@@ -7,12 +7,12 @@ import json
 
 import pytest
 
-from adp.converters.field_table import load_probe
 from adp.converters.registry import BUILTIN, formats
 from adp_schema.losses import Losses
 from adp_schema.model import Trajectory
 from tests.conservation import missing, tokens, write_back
 from tests.roundtrip import read_one
+from tools.tables.field_table import load_probe
 
 PAIRS = list(itertools.product(sorted(BUILTIN), repeat=2))
 

@@ -13,7 +13,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adp.converters.export import export
-from adp.converters.field_table import load_probe
 from adp.converters.m3 import CONVERTER
 from adp.converters.m3.labels import error_of, labels_of, reward_of
 from adp.converters.run import convert
@@ -22,6 +21,7 @@ from adp_schema.losses import Losses
 from adp_schema.protocols import Match
 from adp_schema.store import Store
 from tests.roundtrip import read_one, write_one
+from tools.tables.field_table import load_probe
 
 TREES = Path(__file__).parent / "examples" / "trees.json"
 SHARED = Path(__file__).parents[2].parent / "shared" / "data" / "m3"

@@ -7,10 +7,10 @@ import resource
 from collections import Counter
 from typing import Any
 
-from adp.converters.field_table import load_probe
 from adp.converters.registry import BUILTIN
 from tests.fuzz.check import check
 from tests.fuzz.mutate import mutate
+from tools.tables.field_table import load_probe
 
 
 def seeds(name: str) -> list[Any]:

@@ -1,6 +1,7 @@
 """The leaves of a record, one changed at a time, and the rows that are read of it.
 
-So `adp.converters.field_table` and `adp.converters.conformance` find out what becomes of a value.
+So `adp.converters.conformance`, and the tables of the documentation, find out what becomes of
+a value.
 """
 
 from __future__ import annotations

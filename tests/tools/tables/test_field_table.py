@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from adp.converters.field_table import (
+from adp.converters.registry import formats
+from tools.tables.field_table import (
     EXTRA,
     LOST,
     NATIVE,
@@ -13,7 +14,6 @@ from adp.converters.field_table import (
     SilentLossError,
     field_rows,
 )
-from adp.converters.registry import formats
 
 KNOWN = {name: formats.get(name) for name in formats}
 

@@ -2,13 +2,13 @@
 
 import pytest
 
-from adp.converters import via_atif_table as tried
-from adp.converters.column_table import NO_CONTENT
-from adp.converters.field_table import SilentLossError
 from adp.converters.registry import formats
 from adp.converters.unwritten_columns import BOOKKEEPING
-from adp.converters.via_atif_table import BACK, OTHERWISE, REPORTED, hop_table
 from adp_schema.tables import TABLES
+from tools.tables import via_atif_table as tried
+from tools.tables.column_table import NO_CONTENT
+from tools.tables.field_table import SilentLossError
+from tools.tables.via_atif_table import BACK, OTHERWISE, REPORTED, hop_table
 
 ATIF = formats.get("atif")
 

@@ -17,7 +17,6 @@ from typing import Any
 
 import pyarrow as pa
 
-from adp.converters.field_table import SilentLossError
 from adp.converters.leaves import covers
 from adp.converters.pairs import RecordPairs
 from adp.converters.records import RecordWriter
@@ -33,6 +32,7 @@ from adp_schema.parts import Parts
 from adp_schema.protocols import Converter
 from adp_schema.reader import assemble, to_models
 from adp_schema.tables import ENUMS, TABLES
+from tools.tables.field_table import SilentLossError
 
 WRITTEN, REPORTED, NO_LOSS = "written", "reported", "no loss"
 

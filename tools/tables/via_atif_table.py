@@ -1,6 +1,6 @@
 """Which columns of the store come back through a format that others go through: found by trying.
 
-Each column of a small store is filled or changed in turn, as in `adp.converters.column_table`; the
+Each column of a small store is filled or changed in turn, as in `tools.tables.column_table`; the
 store is written and read back. What differs then must be reported as lost by the export, or stand
 in `OTHERWISE` with a reason. Anything else is an error here.
 """
@@ -12,9 +12,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from adp.converters.column_table import NO_CONTENT, column_changes, column_tables, small_store
-from adp.converters.column_table import StoredRows as Stored
-from adp.converters.field_table import SilentLossError
 from adp.converters.leaves import covers
 from adp.converters.records import RecordWriter
 from adp.converters.row_differences import Place, Rows, hub_paths
@@ -24,6 +21,9 @@ from adp_schema.builder import Origin, RowBuilder
 from adp_schema.losses import Losses
 from adp_schema.protocols import Converter, RawRecord
 from adp_schema.tables import TABLES
+from tools.tables.column_table import NO_CONTENT, column_changes, column_tables, small_store
+from tools.tables.column_table import StoredRows as Stored
+from tools.tables.field_table import SilentLossError
 
 _STEPS = (None, 1, 2)
 """Steps that are changed: one of the user, one of the agent with a call and its result."""

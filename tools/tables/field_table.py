@@ -16,7 +16,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from importlib import resources
+from pathlib import Path
 from typing import Any
 
 from adp.converters.leaves import (
@@ -127,7 +127,7 @@ def load_probe(name: str) -> dict[str, Any]:
     Raises:
         FileNotFoundError: the format has none.
     """
-    file = resources.files("adp.converters").joinpath("probes", f"{name}.json")
+    file = Path(__file__).parent / "probes" / f"{name}.json"
     probe: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
     return probe
 
