@@ -18,7 +18,8 @@ with a plug-in that works, its test, and the entry point that gives it a name on
 `adp new` writes, and the tests run each of them.
 
 Names of code are taken from calls, suites and configurations, never from data: a store or a score
-table that names a file runs nothing. In a recipe, code needs `--allow-python`.
+table that names a file runs nothing. In a recipe, code needs `--allow-python`, and its
+path is relative to the recipe.
 
 | kind | entry-point group | one page that it implements |
 |---|---|---|
@@ -42,14 +43,16 @@ and calls the builder in the order of the source:
 |---|---|
 | `builder.trajectory({...})` | [trajectories](schema.md): `source_id`, `agent_model`, `success`, `reward`, `tools`, `extra`, ... |
 | `builder.step({...})` | steps: `source` (user, agent, system, environment), `kind`, `text`, `reasoning`, ... |
-| `builder.call({...})` | tool_calls, of the last step: `call_id`, `name`, `arguments` (JSON text) |
+| `builder.call({...})` | tool_calls, of the last step: `call_id`, `kind` (`function`, `code`, ...), `name`, `arguments` (JSON text) |
 | `builder.observation({...}, answers=ID)` | observations: `text`, `is_error`, `exit_code`, ... |
 | `builder.finish()` | the end of the trajectory |
 
 What no column takes goes to `extra` (`extra_column.pack`), or is said with
 `losses.add(path, reason)`. A wrong record raises `RecordError(reason, path)`, one that is no
-trajectory `SkipRecordError(reason)`; any other exception is a reject too. `container = "session"`
-makes all lines of a file one record, a JSON array. It is pure: no files, clock or randomness.
+trajectory `SkipRecordError(reason)`; any other exception is a reject too. A file is cut into records
+before it is read: a line of JSON lines, an item of a JSON array, a JSON value, a Parquet row; with
+`container = "session"` all lines of a file of lines are one record, a JSON array. A value that no
+column takes (another word, another type) ends the conversion with the name of the column. It is pure: no files, clock or randomness.
 `adp conformance` proves that no leaf of your samples is lost in silence.""",
     "exporter": """An exporter says what it takes (`chats`, `pairs` or `prompts`) and how it carries the loss
 mask (`tokens`, `weights`, `binary`, `last`, `all`); the runner refuses or expands what the format
@@ -60,12 +63,14 @@ cannot carry. `rows` gets one item (`item.chat.messages` with `role`, `text`, `r
 engine does it: `OpResult` takes `columns`, `dropped`, `weights`, `splits`, `pairs` and more, as
 frames with `seq`. `pool.members` is a frame of them, `pool.query(sql)` asks the views of
 [schema.md](schema.md) with `pool` and `members` beside, `pool.map(function)` reads texts partition
-by partition in several processes. Choose by content, never by the order of rows or workers; take
+by partition in several processes. A step that called tools is followed by their results, which are
+rows of `observations` with the number of that step. Choose by content, never by the order of rows or workers; take
 chance from `pool.seed`.""",
     "scorer": """`measure(item)` gets a trajectory with its steps, calls and observations, and its task
 where one is known; it gives scores (`metric`, `value`, `reason`, `evidence`) and raises nothing.
 What cannot be scored is None with a reason, never 0. Means and intervals come from
-`PerTrajectory`. Raise `version` when numbers change.""",
+`PerTrajectory`. Raise `version` when numbers change.
+Settings stand behind a comma: `--with FILE.py:KIND,word=thanks`.""",
     "environment": """Any class with typed public methods is an environment: the methods are the tools, their
 docstrings the descriptions, the arguments of the class its settings. `reset` gets the columns of
 the task, `get_reward` gives the reward, a raised exception is told to the agent. For more, give an

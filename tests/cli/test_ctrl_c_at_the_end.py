@@ -13,7 +13,7 @@ from tests.waiting import PATIENCE
 
 PROGRAM = """
 import atexit, os, signal, sys, threading, time
-from adp.cli import process
+from adp.cli import entry
 
 def press(*_):
     os.kill(os.getpid(), signal.SIGINT)
@@ -22,7 +22,7 @@ def instead(work):
     from adp.cli import main
     main._call = work
 {before}
-sys.exit(process.run())
+sys.exit(entry.run())
 """
 
 IMPORTING = """

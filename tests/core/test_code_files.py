@@ -43,7 +43,8 @@ def test_a_file_and_a_module(here):
         ("broken.py:X", UsageError, "broken.py cannot be imported: ModuleNotFoundError: No module"),
         ("leaves.py:X", UsageError, "leaves.py cannot be imported: SystemExit"),
         ("own_package_of_test.nothing:X", UsageError, "cannot be imported: ModuleNotFound"),
-        ("shop:Shop", UsageError, "neither FILE.py:NAME nor"),
+        ("shop:Shop", UsageError, "shop cannot be imported: ModuleNotFound"),
+        ("shop.:Shop", UsageError, "neither FILE.py:NAME nor"),
     ],
 )
 def test_what_is_wrong_is_one_sentence(here, text, error, said):

@@ -30,7 +30,8 @@ def conformance(
     """Try whether a format keeps or reports every leaf of the records of some files.
 
     Each leaf is changed, and the record read again. Either other rows come out, or the report of
-    losses names the leaf; what does neither is lost in silence, and the exit code is 8.
+    losses names the leaf; what does neither is lost in silence, and the exit code is 8. So it is
+    when no record could be used: then nothing is proved.
     """
     from adp.converters.conformance import conformance as run
 
@@ -39,7 +40,7 @@ def conformance(
         print_json(asdict(report))
     else:
         _show(report)
-    if report.silent():
+    if report.silent() or not report.used:
         raise typer.Exit(8)
 
 

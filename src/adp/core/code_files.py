@@ -23,6 +23,9 @@ from adp_schema.errors import AdpError, InputError, UsageError, unknown_name
 CODE_NAME = re.compile(r"(?P<place>[^=]+\.py|[A-Za-z_]\w*(?:\.\w+)+):(?P<name>[A-Za-z_]\w*)")
 """A place and a name; behind the colon of a setting there is an equals sign."""
 
+_MODULE_NAME = re.compile(r"(?P<place>[A-Za-z_]\w*):(?P<name>[A-Za-z_]\w*)")
+"""A module in no package, where nothing else can be meant."""
+
 
 _in_data: ContextVar[bool] = ContextVar("in_data", default=False)
 
@@ -53,7 +56,7 @@ def load_code(text: str) -> tuple[Any, Path | None]:
     """
     if _in_data.get():
         raise UsageError(f"'{text}' names code, and data must not; name it in the call instead")
-    parts = CODE_NAME.fullmatch(text)
+    parts = CODE_NAME.fullmatch(text) or _MODULE_NAME.fullmatch(text)
     if parts is None:
         raise UsageError(f"'{text}' is neither FILE.py:NAME nor package.module:NAME")
     place, name = parts["place"], parts["name"]

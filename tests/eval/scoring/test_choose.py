@@ -63,3 +63,13 @@ def test_a_score_table_names_no_code(tmp_path, monkeypatch):
     assert rebuild("evil.py:P", "{}") is None
     assert label("evil.py:P", "{}") == "evil.py:P"
     assert not (tmp_path / "ran").exists()
+
+
+def test_a_scorer_that_cannot_be_made_is_named(tmp_path):
+    (tmp_path / "mine.py").write_text(
+        "from adp.eval.scorer import ScorerKind\nfrom adp.rollouts.environment import Settings\n"
+        "KIND = ScorerKind('x', 'about', Settings, lambda settings: 1 / 0)\n",
+        encoding="utf-8",
+    )
+    with pytest.raises(UsageError, match=r"mine.py:KIND cannot be made: ZeroDivisionError"):
+        choose([f"{tmp_path / 'mine.py'}:KIND"])

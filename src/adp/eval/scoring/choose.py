@@ -11,7 +11,7 @@ from typing import Any
 from adp.core.code_files import data_names_no_code
 from adp.eval.scorer import SCORERS, Scorer
 from adp.rollouts.spec import load
-from adp_schema.errors import UsageError
+from adp_schema.errors import AdpError, UsageError
 from adp_schema.ids import digest
 
 _SETTING = re.compile(r"\s*[A-Za-z_]\w*\s*=")
@@ -94,7 +94,14 @@ def _add(
     but: Collection[tuple[str, str]] = (),
 ) -> None:
     kind, settings = load(SCORERS, spec, **more)
-    chosen_scorer = ChosenScorer(kind.make(settings), as_text(settings.model_dump(mode="json")))
+    try:
+        scorer = kind.make(settings)
+    except AdpError:
+        raise
+    except Exception as error:  # it may be code of the user's own
+        name = type(error).__name__
+        raise UsageError(f"the scorer {spec} cannot be made: {name}: {error}") from error
+    chosen_scorer = ChosenScorer(scorer, as_text(settings.model_dump(mode="json")))
     if chosen_scorer.key in chosen and chosen_scorer.key not in but:
         raise UsageError(f"the scorer {spec} is named twice with the same settings")
     chosen[chosen_scorer.key] = chosen_scorer
