@@ -6,7 +6,7 @@ import pytest
 
 import adp
 from adp.converters.conformance import conformance
-from adp_schema.errors import UsageError
+from adp_schema.errors import InputError, UsageError
 
 FORMAT = """
 import json
@@ -84,3 +84,56 @@ def test_formats_that_come_with_the_package_conform(tmp_path):
     file = tmp_path / "chats.jsonl"
     file.write_text(json.dumps(chat) + "\n", encoding="utf-8")
     assert conformance("openai_chat", [str(file)]).silent() == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"id": 1e300, "text": "a"}',
+        '{"id": 1.7976931348623157e308, "text": "a"}',
+        '{"id": NaN, "text": "a \\ud800"}',
+        '{"id": 123456789012345678901234567890, "text": "a"}',
+    ],
+)
+def test_numbers_at_the_edge_are_changed_too(named, tmp_path, text):
+    format_name, _ = named
+    file = tmp_path / "edge.jsonl"
+    file.write_text(text + "\n", encoding="utf-8")
+    report = conformance(format_name, [str(file)])
+    assert (report.used, report.silent()) == (1, [])
+
+
+def test_records_that_are_no_json_are_counted(named, tmp_path):
+    file = tmp_path / "wrong.jsonl"
+    deep = "[" * 5000 + "]" * 5000
+    file.write_text(f'{{"id": {"9" * 5000}, "text": "a"}}\n{{"id"\n{deep}\n', encoding="utf-8")
+    report = conformance(named[0], [str(file)])
+    assert (report.records, report.used, sum(report.reasons.values())) == (3, 0, 3)
+
+
+def test_files_that_belong_to_another_are_read_with_it(tmp_path):
+    run = {
+        "schema_version": "ATIF-v1.4", "session_id": "s", "agent": {"name": "a", "version": "1"},
+        "steps": [{"step_id": 1, "source": "user", "message": "hello"}],
+    }  # fmt: skip
+    folder = tmp_path / "trial" / "agent"
+    folder.mkdir(parents=True)
+    (folder / "trajectory.json").write_text(json.dumps(run), encoding="utf-8")
+    result = {"trial_name": "t", "verifier_result": {"rewards": {"reward": 1.0}}}
+    (tmp_path / "trial" / "result.json").write_text(json.dumps(result), encoding="utf-8")
+    report = conformance("atif", [str(tmp_path)])
+    assert (report.files, report.records, report.used) == (2, 1, 1)
+    assert report.silent() == []
+
+
+def test_standard_input_is_refused():
+    with pytest.raises(InputError, match="standard input"):
+        conformance("atif", ["-"])
+
+
+def test_the_store_does_not_tell_where_the_format_lies(named, tmp_path):
+    format_name, file = named
+    store = adp.convert(file, tmp_path / "store", format=format_name)
+    assert store.manifest.lineage[-1].options["format"] == "lines"
+    texts = [path.read_bytes() for path in (tmp_path / "store").rglob("*") if path.is_file()]
+    assert not any(b"lines.py" in text for text in texts)

@@ -35,3 +35,14 @@ def test_nothing_is_written_over(tmp_path):
 def test_names_that_no_module_can_have(name, tmp_path):
     with pytest.raises(UsageError, match="cannot be a name"):
         write_plugin("op", name, tmp_path / "out")
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [("format", "atif"), ("exporter", "alpaca"), ("op", "filter"), ("scorer", "outcome"),
+     ("environment", "calculator"), ("policy", "openai")],
+)  # fmt: skip
+def test_names_of_plugins_that_are_there(kind, name, tmp_path):
+    with pytest.raises(UsageError, match="choose another name"):
+        write_plugin(kind, name, tmp_path / "out")
+    assert not (tmp_path / "out").exists()

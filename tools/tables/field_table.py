@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,6 @@ from adp.converters.leaves import (
     Reading,
     covers,
     encode_record,
-    leaves,
     read_records,
     source_path,
     with_value,
@@ -57,6 +56,33 @@ _KINDS = ("class_", "role", "from", "type")
 
 class SilentLossError(Exception):
     """A field is neither kept nor reported as lost: a bug in a converter."""
+
+
+def leaves(value: Any, keys: tuple[str | int, ...], path: str) -> Iterator[Leaf]:
+    """The values of a record that are no objects, lists or nulls."""
+    if isinstance(value, dict):
+        for key, item in value.items():
+            yield from leaves(item, (*keys, key), f"{path}.{key}")
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from leaves(item, (*keys, index), f"{path}[{_kind(item, index)}]")
+    elif value is not None:
+        yield Leaf(keys, path, value)
+
+
+def _kind(item: Any, index: int) -> str:
+    """Name of a list item: its class, role or type, if it says one."""
+    if not isinstance(item, dict):
+        return str(index)
+    words = [item[key] for key in _KINDS if isinstance(item.get(key), str)]
+    if "class_" in item and "source" in item:
+        words.append(item["source"])
+    if "step_id" in item and isinstance(item.get("source"), str):
+        words.append(item["source"])
+    message = item.get("message")
+    if isinstance(message, dict) and isinstance(message.get("role"), str):
+        words.append(message["role"])
+    return ", ".join(words) or "*"
 
 
 @dataclass

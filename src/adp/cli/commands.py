@@ -100,11 +100,17 @@ def plugin_commands() -> dict[str, tuple[str, str]]:
 
 
 def _first_line(module: str) -> str:
-    """The first line of the docstring of a module that is not imported; empty without one."""
-    spec = find_spec(module)
-    if spec is None or spec.origin is None:
+    """The first line of the docstring of a module that is not imported; empty without one.
+
+    The help must come up whatever is wrong with an installed package.
+    """
+    try:
+        spec = find_spec(module)
+        if spec is None or spec.origin is None:
+            return ""
+        text = ast.get_docstring(ast.parse(Path(spec.origin).read_bytes()))
+    except (ImportError, OSError, ValueError, SyntaxError):
         return ""
-    text = ast.get_docstring(ast.parse(Path(spec.origin).read_bytes()))
     return (text or "").partition("\n")[0]
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from adp.cli.text import console, counted, epilog, human_size, light_table, print_json
+from adp.core.progress import ConsoleProgress, Silent
 
 if TYPE_CHECKING:
     from adp.converters.conformance import ConformanceReport
@@ -35,7 +36,8 @@ def conformance(
     """
     from adp.converters.conformance import conformance as run
 
-    report = run(name, samples, tries=tries)
+    with Silent() if as_json else ConsoleProgress("trying") as progress:
+        report = run(name, samples, tries=tries, progress=progress)
     if as_json:
         print_json(asdict(report))
     else:

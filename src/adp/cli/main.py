@@ -6,7 +6,6 @@ of an unexpected one.
 
 from __future__ import annotations
 
-import importlib
 import os
 import sys
 from collections.abc import Sequence
@@ -26,6 +25,7 @@ from adp.cli.commands import (
     verifies,
 )
 from adp.cli.process import STOPPED
+from adp.core.code_files import attribute_of
 from adp_schema.errors import AdpError, OutputExistsError, UsageError, unknown_name
 from adp_schema.unfinished import calling, goes_on
 
@@ -108,10 +108,12 @@ def load_command(name: str, target: str, line: str) -> Any:
     """Import a command function (or a typer app) and make a command of it.
 
     The function's docstring is its help. A module may have an ``EPILOG``: examples, exit codes.
+
+    Raises:
+        UsageError: the module of an installed package cannot be imported.
     """
-    module_name, _, attribute = target.partition(":")
-    module = importlib.import_module(module_name)
-    result = getattr(module, attribute)
+    result = attribute_of(target)
+    module = sys.modules[target.partition(":")[0]]
     if isinstance(result, typer.Typer):
         group: Any = typer.main.get_command(result)
         for part in group.commands.values():

@@ -7,16 +7,18 @@ holds the leaf, or it decides what the record is; when none do, the report of lo
 from __future__ import annotations
 
 import json
+import math
 import resource
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from adp.converters import framing
 from adp.converters.files.limits import ConvertLimits
-from adp.converters.inputs import collect
+from adp.converters.framing import ByteRange, Frame
+from adp.converters.inputs import STDIN, collect
 from adp.converters.leaves import (
     Leaf,
     Reading,
@@ -29,7 +31,11 @@ from adp.converters.leaves import (
 from adp.converters.plan import choose
 from adp.converters.registry import formats
 from adp.converters.row_differences import EXTRA, FORM, LOST, differences, kept_in, verdict_of
-from adp_schema.errors import RecordError
+from adp.converters.session_folders import resolve
+from adp.converters.shard import as_record_error, read_side_files
+from adp.core.progress import Progress, Silent
+from adp_schema import jsontext
+from adp_schema.errors import InputError, RecordError
 from adp_schema.losses import general_path
 from adp_schema.protocols import Converter, SkipRecordError
 
@@ -101,39 +107,40 @@ class ConformanceReport:
 
 
 def conformance(
-    name: str, sources: Sequence[str], *, tries: int = 3, limits: ConvertLimits | None = None
+    name: str,
+    sources: Sequence[str],
+    *,
+    tries: int = 3,
+    limits: ConvertLimits | None = None,
+    progress: Progress | None = None,
 ) -> ConformanceReport:
     """Try the leaves of the records of some files.
 
     Args:
         name: a format by its name, or ``FILE.py:CONVERTER``.
-        sources: files and folders.
+        sources: files and folders on this machine.
         tries: how many leaves of one path are changed; 0 changes all of them.
         limits: limits of the conversion.
+        progress: told the bytes of the files, and those done.
 
     Raises:
         UsageError: there is no such format.
         InputError: a source is missing or cannot be read.
     """
-    limits = limits or ConvertLimits()
+    if STDIN in sources:
+        raise InputError("conformance reads files and folders; write standard input into a file")
+    limits, progress = limits or ConvertLimits(), progress or Silent()
     converter = formats.get(name)
     report = ConformanceReport(converter.name)
     paths: dict[str, LeafPath] = {}
-    for file in choose(collect([*sources]), name, None, limits):
+    files = choose(collect(resolve([*sources])), name, None, limits)
+    progress.total(sum(file.size for file in files))
+    for file in files:
         report.files += 1
         for piece in file.pieces:
-            for frame in framing.frames(piece, limits):
-                report.records += 1
-                place = f"{file.source_file}#{frame.number}"
-                try:
-                    frame.check(limits)
-                    trial = _Trial(converter, frame.data, report)
-                except (SkipRecordError, RecordError) as error:
-                    reason = getattr(error, "reason", None) or str(error)
-                    report.reasons[reason] = report.reasons.get(reason, 0) + 1
-                    continue
-                report.used += 1
+            for place, trial in _trials(converter, piece, limits, report):
                 trial.run(paths, place, tries)
+        progress.advance(file.size)
     report.paths = list(paths.values())
     used = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     report.peak_bytes = used if sys.platform == "darwin" else used << 10
@@ -152,16 +159,48 @@ def leaves_of(value: Any, keys: tuple[str | int, ...] = ()) -> Iterator[Leaf]:
         yield Leaf(keys, source_path(keys), value)
 
 
+def _trials(
+    converter: Converter, piece: ByteRange, limits: ConvertLimits, report: ConformanceReport
+) -> Iterator[tuple[str, _Trial]]:
+    """The records that can be used, each with its place; the others are counted."""
+    if piece.framing == "side":  # read with the file that it belongs to
+        return
+    side_files: Mapping[str, bytes] = read_side_files(piece, limits)
+    for frame in framing.frames(piece, limits):
+        report.records += 1
+        try:
+            frame.check(limits)
+            trial = _Trial(converter, frame, side_files, report)
+        except (SkipRecordError, RecordError) as error:
+            reason = getattr(error, "reason", None) or str(error)
+            report.reasons[reason] = report.reasons.get(reason, 0) + 1
+        else:
+            report.used += 1
+            yield f"{piece.source_file}#{frame.number}", trial
+        side_files = {}
+
+
 class _Trial:
     """Tries the leaves of one record."""
 
-    def __init__(self, converter: Converter, data: bytes, report: ConformanceReport) -> None:
-        self._converter = converter
+    def __init__(
+        self,
+        converter: Converter,
+        frame: Frame,
+        side_files: Mapping[str, bytes],
+        report: ConformanceReport,
+    ) -> None:
+        self._converter, self._side_files = converter, side_files
+        self._marked = not jsontext.is_valid(frame.data)
+        try:
+            data = jsontext.sanitise(frame.data) if self._marked else frame.data
+            self._record = json.loads(data)
+        except (ValueError, RecursionError) as error:
+            raise as_record_error(error) from error
         start = time.process_time()
         self._base = self._read(data)
         report.cpu_seconds += time.process_time() - start
         report.bytes += len(data)
-        self._record = json.loads(data)
         self._plain: Reading | None = None
 
     def run(self, paths: dict[str, LeafPath], place: str, tries: int) -> None:
@@ -198,11 +237,13 @@ class _Trial:
 
     def _read(self, data: bytes) -> Reading:
         try:
-            return read_records(self._converter, [data])
-        except (SkipRecordError, RecordError):
+            return read_records(
+                self._converter, [data], marked=self._marked, side_files=self._side_files
+            )
+        except SkipRecordError:
             raise
         except Exception as error:  # as in a conversion, whatever a format raises is a reject
-            raise RecordError(f"{type(error).__name__}: {error}") from error
+            raise as_record_error(error) from error
 
 
 def _another(value: Any) -> Any:
@@ -211,8 +252,11 @@ def _another(value: Any) -> Any:
         return not value
     if isinstance(value, str):
         return f"{value}-2"
-    if isinstance(value, int | float):
+    if isinstance(value, int):
         return value + 1
+    if isinstance(value, float):
+        following = math.nextafter(value + 1, math.inf)
+        return following if math.isfinite(following) else 0.5
     if value is None:
         return "text"
     return ["text"] if isinstance(value, list) else {"key": "text"}

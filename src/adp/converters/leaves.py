@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import copy
 import json
-from collections.abc import Iterator
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -21,8 +21,6 @@ from adp_schema.losses import Losses
 from adp_schema.model import Media, Trajectory
 from adp_schema.protocols import Converter, RawRecord
 from adp_schema.reader import assemble, to_models
-
-_KINDS = ("class_", "role", "from", "type")
 
 
 @dataclass
@@ -49,35 +47,20 @@ class Leaf:
     value: Any
 
 
-def leaves(value: Any, keys: tuple[str | int, ...], path: str) -> Iterator[Leaf]:
-    """The values of a record that are no objects, lists or nulls."""
-    if isinstance(value, dict):
-        for key, item in value.items():
-            yield from leaves(item, (*keys, key), f"{path}.{key}")
-    elif isinstance(value, list):
-        for index, item in enumerate(value):
-            yield from leaves(item, (*keys, index), f"{path}[{_kind(item, index)}]")
-    elif value is not None:
-        yield Leaf(keys, path, value)
-
-
-def _kind(item: Any, index: int) -> str:
-    """Name of a list item: its class, role or type, if it says one."""
-    if not isinstance(item, dict):
-        return str(index)
-    words = [item[key] for key in _KINDS if isinstance(item.get(key), str)]
-    if "class_" in item and "source" in item:
-        words.append(item["source"])
-    if "step_id" in item and isinstance(item.get("source"), str):
-        words.append(item["source"])
-    message = item.get("message")
-    if isinstance(message, dict) and isinstance(message.get("role"), str):
-        words.append(message["role"])
-    return ", ".join(words) or "*"
-
-
-def read_records(converter: Converter, records: list[bytes]) -> Reading:
+def read_records(
+    converter: Converter,
+    records: list[bytes],
+    *,
+    marked: bool = False,
+    side_files: Mapping[str, bytes] | None = None,
+) -> Reading:
     """Read records as the runner does: through the tables.
+
+    Args:
+        converter: their format.
+        records: JSON texts.
+        marked: whether they went through `jsontext.sanitise`.
+        side_files: contents of the files that belong to them, by their path.
 
     Raises:
         RecordError: a record is wrong; a converter may raise any other exception, too.
@@ -85,8 +68,10 @@ def read_records(converter: Converter, records: list[bytes]) -> Reading:
     builder, losses, items = RowBuilder(), Losses(), []
     for number, data in enumerate(records):
         columns = {"source_format": converter.name, "source_hash": "0" * 32}
-        builder.begin(Origin(number << 20, "probe", columns, size=len(data)))
-        record = RawRecord(data, "probe", number + 1, 0, len(data))
+        builder.begin(Origin(number << 20, "probe", columns, size=len(data), marked=marked))
+        record = RawRecord(
+            data, "probe", number + 1, 0, len(data), marked=marked, side_files=side_files or {}
+        )
         converter.read(record, builder, losses)
         items += losses.items
         builder.close_record(losses)

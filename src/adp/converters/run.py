@@ -63,9 +63,14 @@ class ConvertOptions:
     follow_links: bool = False
 
     def kept(self) -> dict[str, Any]:
-        """What the lineage says of them: those that the user chose and the store depends on."""
+        """What the lineage says of them: those that the user chose and the store depends on.
+
+        A format of the user's own is called by its name; the path of its file stays private.
+        """
         named = ("format", "strict", "keep_raw", "dataset", "license", "follow_links")
         chosen = {name: getattr(self, name) for name in named}
+        if self.format:
+            chosen["format"] = formats.get(self.format).name
         plain = {name: value for name, value in chosen.items() if value not in (None, False)}
         return {**plain, **self.limits.changed()}
 

@@ -169,7 +169,7 @@ class _Worker:
             "source_file": piece.source_file,
             **self.job.columns,
         }
-        self.sides = self._read_sides(piece)
+        self.sides = read_side_files(piece, self.job.limits)
         for frame in self._frames(piece, out.style):
             source_hash = frame.source_hash()
             hasher.update(bytes.fromhex(source_hash))
@@ -194,19 +194,6 @@ class _Worker:
             yield from framing.frames(piece, self.job.limits, style)
         except OSError as error:
             raise unreadable(piece.place, error) from error
-
-    def _read_sides(self, piece: ByteRange) -> dict[str, bytes]:
-        """The files that go with the first record of a piece."""
-        sides = {}
-        for side in piece.sides:
-            try:
-                with InputStream(side.place, self.job.limits) as source:
-                    frame = framing.whole_file(source, self.job.limits)
-            except OSError as error:
-                raise unreadable(side.place, error) from error
-            if frame.size <= self.job.limits.record_bytes and not source.fault:
-                sides[side.source_file] = frame.data
-        return sides
 
     def _side(self, file: int, piece: ByteRange) -> PieceResult:
         """A file that belongs to another one counts as a used record; its owner has its bytes."""
@@ -317,6 +304,24 @@ class _Worker:
         frame = Frame(data, 1, 0, piece.end)
         self._reject("rejected", piece.seq, piece.source_file, frame, RecordError(why))
         return out
+
+
+def read_side_files(piece: ByteRange, limits: ConvertLimits) -> dict[str, bytes]:
+    """The files that go with the first record of a piece, by their path.
+
+    Raises:
+        InputError: one of them cannot be read.
+    """
+    contents = {}
+    for side in piece.sides:
+        try:
+            with InputStream(side.place, limits) as source:
+                frame = framing.whole_file(source, limits)
+        except OSError as error:
+            raise unreadable(side.place, error) from error
+        if frame.size <= limits.record_bytes and not source.fault:
+            contents[side.source_file] = frame.data
+    return contents
 
 
 def as_record_error(error: Exception) -> RecordError:

@@ -9,6 +9,7 @@ from importlib import resources
 from pathlib import Path
 from string import Template
 
+from adp.core.code_files import attribute_of
 from adp_schema.errors import OutputExistsError, UsageError
 
 _FILE = "src/$module/__init__.py"
@@ -30,6 +31,15 @@ PLUGINS = {
     ),
 }
 """Kind -> entry-point group, name in the module, and a call that uses it."""
+
+_REGISTRIES = {
+    "format": "adp.converters.registry:formats",
+    "exporter": "adp.trainers.export.registry:exporters",
+    "op": "adp.curation.registry:OPS",
+    "scorer": "adp.eval.scorer:SCORERS",
+    "environment": "adp.rollouts.environment:ENVIRONMENTS",
+    "policy": "adp.rollouts.policy:POLICIES",
+}
 
 
 @dataclass(frozen=True)
@@ -56,13 +66,15 @@ def write_plugin(kind: str, name: str, folder: Path) -> WrittenPlugin:
         folder: where to write; it must be empty or absent.
 
     Raises:
-        UsageError: there is no such kind, or the name cannot be one.
+        UsageError: there is no such kind, the name cannot be one, or it is taken.
         OutputExistsError: the folder holds something, or cannot be written.
     """
     if kind not in PLUGINS:
         raise UsageError(f"there is no plug-in of the kind {kind}; known: {', '.join(PLUGINS)}")
     if not re.fullmatch(r"[a-z][a-z0-9_]{1,40}", name) or keyword.iskeyword(name):
         raise UsageError(f"'{name}' cannot be a name; use lower case letters, digits and _")
+    if name in attribute_of(_REGISTRIES[kind]):
+        raise UsageError(f"there is a plug-in of the kind {kind} called {name}; choose another name")
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise OutputExistsError(f"{folder} is there and not empty; choose another -o")
     group, attribute, call = PLUGINS[kind]
