@@ -74,7 +74,9 @@ def write_plugin(kind: str, name: str, folder: Path) -> WrittenPlugin:
     if not re.fullmatch(r"[a-z][a-z0-9_]{1,40}", name) or keyword.iskeyword(name):
         raise UsageError(f"'{name}' cannot be a name; use lower case letters, digits and _")
     if name in attribute_of(_REGISTRIES[kind]):
-        raise UsageError(f"there is a plug-in of the kind {kind} called {name}; choose another name")
+        raise UsageError(
+            f"there is a plug-in of the kind {kind} called {name}; choose another name"
+        )
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise OutputExistsError(f"{folder} is there and not empty; choose another -o")
     group, attribute, call = PLUGINS[kind]
