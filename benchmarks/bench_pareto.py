@@ -101,15 +101,15 @@ def pareto(name: str, kind: str, questions: int) -> dict[str, Any]:
     listed = values.tolist()
     started = time.process_time()
     if name == "plain":
-        tolist = plain(listed)
+        chosen = plain(listed)
     elif name == "fronts":
-        tolist = fronts(values).tolist()
+        chosen = fronts(values).tolist()
     else:
-        tolist = choose(values, 8_000)[0].tolist()
+        chosen = choose(values, 8_000)[0].tolist()
     answer["cpu"] = time.process_time() - started
     if name == "plain":
-        answer["equal"] = tolist == fronts(values).tolist()
-    answer["fronts"] = max(tolist) + 1 if name != "choose" else 0
+        answer["equal"] = chosen == fronts(values).tolist()
+    answer["fronts"] = max(chosen) + 1 if name != "choose" else 0
     return answer
 
 
@@ -138,7 +138,7 @@ def run(data: Path, *, small: bool, questions: int = 100_000) -> list[Goal]:
         equal = equal and _child("plain", kind, sample).answer["equal"]
     peak = _child("op", "", questions, sample=True).peaks["rss"]
     middle = {name: statistics.median(values) for name, values in cpu.items()}
-    whole = middle["plain fronts of the sample"] * (questions / sample) ** 2
+    estimated = middle["plain fronts of the sample"] * (questions / sample) ** 2
     note = f"{min(ratios):.0f} to {max(ratios):.0f}"
     goals = [
         Goal("the op, statistics and evidence included", middle["op"], TARGET, "CPU s", True),
@@ -146,7 +146,7 @@ def run(data: Path, *, small: bool, questions: int = 100_000) -> list[Goal]:
           for kind in KINDS),
         Goal(f"against the plain sort, {sample:,} questions", statistics.median(ratios), None,
              "x", note=note),
-        Goal("  the plain sort at the full size, by its square", whole, None, "CPU s"),
+        Goal("  the plain sort at the full size, by its square", estimated, None, "CPU s"),
         Goal("fronts equal to those of the plain sort", float(equal), 1.0),
         Goal("peak rss", peak, MEMORY_LIMIT, "MB", at_most=True),
     ]  # fmt: skip

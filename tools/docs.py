@@ -181,12 +181,10 @@ def schema_json() -> str:
     """JSON Schema of the rows, and of a trajectory with all that hangs from it."""
     defs: dict[str, Any] = {}
     for row in ROWS:
-        model_json_schema = row.model_json_schema(ref_template="#/$defs/{model}")
-        defs.update(model_json_schema.pop("$defs", {}))
-        if (
-            "properties" in model_json_schema
-        ):  # a row that refers to itself is among its own definitions
-            defs[row.__name__] = model_json_schema
+        row_schema = row.model_json_schema(ref_template="#/$defs/{model}")
+        defs.update(row_schema.pop("$defs", {}))
+        if "properties" in row_schema:  # a row that refers to itself is among its own definitions
+            defs[row.__name__] = row_schema
     for table in TABLES.values():
         properties = defs[table.row.__name__]["properties"]
         for name, column in properties.items():
@@ -197,14 +195,14 @@ def schema_json() -> str:
                 if metadata.get(b"content") == b"json":
                     column["anyOf"][0]["contentMediaType"] = "application/json"
             column.pop("title", None)
-    whole = {
+    schema = {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "Trajectory",
         "description": f"A trajectory of adp, schema version {SCHEMA_VERSION}, with its rows.",
         "$ref": "#/$defs/Trajectory",
         "$defs": dict(sorted(defs.items())),
     }
-    return json.dumps(whole, indent=2, ensure_ascii=False) + "\n"
+    return json.dumps(schema, indent=2, ensure_ascii=False) + "\n"
 
 
 # ---- the command line ----------------------------------------------------------------------------

@@ -94,12 +94,12 @@ class _Source:
             return f"new {self._type(node)}[]{self.written(value, nested=True)}"
         if node.type == "object_creation_expression":
             arguments = node.child_by_field_name("arguments")
-            writtens = [
+            argument_texts = [
                 self.written(child, nested=True)
                 for child in (arguments.children if arguments is not None else ())
                 if child.type not in (",", "(", ")")
             ]
-            return f"new {self._type(node)}({', '.join(writtens)})"
+            return f"new {self._type(node)}({', '.join(argument_texts)})"
         if not node.children:
             return self.raw(node)
         return "".join(self.written(child, nested=True) for child in node.children)

@@ -272,10 +272,10 @@ def _check_dict(parameter: str, value: Mapping[str, Any], allowed: Sequence[Any]
     for option in allowed:
         if option == "":
             continue
-        dict_fault = _dict_fault(value, option)
-        if dict_fault is None:
+        fault = _dict_fault(value, option)
+        if fault is None:
             return
-        reason = dict_fault
+        reason = fault
     raise _wrong(reason, parameter, value, allowed)
 
 

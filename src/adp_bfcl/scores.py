@@ -271,13 +271,13 @@ def _failure(judged_row: JudgedRow, mode: Mode) -> dict[str, Any]:
     if entry is None or verdict is None:
         return row
     if entry.multi_turn:
-        turns_failure = _turns_failure(entry, answered, verdict, mode)
+        failure = _turns_failure(entry, answered, verdict, mode)
     elif is_relevance(entry.category):
-        turns_failure = _relevance_failure(entry, answered, verdict, mode)
+        failure = _relevance_failure(entry, answered, verdict, mode)
     else:
-        turns_failure = _call_failure(entry, answered, verdict, mode)
-    whole_row: dict[str, Any] = plain({**row, **turns_failure})
-    return whole_row
+        failure = _call_failure(entry, answered, verdict, mode)
+    score_row: dict[str, Any] = plain({**row, **failure})
+    return score_row
 
 
 def _call_failure(

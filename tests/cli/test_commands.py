@@ -39,7 +39,8 @@ def broken_plugins(tmp_path):
 def test_the_help_comes_up_beside_broken_packages(broken_plugins):
     done = broken_plugins("--help")
     assert done.returncode == 0, done.stderr
-    assert "absent" in done.stdout and "Fail when imported." in done.stdout
+    assert "absent" in done.stdout
+    assert "Fail when imported." in done.stdout
 
 
 @pytest.mark.parametrize(

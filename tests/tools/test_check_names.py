@@ -16,7 +16,8 @@ def check(folder, *words):
 def test_retired_words_are_faults_wherever_a_name_is_given(tmp_path):
     (tmp_path / "src").mkdir()
     (tmp_path / "src" / "pen.py").write_text(
-        "class Found:\n    own: int\n\ndef told(one):\n    for each in one:\n        one.said = each\n"
+        "class Found:\n    own: int\n\n"
+        "def told(one):\n    for each in one:\n        one.said = each\n"
     )
     done = check(tmp_path, "src")
     places = [line.split(" says")[0] for line in done.stdout.splitlines()]

@@ -43,6 +43,6 @@ def test_names_that_no_module_can_have(name, tmp_path):
      ("environment", "calculator"), ("policy", "openai")],
 )  # fmt: skip
 def test_names_of_plugins_that_are_there(kind, name, tmp_path):
-    with pytest.raises(UsageError, match="choose another name"):
+    with pytest.raises(UsageError, match="choose another"):
         write_plugin(kind, name, tmp_path / "out")
     assert not (tmp_path / "out").exists()

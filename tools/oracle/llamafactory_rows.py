@@ -56,8 +56,8 @@ def rows_of(job: dict[str, Any]) -> list[dict[str, Any]]:
         trained = [
             pieces(tokenizer, row[f"{side}input_ids"], row[f"{side}labels"]) for side in sides
         ]
-        whole = tokenizer.decode(row[f"{sides[0]}input_ids"], skip_special_tokens=False)
-        rows.append({"trained": [text for side in trained for text in side], "text": whole})
+        decoded = tokenizer.decode(row[f"{sides[0]}input_ids"], skip_special_tokens=False)
+        rows.append({"trained": [text for side in trained for text in side], "text": decoded})
     return rows
 
 

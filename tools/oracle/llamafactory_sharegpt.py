@@ -171,8 +171,8 @@ class Oracle:
         (self.folder / "dataset_info.json").write_text(json.dumps(info), encoding="utf-8")
         [attr] = get_dataset_list([path.stem], str(self.folder))
         data, _, _ = arguments(self.folder, TEMPLATES[0])
-        whole = {**dict.fromkeys(info[path.stem]["columns"]), **record}
-        return dict(get_dataset_converter("sharegpt", attr, data)(whole))
+        filled = {**dict.fromkeys(info[path.stem]["columns"]), **record}
+        return dict(get_dataset_converter("sharegpt", attr, data)(filled))
 
     def encode(self, aligned: dict[str, Any]) -> dict[str, str]:
         """Encode a converted record with every template; the faults by template."""

@@ -174,10 +174,10 @@ def main() -> int:
     for figure in figures.values():
         total.update({key: value for key, value in figure.items() if isinstance(value, int)})
     wheels = [wheel.name for wheel in sorted(asked.wheels.glob("*.whl"))]
-    whole = {"wheels": wheels, "templates": len(figures), **total}
-    print(json.dumps(whole))
+    totals = {"wheels": wheels, "templates": len(figures), **total}
+    print(json.dumps(totals))
     if asked.out:
-        text = json.dumps({**whole, "by_template": figures}, indent=2, sort_keys=True)
+        text = json.dumps({**totals, "by_template": figures}, indent=2, sort_keys=True)
         asked.out.write_text(text + "\n", encoding="utf-8")
     if not figures:
         print(f"no templates in {asked.wheels}", file=sys.stderr)

@@ -119,5 +119,5 @@ def _attribute(module: Any, name: str, place: str) -> Any:
     try:
         return getattr(module, name)
     except AttributeError:
-        known = [var for var in vars(module) if not var.startswith("_")]
+        known = [known_name for known_name in vars(module) if not known_name.startswith("_")]
         raise UsageError(unknown_name(f"name in {place}", name, known)) from None

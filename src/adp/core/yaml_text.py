@@ -14,14 +14,14 @@ class _Loader(yaml.SafeLoader):  # type: ignore[misc]
     """YAML that refuses a key given twice."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
-        keys_here = [key for key, _ in node.value if key.tag != "tag:yaml.org,2002:merge"]
-        keys = [self.construct_object(key, deep=True) for key in keys_here]
+        key_nodes = [key for key, _ in node.value if key.tag != "tag:yaml.org,2002:merge"]
+        keys = [self.construct_object(key, deep=True) for key in key_nodes]
         for number, key in enumerate(keys):
             if key in keys[:number]:
-                line = keys_here[number].start_mark.line + 1
+                line = key_nodes[number].start_mark.line + 1
                 raise UsageError(f"line {line}: the key {key!r} is given twice")
-        construct_mapping: dict[Hashable, Any] = super().construct_mapping(node, deep=deep)
-        return construct_mapping
+        mapping: dict[Hashable, Any] = super().construct_mapping(node, deep=deep)
+        return mapping
 
 
 _LARGEST = 100_000

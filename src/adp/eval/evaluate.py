@@ -133,9 +133,9 @@ def evaluate(
         "environment": kind_facts(environment.name, settings),
         "policy": kind_facts(policy_kind.name, policy_settings),
     }
-    settings_here = {"seed": suite.seed, "n": suite.n, "limits": limits_in(first, suite.limits)}
+    suite_settings = {"seed": suite.seed, "n": suite.n, "limits": limits_in(first, suite.limits)}
     collecting = CollectSettings.model_validate(
-        settings_here
+        suite_settings
         | dict(options.collect)
         | {"environment": environment.name, "policy": actor.name, "facts": {"made_with": facts}}
     )

@@ -17,7 +17,7 @@ class AdpV1Turn:
     """Writes one step by its parts; a text belongs to the call after it.
 
     Args:
-        pen: takes the items.
+        parts_writer: takes the items.
         call: adds the action of a call, with the values and the ``extra`` of its step.
     """
 

@@ -83,9 +83,10 @@ class LengthScorer(PerTrajectory):
             return sum(map(len, texts))
         if self._tokenizer is None:
             return sum(len(text.split()) for text in texts)
-        decodes = [text.encode("utf-8", "replace").decode("utf-8") for text in texts]
+        encodable_texts = [text.encode("utf-8", "replace").decode("utf-8") for text in texts]
         return sum(
-            len(self._tokenizer.encode(text, add_special_tokens=False).ids) for text in decodes
+            len(self._tokenizer.encode(text, add_special_tokens=False).ids)
+            for text in encodable_texts
         )
 
 

@@ -1,7 +1,7 @@
 """The report of evaluations: one HTML file that needs nothing else, Markdown, or the numbers.
 
-    found = evaluation([Store.open("base"), Store.open("tuned")])
-    html_report(found), markdown_report(found), found.plain()
+    figures = evaluation([Store.open("base"), Store.open("tuned")])
+    html_report(figures), markdown_report(figures), figures.plain()
 
 `episodes` and `numbers` collect, `sections` puts the numbers into tables of text, `plots` draws
 them; page and style are those of the report about data.
