@@ -20,17 +20,14 @@ sooner: the number of bands follows from the threshold.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING
 
 from pydantic import Field, field_validator, model_validator
 
 from adp.curation.clusters import ClusterOptions
 from adp.curation.op import Op, OpResult
+from adp.curation.pool import Pool
 from adp.curation.survivors import keep_columns
 from adp.curation.texts.views import Kind, check_kinds
-
-if TYPE_CHECKING:
-    from adp.curation.pool import Pool
 
 
 class DedupNear(ClusterOptions):
