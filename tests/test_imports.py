@@ -52,7 +52,7 @@ def store(tmp_path_factory):
     [
         (["formats"], {"yaml", "jinja2"}),
         (["info"], set()),
-        (["head"], {"duckdb"}),
+        (["head"], set()),
         (["show", "d/a"], set()),
         (["show", "d/a", "--json"], set()),
     ],
