@@ -12,8 +12,8 @@ import polars as pl
 
 from adp.curation.clusters import alarms, stop_on
 from adp.curation.op import OpResult
-from adp.curation.ops.dedup_near import DedupNear
 from adp.curation.ops.dedup_near.minhash import band_hashes, chance, choose_bands, signatures
+from adp.curation.ops.dedup_near.options import DedupNear
 from adp.curation.ops.dedup_near.shingle_files import (
     ShingleFiles,
     ShingleReader,
