@@ -101,8 +101,19 @@ def test_a_thousand_episodes_at_once(tmp_path):
     assert held(out) == wanted(out, tasks)
 
 
+class Stalling(Noting):
+    """Begins thirty episodes and no more, until `open` is set: the run cannot outrun its stop."""
+
+    open = False
+
+    async def act(self, request):
+        while not self.open and self.begun.total() >= 30:
+            await asyncio.sleep(0.1)
+        return await super().act(request)
+
+
 def test_a_run_goes_on_where_it_was_stopped(tmp_path):
-    out, policy = tmp_path / "sums", Noting()
+    out, policy = tmp_path / "sums", Stalling()
 
     async def stopped():
         stop = asyncio.Event()
@@ -120,7 +131,7 @@ def test_a_run_goes_on_where_it_was_stopped(tmp_path):
     asyncio.run(stopped())
     done = held(out)
     assert 10 <= len(done) < 60
-    before = policy.begun.copy()
+    before, policy.open = policy.begun.copy(), True
     report = gather(out, policy, n=3)
     assert adds_up(report) == (len(done), 60 - len(done), 0, 0, 0)
     assert held(out) == wanted(out, n=3)
