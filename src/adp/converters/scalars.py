@@ -18,11 +18,12 @@ Fields = tuple[tuple[str, tuple[str, ...], str], ...]
 """Columns of the trajectory, the keys that they are read from, and id, text, bool or number."""
 
 _QUOTE = 0x22
+_NULL = Raw(b"null")
 
 
 def is_null(raw: Raw | None) -> bool:
     """Whether a value is JSON null."""
-    return raw is not None and len(raw) == 4 and bytes(raw) == b"null"
+    return raw == _NULL
 
 
 def number_text(value: float) -> str:
