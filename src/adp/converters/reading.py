@@ -43,7 +43,9 @@ def record_fields(record: RawRecord, losses: Losses) -> dict[str, Raw]:
     return fields
 
 
-def object_fields(raw: Raw, path: str, losses: Losses, what: str = "an object") -> dict[str, Raw]:
+def object_fields(
+    raw: Raw | bytes, path: str, losses: Losses, what: str = "an object"
+) -> dict[str, Raw]:
     """The keys of an object inside a record and their JSON text.
 
     Raises:

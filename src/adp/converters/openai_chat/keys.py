@@ -17,10 +17,7 @@
 
 from __future__ import annotations
 
-from msgspec import Raw
-
 from adp.converters.scalars import Fields
-from adp_schema import jsontext
 
 NAME = "openai_chat"
 
@@ -63,10 +60,3 @@ RECORD_FIELDS: Fields = (
     ("reward", ("reward",), "number"),
 )
 """Columns of the trajectory, the keys that they are read from, and the type of the value."""
-
-
-def write_string(value: Raw | object, layout: dict[str, object]) -> str:
-    """JSON text inside a string, in a layout from `adp.converters.reading.string_layout`."""
-    indent = {"compact": -1, "indented": 2}.get(str(layout.get("layout")), 0)
-    text = jsontext.relayout(jsontext.encode(value), indent).decode("utf-8")
-    return jsontext.escape_non_ascii(text) if layout.get("ascii") else text

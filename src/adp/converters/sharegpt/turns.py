@@ -80,8 +80,8 @@ class TurnReader:
             raise RecordError("expected a role (`from` or `role`)", path)
         role: str = jsontext.decode_value(turn.pop(key))
         report_marks(role, f"{path}.{key}", self._losses)
-        said = value_key(turn)
-        value = None if said is None else turn.pop(said)
+        value_name = value_key(turn)
+        value = None if value_name is None else turn.pop(value_name)
         null = drop_nulls(turn)
         form: dict[str, Any] = {} if side is None else {"at": side}
         if names != k.TURN:
