@@ -59,14 +59,14 @@ def match_fixed(
         )
         try:
             _check_call(function, call, answer, language, underscored)
-        except Mismatch as found:
-            return found
+        except Mismatch as mismatch:
+            return mismatch
         return None
 
     try:
         _dispatch(calls, answers, category, fault)
-    except Mismatch as found:
-        return found.verdict()
+    except Mismatch as mismatch:
+        return mismatch.verdict()
     except (*CRASHES, RecursionError) as error:
         return CheckerVerdict(False, CHECKER_ERROR, f"{type(error).__name__}: {error}")
     return RIGHT

@@ -61,8 +61,8 @@ def match(
     """
     try:
         _dispatch(functions, calls, answers, category, language, underscored)
-    except Mismatch as found:
-        return found.verdict()
+    except Mismatch as mismatch:
+        return mismatch.verdict()
     except (*CRASHES, RecursionError) as error:
         return CheckerVerdict(False, CHECKER_ERROR, f"{type(error).__name__}: {error}")
     return RIGHT
@@ -107,8 +107,8 @@ def _in_any_order(
         for index in free:
             try:
                 value(function, calls[index], answer)
-            except Mismatch as found:
-                reasons.append(f"call {index}: {found.error_type} ({found})")
+            except Mismatch as mismatch:
+                reasons.append(f"call {index}: {mismatch.error_type} ({mismatch})")
             else:
                 free.remove(index)
                 break
@@ -304,8 +304,8 @@ def _check_dicts(parameter: str, value: Sequence[Any], allowed: Sequence[Any]) -
         for index, item in enumerate(value):
             try:
                 _check_dict(parameter, item, [option[index]])
-            except Mismatch as found:
-                reason = found.error_type
+            except Mismatch as mismatch:
+                reason = mismatch.error_type
                 break
         else:
             return

@@ -84,8 +84,8 @@ def check_multi_turn(
     with clean_numbers():
         try:
             _check(entry, steps, rules)
-        except Mismatch as found:
-            return found.verdict()
+        except Mismatch as mismatch:
+            return mismatch.verdict()
         except (AttributeError, IndexError, RecursionError) as error:
             return CheckerVerdict(False, CHECKER_ERROR, f"{type(error).__name__}: {error}")
     return RIGHT

@@ -31,9 +31,7 @@ def make_table(name: str, rows: list[Columns], runs: Runs | None) -> pa.Table:
         SchemaError: a value has the wrong type, or a column is unknown.
     """
     schema = TABLES[name].schema
-    used: set[str] = set().union(*rows)
-    if unknown := used - set(schema.names):
-        raise SchemaError(f"table {name} has no column {', '.join(sorted(unknown))}")
+    used = _used_columns(name, rows)
     keys = {} if runs is None else _key_columns(runs)
     arrays = [
         keys[column.name]
@@ -48,11 +46,20 @@ def check_columns(name: str, rows: list[Columns]) -> None:
     """Check that a table can hold some rows, keys aside; cheaper than to build it.
 
     Raises:
-        SchemaError: a value has the wrong type, or is none of the words that its column takes.
+        SchemaError: a value has the wrong type, or is none of the words that its column takes, or
+            a column is unknown.
     """
     schema = TABLES[name].schema
-    for column in sorted(set().union(*rows)):
+    for column in sorted(_used_columns(name, rows)):
         _array(name, schema.field(column), rows, used=True)
+
+
+def _used_columns(name: str, rows: list[Columns]) -> set[str]:
+    """The columns that the rows have; all must be those of the table."""
+    used: set[str] = set().union(*rows)
+    if unknown := used - set(TABLES[name].schema.names):
+        raise SchemaError(f"table {name} has no column {', '.join(sorted(unknown))}")
+    return used
 
 
 def _key_columns(runs: Runs) -> dict[str, pa.Array]:

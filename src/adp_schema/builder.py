@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from adp_schema import extra_column, ids, media
-from adp_schema.arrow import Columns, json_columns, make_table
+from adp_schema.arrow import Columns, check_columns, json_columns, make_table
 from adp_schema.errors import RecordError
 from adp_schema.jsontext import text_of
 from adp_schema.model import Media
@@ -93,6 +93,15 @@ class RowBuilder:
         if items := losses.take():
             row = self.rows["trajectories"][-1]
             row["losses"] = text_of(items)
+
+    def check_record(self) -> None:
+        """Check the columns of the rows since `begin`, for readers that nobody tested.
+
+        Raises:
+            SchemaError: a value has the wrong type, or a column is unknown.
+        """
+        for name, rows in self.rows.items():
+            check_columns(name, rows[self._mark[name] :])
 
     def keep_raw(self, data: bytes) -> None:
         """Keep the record's bytes beside the trajectory that was finished last."""

@@ -18,6 +18,7 @@ def test_retired_words_are_faults_wherever_a_name_is_given(tmp_path):
     (tmp_path / "src" / "pen.py").write_text(
         "class Found:\n    own: int\n\n"
         "def told(one):\n    for each in one:\n        one.said = each\n"
+        "try:\n    import json as own\nexcept ImportError as mine:\n    pass\n"
     )
     done = check(tmp_path, "src")
     places = [line.split(" says")[0] for line in done.stdout.splitlines()]
@@ -30,6 +31,8 @@ def test_retired_words_are_faults_wherever_a_name_is_given(tmp_path):
         "src/pen.py:4: told",
         "src/pen.py:5: each",
         "src/pen.py:6: said",
+        "src/pen.py:8: own",
+        "src/pen.py:9: mine",
     ]
 
 

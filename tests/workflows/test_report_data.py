@@ -215,7 +215,7 @@ def test_a_name_with_half_a_character(tmp_path):
 
 
 def test_the_template_is_part_of_the_package():
-    folder = resources.files("adp.workflows.report_data")
+    folder = resources.files("adp.workflows.report_page")
     assert (folder / "template.html.j2").is_file()
     assert (folder / "style.css").is_file()
 

@@ -19,9 +19,10 @@ from adp.converters.files.limits import KEPT_BYTES, ConvertLimits
 from adp.converters.files.streams import InputStream, beginning, check_unchanged, unreadable
 from adp.converters.framing import ByteRange, Frame
 from adp.converters.registry import formats
+from adp.converters.user_format import UserFormat
 from adp_schema import jsontext
 from adp_schema.builder import Origin, RowBuilder
-from adp_schema.errors import ConversionLossError, RecordError
+from adp_schema.errors import ConversionLossError, RecordError, SchemaError
 from adp_schema.ids import digest
 from adp_schema.losses import Losses, general_path
 from adp_schema.manifest import Counts, Shard
@@ -226,6 +227,8 @@ class _Worker:
             frame.check(self.job.limits)
             self._read(frame, origin, converter)
             self.builder.close_record(self.losses)
+            if isinstance(converter, UserFormat):
+                self.builder.check_record()
         except SkipRecordError as skip:
             self._put_aside("skipped", frame, origin, RecordError(str(skip)), out)
             return
@@ -328,6 +331,8 @@ def as_record_error(error: Exception) -> RecordError:
     """Classify what a converter raised; plug-in authors raise plain Python exceptions."""
     if isinstance(error, RecordError):
         return error
+    if isinstance(error, SchemaError):
+        return RecordError(str(error))
     if isinstance(error, UnicodeDecodeError):
         return RecordError(f"not valid UTF-8 at byte {error.start} of the record")
     if isinstance(error, RecursionError):

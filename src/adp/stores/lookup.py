@@ -4,9 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import heapq
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 
+from adp_schema.location import open_parquet
 from adp_schema.store import Store
+
+WORDS = 400
+"""Characters kept of the first words."""
 
 
 @dataclass(frozen=True)
@@ -28,8 +34,7 @@ def head(store: Store, count: int) -> list[Summary]:
         store: the store.
         count: how many.
     """
-    rows = store.query(f"SELECT seq FROM trajectories ORDER BY seq LIMIT {int(count)}")
-    return _summaries(store, rows["seq"].to_pylist())
+    return [_summary(store, name) for _, name in islice(_main_trajectories(store), count)]
 
 
 def sample(store: Store, count: int, seed: int = 0) -> list[Summary]:
@@ -40,10 +45,9 @@ def sample(store: Store, count: int, seed: int = 0) -> list[Summary]:
         count: how many.
         seed: another seed draws others.
     """
-    rows = store.query("SELECT seq, trajectory_id FROM trajectories ORDER BY seq")
-    places = zip(rows["seq"].to_pylist(), rows["trajectory_id"].to_pylist(), strict=True)
+    places = _main_trajectories(store)
     drawn = heapq.nsmallest(count, places, key=lambda place: (_key(seed, place[1]), place[1]))
-    return _summaries(store, sorted(seq for seq, _ in drawn))
+    return [_summary(store, name) for _, name in sorted(drawn)]
 
 
 def _key(seed: int, trajectory_id: str) -> bytes:
@@ -51,27 +55,29 @@ def _key(seed: int, trajectory_id: str) -> bytes:
     return hashlib.blake2b(data, digest_size=16).digest()
 
 
-_SUMMARY = """
-WITH picked AS (SELECT seq, trajectory_id, success FROM trajectories WHERE seq IN ({seqs})),
-s AS (
-    SELECT seq, count(*) AS steps,
-        arg_min(left(text, 400), step) FILTER (source = 'user' AND text <> '') AS first_words
-    FROM steps WHERE seq IN ({seqs}) GROUP BY seq
-),
-c AS (SELECT seq, count(*) AS calls FROM tool_calls WHERE seq IN ({seqs}) GROUP BY seq),
-o AS (
-    SELECT seq, count(*) FILTER (is_error OR coalesce(exit_code, 0) <> 0) AS errors
-    FROM observations WHERE seq IN ({seqs}) GROUP BY seq
-)
-SELECT trajectory_id, coalesce(steps, 0) AS steps, coalesce(calls, 0) AS calls,
-    coalesce(errors, 0) AS errors, success, first_words
-FROM picked LEFT JOIN s USING (seq) LEFT JOIN c USING (seq) LEFT JOIN o USING (seq)
-ORDER BY seq
-"""
+def _main_trajectories(store: Store) -> Iterator[tuple[int, str]]:
+    """``seq`` and id of each trajectory that is no branch, in input order."""
+    columns = ["seq", "trajectory_id", "parent_id"]
+    for address in store.files("trajectories"):
+        for rows in open_parquet(address).iter_batches(columns=columns):
+            values = (rows[name].to_pylist() for name in columns)
+            for seq, trajectory_id, parent_id in zip(*values, strict=True):
+                if parent_id is None:
+                    yield seq, trajectory_id
 
 
-def _summaries(store: Store, seqs: list[int]) -> list[Summary]:
-    if not seqs:
-        return []
-    rows = store.query(_SUMMARY.format(seqs=", ".join(map(str, seqs))))
-    return [Summary(**row) for row in rows.to_pylist()]
+def _summary(store: Store, trajectory_id: str) -> Summary:
+    trajectory = store.get(trajectory_id, exact=True)
+    results = [*trajectory.early_observations]
+    for step in trajectory.steps:
+        results += step.observations
+    texts = (step.text for step in trajectory.steps if step.source == "user" and step.text)
+    first_words = next(texts, None)
+    return Summary(
+        trajectory_id=trajectory_id,
+        steps=len(trajectory.steps),
+        calls=sum(len(step.calls) for step in trajectory.steps),
+        errors=sum(bool(result.is_error or result.exit_code) for result in results),
+        success=trajectory.success,
+        first_words=first_words and first_words[:WORDS],
+    )

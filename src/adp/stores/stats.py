@@ -46,6 +46,11 @@ class Recorded:
     recorded: int
     of: int
 
+    @property
+    def mean(self) -> float | None:
+        """The mean of the rows that record it; None when none does."""
+        return None if self.total is None or not self.recorded else self.total / self.recorded
+
 
 @dataclass
 class ToolStats:

@@ -13,6 +13,7 @@ from adp.core.progress import Progress
 from adp.stores.composition import Composition, CompositionOptions, composition
 from adp.workflows import report_data, report_eval
 from adp.workflows.report_eval import Evaluation, EvaluationOptions
+from adp.workflows.report_page import Page, html_page, markdown_page
 from adp_schema.errors import OutputExistsError, UsageError
 from adp_schema.store import Store
 
@@ -70,17 +71,18 @@ class Report:
         """The numbers as JSON has them."""
         return self.numbers.plain()
 
+    def _page(self) -> Page:
+        if isinstance(self.numbers, Evaluation):
+            return report_eval.report_page(self.numbers)
+        return report_data.report_page(self.numbers)
+
     def html(self) -> str:
         """The report as a page that needs nothing else."""
-        if isinstance(self.numbers, Evaluation):
-            return report_eval.html_report(self.numbers)
-        return report_data.html_report(self.numbers)
+        return html_page(self._page())
 
     def markdown(self) -> str:
         """The report as Markdown."""
-        if isinstance(self.numbers, Evaluation):
-            return report_eval.markdown_report(self.numbers)
-        return report_data.markdown_report(self.numbers)
+        return markdown_page(self._page())
 
     def write(self, out: Path) -> None:
         """Write a new file, which appears only when it is complete.

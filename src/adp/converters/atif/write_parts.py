@@ -9,7 +9,7 @@ from msgspec import Raw
 from adp.converters.atif import keys as k
 from adp.converters.atif.content import write_foreign_content, write_message
 from adp.converters.atif.extra_columns import BLANK, columns_elsewhere
-from adp.converters.atif.extra_columns import FORM as BESIDE
+from adp.converters.atif.extra_columns import FORM as EXTRA_FORM
 from adp_schema import jsontext, media
 from adp_schema.extra_column import Extra, original, unpack
 from adp_schema.losses import Losses
@@ -42,7 +42,7 @@ class AtifParts:
     def extra_keys(self, row: Step | Observation, extra: Extra) -> frozenset[str]:
         """The columns of a row that stand in ``extra.adp`` although they have a place."""
         if self.native:
-            return frozenset(extra.shape.get(BESIDE, ()))
+            return frozenset(extra.shape.get(EXTRA_FORM, ()))
         return columns_elsewhere(row, extra, self.run.media)
 
     def extra(self, row: Row) -> Extra:

@@ -1,12 +1,41 @@
 """The report of a store: one HTML file that needs nothing else, or Markdown.
 
-All numbers come from `adp.stores.composition`. `sections` puts them into tables of text, `plots`
-draws them, `html` and `markdown` write the file.
+All numbers come from `adp.stores.composition`. `sections` puts them into tables of text, and
+`plots` draws them.
 """
 
 from __future__ import annotations
 
-from adp.workflows.report_data.html import html_report
-from adp.workflows.report_data.markdown import markdown_report
+from functools import partial
 
-__all__ = ["html_report", "markdown_report"]
+from adp.stores.composition import Composition
+from adp.stores.transcript import human_size
+from adp.workflows.report_data.plots import draw
+from adp.workflows.report_data.sections import sections, tiles
+from adp.workflows.report_page import Page, html_page, markdown_page, words
+
+
+def report_page(composition: Composition) -> Page:
+    """The page that shows the numbers of a store."""
+    acts = [words.name(act["act"], 40) for act in composition.lineage]
+    made = f", made by {', '.join(acts)}" if acts else ""
+    growing = ", still growing" if composition.growing else ""
+    size = human_size(composition.bytes)
+    return Page(
+        name=words.name(composition.name),
+        kind="Data report",
+        subtitle=f"adp store, schema {composition.schema_version}, {size}{made}{growing}",
+        tiles=tiles(composition),
+        all_sections=sections(composition),
+        draw=partial(draw, composition),
+    )
+
+
+def html_report(composition: Composition) -> str:
+    """Write the report of a store as HTML; see `html_page`."""
+    return html_page(report_page(composition))
+
+
+def markdown_report(composition: Composition, *, level: int = 1) -> str:
+    """Write the report of a store as Markdown; see `markdown_page`."""
+    return markdown_page(report_page(composition), level=level)

@@ -6,23 +6,21 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from adp.stores.composition import Composition, Distribution, Rate
-from adp.workflows.report_data.drawing import (
+from adp.stores.plotting import GRID, MAIN, MUTED, WARN, font
+from adp.workflows.report_page.drawing import (
     BARS,
-    GRID,
-    MAIN,
-    MUTED,
-    WARN,
+    PERCENTS,
     Bar,
     Plot,
     bar_plot,
     draw_plot,
-    font,
     lying,
     short_axis,
     short_label,
+    tools_plot,
     whole_ticks,
 )
-from adp.workflows.report_data.words import percent, short_number
+from adp.workflows.report_page.words import percent, short_number
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -65,29 +63,18 @@ def _datasets(composition: Composition) -> Plot | None:
 
 
 def _models(composition: Composition) -> Plot | None:
-    named = [count for count in composition.models.rows if count.name is not None]
+    models = composition.models
     bars = [
-        Bar(
-            short_label(count.name),
-            count.count,
-            remark=percent(count.count, composition.models.total),
-        )
-        for count in composition.models.rows
+        Bar(short_label(count.name), count.count, remark=percent(count.count, models.total))
+        for count in models.rows
     ]
+    named = any(count.name is not None for count in models.rows)
     return bar_plot("Trajectories by model", bars, "trajectories") if named else None
 
 
 def _tools(composition: Composition) -> Plot | None:
-    bars = [
-        Bar(
-            short_label(tool.name),
-            tool.calls,
-            tool.errors,
-            f"{percent(tool.errors, tool.known)} errors" if tool.known else "",
-        )
-        for tool in composition.tools.rows[:TOOLS]
-    ]
-    return bar_plot("Calls by tool; the dark part are errors", bars, "calls", part="errors")
+    tools = composition.tools.rows[:TOOLS]
+    return tools_plot((tool.name, tool.calls, tool.errors, tool.known) for tool in tools)
 
 
 def _histogram(distribution: Distribution) -> Plot | None:
@@ -114,7 +101,7 @@ def _histogram(distribution: Distribution) -> Plot | None:
         empty = max(0, FEWEST - len(distribution.bins)) / 2
         axes.set_xlim(-0.6 - empty, len(distribution.bins) - (0.4 if singles else 0) + empty)
         axes.set_ylim(0, whole_ticks().tick_values(0, max(counts))[-1])
-        short_axis(axes.yaxis, whole=True)
+        short_axis(axes.yaxis, integers=True)
 
     alt = (
         f"Histogram of {distribution.name} of a trajectory: median {distribution.p50:,}, "
@@ -163,7 +150,7 @@ def _rates(what: str, rates: Sequence[Rate], *, ordered: bool = False) -> Plot |
                       **font(9))  # fmt: skip
         lying(axes, [short_label(item.name) for item in shown])
         axes.set_xlim(-4, 128)
-        axes.set_xticks([0, 25, 50, 75, 100], ["0 %", "25 %", "50 %", "75 %", "100 %"], **font(10))
+        axes.set_xticks(*PERCENTS, **font(10))
         words = f"success by {what}, with 95 % interval"
         axes.set_xlabel(words, color=MUTED, **font(10))
 

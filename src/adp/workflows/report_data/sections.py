@@ -6,36 +6,31 @@ them come from data, and each writer escapes them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 
-from adp.stores.composition import Composition, DataSet, Distribution, Rate
+from adp.stores.composition import Composition, Distribution, Rate
 from adp.stores.licenses import REFUSE
-from adp.workflows.report_data import words
-from adp.workflows.report_data.layout import Code, Section, TextTable, Tile, ranking, table
-from adp.workflows.report_data.words import name, number, of_all, percent
+from adp.stores.transcript import human_size
+from adp.workflows.report_page import words
+from adp.workflows.report_page.model import Code, Section, TextTable, Tile, ranking, table
+from adp.workflows.report_page.words import name, number, of_all, percent, percents
 
 
 def tiles(composition: Composition) -> tuple[Tile, ...]:
     """The headline numbers."""
     noun = "branch" if composition.branches == 1 else "branches"
     branches = f"and {number(composition.branches)} {noun}" if composition.branches else ""
-    known = of_all(composition.success.known, composition.success.of)
-    tokens = composition.tokens_out
+    tools = f"{composition.tools.names:,} tools"
+    success, tokens = composition.success, composition.tokens_out
+    known = f"{of_all(success.known, success.of)} record it" if success.known else "not recorded"
     made = [
         Tile(number(composition.main_lines), "trajectories", branches),
         Tile(number(len(composition.datasets)), "data sets"),
         Tile(*words.headline(composition.steps, "steps")),
-        Tile(
-            *words.headline(
-                composition.calls, "calls of tools", f"{composition.tools.names:,} tools"
-            )
-        ),
+        Tile(*words.headline(composition.calls, "calls of tools", tools)),
         Tile(*words.headline(composition.characters, "characters")),
-        Tile(
-            words.rate(composition.success),
-            "success",
-            f"{known} record it" if composition.success.known else "not recorded",
-        ),
+        Tile(percent(success.rate), "success", known),
         Tile(number(composition.rejected), "records rejected", f"of {number(composition.records)}"),
     ]
     if tokens.total is not None:
@@ -45,47 +40,31 @@ def tiles(composition: Composition) -> tuple[Tile, ...]:
 
 
 def sections(composition: Composition) -> list[Section]:
-    """The sections of a report, those without content left out."""
-    made = [
-        _datasets(composition),
-        _licenses(composition),
-        _lengths(composition),
-        _tools(composition),
-        _success(composition),
-        _errors(composition),
-        _agents(composition),
-        _further(composition),
-        _records(composition),
-        _origin(composition),
-        _examples(composition),
-    ]
-    return [item for item in made if item.lines or item.plots or item.tables or item.code]
+    """The sections of a report."""
+    parts = (_datasets, _licenses, _lengths, _tools, _success, _errors, _agents, _further, _records,
+             _origin, _examples)  # fmt: skip
+    return [part(composition) for part in parts]
 
 
 def _datasets(composition: Composition) -> Section:
     if not composition.datasets:
         return Section("datasets", "Data sets", ("The store holds no trajectories.",))
     recorded = composition.tokens_in.recorded + composition.tokens_out.recorded
-    cells: dict[str, Callable[[DataSet], str]] = {
-        "data set": lambda item: name(item.name),
-        "#trajectories": lambda item: number(item.trajectories),
-        "#share": lambda item: percent(item.share),
-        "#branches": lambda item: number(item.branches),
-        "#steps": lambda item: number(item.steps),
-        "#calls": lambda item: number(item.calls),
-        "#characters": lambda item: number(item.characters),
-        "#tokens in": lambda item: words.total(item.tokens_in),
-        "#tokens out": lambda item: words.total(item.tokens_out),
-        "format": lambda item: words.names(item.formats.rows),
-        "split": lambda item: words.names(item.splits.rows),
-    }
-    if not composition.branches:
-        del cells["#branches"]
-    if not recorded:
-        del cells["#tokens in"], cells["#tokens out"]
-    if not any(count.name for dataset in composition.datasets for count in dataset.splits.rows):
-        del cells["split"]
-    rows = [tuple(write(dataset) for write in cells.values()) for dataset in composition.datasets]
+    has_splits = any(count.name for item in composition.datasets for count in item.splits.rows)
+    left_out = [
+        *(() if composition.branches else ["#branches"]),
+        *(() if recorded else ["#tokens in", "#tokens out"]),
+        *(() if has_splits else ["split"]),
+    ]
+    heads = ["data set", "#trajectories", "#share", "#branches", "#steps", "#calls", "#characters",
+             "#tokens in", "#tokens out", "format", "split"]  # fmt: skip
+    rows = [
+        (name(item.name), number(item.trajectories), percent(item.share), number(item.branches),
+         number(item.steps), number(item.calls), number(item.characters),
+         words.total(item.tokens_in), words.total(item.tokens_out),
+         words.names(item.formats.rows), words.names(item.splits.rows))
+        for item in composition.datasets
+    ]  # fmt: skip
     note = (
         f"Tokens are those that the source recorded: "
         f"{of_all(composition.tokens_out.recorded, composition.tokens_out.of)} trajectories record "
@@ -93,45 +72,33 @@ def _datasets(composition: Composition) -> Section:
         if recorded
         else "No trajectory records its tokens; they are not estimated."
     )
-    made = table("Each data set", list(cells), rows)
+    made = table("Each data set", heads, rows, left_out=left_out)
     return Section("datasets", "Data sets", (note,), ("datasets",), (made,))
 
 
 def _licenses(composition: Composition) -> Section:
     publish = {True: "yes", False: "NO", None: "not recorded"}
-    rows = [
-        (
-            name(license_.dataset),
-            name(license_.license),
-            license_.kind,
-            publish[license_.may_publish],
-            "; ".join(license_.reasons) or words.MISSING,
-            number(license_.trajectories),
-        )
-        for license_ in composition.licenses
-    ]
-    if not rows:
+    licenses = composition.licenses
+    if not licenses:
         return Section("licenses", "Licenses")
-    stopped = sum(
-        license_.trajectories for license_ in composition.licenses if license_.verdict == REFUSE
-    )
-    unknown = sum(
-        license_.trajectories for license_ in composition.licenses if license_.license is None
-    )
-    barred = sum(
-        license_.trajectories for license_ in composition.licenses if license_.may_publish is False
-    )
-    lines = [
+    rows = [
+        (name(item.dataset), name(item.license), item.kind, publish[item.may_publish],
+         "; ".join(item.reasons) or words.MISSING, number(item.trajectories))
+        for item in licenses
+    ]  # fmt: skip
+    stopped = sum(item.trajectories for item in licenses if item.verdict == REFUSE)
+    unknown = sum(item.trajectories for item in licenses if item.license is None)
+    barred = sum(item.trajectories for item in licenses if item.may_publish is False)
+    line = (
         f"{of_all(unknown, composition.trajectories)} trajectories record no license; "
         f"{number(barred)} are marked as not to be published. "
         f"{of_all(stopped, composition.trajectories)} may not be free to publish: their license is "
         "not known or forbids something, they are given out on terms only, or they test models."
-    ]
-    heads = ["data set", "license", "counts as", "may be published", "what to know"]
-    heads.append("#trajectories")
-    return Section(
-        "licenses", "Licenses", tuple(lines), (), (table("Licenses by data set", heads, rows),)
     )
+    heads = ["data set", "license", "counts as", "may be published", "what to know",
+             "#trajectories"]  # fmt: skip
+    made = table("Licenses by data set", heads, rows)
+    return Section("licenses", "Licenses", (line,), (), (made,))
 
 
 def _quantiles(title: str, what: str, distributions: Sequence[Distribution]) -> TextTable:
@@ -163,17 +130,11 @@ def _lengths(composition: Composition) -> Section:
 
 def _tools(composition: Composition) -> Section:
     rows = [
-        (
-            name(tool.name),
-            number(tool.calls),
-            percent(tool.calls, composition.calls),
-            percent(tool.errors, tool.known),
-            of_all(tool.known, tool.results),
-            number(tool.trajectories),
-            number(tool.invalid),
-        )
+        (name(tool.name), number(tool.calls), percent(tool.calls, composition.calls),
+         percent(tool.errors, tool.known), of_all(tool.known, tool.results),
+         number(tool.trajectories), number(tool.invalid))
         for tool in composition.tools.rows
-    ]
+    ]  # fmt: skip
     if not rows:
         return Section("tools", "Tools", ("No tool was called.",) if composition.main_lines else ())
     heads = ["tool", "#calls", "#share", "#errors", "#results that say it", "#trajectories",
@@ -185,64 +146,47 @@ def _tools(composition: Composition) -> Section:
         "An error is a result that the source marks as one, or an exit code that is not 0; the "
         "rate is over the results that say either."
     )
-    listed = TextTable(made.title, made.columns, made.rows, note)
-    return Section("tools", "Tools", (line,), ("tools",), (listed,))
+    return Section("tools", "Tools", (line,), ("tools",), (replace(made, note=note),))
 
 
 def _rates(title: str, head: str, rates: Sequence[Rate]) -> TextTable:
     heads = [head, "#trajectories", "#known", "#success", "#rate", "#95 % interval"]
     rows = [
-        (name(rate.name), number(rate.of), number(rate.known), number(rate.good), words.rate(rate),
-         words.interval(rate))
+        (name(rate.name), number(rate.of), number(rate.known), number(rate.good),
+         percent(rate.rate), percents(rate.low, rate.high))
         for rate in rates
     ]  # fmt: skip
     return table(title, heads, rows)
 
 
 def _success(composition: Composition) -> Section:
+    success = composition.success
     rewarded = [dataset for dataset in composition.datasets if dataset.reward.recorded]
-    tables = []
-    if rewarded:
-        heads = ["data set", "#mean reward", "#trajectories that record it"]
-        rows = [
-            (
-                name(item.name),
-                words.average(item.reward),
-                of_all(item.reward.recorded, item.reward.of),
-            )
-            for item in rewarded
-        ]
-        tables.append(table("Reward", heads, rows))
-    if not composition.success.known:
-        line = "No trajectory records whether it succeeded."
-        return Section(
-            "success", "Success", (line,) if composition.main_lines else (), tables=tuple(tables)
-        )
-    lines = (
-        f"{of_all(composition.success.known, composition.success.of)} trajectories record it; "
-        f"{words.rate(composition.success)} of them succeeded (95 % interval of Wilson: "
-        f"{words.interval(composition.success)}).",
+    heads = ["data set", "#mean reward", "#trajectories that record it"]
+    rows = [
+        (name(item.name), words.average(item.reward),
+         of_all(item.reward.recorded, item.reward.of))
+        for item in rewarded
+    ]  # fmt: skip
+    tables = [table("Reward", heads, rows)] if rows else []
+    if not success.known:
+        lines = ("No trajectory records whether it succeeded.",) if composition.main_lines else ()
+        return Section("success", "Success", lines, tables=tuple(tables))
+    line = (
+        f"{of_all(success.known, success.of)} trajectories record it; {percent(success.rate)} of "
+        "them succeeded (95 % interval of Wilson: "
+        f"{percents(success.low, success.high)})."
     )
-    known = [
-        _known(rates)
-        for rates in (_of_datasets(composition), composition.by_model, composition.by_length)
+    groups = [
+        ("By data set", "data set", [dataset.success for dataset in composition.datasets]),
+        ("By model", "model", composition.by_model),
+        ("By length", "steps", composition.by_length),
     ]
-    titles = [("By data set", "data set"), ("By model", "model"), ("By length", "steps")]
-    rated = [
-        _rates(title, head, rates)
-        for (title, head), rates in zip(titles, known, strict=True)
-        if rates
-    ]
+    for place, (title, head, rates) in enumerate(groups):
+        if known := [rate for rate in rates if rate.known]:
+            tables.insert(place, _rates(title, head, known))
     drawn = ("success by data set", "success by length", "success by model")
-    return Section("success", "Success and reward", lines, drawn, (*rated, *tables))
-
-
-def _of_datasets(composition: Composition) -> list[Rate]:
-    return [dataset.success for dataset in composition.datasets]
-
-
-def _known(rates: Sequence[Rate]) -> list[Rate]:
-    return [rate for rate in rates if rate.known]
+    return Section("success", "Success and reward", (line,), drawn, tuple(tables))
 
 
 def _errors(composition: Composition) -> Section:
@@ -292,7 +236,7 @@ def _agents(composition: Composition) -> Section:
 
 def _further(composition: Composition) -> Section:
     rows = [
-        (name(kind.mime), number(kind.count), words.bytes_of(kind.bytes), number(kind.outside))
+        (name(kind.mime), number(kind.count), human_size(kind.bytes), number(kind.outside))
         for kind in composition.media
     ]
     heads = ["type", "#blobs", "#size", "#address only"]
@@ -319,38 +263,27 @@ def _records(composition: Composition) -> Section:
 
 def _origin(composition: Composition) -> Section:
     sizes = [
-        (item.name, number(item.rows), number(item.files), words.bytes_of(item.bytes))
+        (item.name, number(item.rows), number(item.files), human_size(item.bytes))
         for item in composition.tables
     ]
     acts = []
     for act in composition.lineage:
         facts = [*act["options"].items(), *act["versions"].items()]
         text = ", ".join(f"{key} {value}" for key, value in facts)
-        acts.append(
-            (
-                name(act["act"]),
-                name(text, 600),
-                name(", ".join(act["parents"]) or words.MISSING, 200),
-            )
-        )
+        parents = ", ".join(act["parents"]) or words.MISSING
+        acts.append((name(act["act"]), name(text, 600), name(parents, 200)))
     tables = [table("Tables", ["table", "#rows", "#files", "#size"], sizes)] if sizes else []
     if acts:
         tables.append(table("How it was made", ["act", "with", "from the stores"], acts))
     state = " It is still growing." if composition.growing else ""
-    line = (
-        f"Schema version {composition.schema_version}, {words.bytes_of(composition.bytes)}.{state}"
-    )
+    line = f"Schema version {composition.schema_version}, {human_size(composition.bytes)}.{state}"
     return Section("store", "The store", (line,), (), tuple(tables))
 
 
 def _examples(composition: Composition) -> Section:
     code = [
-        Code(
-            name(example.trajectory_id, 300),
-            example.why,
-            example.text + ("\n…" if example.cut else ""),
-        )
-        for example in composition.examples
+        Code(name(item.trajectory_id, 300), item.why, item.text + ("\n…" if item.cut else ""))
+        for item in composition.examples
     ]
     line = "Chosen by length alone; long texts are cut."
     return Section("examples", "Examples", (line,) if code else (), code=tuple(code))

@@ -5,11 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from adp.eval.scorer import Figure
-from adp.stores.composition.model import Count
 from adp.stores.stats import Recorded
-from adp.workflows.report_data.layout import TextTable, table
-from adp.workflows.report_data.words import MISSING, cut_middle, name, number
 from adp.workflows.report_eval.model import EvaluatedRun, Evaluation
+from adp.workflows.report_page.model import Row, TextTable, table
+from adp.workflows.report_page.words import (
+    MISSING,
+    cut_middle,
+    name,
+    number,
+    percent,
+    percents,
+)
 
 RUN = 28
 """Characters of the name of a run in a cell."""
@@ -23,27 +29,10 @@ def run_cell(run: EvaluatedRun) -> str:
 
 
 def run_table(
-    evaluation: Evaluation, title: str, heads: Sequence[str], rows: Sequence[tuple[str, ...]]
+    evaluation: Evaluation, title: str, heads: Sequence[str], rows: Sequence[Row]
 ) -> TextTable:
-    """A table without the columns that say nothing: the run when there is one, empty notes."""
-    idle = {
-        place
-        for place, head in enumerate(heads)
-        if (head == "run" and len(evaluation.runs) == 1)
-        or (head == "note" and all(row[place] == MISSING for row in rows))
-    }
-    kept = [place for place in range(len(heads)) if place not in idle] if len(heads) > 1 else [0]
-    return table(
-        title, [heads[place] for place in kept], [tuple(row[at] for at in kept) for row in rows]
-    )
-
-
-def name_list(counts: Sequence[Count], most: int = 3) -> str:
-    """``a, b and 2 more``."""
-    if not counts:
-        return MISSING
-    listed = ", ".join(name(count.name, 60) for count in counts[:most])
-    return f"{listed} and {len(counts) - most} more" if len(counts) > most else listed
+    """A table that does not name the run when there is one."""
+    return table(title, heads, rows, left_out=["run"] if len(evaluation.runs) == 1 else [])
 
 
 def span(attempts: tuple[int, int] | None) -> str:
@@ -70,11 +59,14 @@ def number_and_ends(figure: Figure) -> tuple[str, str]:
     return plain_number(figure.value), ends
 
 
-def percent_ends(figure: Figure) -> str:
-    """An interval in percent."""
-    if figure.low is None or figure.high is None:
-        return MISSING
-    return f"{100 * figure.low:.1f} to {100 * figure.high:.1f} %"
+def share_cells(figure: Figure) -> tuple[str, str]:
+    """A share and its interval, in percent."""
+    return percent(figure.value), percents(figure.low, figure.high)
+
+
+def note_of(figure: Figure) -> str:
+    """Why there is no number."""
+    return name(figure.reason, 300) if figure.reason else MISSING
 
 
 def signed(value: float | None) -> str:
@@ -104,22 +96,15 @@ def p_value(value: float | None) -> str:
 
 def mean_of(value: Recorded) -> str:
     """The mean of what is recorded."""
-    if value.total is None or not value.recorded:
-        return MISSING
-    mean = value.total / value.recorded
-    return f"{mean:,.0f}" if mean >= 1000 else f"{mean:.3g}"
-
-
-def total_of(value: Recorded) -> str:
-    """The sum of what is recorded."""
-    if value.total is None:
-        return MISSING
-    return f"{value.total:,.0f}" if value.total >= 1000 else f"{value.total:.4g}"
+    return _amount(value.mean)
 
 
 def per(value: Recorded, count: int) -> str:
     """A sum over a count."""
-    if value.total is None or not count:
+    return _amount(value.total / count if value.total is not None and count else None)
+
+
+def _amount(value: float | None) -> str:
+    if value is None:
         return MISSING
-    result = value.total / count
-    return f"{result:,.0f}" if result >= 1000 else f"{result:.3g}"
+    return f"{value:,.0f}" if value >= 1000 else f"{value:.3g}"

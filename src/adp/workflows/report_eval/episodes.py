@@ -71,7 +71,7 @@ class Episodes:
         mode: how an expert acted beside it; None when it was alone.
         rows: one row an episode, in order; of several tries at one, the last.
         again: tries that broke and were made again; they count for nothing.
-        whole: whether the rows are all trajectories of the store that are no branches.
+        complete: whether the rows are all trajectories of the store that are no branches.
     """
 
     store: Store
@@ -79,7 +79,7 @@ class Episodes:
     mode: str | None
     rows: list[Row]
     again: int
-    whole: bool
+    complete: bool
 
     @property
     def assisted(self) -> Assisted | None:
@@ -125,11 +125,11 @@ def read_episodes(store: Store) -> list[Episodes]:
     again: Counter[tuple[str | None, str | None]] = Counter()
     for row in _episodes(store):
         key = (row["agent"], _mode(row))
-        rows_here = results.setdefault(key, [])
+        kept = results.setdefault(key, [])
         if row["trajectory_id"] in left_out:
             again[key] += 1
         else:
-            rows_here.append(row)
+            kept.append(row)
     full = len(results) == 1 and not again
     return [
         Episodes(store, agent, mode, native, again[agent, mode], full)
@@ -172,20 +172,20 @@ def _mode(row: Row) -> str | None:
     return EXPERT if row["expert_steps"] else None
 
 
-def ranked(names: Iterable[str | None], limit: int = LIMIT) -> tuple[Count, ...]:
+def ranked(names: Iterable[str | None] | Counter[str]) -> tuple[Count, ...]:
     """The most frequent names, then by name."""
-    counts = Counter(name for name in names if name is not None)
-    order = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
-    return tuple(Count(short(name), count) for name, count in order[:limit])
+    counts = Counter(names)
+    order = sorted((-count, name) for name, count in counts.items() if name is not None)
+    return tuple(Count(short(name), -count) for count, name in order[:LIMIT])
 
 
 def asked(episodes: Episodes, sql: str) -> list[Row]:
     """The rows of an answer about a run; ``{mine}`` stands for its trajectories, called t."""
-    ours = "true" if episodes.whole else "t.seq IN (SELECT unnest(?))"
+    ours = "true" if episodes.complete else "t.seq IN (SELECT unnest(?))"
     text = sql.replace("{mine}", ours)
-    parameters = [] if episodes.whole else [[row["seq"] for row in episodes.rows]]
-    to_pylist: list[Row] = episodes.store.query(text, parameters).to_pylist()
-    return to_pylist
+    parameters = [] if episodes.complete else [[row["seq"] for row in episodes.rows]]
+    answer: list[Row] = episodes.store.query(text, parameters).to_pylist()
+    return answer
 
 
 def tools(episodes: Episodes, limit: int = 40) -> tuple[ToolUse, ...]:
@@ -219,9 +219,7 @@ def errors(episodes: Episodes) -> tuple[tuple[Count, ...], int, int]:
     for row in result:
         if row["wrong"]:
             counts[row["name"]] += row["n"]
-    order = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
-    listed = tuple(Count(short(name), count) for name, count in order[:LIMIT])
-    return listed, sum(row["n"] for row in result), sum(counts.values())
+    return ranked(counts), sum(row["n"] for row in result), counts.total()
 
 
 def attempts(rows_of: Sequence[Row]) -> tuple[int, tuple[int, int] | None]:

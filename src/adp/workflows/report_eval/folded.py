@@ -7,11 +7,11 @@ from collections.abc import Iterator, Sequence
 
 from adp.eval.metrics.folding import groups, together
 from adp.eval.scorer import Figure
-from adp.workflows.report_data.words import MISSING, name, number, percent
-from adp.workflows.report_eval.cells import percent_ends, run_cell
+from adp.workflows.report_eval.cells import note_of, run_cell, share_cells
 from adp.workflows.report_eval.model import Comparison, EvaluatedRun, TaskGroup
+from adp.workflows.report_page.model import Row
+from adp.workflows.report_page.words import name, number
 
-Row = tuple[str, ...]
 _LISTED = 12
 _OFTEN = re.compile(r" \(\d+ of \d+\)$")
 
@@ -26,14 +26,10 @@ def reasons(missing: Sequence[tuple[str, str, str, int]]) -> list[Row]:
     for scorer, run, reason, count in missing:
         results.setdefault((run, reason), []).append((scorer, count))
     return [
-        (
-            together(list(dict.fromkeys(scorer for scorer, _ in result))),
-            run,
-            reason,
-            number(sum(count for _, count in result)),
-        )
+        (together(list(dict.fromkeys(scorer for scorer, _ in result))), run, reason,
+         number(sum(count for _, count in result)))
         for (run, reason), result in results.items()
-    ]
+    ]  # fmt: skip
 
 
 def unchanged(comparisons: Sequence[Comparison]) -> set[tuple[str | None, str]]:
@@ -51,10 +47,10 @@ def unchanged(comparisons: Sequence[Comparison]) -> set[tuple[str | None, str]]:
 
 def alike(names: Sequence[str]) -> Iterator[str]:
     """A sentence about figures that are unchanged, if there are any."""
-    fromkeys = list(dict.fromkeys(names))
-    more = f" and {len(fromkeys) - _LISTED:,} more" if len(fromkeys) > _LISTED else ""
-    listed = ", ".join(fromkeys[:_LISTED])
-    if fromkeys:
+    figures = list(dict.fromkeys(names))
+    more = f" and {len(figures) - _LISTED:,} more" if len(figures) > _LISTED else ""
+    listed = ", ".join(figures[:_LISTED])
+    if figures:
         yield f"No run differs from the baseline in any task in: {listed}{more}."
 
 
@@ -73,9 +69,8 @@ def group_rows(parts: Sequence[tuple[EvaluatedRun, TaskGroup]]) -> list[Row]:
             for what in ("count", "tasks", "unscored")
         )
         names = together([name(group.name) for _, group in same])
-        cells = (percent(first.success.value), percent_ends(first.success))
-        note = _note(first.success) if len(same) == 1 else name(_why(first.success), 300)
-        rows.append((names, run_cell(run), *cells, *counts, note))
+        note = note_of(first.success) if len(same) == 1 else name(_why(first.success), 300)
+        rows.append((names, run_cell(run), *share_cells(first.success), *counts, note))
     return rows
 
 
@@ -87,15 +82,11 @@ def pass_rows(run: EvaluatedRun) -> Iterator[Row]:
     for same in groups(shown, kinds):
         first = same[0]
         both = (first, figures.get(first.name.replace("@", "^"), first))
-        cells = [cell for item in both for cell in (percent(item.value), percent_ends(item))]
+        cells = [cell for item in both for cell in share_cells(item)]
         ks = together([item.name.removeprefix("pass@") for item in same])
-        yield (run_cell(run), ks, *cells, _note(first))
+        yield (run_cell(run), ks, *cells, note_of(first))
 
 
 def _why(figure: Figure) -> str:
     """Why there is no number, without how often."""
     return _OFTEN.sub("", figure.reason or "")
-
-
-def _note(figure: Figure) -> str:
-    return name(figure.reason, 300) if figure.reason else MISSING

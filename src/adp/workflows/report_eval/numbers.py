@@ -192,12 +192,8 @@ def _passes(success: Sequence[Scored]) -> Iterator[Figure]:
 
 
 def _versions(store: Store) -> dict[str, str]:
-    return {
-        name: version
-        for act in store.manifest.lineage
-        for name, version in act.versions.items()
-        if name == "adp"
-    }
+    versions = [act.versions["adp"] for act in store.manifest.lineage if "adp" in act.versions]
+    return {"adp": versions[-1]} if versions else {}
 
 
 def _outcomes(rows: Sequence[Row], again: int) -> Outcomes:
@@ -217,10 +213,8 @@ def _outcomes(rows: Sequence[Row], again: int) -> Outcomes:
 
 
 def _kind(row: Row) -> str:
-    stop = row["stop_reason"]
-    return (
-        f"{row['error_type']}: {stop}" if stop and stop != row["error_type"] else row["error_type"]
-    )
+    stop, error = row["stop_reason"], row["error_type"]
+    return f"{error}: {stop}" if stop and stop != error else error
 
 
 def _groups(episodes: Episodes, success: Sequence[Scored]) -> Iterator[TaskGroup]:
@@ -275,15 +269,14 @@ def _why(row: Row) -> str:
 def _compare(first: _Given, second: _Given) -> Iterator[Comparison]:
     """Every metric that both runs have, by columns and by scorers of the same settings."""
     helped = tuple(item.name for item in (first, second) if item.episodes.mode is not None)
-    scoredses: list[list[Scored]] = []
+    compared: list[list[float | None]] = []
     for metric in ("success", "reward"):
-        scoreds = [item.episodes.scored(metric) for item in (first, second)]
-        if _values(scoreds) != _values(scoredses) and all(
-            any(row.score.value is not None for row in rows) for rows in scoreds
-        ):
-            difference = paired_difference(scoreds[0], scoreds[1], metric)
+        both = [item.episodes.scored(metric) for item in (first, second)]
+        values = _values(both)
+        if values != compared and all(any(value is not None for value in run) for run in values):
+            difference = paired_difference(both[0], both[1], metric)
             yield Comparison(metric, None, first.name, second.name, difference, helped)
-            scoredses = scoreds
+            compared = values
     others = {(item.scorer, item.settings_hash): item for item in second.scores}
     for score in first.scores:
         other = others.get((score.scorer, score.settings_hash))

@@ -3,28 +3,28 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from adp.eval.scorer import Figure
-from adp.workflows.report_data.drawing import (
-    GRID,
-    INK,
-    MUTED,
+from adp.stores.plotting import GRID, INK, MUTED, font
+from adp.workflows.report_eval.folded import unchanged
+from adp.workflows.report_eval.model import EvaluatedRun, Evaluation
+from adp.workflows.report_page.drawing import (
+    PERCENTS,
     SERIES,
     Bar,
     Plot,
     bar_plot,
     draw_plot,
     drawable,
-    font,
     lying,
     short_label,
+    small_ticks,
+    tools_plot,
 )
-from adp.workflows.report_data.words import percent, short_number
-from adp.workflows.report_eval.folded import unchanged
-from adp.workflows.report_eval.model import EvaluatedRun, Evaluation
+from adp.workflows.report_page.words import percent, short_number
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -57,33 +57,31 @@ def draw(evaluation: Evaluation) -> dict[str, Plot]:
     plots: dict[str, Plot | None] = {
         "success": _success(evaluation.runs),
         "differences": _differences(evaluation),
-        "scores": _dots("Scores", _score_dots(evaluation.runs), names),
+        "scores": _shares("Scores", _score_dots(evaluation.runs), names),
         "passes": _passes(evaluation.runs),
         "errors": _errors(evaluation.runs),
         "tools": _tools(evaluation.runs),
     }
     for by in dict.fromkeys(group.by for run in evaluation.runs for group in run.groups):
         dots = [
-            _Dot(_label(group.name), place, group.success.value, group.success.low,
-                 group.success.high)
+            dot
             for place, run in enumerate(evaluation.runs)
             for group in run.groups
-            if group.by == by and group.success.value is not None
-        ]  # fmt: skip
-        plots[f"by {by}"] = _dots(f"Success by {by}", dots, names)
+            if group.by == by
+            for dot in _dots(group.name, place, group.success)
+        ]
+        plots[f"by {by}"] = _shares(f"Success by {by}", dots, names)
     return {key: plot for key, plot in plots.items() if plot is not None}
 
 
-def _label(text: str | None) -> str:
-    return short_label(text)
+def _dots(line: str | None, series: int, figure: Figure) -> Iterator[_Dot]:
+    """The dot of a figure, if it has a value."""
+    if figure.value is not None:
+        yield _Dot(short_label(line), series, figure.value, figure.low, figure.high)
 
 
 def _success(runs: Sequence[EvaluatedRun]) -> Plot | None:
-    dots = [
-        _Dot(_label(run.name), place, run.success.value, run.success.low, run.success.high)
-        for place, run in enumerate(runs)
-        if run.success.value is not None
-    ]
+    dots = [dot for place, run in enumerate(runs) for dot in _dots(run.name, place, run.success)]
     text = "; ".join(f"{dot.line} {percent(dot.value)}" for dot in dots[:5])
     return _dot_plot(f"Success: {text}", dots, "success, with 95 % interval", [])
 
@@ -99,14 +97,14 @@ def _score_dots(runs: Sequence[EvaluatedRun]) -> list[_Dot]:
             for figure in item.figures
         }
     )
-    dots = []
+    dots: list[_Dot] = []
     for place, run in enumerate(runs):
         for scorer in run.scorers:
             for figure in scorer.figures:
-                if figure.value is not None and _unit(figure):
+                if _unit(figure):
                     text = f"{scorer.label}: {figure.name}"
                     line = text if often[figure.name] > 1 else figure.name
-                    dots.append(_Dot(_label(line), place, figure.value, figure.low, figure.high))
+                    dots += _dots(line, place, figure)
     return dots
 
 
@@ -115,7 +113,7 @@ def _unit(figure: Figure) -> bool:
     return not figure.amount and all(0 <= end <= 1 for end in ends if end is not None)
 
 
-def _dots(title: str, dots: Sequence[_Dot], names: Sequence[str]) -> Plot | None:
+def _shares(title: str, dots: Sequence[_Dot], names: Sequence[str]) -> Plot | None:
     lines = dict.fromkeys(dot.line for dot in dots)
     if not lines:
         return None
@@ -127,15 +125,27 @@ def _dots(title: str, dots: Sequence[_Dot], names: Sequence[str]) -> Plot | None
     return _dot_plot(f"{title}: {'; '.join(shown)}", dots, words, names if len(names) > 1 else [])
 
 
-def _dot_plot(alt: str, dots: Sequence[_Dot], below: str, names: Sequence[str]) -> Plot | None:
-    """A line for each name, with a dot and an interval for each run; the axis is 0 to 100 %."""
+def _dot_plot(
+    alt: str, dots: Sequence[_Dot], below: str, names: Sequence[str], *, shares: bool = True
+) -> Plot | None:
+    """A line for each figure, with a dot and an interval for each run.
+
+    Args:
+        alt: the plot in words.
+        dots: the dots.
+        below: what stands below the axis.
+        names: the runs, for the legend; without them there is one run.
+        shares: whether the axis is 0 to 100 %; else it is around 0, as differences are.
+    """
     if not dots:
         return None
     lines = list(dict.fromkeys(dot.line for dot in dots))[:LINES]
     used = sorted({dot.series for dot in dots}) if names else []
-    gap = 0.62 / max(len(used), 1)
+    gap, scale = 0.62 / max(len(used), 1), 100 if shares else 1
 
     def paint(axes: Axes) -> None:
+        if not shares:
+            axes.axvline(0, color=MUTED, linewidth=1)
         for dot in dots:
             if dot.line not in lines:
                 continue
@@ -143,25 +153,24 @@ def _dot_plot(alt: str, dots: Sequence[_Dot], below: str, names: Sequence[str]) 
             if used:
                 place += (used.index(dot.series) - (len(used) - 1) / 2) * gap
             colour = SERIES[dot.series % len(SERIES)] if used else SERIES[0]
-            _mark(axes, dot, place, colour, 100)
+            if dot.low is not None and dot.high is not None:
+                ends = [scale * dot.low, scale * dot.high]
+                axes.plot(ends, [place, place], color=colour, linewidth=2.4, alpha=0.5)
+            axes.plot([scale * dot.value], [place], "o", color=colour, markersize=6)
         lying(axes, lines)
-        axes.set_xlim(-4, 104)
-        axes.set_xticks([0, 25, 50, 75, 100], ["0 %", "25 %", "50 %", "75 %", "100 %"], **font(10))
+        if shares:
+            axes.set_xlim(-4, 104)
+            axes.set_xticks(*PERCENTS, **font(10))
+        else:
+            small_ticks(axes.xaxis)
         axes.set_xlabel(below, color=MUTED, **font(10))
         _legend(axes, [(names[item], item) for item in used])
 
-    result = 20 if len(used) < 2 else 8 + 11 * len(used)
-    return draw_plot(alt, paint, height=62 + result * len(lines) + 17 * len(used))
+    of_a_line = 20 if shares and len(used) < 2 else 8 + 11 * len(used)
+    return draw_plot(alt, paint, height=62 + of_a_line * len(lines) + 17 * len(used))
 
 
-def _mark(axes: Axes, dot: _Dot, place: float, colour: str, scale: float) -> None:
-    if dot.low is not None and dot.high is not None:
-        ends = [scale * dot.low, scale * dot.high]
-        axes.plot(ends, [place, place], color=colour, linewidth=2.4, alpha=0.5)
-    axes.plot([scale * dot.value], [place], "o", color=colour, markersize=6)
-
-
-def _legend(axes: Axes, names: Sequence[tuple[str, int]], **styles: str) -> None:
+def _legend(axes: Axes, names: Sequence[tuple[str, int]]) -> None:
     """Name the runs above the plot, one a line."""
     from matplotlib.lines import Line2D
 
@@ -182,43 +191,20 @@ def _differences(evaluation: Evaluation) -> Plot | None:
     often = Counter(
         name for _, name in {(item.scorer, item.metric) for item in evaluation.comparisons}
     )
-    dots, same = [], unchanged(evaluation.comparisons)
+    same = unchanged(evaluation.comparisons)
+    dots: list[_Dot] = []
     for comparison in evaluation.comparisons:
         figure = comparison.difference.figure
         wide = any(abs(end or 0) > 1 for end in (figure.value, figure.low, figure.high))
-        if (
-            figure.value is None
-            or figure.amount
-            or wide
-            or (comparison.scorer, comparison.metric) in same
-        ):
+        if figure.amount or wide or (comparison.scorer, comparison.metric) in same:
             continue
         alone = comparison.scorer is None or often[comparison.metric] == 1
         line = comparison.metric if alone else f"{comparison.scorer}: {comparison.metric}"
-        dots.append(
-            _Dot(_label(line), numbers[comparison.second], figure.value, figure.low, figure.high)
-        )
-    if not dots:
-        return None
-    lines = list(dict.fromkeys(dot.line for dot in dots))[:LINES]
-    used = sorted({dot.series for dot in dots})
-    gap = 0.62 / len(used)
-
-    def paint(axes: Axes) -> None:
-        axes.axvline(0, color=MUTED, linewidth=1)
-        for dot in dots:
-            if dot.line in lines:
-                place = lines.index(dot.line) + (used.index(dot.series) - (len(used) - 1) / 2) * gap
-                _mark(axes, dot, place, SERIES[dot.series % len(SERIES)], 1)
-        lying(axes, lines)
-        for tick in axes.get_xticklabels():
-            tick.set(**font(10))
-        axes.set_xlabel("difference to the baseline, with 95 % interval", color=MUTED, **font(10))
-        _legend(axes, [(evaluation.runs[item].name, item) for item in used])
-
-    text = "; ".join(f"{dot.line} {dot.value:+.3f}" for dot in dots[:5])
-    height = 62 + (8 + 11 * len(used)) * len(lines) + 17 * len(used)
-    return draw_plot(f"Differences to the baseline: {text}", paint, height)
+        dots += _dots(line, numbers[comparison.second], figure)
+    alt = "; ".join(f"{dot.line} {dot.value:+.3f}" for dot in dots[:5])
+    below = "difference to the baseline, with 95 % interval"
+    names = [run.name for run in evaluation.runs]
+    return _dot_plot(f"Differences to the baseline: {alt}", dots, below, names, shares=False)
 
 
 def _passes(runs: Sequence[EvaluatedRun]) -> Plot | None:
@@ -247,7 +233,7 @@ def _passes(runs: Sequence[EvaluatedRun]) -> Plot | None:
             axes.set_xscale("log", base=2)
             axes.minorticks_off()
         axes.set_xticks(ks, [str(k) for k in ks], **font(10))
-        axes.set_yticks([0, 25, 50, 75, 100], ["0 %", "25 %", "50 %", "75 %", "100 %"], **font(10))
+        axes.set_yticks(*PERCENTS, **font(10))
         axes.set_ylim(-4, 104)
         axes.grid(axis="y", color=GRID, linewidth=0.8)
         axes.set_xlabel("k: pass@k as a line, pass^k broken", color=MUTED, **font(10))
@@ -255,7 +241,7 @@ def _passes(runs: Sequence[EvaluatedRun]) -> Plot | None:
             _legend(axes, [(runs[item].name, item) for item in dict.fromkeys(c[0] for c in curves)])
 
     text = "; ".join(
-        f"{_label(runs[place].name)} {start}{points[-1][0]} {points[-1][1]:.1f} %"
+        f"{short_label(runs[place].name)} {start}{points[-1][0]} {points[-1][1]:.1f} %"
         for place, start, points in curves[:6]
     )
     more = 17 * len(runs) if len(runs) > 1 else 0
@@ -266,8 +252,11 @@ def _errors(runs: Sequence[EvaluatedRun]) -> Plot | None:
     """Errors an episode, by type."""
     names = dict.fromkeys(error.name for run in runs for error in run.errors)
     if len(runs) == 1:
-        rows = [Bar(_label(error.name), error.count, remark=percent(error.count, runs[0].results))
-                for error in runs[0].errors]  # fmt: skip
+        results = runs[0].results
+        rows = [
+            Bar(short_label(error.name), error.count, remark=percent(error.count, results))
+            for error in runs[0].errors
+        ]
         return bar_plot("Errors by type", rows, "results that are errors")
     return _grouped(
         "Errors an episode, by type",
@@ -281,16 +270,12 @@ def _errors(runs: Sequence[EvaluatedRun]) -> Plot | None:
 def _tools(runs: Sequence[EvaluatedRun]) -> Plot | None:
     """Calls of tools."""
     if len(runs) == 1:
-        rows = [
-            Bar(_label(tool.name), tool.calls, tool.errors,
-                f"{percent(tool.errors, tool.results)} errors" if tool.results else "")
-            for tool in runs[0].tools
-        ]  # fmt: skip
-        return bar_plot("Calls by tool; the dark part are errors", rows, "calls", part="errors")
-    calls: dict[str | None, int] = {}
+        return tools_plot((tool.name, tool.calls, tool.errors, tool.results)
+                          for tool in runs[0].tools)  # fmt: skip
+    calls: Counter[str | None] = Counter()
     for run in runs:
         for tool in run.tools:
-            calls[tool.name] = calls.get(tool.name, 0) + tool.calls
+            calls[tool.name] += tool.calls
     names = sorted(calls, key=lambda call: (-calls[call], call is None, call or ""))
     return _grouped(
         "Calls an episode, by tool",
@@ -323,15 +308,14 @@ def _grouped(
             for place, value in zip(places, row, strict=True):
                 words = f" {short_number(round(value, 2))}"
                 axes.text(value, place, words, va="center", color=MUTED, **font(8))
-        lying(axes, [_label(kind) for kind in shown])
+        lying(axes, [short_label(kind) for kind in shown])
         axes.set_xlim(0, most * 1.18)
-        for tick in axes.get_xticklabels():
-            tick.set(**font(10))
+        small_ticks(axes.xaxis)
         axes.set_xlabel(unit, color=MUTED, **font(10))
         _legend(axes, [(run.name, index) for index, run in enumerate(runs)])
 
     text = "; ".join(
-        f"{_label(kind)} " + ", ".join(f"{row[place]:.2f}" for row in values)
+        f"{short_label(kind)} " + ", ".join(f"{row[place]:.2f}" for row in values)
         for place, kind in enumerate(shown[:5])
     )
     height = 62 + (8 + 12 * len(runs)) * len(shown) + 17 * len(runs)

@@ -10,35 +10,44 @@ from collections.abc import Iterator, Sequence
 
 from adp.eval.metrics import folded
 from adp.eval.scorer import Figure
-from adp.workflows.report_data.layout import Code, Section, Tile, table
-from adp.workflows.report_data.words import (
+from adp.workflows.report_eval.cells import (
+    RUN,
+    mean_of,
+    note_of,
+    number_and_ends,
+    p_value,
+    per,
+    plain_number,
+    run_cell,
+    run_table,
+    share_cells,
+    signed,
+    signed_ends,
+    span,
+)
+from adp.workflows.report_eval.folded import alike, group_rows, pass_rows, reasons, unchanged
+from adp.workflows.report_eval.model import Comparison, EvaluatedRun, Evaluation
+from adp.workflows.report_page.model import Code, Row, Section, Tile, table
+from adp.workflows.report_page.words import (
     MISSING,
     cut_middle,
     name,
+    names,
     number,
     of_all,
     percent,
     short_number,
+    total,
 )
-from adp.workflows.report_eval.cells import (
-    RUN,
-    mean_of,
-    name_list,
-    number_and_ends,
-    p_value,
-    per,
-    percent_ends,
-    plain_number,
-    run_cell,
-    run_table,
-    signed,
-    signed_ends,
-    span,
-    total_of,
+
+BROKEN = (
+    "What broke is no fault of the agent's: no answer could be had from the model, or the code of "
+    "an environment or a policy raised. It counts in no figure above."
 )
-from adp.workflows.report_eval.folded import alike, group_rows, pass_rows, reasons, unchanged
-from adp.workflows.report_eval.model import Comparison, EvaluatedRun, Evaluation
-from adp.workflows.report_eval.notes import ASSISTED, BROKEN, BY_REWARD, SUPERSEDED
+SUPERSEDED = (
+    "Superseded are tries that broke and were made again. They are no episodes, and count in no "
+    "other number."
+)
 
 
 def tiles(evaluation: Evaluation) -> tuple[Tile, ...]:
@@ -50,16 +59,16 @@ def tiles(evaluation: Evaluation) -> tuple[Tile, ...]:
     made.append(Tile(number(max(run.tasks for run in runs)), "tasks", _attempts_remark(runs)))
     made.append(Tile(number(sum(run.episodes for run in runs)), "episodes"))
     if len(runs) == 1:
-        figure = runs[0].success
-        ends = "nothing is scored" if figure.value is None else percent_ends(figure)
-        made.append(Tile(percent(figure.value), "success", ends))
+        value, ends = share_cells(runs[0].success)
+        scored = runs[0].success.value is not None
+        made.append(Tile(value, "success", ends if scored else "nothing is scored"))
     else:
         known = [run.success.value for run in runs if run.success.value is not None]
         ends = f"{100 * min(known):.0f}{MISSING}{100 * max(known):.0f}\u00a0%" if known else MISSING
         remark = "lowest and highest run" if known else "nothing is scored"
         made.append(Tile(ends, "success", remark))
-    for what, value in (("unscored", "unscored"), ("broken", "broken")):
-        count = sum(getattr(run.outcomes, value) for run in runs)
+    for what in ("unscored", "broken"):
+        count = sum(getattr(run.outcomes, what) for run in runs)
         made.append(Tile(number(count), what, "in no figure"))
     written = [run.costs.tokens_out.total for run in runs if run.costs.tokens_out.total is not None]
     if written:
@@ -78,40 +87,34 @@ def _attempts_remark(runs: Sequence[EvaluatedRun]) -> str:
 
 
 def sections(evaluation: Evaluation) -> list[Section]:
-    """The sections of a report, those without content left out."""
+    """The sections of a report."""
     parts = (_success, _comparisons, _scores, _passes, _groups, _errors,
              _broken, _tools, _costs, _runs, _examples)  # fmt: skip
-    made = [part(evaluation) for part in parts]
-    return [item for item in made if item.lines or item.plots or item.tables or item.code]
+    return [part(evaluation) for part in parts]
 
 
 def _success(evaluation: Evaluation) -> Section:
     if not evaluation.runs:
         return Section("success", "Success", ("There are no episodes.",))
-    rates: list[tuple[str, ...]] = []
-    ends: list[tuple[str, ...]] = []
-    for run in evaluation.runs:
-        kinds, figure = run.outcomes, run.success
-        rates.append(
-            (run_cell(run), percent(figure.value), percent_ends(figure), number(figure.count),
-             number(figure.tasks), figure.method or MISSING,
-             name(figure.reason, 300) if figure.reason else MISSING)
-        )  # fmt: skip
-        ends.append(
-            (run_cell(run), number(run.episodes), number(kinds.solved), number(kinds.failed),
-             number(kinds.unscored), number(kinds.broken), number(kinds.truncated),
-             number(kinds.superseded))
-        )  # fmt: skip
+    runs = evaluation.runs
+    rates = [
+        (run_cell(run), *share_cells(run.success), number(run.success.count),
+         number(run.success.tasks), run.success.method or MISSING, note_of(run.success))
+        for run in runs
+    ]  # fmt: skip
+    counts = [(run.episodes, run.outcomes.solved, run.outcomes.failed, run.outcomes.unscored,
+               run.outcomes.broken, run.outcomes.truncated, run.outcomes.superseded)
+              for run in runs]  # fmt: skip
+    ends = [(run_cell(run), *map(number, row)) for run, row in zip(runs, counts, strict=True)]
+    superseded = any(run.outcomes.superseded for run in runs)
     heads = ["run", "#success", "#95 % interval", "#scored", "#tasks", "interval by", "note"]
-    if all(row[-1] == MISSING for row in rates):
-        heads, rates = heads[:-1], [row[:-1] for row in rates]
     tables = [table("Success", heads, rates)]
     heads = ["run", "#episodes", "#solved", "#failed", "#unscored", "#broken", "#cut by a limit",
              "#superseded"]  # fmt: skip
-    if not any(run.outcomes.superseded for run in evaluation.runs):
-        heads, ends = heads[:-1], [row[:-1] for row in ends]
-    tables.append(table("How episodes ended", heads, ends))
-    rewarded = [run for run in evaluation.runs if run.reward.value is not None]
+    tables.append(
+        table("How episodes ended", heads, ends, left_out=[] if superseded else heads[-1:])
+    )
+    rewarded = [run for run in runs if run.reward.value is not None]
     if any(run.reward.value != run.success.value for run in rewarded):
         heads = ["run", "#mean reward", "#95 % interval", "#scored"]
         values = [
@@ -125,11 +128,18 @@ def _success(evaluation: Evaluation) -> Section:
         "With one attempt each they are those of Wilson. Unscored and broken episodes count for "
         "nothing."
     ]
-    lines += [ASSISTED.format(name(run.name), run.assisted.words)
-              for run in evaluation.runs if run.assisted]  # fmt: skip
-    if judged := sum(run.outcomes.by_reward for run in evaluation.runs):
-        lines.append(BY_REWARD.format(number(judged)))
-    if any(run.outcomes.superseded for run in evaluation.runs):
+    lines += [
+        f"{name(run.name)} is a run with an expert ({run.assisted.words}): its figures are not "
+        "what the policy does by itself."
+        for run in runs
+        if run.assisted
+    ]
+    if judged := sum(run.outcomes.by_reward for run in runs):
+        lines.append(
+            f"Of {number(judged)} episodes only the reward is known; a reward of 1 (within a "
+            "millionth) is a success."
+        )
+    if superseded:
         lines.append(SUPERSEDED)
     if evaluation.left_out:
         lines.append(f"{number(evaluation.left_out)} more runs are left out.")
@@ -146,16 +156,15 @@ def _comparisons(evaluation: Evaluation) -> Section:
     same = unchanged(known)
     shown = [pair for pair in known if (pair.scorer, pair.metric) not in same]
     order = {_metric(result): place for place, result in reversed(list(enumerate(shown)))}
-    rows: list[tuple[str, ...]] = []
-    for item in sorted(shown, key=lambda result: order[_metric(result)]):
-        figure, by = item.difference.figure, item.difference
-        rows.append(
-            (_metric(item), cut_middle(name(item.second), RUN),
-             plain_number(by.first), plain_number(by.second),
-             signed(figure.value), signed_ends(figure), number(figure.tasks),
-             f"{by.better:,} / {by.worse:,} / {by.equal:,}",
-             p_value(by.p_permutation), p_value(by.p_sign))
-        )  # fmt: skip
+    rows = [
+        (_metric(item), cut_middle(name(item.second), RUN),
+         plain_number(by.first), plain_number(by.second),
+         signed(by.figure.value), signed_ends(by.figure), number(by.figure.tasks),
+         f"{by.better:,} / {by.worse:,} / {by.equal:,}",
+         p_value(by.p_permutation), p_value(by.p_sign))
+        for item in sorted(shown, key=lambda pair: order[_metric(pair)])
+        for by in [item.difference]
+    ]  # fmt: skip
     lines = (
         "Each run minus the baseline, the first run in the tables, over the tasks that both have "
         "scores for; each task counts alike. Up, down and equal count tasks; p is that of a "
@@ -170,11 +179,11 @@ def _comparisons(evaluation: Evaluation) -> Section:
         none = "The runs have no task in common that is scored in both: nothing can be compared."
         return Section("comparison", "Comparison", (none, *_not_common(pairs)))
     title, compared = "Paired differences", {row[1] for row in rows}
+    left_out = []
     if len(compared) == 1:
-        title = f"{title}: {compared.pop()}"
-        heads, rows = [heads[0], *heads[2:]], [(row[0], *row[2:]) for row in rows]
-    made = (run_table(evaluation, title, heads, rows),)
-    return Section("comparison", "Comparison", lines, ("differences",), made)
+        title, left_out = f"{title}: {compared.pop()}", ["run"]
+    made = table(title, heads, rows, left_out=left_out)
+    return Section("comparison", "Comparison", lines, ("differences",), (made,))
 
 
 def _with_expert(comparisons: Sequence[Comparison]) -> Iterator[str]:
@@ -183,22 +192,18 @@ def _with_expert(comparisons: Sequence[Comparison]) -> Iterator[str]:
 
 
 def _not_common(comparisons: Sequence[Comparison]) -> Iterator[str]:
-    success = [
-        comparison
-        for comparison in comparisons
-        if comparison.metric == "success" and comparison.scorer is None
-    ]
-    only = sum(item.difference.only_first + item.difference.only_second for item in success)
+    only = sum(
+        item.difference.only_first + item.difference.only_second
+        for item in comparisons
+        if item.metric == "success" and item.scorer is None
+    )
     if only:
         yield f"{number(only)} tasks are scored in one of two runs only; they are left out."
 
 
 def _metric(comparison: Comparison) -> str:
-    return name(
-        comparison.metric
-        if comparison.scorer is None
-        else f"{comparison.scorer}: {comparison.metric}"
-    )
+    scorer = "" if comparison.scorer is None else f"{comparison.scorer}: "
+    return name(f"{scorer}{comparison.metric}")
 
 
 def _scores(evaluation: Evaluation) -> Section:
@@ -232,18 +237,10 @@ def _scores(evaluation: Evaluation) -> Section:
     return Section("scores", "Scores", (line,), ("scores",), tuple(tables))
 
 
-def _figure_row(run: EvaluatedRun, figure: Figure) -> tuple[str, ...]:
-    return (
-        name(figure.name),
-        run_cell(run),
-        *number_and_ends(figure),
-        number(figure.count),
-        number(figure.tasks),
-        number(figure.unscored),
-        number(figure.infrastructure),
-        figure.method or MISSING,
-        name(figure.reason, 300) if figure.reason else MISSING,
-    )
+def _figure_row(run: EvaluatedRun, figure: Figure) -> Row:
+    counts = (figure.count, figure.tasks, figure.unscored, figure.infrastructure)
+    return (name(figure.name), run_cell(run), *number_and_ends(figure), *map(number, counts),
+            figure.method or MISSING, note_of(figure))  # fmt: skip
 
 
 def _passes(evaluation: Evaluation) -> Section:
@@ -256,31 +253,19 @@ def _passes(evaluation: Evaluation) -> Section:
         "pass@k: at least one of k attempts at a task succeeds. pass^k: all of k attempts do. Both "
         "are unbiased estimates from all scored attempts; with fewer than k they are undefined."
     )
-    return Section(
-        "passes",
-        "Several attempts",
-        (line,),
-        ("passes",),
-        (run_table(evaluation, "By task", heads, rows),),
-    )
+    made = run_table(evaluation, "By task", heads, rows)
+    return Section("passes", "Several attempts", (line,), ("passes",), (made,))
 
 
 def _groups(evaluation: Evaluation) -> Section:
     tables, drawn = [], []
     for by in dict.fromkeys(group.by for run in evaluation.runs for group in run.groups):
-        names = {group.name for run in evaluation.runs for group in run.groups if group.by == by}
-        parts_of = Counter(
-            run.name for run in evaluation.runs for group in run.groups if group.by == by
-        )
-        if max(parts_of.values()) < 2 and (len(names) < 2 or by == "dataset"):
+        parts = [(run, group) for run in evaluation.runs for group in run.groups if group.by == by]
+        labels = {group.name for _, group in parts}
+        most = max(Counter(run.name for run, _ in parts).values())
+        if most < 2 and (len(labels) < 2 or by == "dataset"):
             continue  # each run is named after its store, and so is its data set
-        parts = [
-            (run, group)
-            for label in sorted(names, key=lambda item: (item is None, item or ""))
-            for run in evaluation.runs
-            for group in run.groups
-            if group.by == by and group.name == label
-        ]
+        parts.sort(key=lambda part: (part[1].name is None, part[1].name or ""))
         heads = [by, "run", "#success", "#95 % interval", "#scored", "#tasks", "#unscored", "note"]
         tables.append(run_table(evaluation, f"By {by}", heads, group_rows(parts)))
         drawn.append(f"by {by}")
@@ -318,9 +303,8 @@ def _broken(evaluation: Evaluation) -> Section:
     if not rows:
         return Section("broken", "What broke")
     heads = ["run", "what", "#episodes", "#share of all"]
-    return Section(
-        "broken", "What broke", (BROKEN,), (), (run_table(evaluation, "By kind", heads, rows),)
-    )
+    made = run_table(evaluation, "By kind", heads, rows)
+    return Section("broken", "What broke", (BROKEN,), (), (made,))
 
 
 def _tools(evaluation: Evaluation) -> Section:
@@ -335,9 +319,8 @@ def _tools(evaluation: Evaluation) -> Section:
         return Section("tools", "Tools", ("No tool was called.",) if evaluation.runs else ())
     heads = ["run", "tool", "#calls", "#an episode", "#errors", "#calls that say it",
              "#episodes", "#calls in solved episodes"]  # fmt: skip
-    return Section(
-        "tools", "Tools", (), ("tools",), (run_table(evaluation, "Use of tools", heads, rows),)
-    )
+    made = run_table(evaluation, "Use of tools", heads, rows)
+    return Section("tools", "Tools", (), ("tools",), (made,))
 
 
 def _costs(evaluation: Evaluation) -> Section:
@@ -352,10 +335,10 @@ def _costs(evaluation: Evaluation) -> Section:
         result.append((run_cell(run), *map(mean_of, sums), recorded))
         solved = run.outcomes.solved
         full.append(
-            (run_cell(run), *(total_of(item) for item in sums[3:]), per(costs.tokens_out, solved),
+            (run_cell(run), *map(total, sums[3:]), per(costs.tokens_out, solved),
              per(costs.cost, solved))
         )  # fmt: skip
-    heads_whole = ["run", "#tokens in", "#of these cached", "#tokens out", "#US dollars",
+    heads_in_all = ["run", "#tokens in", "#of these cached", "#tokens out", "#US dollars",
                    "#tokens out a success", "#US dollars a success"]  # fmt: skip
     if not evaluation.runs:
         return Section("costs", "Costs")
@@ -363,7 +346,7 @@ def _costs(evaluation: Evaluation) -> Section:
         "Means are over the episodes that record a number; nothing is estimated. Costs of a "
         "success are those of all episodes over the number that succeeded."
     )
-    tables = (table("An episode", heads, result), table("In all", heads_whole, full))
+    tables = (table("An episode", heads, result), table("In all", heads_in_all, full))
     return Section("costs", "Costs", (line,), (), tables)
 
 
@@ -373,8 +356,8 @@ def _runs(evaluation: Evaluation) -> Section:
     rows = [
         (run_cell(run), name(run.store) + (" (growing)" if run.growing else ""),
          name(run.agent), name(run.assisted.words) if run.assisted else MISSING,
-         name_list(run.models), name_list(run.environments),
-         name_list(run.datasets), name_list(run.splits),
+         names(run.models), names(run.environments),
+         names(run.datasets), names(run.splits),
          number(run.tasks), span(run.attempts), number(run.seeds),
          number(run.episodes),
          ", ".join(f"{key} {value}" for key, value in run.versions.items()) or MISSING)

@@ -1,15 +1,18 @@
-"""The parts of a report: sections, tables of text, transcripts."""
+"""The parts of a page: sections, tables of text, transcripts."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from adp.stores.composition import Ranking
-from adp.workflows.report_data.words import name, number, percent
+from adp.workflows.report_page.drawing import Plot
+from adp.workflows.report_page.words import MISSING, name, number, percent
 
 ROWS = 50
 """Rows of a table; what is left is a number."""
+
+Row = tuple[str, ...]
 
 RANKED = 15
 """Rows of a list of names and counts."""
@@ -36,7 +39,7 @@ class TextTable:
 
     title: str
     columns: tuple[Column, ...]
-    rows: tuple[tuple[str, ...], ...]
+    rows: tuple[Row, ...]
     note: str = ""
 
     @property
@@ -69,7 +72,7 @@ class Section:
         key: its anchor.
         title: its heading.
         lines: paragraphs of our own words and numbers.
-        plots: names of plots, see `plots.draw`.
+        plots: names of plots, see `Page.draw`.
         tables: its tables.
         code: transcripts.
     """
@@ -91,22 +94,62 @@ class Tile:
     remark: str = ""
 
 
-def columns(*heads: str) -> tuple[Column, ...]:
+@dataclass(frozen=True)
+class Page:
+    """What a report shows.
+
+    Attributes:
+        name: its title.
+        kind: what kind of report it is.
+        subtitle: a line below the title.
+        tiles: the headline numbers.
+        all_sections: its sections; those without content are left out.
+        draw: draws all plots that its sections name: name of a plot -> the plot.
+    """
+
+    name: str
+    kind: str
+    subtitle: str
+    tiles: Sequence[Tile]
+    all_sections: Sequence[Section]
+    draw: Callable[[], Mapping[str, Plot]]
+
+    @property
+    def sections(self) -> list[Section]:
+        """The sections with content."""
+        return [
+            section
+            for section in self.all_sections
+            if section.lines or section.plots or section.tables or section.code
+        ]
+
+
+def columns(heads: Sequence[str]) -> tuple[Column, ...]:
     """Columns; the head of one with numbers begins with ``#``."""
     return tuple(Column(head.removeprefix("#"), head.startswith("#")) for head in heads)
 
 
-def table(title: str, heads: Sequence[str], rows: Sequence[tuple[str, ...]]) -> TextTable:
-    """A table, cut at `ROWS`.
+def table(
+    title: str, heads: Sequence[str], rows: Sequence[Row], *, left_out: Collection[str] = ()
+) -> TextTable:
+    """A table, cut at `ROWS`. A column ``note`` in which no row has one is left out.
 
     Args:
         title: what it shows.
         heads: its columns, see `columns`.
         rows: its cells.
+        left_out: heads of columns that say nothing here.
     """
+    kept = [
+        place
+        for place, head in enumerate(heads)
+        if head not in left_out
+        and not (head == "note" and all(row[place] == MISSING for row in rows))
+    ]
     left = len(rows) - ROWS
     note = f"{left:,} more rows are left out." if left > 0 else ""
-    return TextTable(title, columns(*heads), tuple(rows[:ROWS]), note)
+    cells = tuple(tuple(row[place] for place in kept) for row in rows[:ROWS])
+    return TextTable(title, columns([heads[place] for place in kept]), cells, note)
 
 
 def ranking(title: str, head: str, value: Ranking, unit: str) -> Iterator[TextTable]:
@@ -123,4 +166,4 @@ def ranking(title: str, head: str, value: Ranking, unit: str) -> Iterator[TextTa
     if left > 0:
         rest = value.total - sum(count.count for count in shown)
         note = f"{left:,} more with {rest:,} {unit} are left out."
-    yield TextTable(title, columns(head, f"#{unit}", "#share"), tuple(rows), note)
+    yield TextTable(title, columns((head, f"#{unit}", "#share")), tuple(rows), note)

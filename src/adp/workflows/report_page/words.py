@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from adp.stores.composition import Count, Rate, Recorded
-from adp.stores.transcript import human_size, visible
+from collections.abc import Sequence
+
+from adp.stores.composition import Count, Recorded
+from adp.stores.transcript import visible
 
 NONE = "(none)"
 NAME = 120
 MISSING = "–"  # noqa: RUF001  # what a cell shows where nothing is recorded
-
-bytes_of = human_size
 
 
 def name(text: str | None, limit: int = NAME) -> str:
@@ -62,32 +62,27 @@ def of_all(part: int, full: int) -> str:
     return f"{part:,} of {full:,}"
 
 
-def rate(value: Rate) -> str:
-    """``66.7 %``; a dash when nobody knows."""
-    return percent(value.rate)
-
-
-def interval(value: Rate) -> str:
-    """``20.8 to 93.9 %``."""
-    if value.low is None or value.high is None:
+def percents(low: float | None, high: float | None) -> str:
+    """An interval in percent: ``20.8 to 93.9 %``."""
+    if low is None or high is None:
         return MISSING
-    return f"{100 * value.low:.1f} to {100 * value.high:.1f} %"
+    return f"{100 * low:.1f} to {100 * high:.1f} %"
 
 
 def average(value: Recorded) -> str:
     """The mean of what is recorded, in three digits."""
-    if value.total is None or not value.recorded:
-        return MISSING
-    return f"{value.total / value.recorded:.3g}"
+    return MISSING if value.mean is None else f"{value.mean:.3g}"
 
 
 def total(value: Recorded) -> str:
     """The sum of what is recorded."""
-    return MISSING if value.total is None else f"{value.total:,.0f}"
+    if value.total is None:
+        return MISSING
+    return f"{value.total:,.0f}" if value.total >= 1000 else f"{value.total:.4g}"
 
 
-def names(counts: tuple[Count, ...], most: int = 3) -> str:
+def names(counts: Sequence[Count], most: int = 3) -> str:
     """``openai_chat, atif``; the rest as a number."""
     listed = ", ".join(name(count.name, 60) for count in counts[:most])
     left = len(counts) - most
-    return f"{listed} and {left} more" if left > 0 else listed
+    return f"{listed} and {left} more" if left > 0 else listed or MISSING

@@ -1,48 +1,31 @@
-"""The report as Markdown: the same sections as tables, without plots."""
+"""A page as Markdown: the same sections as tables, without plots."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
-from adp.stores.composition import Composition
 from adp.workflows.markdown_text import escape, fenced
-from adp.workflows.report_data import words
-from adp.workflows.report_data.layout import Section, TextTable, Tile
-from adp.workflows.report_data.sections import sections, tiles
+from adp.workflows.report_page.model import Page, Section, TextTable
 
 CELL = 600
 """Characters of a cell; names are cut before."""
 
 
-def markdown_report(composition: Composition, *, level: int = 1) -> str:
-    """Write the report of a store; every text from the data is escaped.
+def markdown_page(page: Page, *, level: int = 1) -> str:
+    """Write a page as Markdown; every text from data is escaped.
 
     Args:
-        composition: the numbers.
+        page: what it shows; plots are left out.
         level: level of the first heading, 1 to 4.
 
     Returns:
         The text. The same numbers give the same characters.
     """
-    return markdown_page(composition.name, tiles(composition), sections(composition), level=level)
-
-
-def markdown_page(
-    title: str, tiles: Sequence[Tile], sections: Sequence[Section], *, level: int = 1
-) -> str:
-    """Write a report as Markdown; every text from data is escaped.
-
-    Args:
-        title: its title.
-        tiles: the headline numbers.
-        sections: its sections; plots are left out.
-        level: level of the first heading, 1 to 4.
-    """
-    lines = [f"{'#' * level} {escape(words.name(title), CELL)}", ""]
-    for tile in tiles:
+    lines = [f"{'#' * level} {escape(page.name, CELL)}", ""]
+    for tile in page.tiles:
         remark = f" ({tile.remark})" if tile.remark else ""
         lines.append(f"- {tile.value} {tile.what}{remark}")
-    for section in sections:
+    for section in page.sections:
         lines += ["", *section_lines(section, level + 1)]
     return "\n".join(lines) + "\n"
 

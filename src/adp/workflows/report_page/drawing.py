@@ -1,26 +1,30 @@
-"""How plots are drawn: SVG without scripts, links or fonts to load.
-
-Each comes in two sets of colours, for light and for dark pages. The same numbers give the same
-bytes: the fonts are those that matplotlib brings, and its settings are its defaults.
-"""
+"""How plots look in a page: each in two sets of colours, for light and for dark ones."""
 
 from __future__ import annotations
 
-import io
-import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from adp.core.extras import need
-from adp.workflows.report_data.words import cut_middle, name, short_number
+from adp.stores.plotting import (
+    GRID,
+    INK,
+    MAIN,
+    MUTED,
+    WARN,
+    font,
+    font_file,
+    remove_frame,
+    svg,
+)
+from adp.workflows.report_page.words import cut_middle, name, percent, short_number
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.ticker import MaxNLocator
 
-INK, MUTED, GRID, MAIN, WARN = "#20262e", "#667080", "#dfe3e8", "#3b6fd4", "#d0593b"
 GREEN, PURPLE, AMBER, TEAL = "#2c8a55", "#8457c2", "#a8790d", "#1d8496"
 DARK = {
     INK: "#e8ebf0", MUTED: "#9aa5b4", GRID: "#323a45", MAIN: "#7aa5ff", WARN: "#ff9070",
@@ -31,8 +35,11 @@ DARK = {
 SERIES = (MAIN, WARN, GREEN, PURPLE, AMBER, TEAL)
 """Colours of several series, in order."""
 
-WIDTH, POINTS = 420, 72
-"""Width of a plot in points, and points an inch."""
+WIDTH = 420
+"""Width of a plot in points."""
+
+PERCENTS = ([0, 25, 50, 75, 100], ["0 %", "25 %", "50 %", "75 %", "100 %"])
+"""Marks of an axis of shares, and what stands at them."""
 
 BARS, LABEL = 20, 26
 """Bars of a plot, characters of a label."""
@@ -82,13 +89,26 @@ def bar_plot(title: str, bars: Sequence[Bar], unit: str, part: str = "") -> Plot
         lying(axes, [bar.label for bar in shown])
         axes.set_xlim(0, max(bar.value for bar in shown) * 1.38)
         axes.set_xlabel(unit, color=MUTED, **font(10))
-        short_axis(axes.xaxis, whole=True)
+        short_axis(axes.xaxis, integers=True)
 
     text = "; ".join(
         f"{bar.label} {bar.value:,}" + (f" ({bar.part:,} {part})" if bar.part else "")
         for bar in shown[:5]
     )
     return draw_plot(f"{title}: {text}", paint, height=58 + 19 * len(shown))
+
+
+def tools_plot(tools: Iterable[tuple[str | None, int, int, int]]) -> Plot | None:
+    """Calls by tool.
+
+    Args:
+        tools: name, calls, errors, and calls of which it is known whether they are errors.
+    """
+    bars = [
+        Bar(short_label(tool), calls, wrong, f"{percent(wrong, known)} errors" if known else "")
+        for tool, calls, wrong, known in tools
+    ]
+    return bar_plot("Calls by tool; the dark part are errors", bars, "calls", part="errors")
 
 
 def short_label(text: str | None) -> str:
@@ -103,11 +123,16 @@ def lying(axes: Axes, labels: Sequence[str]) -> None:
     axes.grid(axis="x", color=GRID, linewidth=0.8)
 
 
-def short_axis(axis: Any, *, whole: bool = False) -> None:
+def short_axis(axis: Any, *, integers: bool = False) -> None:
     """Write the numbers of an axis in short form."""
-    if whole:
+    if integers:
         axis.set_major_locator(whole_ticks())
     axis.set_major_formatter(lambda value, _: short_number(round(value, 6)))
+    small_ticks(axis)
+
+
+def small_ticks(axis: Any) -> None:
+    """Write the numbers of an axis in the font of the plot."""
     for tick in axis.get_ticklabels():
         tick.set(**font(10))
 
@@ -119,25 +144,11 @@ def whole_ticks() -> MaxNLocator:
     return MaxNLocator(nbins=6, integer=True)
 
 
-def font(size: float) -> dict[str, Any]:
-    """Settings of a text: the font that matplotlib brings, and no formulas in it."""
-    from matplotlib.font_manager import FontProperties
-
-    return {"fontproperties": FontProperties(fname=_font_file(), size=size), "parse_math": False}
-
-
-@cache
-def _font_file() -> str:
-    import matplotlib
-
-    return f"{matplotlib.get_data_path()}/fonts/ttf/DejaVuSans.ttf"
-
-
 @cache
 def _glyphs() -> frozenset[int]:
     from matplotlib.ft2font import FT2Font
 
-    return frozenset(FT2Font(_font_file()).get_charmap())
+    return frozenset(FT2Font(font_file()).get_charmap())
 
 
 def drawable(text: str) -> str:
@@ -158,33 +169,13 @@ def draw_plot(alt: str, paint: Callable[[Axes], None], height: int) -> Plot:
         MissingExtraError: matplotlib is missing.
     """
     need("report")
-    import matplotlib.style
-    from matplotlib.backends.backend_svg import FigureCanvasSVG
-    from matplotlib.figure import Figure
 
-    fixed = {"svg.hashsalt": "adp", "svg.fonttype": "path", "axes.unicode_minus": False}
-    with matplotlib.style.context(["default", fixed]):
-        figure = Figure(figsize=(WIDTH / POINTS, height / POINTS), layout="constrained")
-        FigureCanvasSVG(figure)
-        axes = figure.add_subplot()
-        _quiet(axes)
+    def paint_quietly(axes: Axes) -> None:
+        remove_frame(axes)
         paint(axes)
-        data = io.BytesIO()
-        figure.savefig(
-            data, format="svg", transparent=True, metadata={"Date": None, "Creator": None}
-        )
-    # The comments say what the outlines of letters stand for: texts from the data.
-    light = re.sub(r"\s*<!--.*?-->", "", data.getvalue().decode(), flags=re.DOTALL)
+
+    light = svg(paint_quietly, WIDTH, height, transparent=True)
     dark = light
     for colour, instead in DARK.items():
         dark = dark.replace(colour, instead)
     return Plot(light.encode(), dark.encode(), alt, height)
-
-
-def _quiet(axes: Axes) -> None:
-    """Take away the frame and set the colours that `DARK` knows."""
-    for side, spine in axes.spines.items():
-        spine.set_visible(side == "bottom")
-        spine.set_color(GRID)
-    axes.tick_params(length=0, colors=INK)
-    axes.set_axisbelow(True)
