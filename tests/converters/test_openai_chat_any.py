@@ -77,5 +77,5 @@ def _plain(row: dict[str, object]) -> dict[str, object]:
 def test_the_quick_way_gives_the_same_rows(data):
     quick = rows(data)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(read, "read_message", lambda *_: False)
+        patch.setattr(read, "read_usual_message", lambda *_: False)
         assert rows(data) == quick

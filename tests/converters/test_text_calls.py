@@ -14,18 +14,17 @@ from hypothesis import strategies as st
 from adp.converters.text_calls import (
     CLOSE,
     OPEN,
-    CallEdit,
     CallGroup,
     TextCall,
     find_bare,
     find_tagged,
-    is_json_like,
     object_at,
     prose,
     rewrite,
     with_member,
-    write_call,
 )
+from adp.converters.text_calls.edit import CallEdit, write_call
+from adp.converters.text_calls.find import is_json_like
 from tests.converters.sharegpt_records import bare_calls, json_calls, python_calls, tagged_calls
 from tests.effort import examples
 

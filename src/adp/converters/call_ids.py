@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from adp_schema.model import Observation, Trajectory
+from adp.converters.unwritten_columns import RENUMBERED
+from adp_schema.extra_column import Extra, original
+from adp_schema.losses import Losses
+from adp_schema.model import Observation, ToolCall, Trajectory
 from adp_schema.pairing import CallIndex
 
 Ids = dict[tuple[int | None, int | None], str]
@@ -28,6 +31,58 @@ def answered_id(row: Observation, ids: Ids) -> str | None:
     if row.call_step is None:
         return None
     return ids.get((row.call_step, row.call), row.call_id)
+
+
+class CallIds:
+    """The ids under which the calls of a run and their results are written.
+
+    Args:
+        run: the run.
+        losses: takes ids that are not kept.
+        native: whether it was read from the format that is written: ids are those of the source.
+    """
+
+    def __init__(self, run: Trajectory, losses: Losses, *, native: bool) -> None:
+        self._losses = losses
+        self._native = native
+        self._ids = {} if native else written_ids(run)
+
+    def of(self, call: ToolCall, extra: Extra, path: str) -> str | None:
+        """The id of a call; None when its source has none.
+
+        Args:
+            call: the call.
+            extra: its unpacked column ``extra``.
+            path: where it is.
+        """
+        made = self._ids.get((call.step, call.call))
+        name = call.native_id if self._native else made
+        if name is not None and name == call.native_id:
+            made = original(call, "native_id", extra)
+        elif made is None:
+            made = original(call, "call_id", extra)
+        if call.native_id is not None and name != call.native_id:
+            self._losses.add(f"{path}.native_id", RENUMBERED)
+        return made
+
+    def answered(self, row: Observation, extra: Extra, path: str) -> str | None:
+        """The id of the call that a result answers; None when it says none.
+
+        Args:
+            row: the result.
+            extra: its unpacked column ``extra``.
+            path: where it is.
+        """
+        name = row.native_call_id
+        if not self._native:
+            name = self._ids.get((row.call_step, row.call))
+            if row.call_step is not None and row.native_call_id not in (None, name):
+                self._losses.add(f"{path}.native_call_id", RENUMBERED)
+            if name is not None and name != row.native_call_id:
+                return name
+        known = row.call_id is not None and name is None
+        result: str | None = original(row, "call_id" if known else "native_call_id", extra)
+        return result
 
 
 def _made(run: Trajectory) -> Ids:

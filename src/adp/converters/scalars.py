@@ -6,23 +6,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from msgspec import Raw
 
 from adp_schema import jsontext
 from adp_schema.arrow import Columns
-from adp_schema.extra_column import Extra
+from adp_schema.extra_column import Extra, original
+from adp_schema.model import Trajectory
 
 Fields = tuple[tuple[str, tuple[str, ...], str], ...]
 """Columns of the trajectory, the keys that they are read from, and id, text, bool or number."""
 
 _QUOTE = 0x22
+_NULL = Raw(b"null")
 
 
 def is_null(raw: Raw | None) -> bool:
     """Whether a value is JSON null."""
-    return raw is not None and len(raw) == 4 and bytes(raw) == b"null"
+    return raw == _NULL
 
 
 def number_text(value: float) -> str:
@@ -49,11 +52,13 @@ def read_number(raw: Raw, key: str, form: dict[str, Any]) -> float | None:
     return value
 
 
-def write_number(value: float, key: str, extra: Extra) -> Raw:
-    """A number as the source wrote it, unless it was edited since."""
-    exact = extra.shape.get("exact", {}).get(key)
-    same = exact is not None and float(exact) == value
-    return jsontext.raw(exact if same else number_text(value))
+def write_number(value: float | None, key: str, form: Mapping[str, Any]) -> Raw | None:
+    """A number as the source wrote it, unless it was edited since; None when there is none."""
+    if value is None:
+        return None
+    text = form.get("exact", {}).get(key)
+    same = text is not None and float(text) == value
+    return jsontext.raw(text if same else number_text(value))
 
 
 def take_fields(
@@ -100,5 +105,26 @@ def write_field(value: Any, kind: str, key: str, extra: Extra) -> Any:
     if kind == "id" and key in extra.shape.get("numbers", []) and jsontext.is_valid(value):
         return jsontext.raw(value)
     if kind == "number":
-        return write_number(value, key, extra)
+        return write_number(value, key, extra.shape)
     return jsontext.string(value) if isinstance(value, str) else value
+
+
+def write_fields(
+    wanted: Fields, run: Trajectory, extra: Extra, defaults: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The inverse of `take_fields`: the keys of the source and their values.
+
+    Args:
+        wanted: the columns.
+        run: the trajectory.
+        extra: its unpacked column ``extra``.
+        defaults: column -> value that is written when it is empty.
+    """
+    fields: dict[str, Any] = {}
+    for column, keys, kind in wanted:
+        value = original(run, column, extra)
+        value = defaults.get(column) if value is None else value
+        if value is not None:
+            key = extra.shape.get("fields", {}).get(column, keys[0])
+            fields[key] = write_field(value, kind, key, extra)
+    return fields

@@ -14,6 +14,7 @@ from adp.converters.adp_v1.layout import arrange, write_number
 from adp.converters.adp_v1.turn import AdpV1Turn
 from adp.converters.adp_v1.write_parts import AdpV1Parts, Item
 from adp.converters.unwritten_columns import REASON, report_columns
+from adp.converters.writing import report_beside, rows_of, string
 from adp_schema import extra_column, jsontext
 from adp_schema.extra_column import Extra
 from adp_schema.losses import Losses
@@ -25,7 +26,7 @@ VERSION = "1.5.0"
 _TRAJECTORY = frozenset({"source_id"})
 _WRITTEN_COLUMNS = frozenset({"source", "kind", "actor", "text", "content", "reward"})
 _ACTED = frozenset({"source", "kind", "text", "reasoning", "content", "reward"})
-_CALL = frozenset({"kind", "call_id", "name", "arguments", "arguments_raw"})
+_CALL = frozenset({"kind", "call_id", "name", "arguments", "arguments_raw", "native_id"})
 _SEEN = frozenset({"source", "text", "content", "call_id", "native_call_id", "name", "reward"})
 _PAGE = frozenset({"html", "axtree", "url", "viewport_width", "viewport_height"})
 _BOXES = frozenset({"annotations"})
@@ -43,24 +44,18 @@ class AdpV1Writer:
         self._run = trajectory
         self._losses = losses
         self._parts_writer = AdpV1Parts(trajectory, losses)
-        known_keys = frozenset({"extra", "native_id"})
-        self._carried = known_keys if self._parts_writer.keeps else frozenset[str]()
+        self._carried = frozenset({"extra"} if self._parts_writer.keeps else ())
 
     def record(self) -> Item:
         """The record."""
         run, losses, parts_writer = self._run, self._losses, self._parts_writer
         report_columns(run, _TRAJECTORY | self._carried, "$", losses)
-        for index, link in enumerate(run.links):
-            report_columns(link, frozenset(), f"$.links[{index}]", losses)
-        if run.task is not None:
-            report_columns(run.task, frozenset(), "$.task", losses)
-        for k, early in enumerate(run.early_observations):
-            self._observation(early, f"$.early_observations[{k}]")
-        for index, step in enumerate(run.steps):
-            path = f"$.steps[{index}]"
-            self._step(step, path)
-            for k, observation in enumerate(step.observations):
-                self._observation(observation, f"{path}.observations[{k}]")
+        report_beside(run, losses)
+        for row, path in rows_of(run):
+            if isinstance(row, Step):
+                self._step(row, path)
+            else:
+                self._observation(row, path)
         extra = parts_writer.extra(run)
         source_id = parts_writer.text(run, "source_id", extra)
         version: str | Raw | None = VERSION
@@ -150,7 +145,7 @@ class AdpV1Writer:
         values = {
             "description": None,
             **values,
-            "tool_call_id": parts_writer.call_id(call, call_extra),
+            "tool_call_id": string(parts_writer.ids.of(call, call_extra, path)),
         }
         carried = _CALL | self._carried
         if call.kind == "code":
@@ -172,8 +167,6 @@ class AdpV1Writer:
             values["function"] = "" if name is None else name
             values["kwargs"] = parts_writer.kwargs(call, call_extra, path)
             parts_writer.put("api_action", values, extra)
-        if parts_writer.ids.get((call.step, call.call)) == call.native_id:
-            carried |= {"native_id"}
         report_columns(call, carried, path, self._losses)
 
     # ---- texts, images and pages -----------------------------------------------------------

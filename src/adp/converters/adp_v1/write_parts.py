@@ -9,14 +9,15 @@ from msgspec import Raw
 
 from adp.converters.adp_v1 import images
 from adp.converters.adp_v1.layout import ORDER, arrange, write_number
-from adp.converters.call_ids import written_ids
-from adp.converters.unwritten_columns import REASON, RENUMBERED
+from adp.converters.call_ids import CallIds
+from adp.converters.unwritten_columns import REASON
 from adp.converters.via_atif import came_from, kept_extra
+from adp.converters.writing import parts_of
 from adp_schema import extra_column, jsontext, media
 from adp_schema.extra_column import Extra
 from adp_schema.losses import Losses
 from adp_schema.model import Observation, Row, Step, ToolCall, Trajectory
-from adp_schema.parts import Part, resolve
+from adp_schema.parts import Part
 
 Item = dict[str, Any]
 
@@ -42,7 +43,7 @@ class AdpV1Parts:
         self.native = trajectory.source_format == "adp_v1"
         self.keeps = self.native or came_from(trajectory, "adp_v1")
         self.items: list[Item] = []
-        self.ids = {} if self.native else written_ids(trajectory)
+        self.ids = CallIds(trajectory, losses, native=self.native)
 
     def put(self, name: str, values: Item, extra: Extra) -> None:
         """Add an object of a class, in the form of the source."""
@@ -72,10 +73,7 @@ class AdpV1Parts:
 
     def parts(self, row: Step | Observation, extra: Extra, path: str) -> list[tuple[int, Part]]:
         """The parts of a row with their numbers; what a part says besides is reported."""
-        reasoning = (
-            extra_column.original(row, "reasoning", extra) if isinstance(row, Step) else None
-        )
-        parts = resolve(row.content, extra_column.original(row, "text", extra), reasoning)
+        parts = parts_of(row, extra_column.original(row, "text", extra), extra)
         known = images.REMEMBERED if self.native else images.REMEMBERED | {"annotations"}
         for n, part in enumerate(parts):
             if part.type == "opaque":
@@ -108,30 +106,11 @@ class AdpV1Parts:
                 return written
         return jsontext.string(reference)
 
-    def call_id(self, call: ToolCall, extra: Extra) -> str | Raw | None:
-        """The id of a call; a trajectory of another format gets ids where it has none."""
-        if self.native:
-            return self.text(call, "call_id" if call.native_id is None else "native_id", extra)
-        name = self.ids.get((call.step, call.call))
-        if name is None or name == call.native_id:
-            return self.text(call, "call_id" if name is None else "native_id", extra)
-        return name
-
-    def answered_id(self, observation: Observation, extra: Extra, path: str) -> str | Raw | None:
+    def answered_id(self, row: Observation, extra: Extra, path: str) -> str | Raw | None:
         """The id of the call that an observation answers."""
-        if self.native:
-            if observation.native_call_id is not None:
-                return self.text(observation, "native_call_id", extra)
-            return None if extra.shape.get("by_order") else self.text(observation, "call_id", extra)
-        native, written = observation.native_call_id, None
-        if observation.call_step is not None:
-            written = self.ids.get((observation.call_step, observation.call))
-            if native not in (None, written):
-                self.losses.add(f"{path}.native_call_id", RENUMBERED)
-        if written is not None and written != native:
-            return written
-        known = observation.call_id is not None and written is None
-        return self.text(observation, "call_id" if known else "native_call_id", extra)
+        answered = self.ids.answered(row, extra, path)
+        by_order = self.native and row.native_call_id is None and extra.shape.get("by_order")
+        return None if by_order or answered is None else self.string(answered)
 
     def kwargs(self, call: ToolCall, extra: Extra, path: str) -> Raw | dict[str, Any]:
         """The arguments of a call as an object."""

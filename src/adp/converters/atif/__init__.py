@@ -16,10 +16,10 @@ from msgspec import Raw
 from adp.converters.atif import keys as k
 from adp.converters.atif import trial
 from adp.converters.atif.flavours import HARBOR, UPSTREAM, make_strict
-from adp.converters.atif.objects import BRACE, BRACKET
 from adp.converters.atif.origin import pair_columns
 from adp.converters.atif.read import AtifReader
 from adp.converters.atif.write import AtifWriter
+from adp.converters.reading import BRACE, BRACKET
 from adp_schema import jsontext
 from adp_schema.builder import RowBuilder
 from adp_schema.losses import Losses

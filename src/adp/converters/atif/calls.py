@@ -6,10 +6,11 @@ from typing import Any
 
 from adp.converters.atif import keys as k
 from adp.converters.atif.extra_keys import adp_columns, write_beside
-from adp.converters.atif.objects import BRACE, BRACKET, arrange
-from adp.converters.atif.write_parts import AtifParts, Item, string
-from adp.converters.call_ids import written_ids
-from adp.converters.unwritten_columns import RENUMBERED
+from adp.converters.atif.write_parts import AtifParts, Item
+from adp.converters.call_ids import CallIds
+from adp.converters.json_objects import arrange
+from adp.converters.reading import BRACE, BRACKET
+from adp.converters.writing import string
 from adp_schema import jsontext, media
 from adp_schema.extra_column import Extra, original
 from adp_schema.model import Observation, ToolCall
@@ -23,7 +24,7 @@ class Calls:
         self._run = atif_parts.run
         self._losses = atif_parts.losses
         self.native = atif_parts.native
-        self._ids = {} if self.native else written_ids(atif_parts.run)
+        self._ids = CallIds(self._run, self._losses, native=self.native)
         self._placed: dict[int, list[tuple[Observation, str]]] = {}
         self._place_results()
 
@@ -35,14 +36,7 @@ class Calls:
         """A call; ``path`` is where it is in the trajectory."""
         extra = self._parts_writer.extra(call)
         known: Item = {"function_name": self._parts_writer.text(call, "name", extra)}
-        column = "native_id" if self.native and call.native_id is not None else "call_id"
-        call_id = self._ids.get((call.step, call.call))
-        if call_id is None or call_id == call.native_id:
-            column = column if call_id is None else "native_id"
-            call_id = original(call, column, extra)
-        if call.native_id is not None and column == "call_id":
-            self._losses.add(f"{path}.native_id", RENUMBERED)
-        known["tool_call_id"] = string(call_id)
+        known["tool_call_id"] = string(self._ids.of(call, extra, path))
         if known["function_name"] is None and not self.native:
             kind = "" if call.kind in (None, "function") else call.kind
             known["function_name"] = call.language or kind
@@ -84,7 +78,7 @@ class Calls:
     def result(self, row: Observation, path: str) -> Item:
         """A result; ``path`` is where it is in the trajectory."""
         extra = self._parts_writer.extra(row)
-        known: Item = {"source_call_id": string(self._answered(row, extra, path))}
+        known: Item = {"source_call_id": string(self._ids.answered(row, extra, path))}
         known["content"], opaque = self._parts_writer.content(row, extra, path)
         child, adp_extra = self._parts_writer.split(extra)
         if row.subagent is not None:
@@ -99,19 +93,6 @@ class Calls:
         )
         known["extra"] = write_beside(row, child, extra, adp, self._run.media)
         return arrange(known, adp_extra, extra.shape, k.RESULT)
-
-    def _answered(self, row: Observation, extra: Extra, path: str) -> str | None:
-        first, second = "native_call_id", "call_id"
-        if not self.native:
-            written = self._ids.get((row.call_step, row.call))
-            if row.call_step is not None and row.native_call_id not in (None, written):
-                self._losses.add(f"{path}.native_call_id", RENUMBERED)
-            if written is not None:
-                return written
-            first, second = second, first
-        column = first if getattr(row, first) is not None else second
-        answered: str | None = original(row, column, extra)
-        return answered
 
     def _place_results(self) -> None:
         """Which results go with which step: a result belongs to the step of its call."""

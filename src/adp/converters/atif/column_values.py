@@ -9,7 +9,7 @@ import msgspec
 import pyarrow as pa
 from msgspec import Raw
 
-from adp.converters.atif.objects import read_time
+from adp.converters.json_objects import read_time
 from adp.converters.scalars import number_text
 from adp_schema import jsontext, media
 

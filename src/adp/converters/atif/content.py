@@ -6,15 +6,24 @@ from typing import Any
 
 from msgspec import Raw
 
-from adp.converters.atif.objects import BRACE, BRACKET, NULL, QUOTE, members
+from adp.converters.content import (
+    further_keys,
+    ordered,
+    read_content,
+    take_reserved,
+    write_content,
+)
+from adp.converters.json_objects import members
+from adp.converters.reading import BRACE, BRACKET, QUOTE
 from adp.converters.unwritten_columns import REASON, report_parts
+from adp.converters.writing import parts_of, spoken_text
 from adp_schema import jsontext, media
 from adp_schema.arrow import Columns
 from adp_schema.builder import RowBuilder
-from adp_schema.extra_column import Extra, original
+from adp_schema.extra_column import Extra
 from adp_schema.losses import Losses
 from adp_schema.model import Media, Observation, Step
-from adp_schema.parts import Part, Parts, resolve
+from adp_schema.parts import Part, Parts
 
 _TEXT, _MEDIA = ["type", "text"], ["type", "source"]
 _SOURCE = ["media_type", "path"]
@@ -22,30 +31,15 @@ _FORM = frozenset(
     {"$keys", "$source", "$more", "$mime", "mime", "bare", "$form", "$format", "$extra"}
 )
 """Keys of a part's ``extra`` that say how the source wrote it."""
-_OTHER_COLUMNS = frozenset({"reasoning", "tool_call"})
 
 Blobs = Any
 
 
-def read_content(
+def read_message(
     raw: Raw | None, columns: Columns, form: dict[str, Any], builder: RowBuilder
 ) -> None:
     """Fill text and content of a step or a result."""
-    first = 0 if raw is None else jsontext.first_byte(raw)
-    if raw is None or first == NULL:
-        return
-    if first == QUOTE:
-        columns["text"] = builder.text(jsontext.decode_value(raw))
-        return
-    parts = Parts()
-    if first == BRACKET:
-        form["content"] = "list"
-        for item in jsontext.decode_array(raw):
-            _read_part(item, parts, builder)
-    else:
-        form["content"] = "value"
-        parts.opaque(jsontext.raw(jsontext.one_line(raw)))
-    columns.update(parts.columns())
+    read_content(raw, columns, form, builder, _read_part)
 
 
 def _read_part(raw: Raw, parts: Parts, builder: RowBuilder) -> None:
@@ -55,7 +49,7 @@ def _read_part(raw: Raw, parts: Parts, builder: RowBuilder) -> None:
     if not odd and kind == '"text"' and jsontext.first_byte(part.get("text", b"")) == QUOTE:
         names = list(part)
         text = builder.text(jsontext.decode_value(part.pop("text")))
-        parts.text(text, _rest(part, names, _TEXT))
+        parts.text(text, further_keys(part, names, _TEXT, later=True))
     elif odd or kind not in ('"image"', '"audio"') or not _read_media(part, kind, parts, builder):
         parts.opaque(jsontext.raw(jsontext.one_line(raw)))
 
@@ -63,16 +57,6 @@ def _read_part(raw: Raw, parts: Parts, builder: RowBuilder) -> None:
 def _is_reserved(key: str) -> bool:
     """Whether a key cannot stand among what a part remembers."""
     return key.startswith("$") or jsontext.has_mark(key)
-
-
-def _rest(part: dict[str, Raw], names: list[str], usual: list[str]) -> dict[str, Any]:
-    """Further keys of a part, and its keys in order when they are not the usual ones."""
-    rest: dict[str, Any] = {
-        key: jsontext.raw(jsontext.one_line(value)) for key, value in part.items() if key != "type"
-    }
-    if names != [*usual, *rest]:
-        rest["$keys"] = names
-    return rest
 
 
 def _read_media(part: dict[str, Raw], kind: str, parts: Parts, builder: RowBuilder) -> bool:
@@ -98,7 +82,7 @@ def _read_media(part: dict[str, Raw], kind: str, parts: Parts, builder: RowBuild
     names = list(part)
     del part["source"]
     boxes = _lift_boxes(part)
-    extra = {**_rest(part, names, _MEDIA), **boxes}
+    extra = {**further_keys(part, names, _MEDIA, later=True), **boxes}
     if kind == '"audio"' and not (stored or "").startswith("audio/"):
         extra["$form"] = "audio"
     elif kind == '"image"' and (stored or "").startswith("audio/"):
@@ -133,20 +117,9 @@ def _lift_boxes(part: dict[str, Raw]) -> dict[str, Any]:
     return out
 
 
-def write_content(row: Step | Observation, extra: Extra, blobs: Blobs) -> Any:
+def write_message(row: Step | Observation, extra: Extra, blobs: Blobs) -> Any:
     """The content of a row that was read from this format, in its form."""
-    text = original(row, "text", extra)
-    form = extra.shape.get("content")
-    if row.content is None:
-        restored = None if text is None else jsontext.string(media.restore(text, blobs))
-        if form == "list":
-            return [] if restored is None else [{"type": "text", "text": restored}]
-        return restored
-    reasoning = original(row, "reasoning", extra) if isinstance(row, Step) else None
-    parts = resolve(original(row, "content", extra), text, reasoning)
-    if form == "value" and len(parts) == 1:
-        return parts[0].value
-    return [_write_part(part, blobs) for part in parts if part.type not in _OTHER_COLUMNS]
+    return write_content(row, extra, blobs, _write_part)
 
 
 def write_foreign_content(
@@ -157,12 +130,8 @@ def write_foreign_content(
     Returns:
         The content, and the parts that ATIF has no type for.
     """
-    text = original(row, "text", extra)
-    if isinstance(row, Step) and row.prose is not None and row.content is None:
-        # The calls in the text are written as calls.
-        text = original(row, "prose", extra) or None
-    reasoning = original(row, "reasoning", extra) if isinstance(row, Step) else None
-    parts = resolve(original(row, "content", extra), text, reasoning)
+    text = spoken_text(row, extra)
+    parts = parts_of(row, text, extra, exact=True)
     report_parts(parts, path, losses, "reasoning")
     written: list[Any] = []
     plain = sum(part.type == "text" for part in parts) < 2
@@ -196,7 +165,7 @@ def _write_part(part: Part, blobs: Blobs) -> Any:
     if part.type == "opaque":
         return part.value
     extra: dict[str, Any] = dict(part.extra)
-    names, lifted = _pop(extra, "$keys"), _pop(extra, "$extra")
+    names, lifted = take_reserved(extra, "$keys"), take_reserved(extra, "$extra")
     if lifted is not None:
         child = dict(members(extra.get("extra")) or {})
         if "annotations" in extra:
@@ -208,14 +177,14 @@ def _write_part(part: Part, blobs: Blobs) -> Any:
     else:
         source, kind = _write_source(blobs.get(part.media_id), extra)
         full = {"type": kind, "source": source, **extra}
-    return full if names is None else {name: full[name] for name in names if name in full}
+    return ordered(full, names)
 
 
 def _write_source(blob: Media | None, extra: dict[str, Any]) -> tuple[dict[str, Any], str]:
     """``source`` of a part, and the part's type."""
     blob = media.media_of_uri("") if blob is None else blob
     more = members(extra.pop("$more", None)) or {}
-    mime, names, kind = (_pop(extra, name) for name in ("$mime", "$source", "$form"))
+    mime, names, kind = (take_reserved(extra, name) for name in ("$mime", "$source", "$form"))
     path = jsontext.string(media.reference_of_media(blob, mime))
     full = {"media_type": blob.mime, "path": path, **more}
     if names is not None:
@@ -225,11 +194,6 @@ def _write_source(blob: Media | None, extra: dict[str, Any]) -> tuple[dict[str, 
     if kind is None:
         kind = "audio" if (blob.mime or "").startswith("audio/") else "image"
     return full, kind
-
-
-def _pop(extra: dict[str, Any], name: str) -> Any:
-    value = extra.pop(name, None)
-    return None if value is None else jsontext.decode_value(value)
 
 
 def summary_of(results: list[Raw]) -> str | None:

@@ -11,7 +11,8 @@ from typing import Any
 from msgspec import Raw
 
 from adp.converters.atif.column_values import same_json
-from adp.converters.atif.objects import BRACE, BRACKET, members
+from adp.converters.json_objects import members
+from adp.converters.reading import BRACE, BRACKET
 from adp_schema import jsontext
 from adp_schema.model import Trajectory
 

@@ -17,16 +17,10 @@ from msgspec import Raw
 from adp.converters.atif import keys as k
 from adp.converters.atif.column_values import read_value, same_json, write_value
 from adp.converters.atif.extra_columns import EXTRA_COLUMNS, take_elsewhere
-from adp.converters.atif.objects import (
-    BRACE,
-    BRACKET,
-    AtifObject,
-    arrange,
-    members,
-)
-from adp.converters.atif.objects import write_number as number
 from adp.converters.atif.origin import drop_origin, read_origin
-from adp.converters.scalars import number_text
+from adp.converters.json_objects import JsonObject, arrange, members
+from adp.converters.reading import BRACE, BRACKET
+from adp.converters.scalars import number_text, write_number
 from adp.converters.unwritten_columns import BOOKKEEPING, DEFAULTS
 from adp_schema import jsontext, media
 from adp_schema.arrow import Columns
@@ -39,7 +33,7 @@ _TABLES = {table.row: table.name for table in TABLES.values()}
 
 
 def read_beside(
-    source: AtifObject, table: str, columns: Columns, usual: Mapping[str, Any], losses: Losses
+    source: JsonObject, table: str, columns: Columns, usual: Mapping[str, Any], losses: Losses
 ) -> None:
     """Move what columns can hold out of the ``extra`` of an object.
 
@@ -56,7 +50,7 @@ def read_beside(
     names = jsontext.decode_object(raw)
     if jsontext.lost_keys(raw, names) or any(jsontext.has_mark(name) for name in names):
         return
-    atif_object = AtifObject(raw, f"{source.path}.extra", losses)
+    atif_object = JsonObject(raw, f"{source.path}.extra", losses)
     results: Columns = {}
     if table in ("steps", "observations"):
         results["reward"] = atif_object.number("reward")
@@ -88,7 +82,7 @@ def read_beside(
         source.take("extra")
 
 
-def _read_web(atif_object: AtifObject, columns: Columns, losses: Losses) -> None:
+def _read_web(atif_object: JsonObject, columns: Columns, losses: Losses) -> None:
     raw = atif_object.values["web"]
     if jsontext.lost_keys(raw, jsontext.decode_object(raw)):
         return
@@ -132,9 +126,7 @@ def write_beside(
     """
     known: dict[str, Any] = {}
     if _TABLES[type(row)] in ("steps", "observations"):
-        known["reward"] = number(
-            getattr(row, "reward", None), "reward", extra.shape.get("exact", {})
-        )
+        known["reward"] = write_number(getattr(row, "reward", None), "reward", extra.shape)
     rest = dict(members(kept) or {})
     before = list(rest)
     if isinstance(row, Observation):

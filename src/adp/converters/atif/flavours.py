@@ -10,7 +10,6 @@ from typing import Any
 
 from adp.converters.atif import keys as k
 from adp.converters.atif.early_observations import is_early
-from adp.converters.atif.objects import members
 from adp.converters.atif.parts import Places, parts_of
 from adp.converters.atif.values import (
     is_null,
@@ -22,6 +21,7 @@ from adp.converters.atif.values import (
     plain,
     whole_number,
 )
+from adp.converters.json_objects import members
 from adp_schema import jsontext
 from adp_schema.losses import Losses
 

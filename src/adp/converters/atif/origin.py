@@ -18,7 +18,7 @@ from msgspec import Raw
 from adp.converters.atif.column_values import read_value, same_json, write_value
 from adp.converters.atif.early_observations import returns_early
 from adp.converters.atif.keys import TOTAL_COLUMNS
-from adp.converters.atif.objects import BRACE, BRACKET
+from adp.converters.reading import BRACE, BRACKET
 from adp.converters.via_atif import FORM, FORMATS, MADE, MADE_COLUMNS
 from adp_schema import jsontext
 from adp_schema.arrow import Columns

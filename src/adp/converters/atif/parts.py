@@ -7,7 +7,8 @@ from typing import Any
 
 from msgspec import Raw
 
-from adp.converters.atif.objects import QUOTE, members
+from adp.converters.json_objects import members
+from adp.converters.reading import QUOTE
 from adp_schema import jsontext
 from adp_schema.losses import Losses
 

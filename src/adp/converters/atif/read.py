@@ -14,23 +14,23 @@ from msgspec import Raw
 
 from adp.converters.atif import keys as k
 from adp.converters.atif import trial
-from adp.converters.atif.content import read_content, summary_of
+from adp.converters.atif.content import read_message, summary_of
 from adp.converters.atif.early_observations import early_results
 from adp.converters.atif.extra_columns import BLANK
 from adp.converters.atif.extra_keys import read_beside
-from adp.converters.atif.objects import (
+from adp.converters.atif.origin import named_pair, take_pairs
+from adp.converters.atif.totals import take_totals
+from adp.converters.atif.values import lift_code, spread
+from adp.converters.json_objects import JsonObject, read_time, write_time
+from adp.converters.reading import (
     BRACE,
     BRACKET,
     NULL,
     QUOTE,
-    AtifObject,
-    lift_code,
-    read_time,
-    spread,
-    write_time,
+    argument_columns,
+    drop_nulls,
+    take_text,
 )
-from adp.converters.atif.origin import named_pair, take_pairs
-from adp.converters.atif.totals import take_totals
 from adp.converters.via_atif import FORM, MADE
 from adp_schema import extra_column, jsontext
 from adp_schema.arrow import Columns, json_columns
@@ -73,7 +73,7 @@ class AtifReader:
     def _trajectory(
         self, raw: Raw, path: str, relation: Columns, files: Mapping[str, bytes]
     ) -> None:
-        top = AtifObject(raw, path, self._losses)
+        top = JsonObject(raw, path, self._losses)
         columns: Columns = dict(relation)
         steps = top.items("steps", "steps")
         if steps is None:
@@ -127,7 +127,7 @@ class AtifReader:
     def _link(self, columns: Columns) -> None:
         add_link(self._builder, columns)
 
-    def _agent(self, top: AtifObject, columns: Columns) -> None:
+    def _agent(self, top: JsonObject, columns: Columns) -> None:
         if top.first("agent") in (0, NULL):
             return
         agent = top.inner("agent", self._losses)
@@ -160,7 +160,7 @@ def _is_turn(raw: Raw) -> bool:
     return bytes(step.get("source", b"")) == b'"agent"' and not made and not copied
 
 
-def _ids(top: AtifObject, columns: Columns) -> None:
+def _ids(top: JsonObject, columns: Columns) -> None:
     """Ids of the trajectory and of its session; the session's stands in for a missing one."""
     columns["session_id"] = top.text("session_id")
     columns["source_id"] = top.text("trajectory_id")
@@ -185,7 +185,7 @@ class _Step:
 
     def read(self, raw: Raw, index: int, path: str) -> None:
         """Convert the step with this index."""
-        step = AtifObject(raw, f"{path}.steps[{index}]", self._losses)
+        step = JsonObject(raw, f"{path}.steps[{index}]", self._losses)
         if step.first("source") != QUOTE:
             raise RecordError("expected a source", f"{step.path}.source")
         turn = self._turns.pop(0) if self._turns and _is_turn(raw) else {}
@@ -204,7 +204,7 @@ class _Step:
             columns |= turn
             form["trial"] = True
         columns["extra"] = extra_column.pack(step.values, shape=form)
-        at = self._builder.step({n: v for n, v in columns.items() if v is not None})
+        at = self._builder.step(columns)
         for number, item in enumerate(calls or []):
             self._call(item, f"{step.path}.tool_calls[{number}]")
         self.results(results, at, step.path)
@@ -214,7 +214,7 @@ class _Step:
         for number, item in enumerate(items):
             self._result(item, at, f"{path}.observation.results[{number}]")
 
-    def _columns(self, step: AtifObject, index: int) -> Columns:
+    def _columns(self, step: JsonObject, index: int) -> Columns:
         columns: Columns = {}
         if "step_id" in step.values:
             number = jsontext.unmark_json(jsontext.one_line(step.take("step_id")))
@@ -244,14 +244,14 @@ class _Step:
             step.take("message")
             step.form[BLANK] = True
         elif "message" in step.values and step.first("message") != NULL:
-            read_content(step.take("message"), columns, step.form, self._builder)
+            read_message(step.take("message"), columns, step.form, self._builder)
         reasoning = step.text("reasoning_content")
         columns["reasoning"] = None if reasoning is None else self._builder.text(reasoning)
         columns["is_copied_context"] = step.flag("is_copied_context")
         columns["llm_call_count"] = step.number("llm_call_count", bits=32)
         return columns
 
-    def _results(self, step: AtifObject) -> list[Raw]:
+    def _results(self, step: JsonObject) -> list[Raw]:
         if step.first("observation") in (0, NULL):
             return []
         child = step.inner("observation", self._losses)
@@ -263,7 +263,7 @@ class _Step:
         step.close("observation", child, k.OBSERVATION)
         return results or []
 
-    def _context(self, step: AtifObject, columns: Columns, results: list[Raw]) -> None:
+    def _context(self, step: JsonObject, columns: Columns, results: list[Raw]) -> None:
         """A step that says how the context was edited."""
         raw = step.values.get("extra")
         if raw is None or jsontext.first_byte(raw) != BRACE:
@@ -283,35 +283,27 @@ class _Step:
             columns["edit_summary"] = summary_of(results)
 
     def _call(self, raw: Raw, path: str) -> None:
-        call = AtifObject(raw, path, self._losses)
+        call = JsonObject(raw, path, self._losses)
         columns: Columns = {"kind": "function", "call_id": call.text("tool_call_id")}
         columns["name"] = call.text("function_name")
         first = call.first("arguments")
         if first not in (0, NULL):
             value = call.take("arguments")
-            if first != QUOTE:
-                columns["arguments"] = jsontext.one_line(value)
-                columns["arguments_kind"] = "object"
-            else:
-                text = jsontext.decode_value(value)
-                valid = jsontext.is_valid(text)
-                columns["arguments" if valid else "arguments_raw"] = text
-                columns["arguments_kind"] = "json_string" if valid else "invalid"
+            columns |= argument_columns(value)
         read_beside(call, "tool_calls", columns, {"kind": "function"}, self._losses)
         if columns["kind"] == "code":
             lift_code(columns)
         columns["extra"] = _pack(call, k.CALL)
-        columns = {name: value for name, value in columns.items() if value is not None}
         native = columns.get("call_id")
         number = self._builder.call(columns)
         self._calls.append({"native": native, "call": number, "call_id": columns.get("call_id")})
 
     def _result(self, raw: Raw, at: int, path: str) -> None:
-        result = AtifObject(raw, path, self._losses)
+        result = JsonObject(raw, path, self._losses)
         columns: Columns = {"source": "environment"}
         answers = result.text("source_call_id")
         if "content" in result.values and result.first("content") != NULL:
-            read_content(result.take("content"), columns, result.form, self._builder)
+            read_message(result.take("content"), columns, result.form, self._builder)
         refs: list[Raw] = []
         if result.first("subagent_trajectory_ref") not in (0, NULL):
             refs_raw = result.take("subagent_trajectory_ref")
@@ -321,7 +313,6 @@ class _Step:
         usual = {"source": "environment"}
         read_beside(result, "observations", columns, usual, self._losses)
         columns["extra"] = _pack(result, k.RESULT)
-        columns = {name: value for name, value in columns.items() if value is not None}
         again = self._again(answers)
         if again is not None:
             columns |= {"call_step": at, "call": again["call"], "call_id": again["call_id"]}
@@ -353,21 +344,20 @@ class _Step:
             ("trajectory_path", "target_path"),
             ("session_id", "target_session_id"),
         ):
-            if jsontext.first_byte(ref.get(key, b"")) == QUOTE:
-                columns[column] = jsontext.decode_value(ref.pop(key))
-        rest = {key: value for key, value in ref.items() if jsontext.first_byte(value) != NULL}
-        columns["extra"] = extra_column.pack(rest)
-        add_link(self._builder, {n: v for n, v in columns.items() if v is not None})
+            columns[column] = take_text(ref, key)
+        drop_nulls(ref)
+        columns["extra"] = extra_column.pack(ref)
+        add_link(self._builder, columns)
 
 
-def _pack(source: AtifObject, order: tuple[str, ...]) -> str | None:
+def _pack(source: JsonObject, order: tuple[str, ...]) -> str | None:
     """The column ``extra`` of an object."""
     form = source.end(order)
     spread(source)
     return extra_column.pack(source.values, shape=form)
 
 
-def _metrics(step: AtifObject, columns: Columns, losses: Losses) -> None:
+def _metrics(step: JsonObject, columns: Columns, losses: Losses) -> None:
     raw = step.values.get("metrics", Raw())
     if jsontext.first_byte(raw) != BRACE or jsontext.lost_keys(raw, jsontext.decode_object(raw)):
         return

@@ -7,12 +7,13 @@ from collections.abc import Mapping
 from msgspec import Raw
 
 from adp.converters.atif import keys as k
-from adp.converters.atif.objects import BRACE, AtifObject, integer, members
+from adp.converters.json_objects import JsonObject, integer, members
+from adp.converters.reading import BRACE
 from adp_schema import jsontext
 from adp_schema.arrow import Columns
 
 
-def take_totals(top: AtifObject, columns: Columns) -> None:
+def take_totals(top: JsonObject, columns: Columns) -> None:
     """The final metrics as written, and those that have columns."""
     if top.first("final_metrics") == BRACE:
         text = jsontext.one_line(top.take("final_metrics"))

@@ -14,7 +14,7 @@ from typing import Any
 from msgspec import Raw
 
 from adp.converters import json_layout as styles
-from adp.converters.atif.objects import read_time
+from adp.converters.json_objects import read_time
 from adp.converters.scalars import number_text
 from adp_schema import extra_column, jsontext
 from adp_schema.arrow import Columns

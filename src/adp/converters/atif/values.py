@@ -9,8 +9,10 @@ from typing import Any
 
 from msgspec import Raw
 
-from adp.converters.atif.objects import BRACKET, QUOTE, array_items, integer
+from adp.converters.json_objects import JsonObject, array_items, integer
+from adp.converters.reading import BRACE, BRACKET, QUOTE
 from adp_schema import jsontext
+from adp_schema.arrow import Columns
 
 _NUMBER = re.compile(rb"-?[0-9]")
 _ODD = (b"NaN", b"Infinity")
@@ -81,3 +83,38 @@ def is_time(text: Any) -> bool:
     except ValueError:
         return False
     return True
+
+
+def spread(source: JsonObject) -> None:
+    """Put the keys of ``extra`` in the place of it; ``own`` tells the others from them.
+
+    An ``extra`` stays whole when its keys cannot stand beside those of the object itself.
+    """
+    names = [name for name in source.values if name != "extra"]
+    raw = source.values.get("extra")
+    if raw is not None:
+        child = jsontext.decode_object(raw) if jsontext.first_byte(raw) == BRACE else {}
+        odd = any(name in names or jsontext.has_mark(name) for name in child)
+        if odd or not child or jsontext.lost_keys(raw, child):
+            source.form["whole"] = True
+            return
+        del source.values["extra"]
+        source.values.update(child)
+    if names:
+        source.form["own"] = names
+
+
+def lift_code(columns: Columns) -> None:
+    """The code of a code call, which stands alone in its arguments."""
+    text = columns.get("arguments") or ""
+    if columns.get("arguments_kind") != "object" or text[0] != "{":
+        return
+    child = jsontext.decode_object(text.encode("utf-8"))
+    if (
+        list(child) == ["code"]
+        and not jsontext.lost_keys(text.encode("utf-8"), child)
+        and jsontext.first_byte(child["code"]) == QUOTE
+    ):
+        del columns["arguments"]
+        columns["arguments_raw"] = jsontext.decode_value(child["code"])
+        columns["arguments_kind"] = "text"

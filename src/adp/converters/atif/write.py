@@ -16,20 +16,14 @@ from adp.converters.atif import trial
 from adp.converters.atif.calls import Calls
 from adp.converters.atif.early_observations import early_step, returns_early
 from adp.converters.atif.extra_keys import adp_columns, write_beside
-from adp.converters.atif.objects import (
-    BRACKET,
-    QUOTE,
-    arrange,
-    members,
-    write_floats,
-    write_number,
-    write_time,
-)
 from adp.converters.atif.origin import write_origin, write_pairs
 from adp.converters.atif.totals import total_columns
-from adp.converters.atif.write_parts import AtifParts, Item, string
-from adp.converters.scalars import number_text
+from adp.converters.atif.write_parts import AtifParts, Item
+from adp.converters.json_objects import arrange, members, write_floats, write_time
+from adp.converters.reading import BRACKET, QUOTE
+from adp.converters.scalars import number_text, write_number
 from adp.converters.unwritten_columns import report_columns
+from adp.converters.writing import add_losses, string
 from adp_schema import jsontext, media
 from adp_schema.extra_column import Extra, original, unpack
 from adp_schema.losses import Losses
@@ -184,8 +178,7 @@ class AtifWriter:
         record = AtifWriter(branch, losses, embedded=True).record()
         if branch.branch_kind is None:
             losses.add("$.branch_kind", "a branch of no known kind is written as a subagent")
-        for item in losses.items:
-            self._losses.add(f"$.branches[{index}]{item['path'][1:]}", item["reason"])
+        add_losses(self._losses, f"$.branches[{index}]", losses)
         return record
 
     # ---- steps -----------------------------------------------------------------------------
@@ -237,8 +230,7 @@ class AtifWriter:
         known["observation"] = self._observation(step, extra, index)
         known["metrics"] = self._metrics(step, extra)
         known["is_copied_context"] = step.is_copied_context
-        exact = extra.shape.get("exact", {})
-        known["llm_call_count"] = write_number(step.llm_call_count, "llm_call_count", exact)
+        known["llm_call_count"] = write_number(step.llm_call_count, "llm_call_count", extra.shape)
         usual["kind"] = k.USUAL_KINDS.get(usual["source"] or "", "message")
         if self.native and (edit := _edit(context)) is not None:
             usual["kind"] = "context_edit"
@@ -289,13 +281,12 @@ class AtifWriter:
 
     def _metrics(self, step: Step, extra: Extra) -> Any:
         form = extra.shape.get("metrics") or {}
-        exact = form.get("exact", {})
         known: Item = {
-            key: write_number(getattr(step, column), key, exact)
+            key: write_number(getattr(step, column), key, form)
             for key, column in k.TOKEN_COLUMNS.items()
         }
         cost = form.get("cost", "cost_usd")
-        known[cost] = write_number(step.cost_usd, cost, exact)
+        known[cost] = write_number(step.cost_usd, cost, form)
         turn = self._turns.pop(0) if self._turns and _is_turn(step) else {}
         names = {name for name, value in turn.items() if getattr(step, name) == value}
         if not extra.shape.get("trial"):
@@ -303,7 +294,7 @@ class AtifWriter:
         for key in k.ID_COLUMNS:
             known[key] = None if key in names else getattr(step, key)
         if "logprobs" not in names:
-            known["logprobs"] = write_floats(step.logprobs, "logprobs", exact)
+            known["logprobs"] = write_floats(step.logprobs, "logprobs", form.get("exact", {}))
         return self._inner("metrics", known, extra, k.METRICS)
 
     def _observation(self, step: Step, extra: Extra, index: int) -> Any:

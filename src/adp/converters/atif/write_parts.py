@@ -7,7 +7,7 @@ from typing import Any
 from msgspec import Raw
 
 from adp.converters.atif import keys as k
-from adp.converters.atif.content import write_content, write_foreign_content
+from adp.converters.atif.content import write_foreign_content, write_message
 from adp.converters.atif.extra_columns import BLANK, columns_elsewhere
 from adp.converters.atif.extra_columns import FORM as EXTRA_FORM
 from adp_schema import jsontext, media
@@ -34,7 +34,7 @@ class AtifParts:
     def content(self, row: Step | Observation, extra: Extra, path: str) -> tuple[Any, list[Raw]]:
         """The content of a row, and the parts that ATIF has no type for."""
         if self.native:
-            content = write_content(row, extra, self.run.media)
+            content = write_message(row, extra, self.run.media)
             return ("" if content is None and extra.shape.get(BLANK) else content), []
         content, opaque = write_foreign_content(row, extra, self.run.media, path, self.losses)
         return ("" if content is None and isinstance(row, Step) else content), opaque
@@ -65,8 +65,3 @@ class AtifParts:
         """A text column with its base64, as the encoder takes it; None when it is null."""
         value = original(row, column, extra)
         return None if value is None else jsontext.string(media.restore(value, self.run.media))
-
-
-def string(text: str | None) -> Any:
-    """A text as the encoder takes it; None when it is null."""
-    return None if text is None else jsontext.string(text)

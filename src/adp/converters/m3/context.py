@@ -16,13 +16,13 @@ from typing import Any
 
 from msgspec import Raw
 
-from adp.converters.atif.objects import BRACE, QUOTE, AtifObject
+from adp.converters.json_objects import JsonObject
 from adp.converters.m3 import keys as k
+from adp.converters.reading import BRACE, QUOTE, opaque_columns
 from adp_schema import extra_column, jsontext
 from adp_schema.arrow import Columns
 from adp_schema.builder import RowBuilder
 from adp_schema.losses import Losses
-from adp_schema.parts import Parts
 
 Seen = tuple[str, str] | str
 """A message in a form that can be compared: role and content, or its JSON text."""
@@ -121,7 +121,7 @@ def _message(raw: Raw, seen: Seen, builder: RowBuilder, path: str, losses: Losse
         form = {} if role == "user" else {"message": role}
         columns["extra"] = extra_column.pack(None, shape=form)
         return builder.step(columns)
-    message = AtifObject(raw, path, losses) if jsontext.first_byte(raw) == BRACE else None
+    message = JsonObject(raw, path, losses) if jsontext.first_byte(raw) == BRACE else None
     if message is not None and _is_message(message):
         role, text = message.text("role") or "", message.text("content") or ""
         columns["source"] = k.SOURCES.get(role, "environment")
@@ -131,14 +131,12 @@ def _message(raw: Raw, seen: Seen, builder: RowBuilder, path: str, losses: Losse
             form["message"] = role
         columns["extra"] = extra_column.pack(message.values, shape=form)
         return builder.step(columns)
-    parts = Parts()
-    parts.opaque(Raw(jsontext.one_line(raw).encode()))
-    columns |= {"kind": "event", **parts.columns()}
+    columns |= {"kind": "event", **opaque_columns(raw)}
     columns["extra"] = extra_column.pack(None, shape={"message": None})
     return builder.step(columns)
 
 
-def _is_message(message: AtifObject) -> bool:
+def _is_message(message: JsonObject) -> bool:
     """Whether an object has a role that can be stored, and a text."""
     texts = all(message.first(key) == QUOTE for key in k.MESSAGE)
     return texts and not jsontext.has_mark(bytes(message.values["role"]).decode("utf-8"))

@@ -14,15 +14,23 @@ from typing import Any
 
 from msgspec import Raw
 
-from adp.converters.atif.objects import BRACE, BRACKET, NULL, QUOTE, AtifObject
+from adp.converters.json_objects import JsonObject
 from adp.converters.m3 import keys as k
 from adp.converters.m3.tools import offered
+from adp.converters.reading import (
+    BRACE,
+    BRACKET,
+    NULL,
+    QUOTE,
+    argument_columns,
+    begins,
+    opaque_columns,
+)
 from adp.converters.scalars import is_null
 from adp_schema import extra_column, jsontext
 from adp_schema.arrow import Columns
 from adp_schema.builder import RowBuilder
 from adp_schema.losses import Losses
-from adp_schema.parts import Parts
 from adp_schema.protocols import RawRecord
 
 _ASKED = ("turns", "doc_collections", "merged_query", "num_hops")
@@ -52,14 +60,14 @@ def read_gold(record: RawRecord, builder: RowBuilder, losses: Losses) -> bool:
         return False
     if b"\n" in data:
         data = jsontext.one_line(data).encode("utf-8")
-    top = AtifObject(data, "$", losses)
+    top = JsonObject(data, "$", losses)
     task = task_columns(top.values)
     columns = _head(top)
     turns = _turns(top)
     form = top.end(GOLD)
     form["gold"] = True
     columns["extra"] = extra_column.pack(top.values, shape=form)
-    builder.trajectory({name: value for name, value in columns.items() if value is not None})
+    builder.trajectory(columns)
     for turn in turns:
         for n, (raw, path) in enumerate(turn):
             _item(raw, path, builder, losses, starts=n == 0)
@@ -69,7 +77,7 @@ def read_gold(record: RawRecord, builder: RowBuilder, losses: Losses) -> bool:
     return True
 
 
-def _head(top: AtifObject) -> Columns:
+def _head(top: JsonObject) -> Columns:
     """The columns of the trajectory."""
     columns: Columns = {"tags": ["reference"]}
     if top.first("sample_id") == QUOTE:
@@ -87,7 +95,7 @@ def _head(top: AtifObject) -> Columns:
     return columns
 
 
-def _turns(top: AtifObject) -> list[list[tuple[Raw, str]]]:
+def _turns(top: JsonObject) -> list[list[tuple[Raw, str]]]:
     """The items of the run by turns, with their paths."""
     raw = top.take("trajectory")
     items = jsontext.decode_array(raw)
@@ -108,7 +116,7 @@ def _item(raw: Raw, path: str, builder: RowBuilder, losses: Losses, *, starts: b
     """Add one item of the run."""
     # A question begins a turn, and nothing else does.
     odd = {"turn": True} if starts else {}
-    item = AtifObject(raw, path, losses) if jsontext.first_byte(raw) == BRACE else None
+    item = JsonObject(raw, path, losses) if jsontext.first_byte(raw) == BRACE else None
     if item is not None and item.first("input") == QUOTE:
         text = builder.text(item.text("input") or "")
         columns: Columns = {"source": "user", "kind": "message", "text": text}
@@ -122,31 +130,28 @@ def _item(raw: Raw, path: str, builder: RowBuilder, losses: Losses, *, starts: b
         columns["text"] = builder.text(item.text("answer") or "")
         _step(item, ANSWER, odd, columns, builder)
     else:
-        parts = Parts()
-        parts.opaque(Raw(jsontext.one_line(raw).encode()))
-        columns = {"source": "environment", "kind": "event", **parts.columns()}
+        columns = {"source": "environment", "kind": "event", **opaque_columns(raw)}
         columns["extra"] = extra_column.pack(None, shape=odd)
         builder.step(columns)
 
 
-def _is_response(item: AtifObject) -> bool:
+def _is_response(item: JsonObject) -> bool:
     return item.first("response") not in (0, NULL) and item.first("output") == 0
 
 
 def _step(
-    item: AtifObject,
+    item: JsonObject,
     order: tuple[str, ...],
     form: dict[str, Any],
     columns: Columns,
     builder: RowBuilder,
 ) -> None:
     form = {**form, **item.end(order)}
-    columns = {name: value for name, value in columns.items() if value is not None}
     columns["extra"] = extra_column.pack(item.values, shape=form)
     builder.step(columns)
 
 
-def _act(item: AtifObject, first: dict[str, Any], builder: RowBuilder, losses: Losses) -> None:
+def _act(item: JsonObject, first: dict[str, Any], builder: RowBuilder, losses: Losses) -> None:
     """A turn of the agent with a call."""
     columns: Columns = {"source": "agent", "kind": "llm_turn"}
     columns["reasoning"], columns["actor"] = item.text("plan"), item.text("agent")
@@ -155,27 +160,19 @@ def _act(item: AtifObject, first: dict[str, Any], builder: RowBuilder, losses: L
     call: Columns = {"kind": "function", "name": output.text("name")}
     if output.first("arguments") not in (0, NULL):
         value = output.take("arguments")
-        if jsontext.first_byte(value) == QUOTE:
-            text = jsontext.decode_value(value)
-            valid = jsontext.is_valid(text)
-            call["arguments" if valid else "arguments_raw"] = text
-            call["arguments_kind"] = "json_string" if valid else "invalid"
-        else:
-            call["arguments"], call["arguments_kind"] = jsontext.one_line(value), "object"
+        call |= argument_columns(value)
     item.close("output", output, OUTPUT)
     _step(item, ACT, first, columns, builder)
-    builder.call({name: value for name, value in call.items() if value is not None})
+    builder.call(call)
 
 
-def _response(item: AtifObject, builder: RowBuilder) -> None:
+def _response(item: JsonObject, builder: RowBuilder) -> None:
     """What came back."""
     columns: Columns = {"source": "environment"}
     if item.first("response") == QUOTE:
         columns["text"] = builder.text(item.text("response") or "")
     else:
-        parts = Parts()
-        parts.opaque(Raw(jsontext.one_line(item.take("response")).encode()))
-        columns |= parts.columns()
+        columns |= opaque_columns(item.take("response"))
     form = item.end(RESPONSE)
     columns["extra"] = extra_column.pack(item.values, shape=form)
     builder.observation(columns, by_order=True)
@@ -255,7 +252,5 @@ def _nested(raw: Raw) -> list[list[dict[str, Raw]]]:
 def _expected(raw: Raw) -> list[dict[str, Raw]]:
     """The calls of the reference run."""
     calls = [item["output"] for turn in _nested(raw) for item in turn if "output" in item]
-    decode_objects = [
-        jsontext.decode_object(call) for call in calls if jsontext.first_byte(call) == BRACE
-    ]
-    return [{key: call[key] for key in OUTPUT if key in call} for call in decode_objects]
+    outputs = [jsontext.decode_object(call) for call in calls if begins(call, BRACE)]
+    return [{key: output[key] for key in OUTPUT if key in output} for output in outputs]

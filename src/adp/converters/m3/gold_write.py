@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from adp.converters.atif.objects import arrange, members
+from adp.converters.json_objects import arrange, members
 from adp.converters.m3 import gold as g
 from adp.converters.m3 import keys as k
 from adp.converters.m3.model_text import same_json
 from adp.converters.m3.tools import bare
 from adp.converters.m3.write_parts import Item, M3Parts
 from adp.converters.unwritten_columns import report_columns
+from adp.converters.writing import string
 from adp_schema import jsontext
 from adp_schema.arrow import json_columns
 from adp_schema.extra_column import original, unpack
@@ -74,23 +75,23 @@ def _item(parts_writer: M3Parts, step: Step, path: str) -> Any:
     parts = resolve(original(step, "content", extra), step.text)
     if len(parts) == 1 and parts[0].type == "opaque":
         return parts[0].value
-    text = _string(parts_writer.text(step, "text", extra))
+    text = string(parts_writer.text(step, "text", extra))
     kept = dict(extra.fields)
     if step.source == "user":
         return arrange({"input": text}, kept, extra.shape, g.ASK)
-    known: Item = {"plan": _string(parts_writer.text(step, "reasoning", extra))}
+    known: Item = {"plan": string(parts_writer.text(step, "reasoning", extra))}
     if not step.calls:
         known["answer"] = text
         if step.actor is not None:
-            known["agent"] = _string(original(step, "actor", extra))
+            known["agent"] = string(original(step, "actor", extra))
         return arrange(known, kept, extra.shape, g.ANSWER)
-    known["agent"] = _string(original(step, "actor", extra))
+    known["agent"] = string(original(step, "actor", extra))
     for n, call in enumerate(step.calls):
         where = f"{path}.calls[{n}]"
         report_columns(call, _CALL if n == 0 else frozenset(), where, parts_writer.losses)
     call = step.calls[0]
     call_extra = unpack(call.extra)
-    output: Item = {"name": _string(original(call, "name", call_extra))}
+    output: Item = {"name": string(original(call, "name", call_extra))}
     written = original(call, "arguments", call_extra)
     loose = original(call, "arguments_raw", call_extra)
     if written is not None or loose is not None:
@@ -112,7 +113,7 @@ def _response(parts_writer: M3Parts, row: Observation, path: str) -> Any:
     if len(parts) == 1 and parts[0].type == "opaque":
         value: Any = parts[0].value
     else:
-        value = _string(parts_writer.text(row, "text", extra))
+        value = string(parts_writer.text(row, "text", extra))
     return arrange({"response": value}, extra.fields, extra.shape, g.RESPONSE)
 
 
@@ -137,7 +138,3 @@ def _report(run: Trajectory, out: Item, losses: Losses) -> None:
         )
     }
     report_columns(task, frozenset(names), "$.task", losses)
-
-
-def _string(text: str | None) -> Any:
-    return None if text is None else jsontext.string(text)

@@ -5,11 +5,12 @@ from __future__ import annotations
 import msgspec
 from msgspec import Raw
 
-from adp.converters.atif.objects import BRACE, BRACKET, QUOTE, AtifObject
+from adp.converters.json_objects import JsonObject
 from adp.converters.m3 import keys as k
 from adp.converters.m3.context import ModelContext, Seen, follow, seen_message
 from adp.converters.m3.metadata_file import id_of_file, read_side
 from adp.converters.m3.turn import M3Turn, emit, read_turn
+from adp.converters.reading import BRACE, BRACKET, begins, tools_text
 from adp_schema import extra_column, jsontext
 from adp_schema.arrow import Columns
 from adp_schema.builder import RowBuilder
@@ -29,7 +30,7 @@ def read_run(record: RawRecord, builder: RowBuilder, losses: Losses) -> None:
         # On one line every object is as long as its keys and values say (see lost_keys).
         data = jsontext.one_line(data).encode("utf-8")
     try:
-        top = AtifObject(data, "$", losses)
+        top = JsonObject(data, "$", losses)
     except msgspec.ValidationError:
         raise RecordError("expected an object") from None
     if top.first("interactions") != BRACE:
@@ -44,7 +45,7 @@ def read_run(record: RawRecord, builder: RowBuilder, losses: Losses) -> None:
 
 
 def _head(
-    top: AtifObject, record: RawRecord, turns: list[M3Turn], losses: Losses
+    top: JsonObject, record: RawRecord, turns: list[M3Turn], losses: Losses
 ) -> tuple[Columns, str | None]:
     """The columns of the trajectory, and the system prompt."""
     columns: Columns = {"source_id": id_of_file(record.source_file)}
@@ -63,25 +64,17 @@ def _head(
         columns["success"] = verdict
     columns |= side
     columns["extra"] = extra_column.pack(top.values, shape=form)
-    return {name: value for name, value in columns.items() if value is not None}, system
+    return columns, system
 
 
-def _tools(top: AtifObject, columns: Columns) -> None:
+def _tools(top: JsonObject, columns: Columns) -> None:
     """The tools: a JSON string of a list, or the list."""
-    first = top.first("tools")
-    if first == QUOTE:
-        text = jsontext.decode_value(top.values["tools"])
-        if not text.lstrip().startswith("[") or not jsontext.is_valid(text):
-            return
-        if jsontext.has_mark(text):
-            return
-    elif first == BRACKET:
-        text = jsontext.one_line(top.values["tools"])
-        top.form["tools"] = "json"
-    else:
+    text = tools_text(top.values.get("tools"))
+    if text is None:
         return
-    top.take("tools")
-    columns["tools"], columns["tools_origin"] = text, "recorded"
+    if begins(top.take("tools"), BRACKET):
+        top.form["tools"] = "json"
+    columns |= {"tools": text, "tools_origin": "recorded"}
 
 
 def verdict_of(labels: list[str] | None) -> bool | None:
@@ -149,12 +142,10 @@ class _Run:
         turn = read_turn(raw, path, self._losses)
         turn.columns["turn"] = executed.turn
         columns: Columns = {"parent_id": parent, "parent_step": step, "branch_kind": "alternate"}
-        if (source_id := self._columns.get("source_id")) is not None:
+        if (source_id := self._columns["source_id"]) is not None:
             columns["source_id"] = f"{source_id}/alternate-{step}"
-        if "task_id" in self._columns:
-            columns["task_id"] = self._columns["task_id"]
-        if turn.answer is not None:
-            columns["final_answer"] = turn.answer
+        columns["task_id"] = self._columns.get("task_id")
+        columns["final_answer"] = turn.answer
         self._builder.trajectory(columns)
         emit(turn, k.ALTERNATE, self._builder, k.OBSERVATION)
         self._builder.finish()

@@ -7,10 +7,11 @@ from typing import Any
 
 from msgspec import Raw
 
-from adp.converters.atif.objects import BRACE, NULL, QUOTE, AtifObject
+from adp.converters.json_objects import JsonObject
 from adp.converters.m3 import keys as k
 from adp.converters.m3.labels import error_of, labels_of
 from adp.converters.m3.model_text import arguments_of, same_json, take_apart
+from adp.converters.reading import BRACE, NULL, QUOTE, argument_columns
 from adp.converters.text_calls import TextCall
 from adp_schema import extra_column, jsontext
 from adp_schema.arrow import Columns
@@ -33,7 +34,7 @@ class M3Turn:
         turn: number of the user's turn that it belongs to; known when it is emitted.
     """
 
-    source: AtifObject
+    source: JsonObject
     columns: Columns = field(default_factory=dict)
     calls: list[Columns] = field(default_factory=list)
     role: str | None = None
@@ -54,7 +55,7 @@ def read_turn(raw: Raw, path: str, losses: Losses) -> M3Turn:
     Raises:
         RecordError: it is no object.
     """
-    source = AtifObject(raw, path, losses)
+    source = JsonObject(raw, path, losses)
     out = M3Turn(source, {"source": "agent", "kind": "llm_turn"})
     meta = source.inner("metadata", losses)
     written = source.inner("output", losses)
@@ -88,7 +89,7 @@ def _read_reward(out: M3Turn) -> None:
         out.form["reward"] = "whole"
 
 
-def _read_said(out: M3Turn, meta: AtifObject | None, thought: str | None) -> None:
+def _read_said(out: M3Turn, meta: JsonObject | None, thought: str | None) -> None:
     """Text, prose, reasoning and calls."""
     form, columns = out.form, out.columns
     given = meta.values.get("action_arguments") if meta is not None else None
@@ -131,7 +132,7 @@ def usual_role(calls: bool) -> str:
     return "function" if calls else "assistant"
 
 
-def _agrees(value: str, given: Raw | None, meta: AtifObject | None, form: dict[str, Any]) -> bool:
+def _agrees(value: str, given: Raw | None, meta: JsonObject | None, form: dict[str, Any]) -> bool:
     """Whether the metadata say the same as the text; then they are written from it."""
     if given is None or jsontext.first_byte(given) == NULL:
         form["arguments"] = "none"
@@ -149,7 +150,7 @@ def _agrees(value: str, given: Raw | None, meta: AtifObject | None, form: dict[s
 
 def _text_call(call: TextCall) -> Columns:
     values = call.values
-    columns: Columns = {
+    return {
         "kind": "function",
         "origin": "parsed_from_text",
         "span_start": call.span[0],
@@ -160,10 +161,9 @@ def _text_call(call: TextCall) -> Columns:
         "arguments_raw": values.raw,
         "arguments_kind": call.kind,
     }
-    return {name: value for name, value in columns.items() if value is not None}
 
 
-def _structured(out: M3Turn, meta: AtifObject) -> None:
+def _structured(out: M3Turn, meta: JsonObject) -> None:
     """A call that only the metadata hold."""
     given = meta.values["action_arguments"]
     child = jsontext.decode_object(given)
@@ -176,14 +176,7 @@ def _structured(out: M3Turn, meta: AtifObject) -> None:
         value = child["arguments"]
         if jsontext.first_byte(value) == NULL:
             return
-        if jsontext.first_byte(value) == QUOTE:
-            text = jsontext.decode_value(value)
-            valid = jsontext.is_valid(text)
-            columns["arguments" if valid else "arguments_raw"] = text
-            columns["arguments_kind"] = "json_string" if valid else "invalid"
-        else:
-            columns["arguments"] = jsontext.one_line(value)
-            columns["arguments_kind"] = "object"
+        columns |= argument_columns(value)
     columns["extra"] = extra_column.pack(None, shape={"at": "metadata"})
     meta.take("action_arguments")
     out.calls = [columns]
@@ -202,19 +195,14 @@ def emit(out: M3Turn, order: tuple[str, ...], builder: RowBuilder, shown: str | 
         The index of the step.
     """
     form = out.source.end(order)
-    columns = {name: value for name, value in out.columns.items() if value is not None}
-    columns["extra"] = extra_column.pack(out.source.values, shape=form)
+    columns = {**out.columns, "extra": extra_column.pack(out.source.values, shape=form)}
     index = builder.step(columns)
     out.turn = columns["turn"]
     for call in out.calls:
         builder.call(call)
     if out.seen is not None and shown is not None:
         seen: Columns = {"source": "environment", "text": builder.text(out.seen)}
-        is_error, kind = error_of(out.seen, out.columns.get("labels"))
-        if is_error is not None:
-            seen["is_error"] = is_error
-        if kind is not None:
-            seen["error_type"] = kind
+        seen["is_error"], seen["error_type"] = error_of(out.seen, out.columns.get("labels"))
         if shown != k.OBSERVATION:
             seen["extra"] = extra_column.pack(None, shape={"role": shown})
         builder.observation(seen, by_order=bool(out.calls))

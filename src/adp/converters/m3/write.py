@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from adp.converters.atif.objects import arrange
+from adp.converters.json_objects import arrange
 from adp.converters.m3 import keys as k
 from adp.converters.m3.context import ModelContext
 from adp.converters.m3.metadata_file import carried as carried_by_side
@@ -18,6 +18,7 @@ from adp.converters.m3.write_native import Rows, WrittenTurn, native_turn
 from adp.converters.m3.write_other import foreign_turns
 from adp.converters.m3.write_parts import Item, M3Parts
 from adp.converters.unwritten_columns import report_columns
+from adp.converters.writing import add_losses, observations_of, report_beside
 from adp_schema import jsontext
 from adp_schema.extra_column import Extra, original
 from adp_schema.losses import Losses
@@ -59,8 +60,8 @@ class M3Writer:
         for number, branch in enumerate(run.branches):
             place = (f"$.branches[{number}]", branch)
             self._alternates.setdefault(branch.parent_step or 0, []).append(place)
-        for index, early in enumerate(run.early_observations):
-            self._message(f"$.early_observations[{index}]", early, k.OBSERVATION)
+        for early, path in observations_of(run.early_observations, "$.early_observations"):
+            self._message(path, early, k.OBSERVATION)
         for index, step in enumerate(run.steps):
             self._step(step, index)
         self._end()
@@ -95,10 +96,7 @@ class M3Writer:
         if self._last is not None and run.final_answer == self._last.answer:
             carried |= {"final_answer"}
         report_columns(run, self._parts_writer.carried(carried), "$", self._losses)
-        for index, link in enumerate(run.links):
-            report_columns(link, frozenset(), f"$.links[{index}]", self._losses)
-        if run.task is not None:
-            report_columns(run.task, frozenset(), "$.task", self._losses)
+        report_beside(run, self._losses)
 
     def _end(self) -> None:
         """Report what no turn of the agent follows, and alternates of no turn."""
@@ -241,8 +239,7 @@ class M3Writer:
             self._losses.add(path, "an alternate holds one turn with one call")
         carried = _ALTERNATE if parts_writer.native else self._same(branch, results[0].answer)
         report_columns(branch, parts_writer.carried(carried), "$", losses)
-        for item in losses.items:
-            self._losses.add(f"{path}{item['path'][1:]}", item["reason"])
+        add_losses(self._losses, path, losses)
         return [results[0].item]
 
     def _same(self, branch: Trajectory, answer: str | None) -> frozenset[str]:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from adp.converters.atif.objects import members
+from adp.converters.json_objects import members
 from adp.converters.m3 import keys as k
 from adp.converters.m3.model_text import arguments_of, plain_text, take_apart, with_thought
 from adp.converters.m3.turn import usual_role
 from adp.converters.m3.write_parts import Item, M3Parts
-from adp.converters.text_calls import CallEdit, CallGroup, Values, find_bare, rewrite
+from adp.converters.text_calls import CallGroup, call_edit, find_bare, rewrite
 from adp.converters.unwritten_columns import report_columns
+from adp.converters.writing import string
 from adp_schema import jsontext
 from adp_schema.extra_column import Extra, original, unpack
 from adp_schema.model import Observation, Step, ToolCall
@@ -77,26 +78,26 @@ def native_turn(
         text = _with_calls(step, text or "", inside)
     pieces = None if text is None else take_apart(text, thought, calling=bool(inside))
     meta: Item = {
-        "thought": _string(thought) if form.get("thought") != "text" else None,
+        "thought": string(thought) if form.get("thought") != "text" else None,
         "action_arguments": _arguments(step, pieces, extra, parts_writer),
     }
     seen, shown = parts_writer.seen(rows, step.labels)
     if form.get("observation") == "next" and not rows:
-        meta["observation"] = _string(query)
+        meta["observation"] = string(query)
     else:
-        meta["observation"] = _string(seen)
+        meta["observation"] = string(seen)
     role = form.get("role", usual_role(bool(step.calls)))
-    out: Item = {"role": _string(role), "content": _string(text)}
+    out: Item = {"role": string(role), "content": string(text)}
     order = k.ALTERNATE if known is None else k.INTERACTION
     known = {
         **(known or {}),
-        "actor": _string(original(step, "actor", extra)),
+        "actor": string(original(step, "actor", extra)),
         "reward": parts_writer.judged(step, path, extra),
     }
     return WrittenTurn(
         item=parts_writer.turn(known, meta, out, extra, order),
         message=None if role is None or text is None else out,
-        seen=None if seen is None else {"role": _string(shown), "content": _string(seen)},
+        seen=None if seen is None else {"role": string(shown), "content": string(seen)},
         answer=None if pieces is None else pieces.answer,
         labels=step.labels,
     )
@@ -107,18 +108,10 @@ def _with_calls(step: Step, text: str, calls: list[ToolCall]) -> str:
     if not calls and take_apart(text, step.reasoning, calling=False).prose == step.prose:
         return text
     groups: list[CallGroup] = find_bare(text)
-    return rewrite(text, groups, [_wanted(call) for call in calls], tagged=False)
+    return rewrite(text, groups, [call_edit(call) for call in calls], tagged=False)
 
 
-def _wanted(call: ToolCall) -> CallEdit:
-    extra = unpack(call.extra)
-    column = "call_id" if call.native_id is None else "native_id"
-    names = (column, "name", "arguments", "arguments_raw")
-    values = Values(*(original(call, name, extra) for name in names))
-    return CallEdit(values, call.arguments_kind, (call.span_start, call.span_end))
-
-
-def _arguments(step: Step, written_here: Any, extra: Extra, parts_writer: M3Parts) -> Any:
+def _arguments(step: Step, pieces: Any, extra: Extra, parts_writer: M3Parts) -> Any:
     """The arguments in the metadata: those of the calls, or the answer."""
     form = extra.shape.get("arguments")
     if form == "none":
@@ -129,11 +122,11 @@ def _arguments(step: Step, written_here: Any, extra: Extra, parts_writer: M3Part
         return written[0] if len(written) == 1 else written
     if "action_arguments" in (members(extra.fields.get("metadata")) or {}):
         return None
-    if written_here is None:
+    if pieces is None:
         return None
-    if written_here.answer is not None:
-        return _string(written_here.answer)
-    text = arguments_of(written_here)
+    if pieces.answer is not None:
+        return string(pieces.answer)
+    text = arguments_of(pieces)
     if text is None:
         return None
     return jsontext.raw(plain_text(text) if form == "plain" else text)
@@ -142,7 +135,7 @@ def _arguments(step: Step, written_here: Any, extra: Extra, parts_writer: M3Part
 def _object(call: ToolCall) -> Item:
     """A call that only the metadata hold."""
     extra = unpack(call.extra)
-    out: Item = {"name": _string(original(call, "name", extra))}
+    out: Item = {"name": string(original(call, "name", extra))}
     text = original(call, "arguments", extra)
     raw = original(call, "arguments_raw", extra)
     if text is not None or raw is not None:
@@ -150,7 +143,3 @@ def _object(call: ToolCall) -> Item:
         is_object = call.arguments_kind == "object"
         out["arguments"] = jsontext.raw(written) if is_object else jsontext.string(written)
     return out
-
-
-def _string(text: str | None) -> Any:
-    return None if text is None else jsontext.string(text)

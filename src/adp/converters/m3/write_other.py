@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from adp.converters.atif.objects import members
+from adp.converters.json_objects import members
 from adp.converters.m3 import keys as k
 from adp.converters.m3.model_text import arguments_of, take_apart
 from adp.converters.m3.write_native import Rows, WrittenTurn
 from adp.converters.m3.write_parts import Item, M3Parts
-from adp.converters.text_calls import is_json_like, json_string, write_call
-from adp.converters.unwritten_columns import REASON, report_columns
-from adp_schema import jsontext, media
+from adp.converters.text_calls import call_text
+from adp.converters.unwritten_columns import report_columns
+from adp_schema import jsontext
 from adp_schema.extra_column import original
 from adp_schema.model import Step, ToolCall
 
@@ -109,45 +109,8 @@ def _is_retrieval(call: ToolCall) -> bool:
 
 def _call(parts_writer: M3Parts, call: ToolCall, path: str) -> str:
     """The JSON of a call."""
-    report_columns(call, parts_writer.carried(_CALL), path, parts_writer.losses)
-    extra = parts_writer.extra(call)
-    name = original(call, "name", extra)
-    if name is None and call.kind == "code":
-        name = call.language
-    elif call.language is not None and call.language != name:
-        parts_writer.losses.add(f"{path}.language", REASON)
-    if call.kind not in (None, "function"):
-        parts_writer.losses.add(
-            f"{path}.kind", f"a call of kind {call.kind} becomes one of a function"
-        )
-    return write_call(name or "", _arguments(parts_writer, call, path))
-
-
-def _arguments(parts_writer: M3Parts, call: ToolCall, path: str) -> str:
-    """JSON text of the arguments."""
-    extra = parts_writer.extra(call)
-    text = original(call, "arguments", extra)
-    raw = original(call, "arguments_raw", extra)
-    blobs = parts_writer.run.media
-    if text is None and raw is None:
-        return "{}"
-    if text is None and call.arguments_kind == "text":
-        key = "code" if call.kind == "code" else "input"
-        if key == "input":
-            parts_writer.losses.add(
-                f"{path}.arguments_raw", "free text is written under the key input"
-            )
-        return f'{{"{key}": {json_string(media.restore(raw, blobs))}}}'
-    if text is None and (
-        call.arguments_kind not in ("object", "json_string") or not is_json_like(raw)
-    ):
-        parts_writer.losses.add(f"{path}.arguments_raw", "it is no JSON and is written as a string")
-        return json_string(media.restore(raw, blobs))
-    written = media.restore(raw if text is None else text, blobs)
-    if written.strip()[:1] in ('"', "n"):
-        column = "arguments" if raw is None else "arguments_raw"
-        parts_writer.losses.add(f"{path}.{column}", "only an object is taken as it stands")
-    # A lone surrogate can stand in JSON as its escape only.
-    return "".join(
-        f"\\u{ord(char):04x}" if 0xD800 <= ord(char) < 0xE000 else char for char in written
-    )
+    losses = parts_writer.losses
+    report_columns(call, parts_writer.carried(_CALL), path, losses)
+    if call.kind == "code":
+        losses.add(f"{path}.kind", "a call of kind code becomes one of a function")
+    return call_text(call, parts_writer.extra(call), parts_writer.run.media, path, losses)

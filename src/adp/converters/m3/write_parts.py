@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from adp.converters.atif.objects import arrange, members, write_number
+from adp.converters.json_objects import arrange, members
 from adp.converters.m3 import keys as k
 from adp.converters.m3.labels import error_of, labels_of, reward_of
+from adp.converters.scalars import write_number
 from adp.converters.unwritten_columns import REASON, report_columns, report_parts
 from adp.converters.via_atif import came_from, kept_extra
+from adp.converters.writing import parts_of, spoken_text
 from adp_schema import jsontext, media
 from adp_schema.extra_column import Extra, original, unpack
 from adp_schema.losses import Losses
 from adp_schema.model import Observation, Row, Step, Trajectory
-from adp_schema.parts import JOINT, resolve
+from adp_schema.parts import JOINT
 
 Item = dict[str, Any]
 
@@ -54,12 +56,8 @@ class M3Parts:
 
     def words(self, row: Step | Observation, path: str, extra: Extra) -> str | None:
         """What a row of another format says; parts that are no text are reported."""
-        spoken = "text"
-        if isinstance(row, Step) and row.prose is not None and row.content is None:
-            spoken = "prose"
-        text = original(row, spoken, extra)
-        reasoning = original(row, "reasoning", extra) if isinstance(row, Step) else None
-        parts = resolve(row.content, text, reasoning)
+        text = spoken_text(row, extra)
+        parts = parts_of(row, text, extra)
         if not self.native:
             report_parts(parts, path, self.losses, "text", "reasoning")
         for index, part in enumerate(parts):
@@ -105,7 +103,7 @@ class M3Parts:
     def judged(self, step: Step, path: str, extra: Extra) -> Any:
         """The reward of a step: its categories, or a number."""
         if step.labels is None:
-            return write_number(step.reward, "reward", extra.shape.get("exact", {}))
+            return write_number(step.reward, "reward", extra.shape)
         if step.reward is not None:
             self.losses.add(f"{path}.reward", "a step has categories, or a number")
         full = extra.shape.get("reward") == "whole"

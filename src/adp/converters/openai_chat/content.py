@@ -9,38 +9,31 @@ from typing import Any
 import msgspec
 from msgspec import Raw
 
+from adp.converters.content import (
+    OTHER_COLUMNS,
+    further_keys,
+    ordered,
+    read_content,
+    take_reserved,
+)
+from adp.converters.content import write_content as write_parts
+from adp.converters.reading import BRACE, QUOTE
 from adp.converters.unwritten_columns import REASON, report_parts
+from adp.converters.writing import parts_of, spoken_text
 from adp_schema import jsontext, media
 from adp_schema.arrow import Columns
 from adp_schema.builder import RowBuilder
 from adp_schema.extra_column import Extra, original
 from adp_schema.losses import Losses
 from adp_schema.model import Media, Observation, Step
-from adp_schema.parts import Part, Parts, resolve
-
-_QUOTE, _BRACKET, _BRACE = 0x22, 0x5B, 0x7B
+from adp_schema.parts import Part, Parts
 
 
 def content_columns(
     raw: Raw | None, columns: Columns, form: dict[str, Any], builder: RowBuilder
 ) -> None:
     """Fill text and content of a step or an observation from a message's content."""
-    if raw is None:
-        return
-    first = jsontext.first_byte(raw)
-    if first == _QUOTE:
-        columns["text"] = builder.text(jsontext.decode_value(raw))
-    elif first == _BRACKET:
-        form["content"] = "list"
-        parts = Parts()
-        for item in jsontext.decode_array(raw):
-            _read_part(item, parts, builder)
-        columns.update(parts.columns())
-    elif first != 0x6E:
-        form["content"] = "value"
-        parts = Parts()
-        parts.opaque(Raw(jsontext.one_line(raw).encode()))
-        columns.update(parts.columns())
+    read_content(raw, columns, form, builder, _read_part)
 
 
 _MIME_WORD = re.compile(r"[\w.+-]+", re.ASCII)
@@ -67,33 +60,23 @@ def _read_part(raw: Raw, parts: Parts, builder: RowBuilder) -> None:
     if _read_text_part(raw, parts, builder):
         return
     first = jsontext.first_byte(raw)
-    if first == _QUOTE:
+    if first == QUOTE:
         parts.text(builder.text(jsontext.decode_value(raw)), {"$form": "string"})
         return
-    part = jsontext.decode_object(raw) if first == _BRACE else {}
+    part = jsontext.decode_object(raw) if first == BRACE else {}
     kind = part.get("type")
     name = bytes(kind) if kind is not None else b""
     odd = not part or any(key.startswith("$") or jsontext.has_mark(key) for key in part)
     if odd or jsontext.lost_keys(raw, part):
         parts.opaque(Raw(jsontext.one_line(raw).encode()))
-    elif name == b'"text"' and jsontext.first_byte(part.get("text", b"")) == _QUOTE:
+    elif name == b'"text"' and jsontext.first_byte(part.get("text", b"")) == QUOTE:
         names = list(part)
         text = builder.text(jsontext.decode_value(part.pop("text")))
-        parts.text(text, _part_extra(part, names, ["type", "text"]))
+        parts.text(text, further_keys(part, names, ["type", "text"]))
     elif not (name == b'"image_url"' and _read_image(part, parts, builder)) and not (
         name == b'"input_audio"' and _read_audio(part, parts, builder)
     ):
         parts.opaque(Raw(jsontext.one_line(raw).encode()))
-
-
-def _part_extra(part: dict[str, Raw], names: list[str], usual: list[str]) -> dict[str, Any]:
-    """Further keys of a part, and its keys in order when they are not the usual ones."""
-    extra: dict[str, Any] = {
-        key: Raw(jsontext.one_line(value).encode()) for key, value in part.items() if key != "type"
-    }
-    if names != usual:
-        extra["$keys"] = names
-    return extra
 
 
 def _read_image(part: dict[str, Raw], parts: Parts, builder: RowBuilder) -> bool:
@@ -102,14 +85,14 @@ def _read_image(part: dict[str, Raw], parts: Parts, builder: RowBuilder) -> bool
         return False
     names = list(part)
     extra: dict[str, Any] = {}
-    if jsontext.first_byte(raw) == _QUOTE:
+    if jsontext.first_byte(raw) == QUOTE:
         reference = jsontext.decode_value(raw)
         extra["$form"] = "string"
     else:
-        child = jsontext.decode_object(raw) if jsontext.first_byte(raw) == _BRACE else {}
+        child = jsontext.decode_object(raw) if jsontext.first_byte(raw) == BRACE else {}
         if list(child) not in (["url"], ["url", "detail"]) or jsontext.lost_keys(raw, child):
             return False
-        if jsontext.first_byte(child["url"]) != _QUOTE:
+        if jsontext.first_byte(child["url"]) != QUOTE:
             return False
         reference = jsontext.decode_value(child["url"])
         if "detail" in child:
@@ -124,7 +107,7 @@ def _read_image(part: dict[str, Raw], parts: Parts, builder: RowBuilder) -> bool
             return False
         extra["$mime"] = blob.mime
     del part["image_url"]
-    extra.update(_part_extra(part, names, ["type", "image_url"]))
+    extra.update(further_keys(part, names, ["type", "image_url"]))
     parts.media(media_id, extra)
     return True
 
@@ -134,7 +117,7 @@ def _read_audio(part: dict[str, Raw], parts: Parts, builder: RowBuilder) -> bool
     child = jsontext.decode_object(raw) if raw is not None and bytes(raw)[:1] == b"{" else {}
     if list(child) != ["data", "format"] or list(part) != ["type", "input_audio"]:
         return False
-    if any(jsontext.first_byte(value) != _QUOTE for value in child.values()):
+    if any(jsontext.first_byte(value) != QUOTE for value in child.values()):
         return False
     if raw is None or jsontext.lost_keys(raw, child):
         return False
@@ -149,27 +132,9 @@ def _read_audio(part: dict[str, Raw], parts: Parts, builder: RowBuilder) -> bool
     return True
 
 
-def write_content(row: Step | Observation, extra: Extra, blobs: Any, *, native: bool) -> Any:
-    """The content of a message.
-
-    Args:
-        row: a step or an observation.
-        extra: its unpacked ``extra``.
-        blobs: media by id.
-        native: whether the row came from this format, so that its form is known.
-    """
-    text = original(row, "text", extra)
-    restored = None if text is None else jsontext.string(media.restore(text, blobs))
-    form = extra.shape.get("content") if native else None
-    if row.content is None:
-        if form == "list":
-            return [] if restored is None else [{"type": "text", "text": restored}]
-        return restored
-    reasoning = original(row, "reasoning", extra) if isinstance(row, Step) else None
-    parts = resolve(original(row, "content", extra), text, reasoning)
-    if form == "value" and len(parts) == 1:
-        return parts[0].value
-    return [_write_part(part, blobs) for part in parts if part.type not in _OTHER_COLUMNS]
+def write_content(row: Step | Observation, extra: Extra, blobs: Any) -> Any:
+    """The content of a message that was read from this format."""
+    return write_parts(row, extra, blobs, _write_part)
 
 
 def write_foreign_content(
@@ -180,12 +145,8 @@ def write_foreign_content(
     A page has no place of its own here: its accessibility tree goes first, as text. What other
     formats say about a part is reported, but for its media type.
     """
-    text = original(row, "text", extra)
-    if isinstance(row, Step) and row.prose is not None and row.content is None:
-        # The calls in the text are written as calls.
-        text = original(row, "prose", extra) or None
-    reasoning = original(row, "reasoning", extra) if isinstance(row, Step) else None
-    parts = resolve(row.content, text, reasoning)
+    text = spoken_text(row, extra)
+    parts = parts_of(row, text, extra)
     report_parts(parts, path, losses, "reasoning")
     written: list[Any] = []
     for index, part in enumerate(parts):
@@ -193,7 +154,7 @@ def write_foreign_content(
             losses.add(f"{path}.content[{index}].extra.{key}", REASON)
         if part.type == "opaque":
             losses.add(f"{path}.content[{index}]", REASON)
-        elif part.type not in _OTHER_COLUMNS:
+        elif part.type not in OTHER_COLUMNS:
             mime = part.extra.get("$mime") or part.extra.get("mime")
             part.extra = {} if mime is None else {"$mime": mime}
             _report_media(part, blobs, f"{path}.content[{index}]", losses)
@@ -225,28 +186,25 @@ def _report_media(part: Part, blobs: Any, path: str, losses: Losses) -> None:
 _KNOWN = frozenset({"mime", "$mime", "bare"})
 """Keys of media parts that say how the source wrote an image."""
 
-_OTHER_COLUMNS = frozenset({"reasoning", "tool_call"})
-"""Parts that the format writes beside the content."""
-
 
 def _write_part(part: Part, blobs: Any) -> Any:
     if part.type == "opaque":
         return part.value
     extra = dict(part.extra)
-    form = _reserved(extra, "$form")
+    form = take_reserved(extra, "$form")
     if part.type == "text":
         text = jsontext.string(media.restore(part.text, blobs))
-        return text if form == "string" else _ordered({"type": "text", "text": text}, extra)
+        return text if form == "string" else _part({"type": "text", "text": text}, extra)
     blob = blobs.get(part.media_id)
     if form == "audio":
         data = base64.b64encode(blob.data).decode("ascii")
-        audio = {"data": data, "format": _reserved(extra, "$format")}
+        audio = {"data": data, "format": take_reserved(extra, "$format")}
         return {"type": "input_audio", "input_audio": audio}
     return _write_image(blob, form, extra)
 
 
 def _write_image(blob: Media | None, form: Any, extra: dict[str, Any]) -> Any:
-    mime = _reserved(extra, "$mime")
+    mime = take_reserved(extra, "$mime")
     if blob is not None and mime is not None:
         blob = blob.model_copy(update={"mime": mime})
     reference = media.reference_of_media(blob) if blob is not None else ""
@@ -254,16 +212,10 @@ def _write_image(blob: Media | None, form: Any, extra: dict[str, Any]) -> Any:
     url: Any = jsontext.string(reference)
     if form != "string":
         url = {"url": url} if detail is None else {"url": url, "detail": detail}
-    return _ordered({"type": "image_url", "image_url": url}, extra)
+    return _part({"type": "image_url", "image_url": url}, extra)
 
 
-def _reserved(extra: dict[str, Any], name: str) -> Any:
-    value = extra.pop(name, None)
-    return None if value is None else jsontext.decode_value(value)
-
-
-def _ordered(known: dict[str, Any], extra: dict[str, Any]) -> dict[str, Any]:
+def _part(known: dict[str, Any], extra: dict[str, Any]) -> dict[str, Any]:
     """A part with its further keys, in the order of the source."""
-    names = _reserved(extra, "$keys")
-    full = {**known, **extra}
-    return full if names is None else {name: full[name] for name in names if name in full}
+    names = take_reserved(extra, "$keys")
+    return ordered({**known, **extra}, names)

@@ -15,6 +15,7 @@ from msgspec import Raw
 
 from adp.converters.openai_chat import keys as k
 from adp.converters.openai_chat.content import content_columns
+from adp.converters.reading import BRACKET, argument_columns, begins
 from adp.converters.scalars import is_null
 from adp_schema import jsontext
 from adp_schema.arrow import Columns
@@ -27,8 +28,8 @@ _objects = msgspec.json.Decoder(dict[str, Raw]).decode
 _arrays = msgspec.json.Decoder(list[Raw]).decode
 _NAMES = frozenset({"role", "content", "name", "tool_calls", "tool_call_id", *k.REASONING_KEYS})
 _CALL = re.compile(
-    rb'\{"id": ?("[^"\\]*"), ?"type": ?"function", ?'
-    rb'"function": ?\{"name": ?("[^"\\]*"), ?"arguments": ?(.*)\}\}',
+    rb'\{"id": ?("[^"\\\xf4]*"), ?"type": ?"function", ?'
+    rb'"function": ?\{"name": ?("[^"\\\xf4]*"), ?"arguments": ?(".*"|\{.*\})\}\}',
     re.DOTALL,
 )
 _LIMIT = 10_000
@@ -76,7 +77,7 @@ def _plan(names: tuple[str, ...]) -> _Plan:
     return _plans.setdefault(names, _Plan(names))
 
 
-def read_message(raw: Raw, builder: RowBuilder) -> bool:
+def read_usual_message(raw: Raw, builder: RowBuilder) -> bool:
     """Convert a message of the common form; False when it is not one and nothing was done."""
     if jsontext.first_byte(raw) != 0x7B:
         return False
@@ -189,39 +190,23 @@ def _step(
 
 def _calls(raw: Raw, calls: list[Columns]) -> bool:
     """Add the calls of a message; False when one is not of the common form, or none is there."""
-    if jsontext.first_byte(raw) != 0x5B:
+    if not begins(raw, BRACKET):
         return False
     for item in _arrays(raw):
-        call = _call(item)
+        call = usual_call(item)
         if call is None:
             return False
         calls.append(call)
     return bool(calls)
 
 
-def _call(raw: Raw) -> Columns | None:
-    """The columns of a call with exactly the usual keys in the usual order, else None."""
+def usual_call(raw: Raw) -> Columns | None:
+    """The columns of a call with just the usual keys in the usual order, which most have."""
     match = _CALL.fullmatch(raw)
-    if match is None:
+    if match is None or not jsontext.is_valid(match[3]):
         return None
-    call_id, name, arguments = match.groups()
-    columns: Columns = {"kind": "function", "call_id": _decode(call_id), "name": _decode(name)}
-    first = arguments[:1]
-    try:
-        if first == b'"':
-            text = _decode(arguments)
-        elif first == b"{" and arguments[-1:] == b"}" and jsontext.is_valid(arguments):
-            columns["arguments"] = jsontext.one_line(arguments)
-            columns["arguments_kind"] = "object"
-            return columns
-        else:
-            return None
-    except msgspec.DecodeError:
-        return None
-    valid = jsontext.is_valid(text)
-    columns["arguments" if valid else "arguments_raw"] = text
-    columns["arguments_kind"] = "json_string" if valid else "invalid"
-    return columns
+    call_id, name = map(_decode, match.group(1, 2))
+    return {"kind": "function", "call_id": call_id, "name": name, **argument_columns(match[3])}
 
 
 def _extra(
@@ -250,6 +235,6 @@ def _extra(
         shape["by_order"] = True
     nulls = bits & (_NULL_REASONING | _NULL_NAME | _NULL_CALLS | _NULL_ID)
     if list(plan.names) != guessed or nulls or "content" not in plan.names:
-        shape["keys"] = list(plan.names)
+        shape["keys"] = plan.names
     plan.extras[key] = pack(kept, shape=shape)
     return plan.extras[key]

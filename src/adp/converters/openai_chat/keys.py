@@ -17,10 +17,7 @@
 
 from __future__ import annotations
 
-from msgspec import Raw
-
 from adp.converters.scalars import Fields
-from adp_schema import jsontext
 
 NAME = "openai_chat"
 
@@ -63,22 +60,3 @@ RECORD_FIELDS: Fields = (
     ("reward", ("reward",), "number"),
 )
 """Columns of the trajectory, the keys that they are read from, and the type of the value."""
-
-
-def string_layout(text: str) -> dict[str, object]:
-    """Layout of JSON that a source wrote inside a string, for writing it the same way."""
-    data = text.encode("utf-8", "surrogatepass")
-    for layout, indent in (("spaced", 0), ("compact", -1), ("indented", 2)):
-        try:
-            if jsontext.relayout(data, indent) == data:
-                return {"layout": layout, "ascii": data.isascii()}
-        except ValueError:
-            break
-    return {"layout": None, "ascii": data.isascii()}
-
-
-def write_string(value: Raw | object, layout: dict[str, object]) -> str:
-    """JSON text inside a string, in a layout from `string_layout`."""
-    indent = {"compact": -1, "indented": 2}.get(str(layout.get("layout")), 0)
-    text = jsontext.relayout(jsontext.encode(value), indent).decode("utf-8")
-    return jsontext.escape_non_ascii(text) if layout.get("ascii") else text

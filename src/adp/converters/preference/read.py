@@ -9,8 +9,7 @@ from typing import Any
 import msgspec
 from msgspec import Raw
 
-from adp.converters.openai_chat.keys import string_layout
-from adp.converters.openai_chat.read import read_item, report_lost, take_tools
+from adp.converters.openai_chat.read import read_message, take_tools
 from adp.converters.preference import keys as k
 from adp.converters.preference.places import (
     MessagePlace,
@@ -21,6 +20,19 @@ from adp.converters.preference.places import (
     shared,
     source_of_mark,
 )
+from adp.converters.reading import (
+    BRACE,
+    BRACKET,
+    NUMBER,
+    QUOTE,
+    begins,
+    drop_nulls,
+    json_in_string,
+    record_fields,
+    report_lost,
+    take_text,
+    text_at,
+)
 from adp.converters.scalars import is_null, read_number, take_fields
 from adp_schema import extra_column, jsontext
 from adp_schema.arrow import Columns
@@ -28,8 +40,6 @@ from adp_schema.builder import RowBuilder
 from adp_schema.errors import RecordError
 from adp_schema.losses import Losses
 from adp_schema.protocols import RawRecord
-
-_QUOTE, _BRACE, _BRACKET = 0x22, 0x7B, 0x5B
 
 
 @dataclass
@@ -61,15 +71,9 @@ def read_record(record: RawRecord, builder: RowBuilder, losses: Losses) -> None:
     Raises:
         RecordError: it has no answers, or one of them is wrong.
     """
-    try:
-        fields = jsontext.decode_object(record.data)
-    except msgspec.ValidationError:
-        raise RecordError("expected an object") from None
-    report_lost(record.data, fields, "$", losses)
+    fields = record_fields(record, losses)
     names = list(fields)
-    null = [name for name, value in fields.items() if is_null(value)]
-    for name in null:
-        del fields[name]
+    null = drop_nulls(fields)
     columns: Columns = {}
     row = _Row(fields)
     child = _take_input(row, columns, losses)
@@ -99,7 +103,7 @@ def usual_order(names: list[str], rest: list[str]) -> list[str]:
 def _take_input(row: _Row, columns: Columns, losses: Losses) -> dict[str, Raw]:
     """The object ``input`` of OpenAI's rows: its keys, without those that are places."""
     raw = row.fields.get("input")
-    if raw is None or jsontext.first_byte(raw) != _BRACE:
+    if not begins(raw, BRACE):
         return {}
     child = jsontext.decode_object(raw)
     if "messages" not in child or is_null(child["messages"]):
@@ -144,9 +148,7 @@ def _take_places(row: _Row, child: dict[str, Raw]) -> None:
 def _take_messages(row: _Row) -> None:
     """``messages`` beside the answers: a copy of the chosen side, or the prompt."""
     raw = row.fields.get("messages")
-    if raw is None or row.answer is None or jsontext.first_byte(raw) != _BRACKET:
-        return
-    if first_role(raw) is None:
+    if row.answer is None or not begins(raw, BRACKET) or first_role(raw) is None:
         return
     place = place_of("messages", raw, "$.messages")
     if row.answer.kind == "list" and place.same() == row.answer.same():
@@ -166,7 +168,7 @@ def _take_prompt(row: _Row) -> None:
         return
     names += ["input"] if names == ["instruction"] else []
     system = fields.get("system")
-    if system is not None and jsontext.first_byte(system) == _QUOTE and len(system) > 2:
+    if begins(system, QUOTE) and len(system) > 2:
         row.context.append(place_of("system", fields.pop("system"), "$.system"))
     for name in names:
         raw = fields.get(name)
@@ -215,14 +217,9 @@ def _share_text(row: _Row, prompt: MessagePlace, sides: tuple[MessagePlace, Mess
 
 
 def _user_text(raw: Raw) -> str | None:
-    if jsontext.first_byte(raw) != _BRACE:
+    if not begins(raw, BRACE) or first_role(raw) != "user":
         return None
-    message = jsontext.decode_object(raw)
-    content = message.get("content", Raw(b""))
-    if first_role(raw) != "user" or jsontext.first_byte(content) != _QUOTE:
-        return None
-    text: str = jsontext.decode_value(content)
-    return text
+    return take_text(jsontext.decode_object(raw), "content")
 
 
 class _Reader:
@@ -296,18 +293,10 @@ class _Reader:
 
     def _message(self, item: Raw, path: str, form: dict[str, Any]) -> None:
         marked = self._marked
-        if jsontext.first_byte(item) == _QUOTE:
-            text = jsontext.decode_value(item)
-            form["line"] = layout = string_layout(text)
-            if layout["layout"] is None:
-                reason = "the white space between the tokens of the JSON string is not kept"
-                self._losses.add(path, reason)
-            data = text.encode()
-            if not jsontext.is_valid(data):
-                data, marked = jsontext.sanitise(data), True
-                self._builder.mark()
-            item = Raw(data)
-        read_item(item, path, self._builder, self._losses, marked=marked)
+        if begins(item, QUOTE):
+            data, form["line"], sanitised = json_in_string(item, path, self._builder, self._losses)
+            item, marked = Raw(data), marked or sanitised
+        read_message(item, path, self._builder, self._losses, marked=marked)
 
     def _copy_before_last(self) -> None:
         """A labelled chat: the label is that of the last answer, what is before it is context."""
@@ -339,9 +328,8 @@ def pair_of(main: str | None, other: str | None, first: int, last: int, end: int
 
 def id_of(fields: dict[str, Raw]) -> Columns:
     """The id that a row gives its pair."""
-    raw = fields.get("pair_id", Raw(b""))
-    given = jsontext.first_byte(raw) == _QUOTE and len(raw) > 2
-    return {"pair_id": jsontext.decode_value(raw)} if given else {}
+    name = text_at(fields, "pair_id")
+    return {"pair_id": name} if name else {}
 
 
 def scores_of(fields: dict[str, Raw]) -> Columns:
@@ -349,7 +337,7 @@ def scores_of(fields: dict[str, Raw]) -> Columns:
     columns: Columns = {}
     for column, names in k.SCORES:
         raw = next((fields[name] for name in names if name in fields), None)
-        if raw is not None and jsontext.first_byte(raw) in b"-0123456789":
+        if raw is not None and jsontext.first_byte(raw) in NUMBER:
             value = read_number(raw, "", {})
             if value is not None and math.isfinite(value):
                 columns[column] = value

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from adp.converters.openai_chat.keys import write_string
-from adp.converters.openai_chat.write import ChatWriter, arrange
+from adp.converters.openai_chat.write import ChatWriter
 from adp.converters.preference import keys as k
 from adp.converters.preference.read import pair_of, scores_of
-from adp.converters.scalars import write_field
 from adp.converters.unwritten_columns import REASON, report_columns
 from adp.converters.via_atif import came_from
+from adp.converters.writing import add_losses, arrange, in_order, write_string
 from adp_schema import jsontext
-from adp_schema.extra_column import Extra, original, unpack
+from adp_schema.extra_column import Extra, unpack
 from adp_schema.losses import Losses
 from adp_schema.model import Observation, Pair, Row, Step, Trajectory
 
-_RECORD = frozenset({"source_id", "task_id", "agent_model", "success", "reward", "tools"})
 _BRANCH = frozenset({"branch_kind", "parent_id", "parent_step", "extra"})
 _SINGLE = "the format holds one branch, the rejected answer of a pair"
 
@@ -40,7 +37,7 @@ class _Message:
     def listed(self) -> Any:
         """The message as an item of a list."""
         layout = self.extra.shape.get("line")
-        return self.value if layout is None else jsontext.string(write_string(self.value, layout))
+        return self.value if layout is None else write_string(self.value, layout)
 
 
 class _Messages(ChatWriter):
@@ -61,19 +58,9 @@ class _Messages(ChatWriter):
         """No message is weighed: the rejected side and the prompt are known by their keys."""
         return False
 
-    def rows(self) -> Iterator[_Message]:
+    def messages(self) -> list[_Message]:
         """All messages in order."""
-        run = self.trajectory
-        for index, row in enumerate(run.early_observations):
-            yield self._of(row, self._result(row, f"$.early_observations[{index}]"))
-        for index, step in enumerate(run.steps):
-            yield self._of(step, self._step(step, f"$.steps[{index}]"))
-            for order, row in enumerate(step.observations):
-                path = f"$.steps[{index}].observations[{order}]"
-                yield self._of(row, self._result(row, path))
-
-    def _of(self, row: Step | Observation, value: dict[str, Any]) -> _Message:
-        return _Message(row, value, self.extra(row))
+        return [_Message(row, value, self.extra(row)) for row, value in self.rows()]
 
 
 def write_record(trajectory: Trajectory, losses: Losses) -> dict[str, Any]:
@@ -133,32 +120,13 @@ class _Writer:
 
     def record(self) -> dict[str, Any]:
         """The row."""
-        run, losses, extra = self._run, self._losses, self._extra
-        messages = _Messages(run, losses, native=self._native)
-        report_columns(run, messages.carried(_RECORD), "$", losses)
-        for index, link in enumerate(run.links):
-            report_columns(link, frozenset(), f"$.links[{index}]", losses)
-        if run.task is not None:
-            report_columns(run.task, frozenset(), "$.task", losses)
-        known = self._places(list(messages.rows()))
-        fields = self._form.get("fields", {})
-        for column, names, kind in k.RECORD_FIELDS:
-            key = fields.get(column, names[0])
-            value = original(run, column, extra)
-            if column == "source_id" and value is None and not self._native:
-                value = run.trajectory_id
-            if value is not None:
-                known[key] = write_field(value, kind, key, messages.extra(run))
+        run, extra = self._run, self._extra
+        messages = _Messages(run, self._losses, native=self._native)
+        head = messages.head(k.RECORD_FIELDS, {"source_id": run.trajectory_id})
+        known = {**self._places(messages.messages()), **head}
         kept = dict(messages.kept(extra))
-        if run.tools is not None:
-            text = original(run, "tools", extra)
-            as_text = self._form.get("tools") == "string"
-            tools = jsontext.string(text) if as_text else jsontext.raw(text)
-            known[self._form.get("tools_key", "tools")] = tools
         self._input(known, kept)
-        rank = {name: index for index, name in enumerate(k.ORDER)}
-        known = dict(sorted(known.items(), key=lambda item: rank.get(item[0], len(rank))))
-        return arrange(known, kept, self._form.get("keys"))
+        return arrange(in_order(known, k.ORDER), kept, self._form.get("keys"))
 
     def _input(self, known: dict[str, Any], kept: dict[str, Any]) -> None:
         """Put what stands inside ``input`` there."""
@@ -266,13 +234,12 @@ class _Writer:
         losses = Losses()
         native = branch.source_format == k.NAME
         report_columns(branch, _BRANCH if native else _BRANCH - {"extra"}, "$", losses)
-        rows = list(_Messages(branch, losses, native=native).rows())
+        rows = _Messages(branch, losses, native=native).messages()
         for place, step in enumerate(branch.steps):
             if step.is_copied_context and step.source == "agent":
                 losses.add(f"$.steps[{place}].is_copied_context", REASON)
         index = self._run.branches.index(branch)
-        for item in losses.items:
-            self._losses.add(f"$.branches[{index}]{item['path'][1:]}", item["reason"])
+        add_losses(self._losses, f"$.branches[{index}]", losses)
         return rows
 
     def _copies(

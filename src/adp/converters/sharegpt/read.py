@@ -4,15 +4,24 @@ from __future__ import annotations
 
 from typing import Any
 
-import msgspec
 from msgspec import Raw
 
-from adp.converters.openai_chat.keys import string_layout
-from adp.converters.scalars import is_null, take_fields
+from adp.converters.reading import (
+    BRACE,
+    BRACKET,
+    QUOTE,
+    begins,
+    drop_nulls,
+    list_items,
+    record_fields,
+    take_text,
+    tools_text,
+)
+from adp.converters.scalars import take_fields
 from adp.converters.sharegpt import keys as k
 from adp.converters.sharegpt.media import MediaColumns, role_key, turn_words, value_key
 from adp.converters.sharegpt.system_tools import offered_tools
-from adp.converters.sharegpt.turns import TurnReader, report_lost
+from adp.converters.sharegpt.turns import TurnReader
 from adp_schema import extra_column, jsontext
 from adp_schema.arrow import Columns
 from adp_schema.builder import RowBuilder
@@ -20,7 +29,7 @@ from adp_schema.errors import RecordError
 from adp_schema.losses import Losses
 from adp_schema.protocols import RawRecord
 
-_QUOTE, _BRACE, _BRACKET = 0x22, 0x7B, 0x5B
+_EMPTY = Raw(b'""')
 
 
 def read_record(record: RawRecord, builder: RowBuilder, losses: Losses) -> None:
@@ -29,18 +38,12 @@ def read_record(record: RawRecord, builder: RowBuilder, losses: Losses) -> None:
     Raises:
         RecordError: there are no turns, or one of them is wrong.
     """
-    try:
-        fields = jsontext.decode_object(record.data)
-    except msgspec.ValidationError:
-        raise RecordError("expected an object") from None
-    report_lost(record.data, fields, "$", losses)
+    fields = record_fields(record, losses)
     names = list(fields)
     form: dict[str, Any] = {}
     columns: Columns = {}
     key, turns, marked = _turns(fields, form, builder, losses)
-    null = [name for name, value in fields.items() if is_null(value)]
-    for name in null:
-        del fields[name]
+    null = list(drop_nulls(fields))
     system = _system(fields)
     _tools(fields, columns, form)
     if "tools" not in columns and b"<tools>" in record.data:
@@ -69,58 +72,36 @@ def _turns(
     fields: dict[str, Raw], form: dict[str, Any], builder: RowBuilder, losses: Losses
 ) -> tuple[str, list[Raw], bool]:
     """The key of the list of turns, the turns, and whether they had to be sanitised here."""
-    key = next((name for name in k.LISTS if _is_list(fields.get(name))), None)
+    key = next(
+        (
+            name
+            for name in k.LISTS
+            if begins(fields.get(name), BRACKET) or begins(fields.get(name), QUOTE)
+        ),
+        None,
+    )
     if key is None:
         raise RecordError("there are no turns (no list `conversations`)", "$.conversations")
-    data: bytes | Raw = fields.pop(key)
-    marked = False
     if key != k.LISTS[0]:
         form["list"] = key
-    if jsontext.first_byte(data) == _QUOTE:
-        text = jsontext.decode_value(data)
-        form["string"] = layout = string_layout(text)
-        if layout["layout"] is None:
-            reason = "the white space between the tokens of the JSON string is not kept"
-            losses.add(f"$.{key}", reason)
-        data = text.encode("utf-8")
-        if not jsontext.is_valid(data):
-            data, marked = jsontext.sanitise(data), True
-            builder.mark()
-    try:
-        return key, jsontext.decode_array(data), marked
-    except msgspec.DecodeError as error:
-        raise RecordError("expected a list of turns", f"$.{key}") from error
-
-
-def _is_list(raw: Raw | None) -> bool:
-    return raw is not None and jsontext.first_byte(raw) in (_BRACKET, _QUOTE)
+    turns, marked = list_items(
+        fields.pop(key), (f"$.{key}", "turns"), form, "string", builder, losses
+    )
+    return key, turns, marked
 
 
 def _system(fields: dict[str, Raw]) -> str | None:
     """The column ``system``; an empty one says nothing and stays in ``extra``."""
-    raw = fields.get("system")
-    if raw is None or jsontext.first_byte(raw) != _QUOTE or len(raw) == 2:
-        return None
-    text: str = jsontext.decode_value(fields.pop("system"))
-    return text
+    return None if fields.get("system") == _EMPTY else take_text(fields, "system")
 
 
 def _tools(fields: dict[str, Raw], columns: Columns, form: dict[str, Any]) -> None:
     """The column ``tools``: a JSON string of a list, or a list."""
-    raw = fields.get("tools")
-    first = 0 if raw is None else jsontext.first_byte(raw)
-    if raw is None or first not in (_BRACKET, _QUOTE):
+    text = tools_text(fields.get("tools"))
+    if text is None:
         return
-    text = jsontext.one_line(raw)
-    if first == _QUOTE:
-        text = jsontext.decode_value(raw)
-        if not text.lstrip().startswith("[") or not jsontext.is_valid(text):
-            return
-        if jsontext.has_mark(text):
-            return
-    else:
+    if begins(fields.pop("tools"), BRACKET):
         form["tools"] = "list"
-    del fields["tools"]
     columns |= {"tools": text, "tools_origin": "recorded"}
 
 
@@ -139,7 +120,7 @@ def _sides(fields: dict[str, Raw]) -> tuple[Raw, Raw] | None:
     """The two answers of a preference pair, when both are messages."""
     sides = [fields.get(name) for name in k.SIDES]
     for raw in sides:
-        if raw is None or jsontext.first_byte(raw) != _BRACE:
+        if not begins(raw, BRACE):
             return None
         turn = jsontext.decode_object(raw)
         role = role_key(turn)

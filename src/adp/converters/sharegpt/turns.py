@@ -10,7 +10,17 @@ import msgspec
 from msgspec import Raw
 
 from adp.converters.openai_chat.content import content_columns
-from adp.converters.scalars import is_null, read_number
+from adp.converters.reading import (
+    NUMBER,
+    QUOTE,
+    begins,
+    drop_nulls,
+    object_fields,
+    report_marks,
+    take_first_text,
+    take_text,
+)
+from adp.converters.scalars import read_number
 from adp.converters.sharegpt import keys as k
 from adp.converters.sharegpt.media import MediaColumns, role_key, value_key
 from adp.converters.sharegpt.results import ResultPiece, named_tool, split_results
@@ -21,7 +31,6 @@ from adp_schema.builder import RowBuilder
 from adp_schema.errors import RecordError
 from adp_schema.losses import Losses
 
-_QUOTE, _BRACE = 0x22, 0x7B
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _PLAIN = re.compile(rb'\{\s*"from":\s*"([A-Za-z_]+)",\s*"value":\s*(".*")\s*\}', re.DOTALL)
 _packed: dict[Any, str | None] = {}
@@ -64,27 +73,21 @@ class TurnReader:
         text = None if match is None else _plain_text(match.group(2))
         if match is not None and text is not None:
             return self._emit({}, match.group(1).decode("ascii"), text, {}, ())
-        if jsontext.first_byte(raw) != _BRACE:
-            raise RecordError("expected a turn object", path)
-        turn = jsontext.decode_object(raw)
-        report_lost(raw, turn, path, self._losses)
+        turn = object_fields(raw, path, self._losses, "a turn object")
         names = tuple(turn)
         key = role_key(turn)
         if key is None:
             raise RecordError("expected a role (`from` or `role`)", path)
         role: str = jsontext.decode_value(turn.pop(key))
-        if not role.isascii() and jsontext.has_mark(role):
-            self._losses.add(f"{path}.{key}", "lone surrogates were replaced")
-        key_here = value_key(turn)
-        value = None if key_here is None else turn.pop(key_here)
-        null = tuple(name for name, other in turn.items() if is_null(other))
-        for name in null:
-            del turn[name]
+        report_marks(role, f"{path}.{key}", self._losses)
+        value_name = value_key(turn)
+        value = None if value_name is None else turn.pop(value_name)
+        null = drop_nulls(turn)
         form: dict[str, Any] = {} if side is None else {"at": side}
         if names != k.TURN:
             form["keys"] = names
-        if value is not None and jsontext.first_byte(value) == _QUOTE:
-            return self._emit(turn, role, jsontext.decode_value(value), form, null)
+        if begins(value, QUOTE):
+            value = jsontext.decode_value(value)
         return self._emit(turn, role, value, form, null)
 
     def _emit(
@@ -205,8 +208,8 @@ class TurnReader:
         if role != k.RESULT_ROLE:
             form["role"] = role
         columns: Columns = {"source": "environment"}
-        if jsontext.first_byte(turn.get("name", b"")) == _QUOTE:
-            columns["name"] = jsontext.decode_value(turn.pop("name"))
+        if (name := take_text(turn, "name")) is not None:
+            columns["name"] = name
         if not isinstance(value, str):
             content_columns(value, columns, form, self._builder)
             columns["extra"] = _pack(turn, form, null)
@@ -262,16 +265,6 @@ def _plain_text(raw: bytes) -> str | None:
     return text if isinstance(text, str) and text[:1] != jsontext.NUMBER_MARK else None
 
 
-def report_lost(text: Raw | bytes, decoded: dict[str, Raw], path: str, losses: Losses) -> None:
-    """Report keys that occur twice, and those with characters that cannot be stored."""
-    for name in jsontext.lost_keys(text, decoded):
-        losses.add(f"{path}.{name}", "the key occurs twice; the last value was kept")
-    for name in decoded:
-        if not name.isascii() and jsontext.has_mark(name):
-            result = jsontext.mend_text(name)[0]
-            losses.add(f"{path}.{result}", "lone surrogates in the key were replaced")
-
-
 def _is_odd(text: str | None) -> bool:
     return text is not None and not text.isascii() and _SURROGATE.search(text) is not None
 
@@ -283,13 +276,9 @@ def _escaped(text: str) -> str:
 
 def _take_words(turn: dict[str, Raw], columns: Columns, form: dict[str, Any]) -> None:
     """The sender's name, and reasoning that stands apart."""
-    if jsontext.first_byte(turn.get("name", b"")) == _QUOTE:
-        columns["actor"] = jsontext.decode_value(turn.pop("name"))
-    for name in k.REASONING_KEYS:
-        if name in turn and jsontext.first_byte(turn[name]) == _QUOTE:
-            columns["reasoning"] = jsontext.decode_value(turn.pop(name))
-            form["reasoning"] = name
-            return
+    columns["actor"] = take_text(turn, "name")
+    if (reasoning := take_first_text(turn, k.REASONING_KEYS)) is not None:
+        form["reasoning"], columns["reasoning"] = reasoning
 
 
 def _take_weight(turn: dict[str, Raw], columns: Columns, form: dict[str, Any]) -> None:
@@ -300,7 +289,7 @@ def _take_weight(turn: dict[str, Raw], columns: Columns, form: dict[str, Any]) -
         if raw is not None and first in b"tf":
             columns["loss_weight"] = 1.0 if first == ord("t") else 0.0
             form["flag"] = True
-        elif raw is not None and first in b"-0123456789":
+        elif raw is not None and first in NUMBER:
             weight = read_number(raw, name, form)
             if weight is None:
                 continue

@@ -6,14 +6,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from adp.converters.openai_chat.content import write_content
-from adp.converters.openai_chat.keys import write_string
-from adp.converters.scalars import write_field, write_number
+from adp.converters.scalars import write_fields, write_number
 from adp.converters.sharegpt import keys as k
 from adp.converters.sharegpt.read import pair_of
 from adp.converters.sharegpt.system_tools import offered_tools
 from adp.converters.text_calls import (
-    CallEdit,
-    Values,
+    call_edit,
     find_bare,
     find_tagged,
     object_at,
@@ -21,10 +19,11 @@ from adp.converters.text_calls import (
     with_member,
 )
 from adp.converters.unwritten_columns import report_columns
+from adp.converters.writing import add_losses, in_order, string, write_string
 from adp_schema import jsontext, media
 from adp_schema.extra_column import Extra, original, unpack
 from adp_schema.losses import Losses
-from adp_schema.model import Observation, Pair, Step, ToolCall, Trajectory
+from adp_schema.model import Observation, Pair, Step, Trajectory
 from adp_schema.parts import JOINT, resolve
 
 _RECORD = frozenset({"source_id", "task_id", "agent_model", "success", "reward", "tools", "extra"})
@@ -77,11 +76,7 @@ class _Turn:
         names = tuple(self.extra.shape.get("keys", k.TURN))
         values = [name for name in k.VALUE_KEYS if name in names and not self._taken(name)]
         known = dict(self.known)
-        text = (
-            jsontext.string(self.value_text)
-            if isinstance(self.value_text, str)
-            else self.value_text
-        )
+        text = string(self.value_text)
         if values or text is not None:
             known[values[0] if values else "value"] = text
         roles = [name for name in k.ROLE_KEYS if name in names and not self._taken(name)]
@@ -121,7 +116,7 @@ class _Writer:
         turns = self.turns(known)
         listed: Any = [turn.written() for turn in turns]
         if (layout := form.get("string")) is not None:
-            listed = jsontext.string(write_string(listed, layout))
+            listed = write_string(listed, layout)
         known[form.get("list", k.LISTS[0])] = listed
         if tools is not None:
             known["tools"] = tools
@@ -132,15 +127,9 @@ class _Writer:
             known[name] = items[0] if way == "string" and len(items) == 1 else items
         plural = {word: name for name, word in k.MEDIA.items()}
         known.update({plural[word]: items for word, items in self._references.items()})
-        for column, keys, kind in k.RECORD_FIELDS:
-            value = original(run, column, extra)
-            if value is not None:
-                key = form.get("fields", {}).get(column, keys[0])
-                known[key] = write_field(value, kind, key, extra)
+        known |= write_fields(k.RECORD_FIELDS, run, extra, {})
         order = [*k.RECORD_FIELDS[0][1], *k.LISTS, *k.SIDES, "system", "tools", *names]
-        rank = {name: index for index, name in enumerate(order)}
-        known = dict(sorted(known.items(), key=lambda item: rank.get(item[0], len(rank))))
-        return arrange(known, extra, form.get("keys"))
+        return arrange(in_order(known, order), extra, form.get("keys"))
 
     def _tools(self, extra: Extra) -> Any:
         """The column ``tools``; None when there is none, or the system text has them."""
@@ -150,13 +139,11 @@ class _Writer:
             return None
         if form == "text":
             step = next((step for step in self._run.steps if step.source == "system"), None)
-            text_here = (step.text if step is not None else None) or ""
-            result = offered_tools(text_here)
+            before = (step.text if step is not None else None) or ""
+            result = offered_tools(before)
             if step is not None and result is not None:
                 if result.tools != text:
-                    self._texts[step.step] = (
-                        text_here[: result.start] + text + text_here[result.end :]
-                    )
+                    self._texts[step.step] = before[: result.start] + text + before[result.end :]
                 return None
         return jsontext.raw(text) if form == "list" else jsontext.string(text)
 
@@ -170,8 +157,7 @@ class _Writer:
             losses = Losses()
             report_columns(branch, _BRANCH, "$", losses)
             _Writer(branch, losses).turns(known)
-            for item in losses.items:
-                self._losses.add(f"$.branches[{index}]{item['path'][1:]}", item["reason"])
+            add_losses(self._losses, f"$.branches[{index}]", losses)
         if "chosen" in known and "rejected" not in known:
             self._losses.add("$.branches", "the rejected answer is a branch that is not here")
 
@@ -222,10 +208,9 @@ class _Writer:
         """The text with its calls, in which only what was edited is written anew."""
         text = original(step, "text", extra) or ""
         calling = role.lower() in k.CALL_ROLES
-        wanted: list[CallEdit] = []
         for index, call in enumerate(step.calls):
             report_columns(call, _CALL, f"{path}.calls[{index}]", self._losses)
-            wanted.append(_wanted(call))
+        wanted = [call_edit(call) for call in step.calls]
         groups = find_bare(text) if calling else find_tagged(text)
         return rewrite(text, groups, wanted, tagged=not calling)
 
@@ -265,7 +250,7 @@ class _Writer:
         """What a turn says: a text, nothing, or what the source had in its place."""
         blobs = self._run.media
         if "content" in extra.shape:
-            return write_content(row, extra, blobs, native=True)
+            return write_content(row, extra, blobs)
         text = original(row, "text", extra)
         if isinstance(row, Step):
             text = self._texts.get(row.step, text)
@@ -291,15 +276,7 @@ class _Writer:
         return "".join(pieces)
 
 
-def _wanted(call: ToolCall) -> CallEdit:
-    extra = unpack(call.extra)
-    column = "call_id" if call.native_id is None else "native_id"
-    names = (column, "name", "arguments", "arguments_raw")
-    values = Values(*(original(call, name, extra) for name in names))
-    return CallEdit(values, call.arguments_kind, (call.span_start, call.span_end))
-
-
 def _weight(value: float, key: str, extra: Extra) -> Any:
     if extra.shape.get("flag") and value in (0.0, 1.0):
         return value == 1.0
-    return write_number(value, key, extra)
+    return write_number(value, key, extra.shape)

@@ -21,18 +21,17 @@ from adp.converters.sharegpt.results import split_results
 from adp.converters.text_calls import (
     CLOSE,
     OPEN,
+    call_text,
     find_bare,
     find_tagged,
-    is_json_like,
-    json_string,
-    write_call,
 )
 from adp.converters.unwritten_columns import REASON, report_columns
+from adp.converters.writing import parts_of, report_beside, spoken_text
 from adp_schema import jsontext, media
 from adp_schema.extra_column import Extra, original, unpack
 from adp_schema.losses import Losses
 from adp_schema.model import Observation, Row, Step, ToolCall, Trajectory
-from adp_schema.parts import JOINT, Part, resolve
+from adp_schema.parts import JOINT, Part
 
 _RECORD = frozenset({"source_id", "tools"})
 _STEP = frozenset({"source", "kind", "text", "content"})
@@ -85,10 +84,7 @@ class OtherFormatWriter:
         """The record."""
         run, losses = self._run, self._losses
         report_columns(run, _RECORD, "$", losses)
-        for index, link in enumerate(run.links):
-            report_columns(link, frozenset(), f"$.links[{index}]", losses)
-        if run.task is not None:
-            report_columns(run.task, frozenset(), "$.task", losses)
+        report_beside(run, losses)
         for index in range(len(run.branches)):
             losses.add(f"$.branches[{index}]", "the format has no place for branches")
         self._results(run.early_observations, "$.early_observations")
@@ -202,11 +198,8 @@ class OtherFormatWriter:
         """Words, thoughts and calls (by index) of a row, in order."""
         extra = _extra(row)
         reasoning = original(row, "reasoning", extra) if isinstance(row, Step) else None
-        spoken = "text"
-        if isinstance(row, Step) and row.prose is not None and row.content is None:
-            spoken = "prose"
-        text = original(row, spoken, extra)
-        parts = resolve(row.content, text, reasoning)
+        text = spoken_text(row, extra)
+        parts = parts_of(row, text, extra)
         if sum(part.type == "text" for part in parts) > 1:
             reason = "several texts become one, joined by a blank line"
             self._losses.add(f"{path}.content", reason)
@@ -257,47 +250,10 @@ class OtherFormatWriter:
 
     def _call(self, turn: _Turn, call: ToolCall, path: str) -> None:
         report_columns(call, _CALL, path, self._losses)
-        extra = _extra(call)
-        name = original(call, "name", extra)
-        if name is None and call.kind == "code":
-            name = call.language
-        elif call.language is not None and call.language != name:
-            self._losses.add(f"{path}.language", REASON)
-        if call.kind not in (None, "function", "code"):
-            self._losses.add(
-                f"{path}.kind", f"a call of kind {call.kind} becomes one of a function"
-            )
-        written = write_call(name or "", self._arguments(call, extra, path))
+        written = call_text(call, _extra(call), self._run.media, path, self._losses)
         turn.pieces.append(("call", written))
         turn.calls.append(path)
         self._waiting.append((call.step, call.call))
-
-    def _arguments(self, call: ToolCall, extra: Extra, path: str) -> str:
-        """JSON text of the arguments."""
-        text = original(call, "arguments", extra)
-        raw = original(call, "arguments_raw", extra)
-        if text is None and raw is None:
-            return "{}"
-        if text is None and call.arguments_kind == "text":
-            key = "code" if call.kind == "code" else "input"
-            if key == "input":
-                reason = "free text is written under the key input"
-                self._losses.add(f"{path}.arguments_raw", reason)
-            return f'{{"{key}": {json_string(self._restored(raw))}}}'
-        if text is None and (
-            call.arguments_kind not in ("object", "json_string") or not is_json_like(raw)
-        ):
-            reason = "it is no JSON and is written as a string"
-            self._losses.add(f"{path}.arguments_raw", reason)
-            return json_string(self._restored(raw))
-        written = self._restored(raw if text is None else text)
-        if written.strip()[:1] in ('"', "n"):
-            column = "arguments" if raw is None else "arguments_raw"
-            self._losses.add(f"{path}.{column}", "only an object is taken as it stands")
-        # A lone surrogate can stand in JSON as its escape only.
-        return "".join(
-            f"\\u{ord(char):04x}" if 0xD800 <= ord(char) < 0xE000 else char for char in written
-        )
 
     def _results(self, rows: list[Observation], path: str) -> None:
         indexed = list(enumerate(rows))

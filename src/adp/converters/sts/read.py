@@ -9,7 +9,19 @@ import msgspec
 from msgspec import Raw
 
 from adp.converters.openai_chat.content import content_columns
-from adp.converters.openai_chat.read import read_call, report_lost, take_tools
+from adp.converters.openai_chat.read import read_call, take_tools
+from adp.converters.reading import (
+    BRACE,
+    BRACKET,
+    NUMBER,
+    begins,
+    drop_nulls,
+    object_fields,
+    opaque_columns,
+    report_marks,
+    take_text,
+    text_at,
+)
 from adp.converters.scalars import is_null, take_fields
 from adp.converters.sts import keys as k
 from adp.converters.sts.write import digits_of, time_of
@@ -18,10 +30,8 @@ from adp_schema.arrow import Columns
 from adp_schema.builder import RowBuilder
 from adp_schema.errors import RecordError
 from adp_schema.losses import Losses
-from adp_schema.parts import Parts
 from adp_schema.protocols import RawRecord
 
-_QUOTE, _BRACE, _BRACKET = 0x22, 0x7B, 0x5B
 _FIRST = "the first line is no header of a session"
 _SECOND = "another session begins here; put each into a file of its own"
 
@@ -38,27 +48,16 @@ def read_session(record: RawRecord, builder: RowBuilder, losses: Losses) -> None
         raise RecordError("expected the lines of a session") from None
     for index, raw in enumerate(lines):
         path = f"$[{index}]"
-        if jsontext.first_byte(raw) != _BRACE:
-            raise RecordError("expected an object", path)
-        line = jsontext.decode_object(raw)
-        report_lost(raw, line, path, losses)
-        kind = _text(line.get("type"))
+        line = object_fields(raw, path, losses)
+        kind = text_at(line, "type")
         if (kind == "session") != (index == 0):
             raise RecordError(_SECOND if index else _FIRST, f"{path}.type")
         if index == 0:
             _header(line, builder)
-        elif kind == "message" and jsontext.first_byte(line.get("message", b"")) == _BRACE:
+        elif kind == "message" and begins(line.get("message"), BRACE):
             _message(line, _Place(builder, losses, path))
         else:
             _whole_line(raw, builder)
-
-
-def _text(raw: Raw | None) -> str | None:
-    """A string; None when the value is none."""
-    if raw is None or jsontext.first_byte(raw) != _QUOTE:
-        return None
-    text: str = jsontext.decode_value(raw)
-    return text
 
 
 def _header(line: dict[str, Raw], builder: RowBuilder) -> None:
@@ -78,11 +77,8 @@ def _header(line: dict[str, Raw], builder: RowBuilder) -> None:
 
 def _whole_line(raw: Raw, builder: RowBuilder) -> None:
     """A line that is no message is kept as it is."""
-    parts = Parts()
-    parts.opaque(Raw(jsontext.one_line(raw).encode()))
-    form = {"whole_line": True, "content": "value"}
-    extra = extra_column.pack(None, shape=form)
-    builder.step({"source": "environment", "kind": "event", **parts.columns(), "extra": extra})
+    extra = extra_column.pack(None, shape={"whole_line": True, "content": "value"})
+    builder.step({"source": "environment", "kind": "event", **opaque_columns(raw), "extra": extra})
 
 
 @dataclass(frozen=True)
@@ -97,15 +93,12 @@ class _Place:
 def _message(line: dict[str, Raw], at: _Place) -> None:
     form: dict[str, Any] = {}
     names = list(line)
-    raw = line.pop("message")
-    message = jsontext.decode_object(raw)
-    report_lost(raw, message, f"{at.path}.message", at.losses)
+    message = object_fields(line.pop("message"), f"{at.path}.message", at.losses)
     around = _around(line, names, message, form, at.path, at.losses)
-    role = _text(message.get("role"))
+    role = text_at(message, "role")
     if role is None:
         raise RecordError("expected a role", f"{at.path}.message.role")
-    if jsontext.has_mark(role):
-        at.losses.add(f"{at.path}.message.role", "lone surrogates were replaced")
+    report_marks(role, f"{at.path}.message.role", at.losses)
     if role == "tool":
         _result(message, around, form, at)
     else:
@@ -139,19 +132,17 @@ def _step(
     message: dict[str, Raw], role: str, around: dict[str, Raw], form: dict[str, Any], at: _Place
 ) -> None:
     names = list(message)
-    nulls = _drop_nulls(message)
+    nulls = drop_nulls(message)
     source = k.ROLE_SOURCES.get(role, "environment")
     columns: Columns = {"source": source, "kind": "llm_turn" if source == "agent" else "message"}
     if role in k.ROLE_SOURCES:
         del message["role"]
     content_columns(message.pop("content", None), columns, form, at.builder)
     for key, column in (("reasoningContent", "reasoning"), ("model", "model")):
-        if (text := _text(message.get(key))) is not None:
-            columns[column] = text
-            del message[key]
+        columns[column] = take_text(message, key)
     _time(message, columns, form)
     calls: list[Raw] = []
-    if jsontext.first_byte(message.get("toolCalls", b"")) == _BRACKET:
+    if begins(message.get("toolCalls"), BRACKET):
         calls = jsontext.decode_array(message.pop("toolCalls"))
         if not calls:
             form["tool_calls"] = "list"
@@ -167,29 +158,19 @@ def _result(
     message: dict[str, Raw], around: dict[str, Raw], form: dict[str, Any], at: _Place
 ) -> None:
     names = list(message)
-    nulls = _drop_nulls(message)
+    nulls = drop_nulls(message)
     columns: Columns = {"source": "environment"}
     del message["role"]
     content_columns(message.pop("content", None), columns, form, at.builder)
-    answers = _text(message.get("toolCallId"))
-    if answers is not None:
-        del message["toolCallId"]
+    answers = take_text(message, "toolCallId")
     _time(message, columns, form)
     columns["extra"] = _pack(names, nulls, {**message, **around}, form, k.RESULT_KEYS)
     at.builder.observation(columns, answers=answers)
 
 
-def _drop_nulls(message: dict[str, Raw]) -> set[str]:
-    """Nulls are told by the list of keys; they need no entry in ``extra``."""
-    nulls = {name for name, value in message.items() if is_null(value)}
-    for name in nulls - {"content"}:
-        del message[name]
-    return nulls
-
-
 def _time(message: dict[str, Raw], columns: Columns, form: dict[str, Any]) -> None:
     raw = message.get("timestamp")
-    if raw is None or jsontext.first_byte(raw) not in b"-0123456789":
+    if raw is None or jsontext.first_byte(raw) not in NUMBER:
         return
     text = bytes(raw).decode("ascii")
     time = time_of(text)
@@ -203,7 +184,7 @@ def _time(message: dict[str, Raw], columns: Columns, form: dict[str, Any]) -> No
 
 def _pack(
     names: list[str],
-    nulls: set[str],
+    nulls: tuple[str, ...],
     rest: dict[str, Raw],
     form: dict[str, Any],
     usual: tuple[str, ...],
@@ -211,6 +192,6 @@ def _pack(
     """``extra`` of a message: what is left of it, and its keys when no writer would guess them."""
     left = [name for name in names if name in rest]
     guessed = [name for name in usual if name in names and name not in left]
-    if names != [*guessed, *left] or nulls - {"content"} or "content" not in names:
+    if names != [*guessed, *left] or set(nulls) - {"content"} or "content" not in names:
         form["keys"] = names
     return extra_column.pack(rest, shape=form) if rest or form else None

@@ -50,7 +50,7 @@ def trace_lines(trajectory: Trajectory, losses: Losses, harness: str, form: Form
     header = {**writer.header(), "harness": harness, "id": trajectory.trajectory_id or ""}
     if (agent := trajectory.agent_name) is not None:
         header["agent"] = agent
-    pairs = writer.messages_with_rows()
+    pairs = writer.rows()
     lines = list(_pi(header, pairs, writer) if form == "pi" else _sts(header, pairs))
     if form == "pi":
         losses.items = [item for item in losses.items if not _is_in_pi(item["path"])]
@@ -75,16 +75,16 @@ class _TraceWriter(SessionWriter):
         return Extra()
 
 
-def _sts(header: Line, pairs: Iterable[tuple[Line, Step | Observation]]) -> Iterator[Line]:
+def _sts(header: Line, pairs: Iterable[tuple[Step | Observation, Line]]) -> Iterator[Line]:
     if "tools" in header:
         header["tools"] = bytes(header["tools"]).decode("utf-8")
     yield header
-    for line, _ in pairs:
+    for _, line in pairs:
         yield line
 
 
 def _pi(
-    header: Line, pairs: Iterable[tuple[Line, Step | Observation]], writer: SessionWriter
+    header: Line, pairs: Iterable[tuple[Step | Observation, Line]], writer: SessionWriter
 ) -> Iterator[Line]:
     """The lines in the form of Pi's sessions."""
     run = writer.trajectory
@@ -104,7 +104,7 @@ def _pi(
         parent = "00000000"
         custom = {"type": "custom", "id": parent, "parentId": None}
         yield {**custom, "customType": "teich-available-tools", "data": {"tools": listed}}
-    for number, (line, row) in enumerate(pairs, 1):
+    for number, (row, line) in enumerate(pairs, 1):
         entry: Line = {"type": "message", "id": f"{number:08x}", "parentId": parent}
         parent = entry["id"]
         if row.timestamp is not None:

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import functools
 import json
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from adp.converters.openai_chat.content import write_content, write_foreign_content
-from adp.converters.openai_chat.write import ChatWriter, arrange
-from adp.converters.scalars import write_field
+from adp.converters.openai_chat.write import ChatWriter
 from adp.converters.sts import keys as k
 from adp.converters.unwritten_columns import report_columns
+from adp.converters.writing import arrange, string
 from adp_schema import jsontext, media
 from adp_schema.extra_column import Extra, original
 from adp_schema.losses import Losses
@@ -21,7 +20,6 @@ from adp_schema.parts import JOINT
 
 Line = dict[str, Any]
 
-_HEADER = frozenset({column for column, _, _ in k.HEADER_FIELDS} | {"tools"})
 _STEP = frozenset({"source", "kind", "text", "content", "reasoning", "model"})
 _TIME = frozenset({"timestamp", "timestamp_text"})
 _CALL = frozenset(
@@ -34,7 +32,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 def write_session(trajectory: Trajectory, losses: Losses) -> list[Line]:
     """Convert one trajectory into a header and a line for each message."""
     writer = SessionWriter(trajectory, losses, native=trajectory.source_format == k.NAME)
-    return [writer.header(), *(line for line, _ in writer.messages_with_rows())]
+    return [writer.header(), *(line for _, line in writer.rows())]
 
 
 class SessionWriter(ChatWriter):
@@ -50,57 +48,32 @@ class SessionWriter(ChatWriter):
         """The first line."""
         run = self.trajectory
         extra = self.extra(run)
-        report_columns(run, self.carried(_HEADER), "$", self.losses)
-        for index, link in enumerate(run.links):
-            report_columns(link, frozenset(), f"$.links[{index}]", self.losses)
-        if run.task is not None:
-            report_columns(run.task, frozenset(), "$.task", self.losses)
-        known: Line = {"type": "session"}
-        for column, names, kind in k.HEADER_FIELDS:
-            value = original(run, column, extra)
-            if value is None and not self.native:
-                value = {"agent_name": k.HARNESS, "source_id": run.trajectory_id}.get(column)
-            if value is not None:
-                known[names[0]] = write_field(value, kind, names[0], extra)
-        if run.tools is not None:
-            text = original(run, "tools", extra)
-            is_string = extra.shape.get("tools") == "string"
-            tools: Any = jsontext.string(text) if is_string else jsontext.raw(text)
-            known[extra.shape.get("tools_key", "tools")] = tools
+        defaults = {"agent_name": k.HARNESS, "source_id": run.trajectory_id}
+        known = {"type": "session", **self.head(k.HEADER_FIELDS, defaults)}
         return arrange(known, self.kept(extra), extra.shape.get("keys"))
 
-    def messages_with_rows(self) -> Iterator[tuple[Line, Step | Observation]]:
-        """The lines after the header, each with the row that it is made from."""
-        for index, result in enumerate(self.trajectory.early_observations):
-            yield self._result_line(result, f"$.early_observations[{index}]"), result
-        for index, step in enumerate(self.trajectory.steps):
-            path = f"$.steps[{index}]"
-            yield self._step_line(step, path), step
-            for order, result in enumerate(step.observations):
-                yield self._result_line(result, f"{path}.observations[{order}]"), result
-
-    def _step_line(self, step: Step, path: str) -> Line:
+    def _step(self, step: Step, path: str) -> Line:
         extra = self.extra(step)
         carried = self.carried(_STEP) | self._time_columns(step)
         report_columns(step, carried, path, self.losses)
         if extra.shape.get("whole_line"):
-            line: Line = write_content(step, extra, self.trajectory.media, native=True)
+            line: Line = write_content(step, extra, self.trajectory.media)
             return line
         if step.kind in ("context_edit", "event"):
             self.losses.add(f"{path}.kind", f"a step of kind {step.kind} becomes a message")
         role = extra.shape.get("role", k.USUAL_ROLES.get(step.source or "", "user"))
         if step.source == "environment" and not self.native and "role" not in self.kept(extra):
             self.losses.add(f"{path}.source", "environment is written as the role user")
-        known: Line = {"role": _string(role), "content": self._text(step, extra, path)}
+        known: Line = {"role": string(role), "content": self._text(step, extra, path)}
         if step.reasoning is not None:
             reasoning = media.restore(original(step, "reasoning", extra), self.trajectory.media)
-            known["reasoningContent"] = _string(reasoning)
+            known["reasoningContent"] = string(reasoning)
         calls = self._tool_calls(step, path, extra)
         if calls is not None:
             known["toolCalls"] = calls
         self._add_time(step, extra, path, known)
         if step.model is not None:
-            known["model"] = _string(original(step, "model", extra))
+            known["model"] = string(original(step, "model", extra))
         return self._enveloped(known, extra)
 
     def _tool_calls(self, step: Step, path: str, extra: Extra) -> list[Any] | None:
@@ -115,12 +88,12 @@ class SessionWriter(ChatWriter):
                 del call["type"]
         return calls
 
-    def _result_line(self, row: Observation, path: str) -> Line:
+    def _result(self, row: Observation, path: str) -> Line:
         extra = self.extra(row)
         known: Line = {"role": "tool"}
         answered = self.answered(row, extra, path)
         if answered is not None:
-            known["toolCallId"] = _string(answered)
+            known["toolCallId"] = string(answered)
         known["content"] = self._text(row, extra, path)
         if not self.native and row.source not in (None, "environment"):
             self.losses.add(f"{path}.source", f"{row.source} is written as the role tool")
@@ -142,7 +115,7 @@ class SessionWriter(ChatWriter):
         """The content; a string, but for what was read from this format as something else."""
         blobs = self.trajectory.media
         if self.native:
-            return write_content(row, extra, blobs, native=True)
+            return write_content(row, extra, blobs)
         content = write_foreign_content(row, extra, blobs, path, self.losses)
         if content is None:
             return ""
@@ -158,7 +131,7 @@ class SessionWriter(ChatWriter):
                 self.losses.add(f"{path}.content[{index}]", reason)
         if len(texts) > 1:
             self.losses.add(f"{path}.content", "the texts become one, joined by a blank line")
-        return _string(JOINT.join(map(_words, content)))
+        return string(JOINT.join(map(_words, content)))
 
     @staticmethod
     def _time_columns(row: Step | Observation) -> frozenset[str]:
@@ -205,10 +178,6 @@ def time_of(text: str) -> datetime | None:
         return _EPOCH + timedelta(milliseconds=float(text))
     except (ValueError, OverflowError):
         return None
-
-
-def _string(value: Any) -> Any:
-    return jsontext.string(value) if isinstance(value, str) else value
 
 
 def _words(part: Any) -> str:

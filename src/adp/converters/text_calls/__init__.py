@@ -7,34 +7,30 @@ Literals of Python are parsed by `ast.literal_eval` and never run.
 
 from __future__ import annotations
 
-from adp.converters.text_calls.edit import CallEdit, json_string, rewrite, with_member, write_call
+from adp.converters.text_calls.edit import rewrite, with_member
 from adp.converters.text_calls.find import (
     CLOSE,
     OPEN,
     CallGroup,
     TextCall,
-    Values,
     find_bare,
     find_tagged,
-    is_json_like,
     object_at,
     prose,
 )
+from adp.converters.text_calls.from_rows import call_edit, call_text
 
 __all__ = [
     "CLOSE",
     "OPEN",
-    "CallEdit",
     "CallGroup",
     "TextCall",
-    "Values",
+    "call_edit",
+    "call_text",
     "find_bare",
     "find_tagged",
-    "is_json_like",
-    "json_string",
     "object_at",
     "prose",
     "rewrite",
     "with_member",
-    "write_call",
 ]

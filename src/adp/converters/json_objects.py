@@ -1,4 +1,7 @@
-"""Objects of a record: taking them apart, and putting them together in the form of the source."""
+"""Objects of a record: taking them apart, and putting them together in the form of the source.
+
+`JsonObject` reads one leniently: what a column can hold is taken, the rest stays for ``extra``.
+"""
 
 from __future__ import annotations
 
@@ -11,18 +14,17 @@ from typing import Any
 import msgspec
 from msgspec import Raw
 
+from adp.converters.reading import BRACE, BRACKET, NULL, NUMBER, QUOTE, object_fields
 from adp.converters.scalars import number_text
 from adp_schema import jsontext
-from adp_schema.arrow import Columns
 from adp_schema.errors import RecordError
 from adp_schema.losses import Losses
 
-QUOTE, BRACE, BRACKET, NULL = 0x22, 0x7B, 0x5B, 0x6E
 _INT32, _INT64 = 2**31, 2**63
 _ints = msgspec.json.Decoder(list[int])
 
 
-class AtifObject:
+class JsonObject:
     """One object of the source while it is read: each key that a column takes is popped.
 
     Args:
@@ -37,20 +39,12 @@ class AtifObject:
     __slots__ = ("exact", "form", "names", "path", "taken", "values")
 
     def __init__(self, raw: Raw | bytes, path: str, losses: Losses) -> None:
-        if jsontext.first_byte(raw) != BRACE:
-            raise RecordError("expected an object", path)
-        self.values = jsontext.decode_object(raw)
+        self.values = object_fields(raw, path, losses)
         self.names = list(self.values)
         self.path = path
         self.taken: set[str] = set()
         self.form: dict[str, Any] = {}
         self.exact: dict[str, str] = {}
-        for name in jsontext.lost_keys(raw, self.values):
-            losses.add(f"{path}.{name}", "the key occurs twice; the last value was kept")
-        for name in self.names:
-            if not name.isascii() and jsontext.has_mark(name):
-                result = jsontext.mend_text(name)[0]
-                losses.add(f"{path}.{result}", "lone surrogates in the key were replaced")
 
     def first(self, key: str) -> int:
         """The first character of a value; 0 when the key is not there."""
@@ -75,7 +69,7 @@ class AtifObject:
 
     def number(self, key: str, *, bits: int = 0) -> Any:
         """The number under a key; with ``bits`` only an integer of that size."""
-        if self.first(key) not in b"-0123456789" or not self.first(key):
+        if self.first(key) not in NUMBER or not self.first(key):
             return None
         text = bytes(self.values[key]).decode("ascii")
         value = integer(text, bits) if bits else float(text)
@@ -128,13 +122,13 @@ class AtifObject:
             raise RecordError(f"expected a list of {what}", f"{self.path}.{key}")
         return jsontext.decode_array(self.take(key))
 
-    def inner(self, key: str, losses: Losses) -> AtifObject | None:
+    def inner(self, key: str, losses: Losses) -> JsonObject | None:
         """The object under a key, to be ended with `close`; None when it is no object."""
         if self.first(key) != BRACE:
             return None
-        return AtifObject(self.take(key), f"{self.path}.{key}", losses)
+        return JsonObject(self.take(key), f"{self.path}.{key}", losses)
 
-    def close(self, key: str, atif_object: AtifObject, order: tuple[str, ...]) -> None:
+    def close(self, key: str, atif_object: JsonObject, order: tuple[str, ...]) -> None:
         """End an inner object: what is left of it, and its form."""
         form = atif_object.end(order)
         if atif_object.values:
@@ -160,25 +154,6 @@ class AtifObject:
         if self.exact:
             self.form["exact"] = self.exact
         return self.form
-
-
-def spread(source: AtifObject) -> None:
-    """Put the keys of ``extra`` in the place of it; ``own`` tells the others from them.
-
-    An ``extra`` stays whole when its keys cannot stand beside those of the object itself.
-    """
-    names = [name for name in source.values if name != "extra"]
-    raw = source.values.get("extra")
-    if raw is not None:
-        child = jsontext.decode_object(raw) if jsontext.first_byte(raw) == BRACE else {}
-        odd = any(name in names or jsontext.has_mark(name) for name in child)
-        if odd or not child or jsontext.lost_keys(raw, child):
-            source.form["whole"] = True
-            return
-        del source.values["extra"]
-        source.values.update(child)
-    if names:
-        source.form["own"] = names
 
 
 def integer(text: str, bits: int = 64) -> int | None:
@@ -208,15 +183,6 @@ def read_floats(text: str) -> list[float] | None:
 def floats_text(values: list[float]) -> str:
     """How a list of numbers is written when nothing else is known: as Python does."""
     return json.dumps(values, separators=(",", ":"))
-
-
-def write_number(value: float | None, key: str, exact: Mapping[str, str]) -> Any:
-    """A number as the source spelled it, unless it was edited since."""
-    if value is None:
-        return None
-    text = exact.get(key)
-    same = text is not None and float(text) == value
-    return jsontext.raw(text if text is not None and same else number_text(value))
 
 
 def write_floats(values: list[float] | None, key: str, exact: Mapping[str, str]) -> Raw | None:
@@ -290,19 +256,3 @@ def write_time(time: datetime | None, text: str | None, *, zoned: bool = True) -
         return text
     end = "Z" if zoned else ""
     return None if time is None else time.isoformat().replace("+00:00", end)
-
-
-def lift_code(columns: Columns) -> None:
-    """The code of a code call, which stands alone in its arguments."""
-    text = columns.get("arguments") or ""
-    if columns.get("arguments_kind") != "object" or text[0] != "{":
-        return
-    child = jsontext.decode_object(text.encode("utf-8"))
-    if (
-        list(child) == ["code"]
-        and not jsontext.lost_keys(text.encode("utf-8"), child)
-        and jsontext.first_byte(child["code"]) == QUOTE
-    ):
-        del columns["arguments"]
-        columns["arguments_raw"] = jsontext.decode_value(child["code"])
-        columns["arguments_kind"] = "text"
