@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from adp.eval.metrics.folding import MANY, groups, together
 from adp.eval.scorer import Figure
 from adp.eval.scoring import choose, score_store
-from adp.workflows.report_page.words import MISSING
 from adp.workflows.report_eval import EvaluationOptions, evaluation, markdown_report
 from adp.workflows.report_eval.cells import plain_number, signed
 from adp.workflows.report_eval.folded import alike, group_rows, pass_rows, reasons, unchanged
 from adp.workflows.report_eval.model import TaskGroup
+from adp.workflows.report_page.words import MISSING
 from tests.workflows.eval_stores import rollouts
 
 KINDS = st.lists(st.sampled_from([None, "a", "b"]), max_size=12)
