@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote, unquote
 
 from adp_schema.errors import AdpError, HubError, StoreError, UsageError
-from adp_schema.manifest import MANIFEST
 from adp_schema.retries import chain, is_network, retried, status_of
+from adp_schema.tables import MANIFEST
 
 if TYPE_CHECKING:
     from huggingface_hub import HfApi

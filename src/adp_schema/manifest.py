@@ -17,9 +17,9 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from adp_schema import location
 from adp_schema.errors import StoreError
 from adp_schema.migrate import column_names
+from adp_schema.tables import MANIFEST as MANIFEST
 from adp_schema.tables import SCHEMA_VERSION
 
-MANIFEST = "adp.json"
 RUN = "run.json"
 
 

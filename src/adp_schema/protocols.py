@@ -121,3 +121,23 @@ class Converter(Protocol):
             lines of a ``session``.
         """
         ...
+
+
+class Progress(Protocol):
+    """What long-running library functions report to."""
+
+    def note(self, message: str) -> None:
+        """Say something once."""
+        ...
+
+    def status(self, words: str) -> None:
+        """Say what is being done before the amount is known, or how it goes afterwards."""
+        ...
+
+    def total(self, amount: int) -> None:
+        """Say how much there is to do, in bytes or items."""
+        ...
+
+    def advance(self, amount: int) -> None:
+        """Say that a part is done."""
+        ...

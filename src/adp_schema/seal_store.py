@@ -12,7 +12,7 @@ import shutil
 from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import pyarrow.parquet as pq
 
@@ -29,6 +29,7 @@ from adp_schema.journal import (
 from adp_schema.journal import sync_folder as sync
 from adp_schema.journal_file import JournalFile
 from adp_schema.manifest import MANIFEST, Lineage, Manifest, Shard, write_atomic
+from adp_schema.protocols import Progress
 from adp_schema.reader import ShardReader
 from adp_schema.sealing import (
     Item,
@@ -49,19 +50,7 @@ END = "end"
 """File in the folder of the writers: the store takes no more trajectories."""
 
 
-class SealProgress(Protocol):
-    """What is told how far the work is, such as a `Progress` of `adp`."""
-
-    def total(self, amount: int) -> None:
-        """Say how many bytes there are to do."""
-        ...
-
-    def advance(self, amount: int) -> None:
-        """Say that some of them are done."""
-        ...
-
-
-def seal(root: str | Path, *, progress: SealProgress | None = None) -> Manifest:
+def seal(root: str | Path, *, progress: Progress | None = None) -> Manifest:
     """End a growing store: seal its journals and write the manifest of a finished store.
 
     Writers that are still there get a `SealedError` at their next append. A call that was stopped
@@ -122,7 +111,7 @@ def _stop_writers(folder: Path) -> None:
     sync(folder / FOLDER)
 
 
-def _finish(folder: Path, manifest: Manifest, progress: SealProgress | None) -> Manifest:
+def _finish(folder: Path, manifest: Manifest, progress: Progress | None) -> Manifest:
     _rewrite(folder, manifest, progress)
     staged = folder / FOLDER / "sources.parquet"
     pq.write_table(
@@ -158,7 +147,7 @@ def _clean(folder: Path) -> None:
     shutil.rmtree(folder / FOLDER, ignore_errors=True)
 
 
-def _rewrite(folder: Path, manifest: Manifest, progress: SealProgress | None) -> None:
+def _rewrite(folder: Path, manifest: Manifest, progress: Progress | None) -> None:
     """Cut the shards from the first early one on anew; a stopped call goes on by shard."""
     paths = [shard.path for shard in manifest.tables.get("trajectories", [])]
     first = next((i for i, path in enumerate(paths) if "/early-" in path), len(paths))

@@ -16,6 +16,9 @@ import pyarrow as pa
 
 from adp_schema import model
 
+MANIFEST = "adp.json"
+"""Name of the file that makes a folder a store."""
+
 SCHEMA_VERSION = "1.0"
 
 _SCALARS: dict[Any, pa.DataType] = {

@@ -6,27 +6,9 @@ import sys
 import time
 from datetime import timedelta
 from types import TracebackType
-from typing import Any, Protocol
+from typing import Any
 
-
-class Progress(Protocol):
-    """What long-running library functions report to."""
-
-    def note(self, message: str) -> None:
-        """Say something once."""
-        ...
-
-    def status(self, words: str) -> None:
-        """Say what is being done before the amount is known, or how it goes afterwards."""
-        ...
-
-    def total(self, amount: int) -> None:
-        """Say how much there is to do, in bytes or items."""
-        ...
-
-    def advance(self, amount: int) -> None:
-        """Say that a part is done."""
-        ...
+from adp_schema.protocols import Progress as Progress
 
 
 class Silent:

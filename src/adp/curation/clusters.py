@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
+import polars as pl
 from pydantic import Field, field_validator
 
 from adp.curation.op import OpOptions
 from adp.curation.survivors import DEFAULT_KEEP, KEEP_TEXT, check_keep
 from adp_schema.errors import RecipeError
-
-if TYPE_CHECKING:
-    import polars as pl
 
 FEW = 20
 """Clusters and losses up to this size never raise an alarm."""
@@ -54,8 +52,6 @@ def alarms(clusters: pl.DataFrame, options: ClusterOptions) -> list[str]:
             the cluster) and ``gone`` (whether it goes).
         options: when to raise an alarm.
     """
-    import polars as pl
-
     results = []
     largest = clusters.sort("size", "seq", descending=[True, False]).head(1)
     for size, name in largest.select("size", "cluster").iter_rows():

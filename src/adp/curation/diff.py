@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import polars as pl
 
 from adp.curation.ledger import ENDS
 from adp.curation.record import reading
 from adp.curation.why import record_of
 from adp_schema.store import Store
-
-if TYPE_CHECKING:
-    import polars as pl
 
 ABSENT = "not in the inputs"
 KEPT = "kept"
@@ -47,8 +46,6 @@ def diff(a: str, b: str, *, examples: int = 3, detail: bool = True) -> CurationD
     Raises:
         StoreError: one of them is neither.
     """
-    import polars as pl
-
     both = _fates(a, detail=detail).join(
         _fates(b, detail=detail), on="trajectory_id", how="full", coalesce=True, suffix="_b"
     )
@@ -69,8 +66,6 @@ def diff(a: str, b: str, *, examples: int = 3, detail: bool = True) -> CurationD
 
 def _fates(path: str, *, detail: bool) -> pl.DataFrame:
     """``trajectory_id`` and ``fate`` of every trajectory."""
-    import polars as pl
-
     record = record_of(path)
     if record is None:
         rows = Store.open(path).scan("trajectories").filter(pl.col("parent_id").is_null())
@@ -89,8 +84,6 @@ def _fates(path: str, *, detail: bool) -> pl.DataFrame:
 
 def _columns(a: str, b: str) -> dict[str, int]:
     """Columns of the annotations that both have and that differ."""
-    import polars as pl
-
     first, second = record_of(a), record_of(b)
     if first is None or second is None:
         return {}

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import polars as pl
 
+from adp.curation.pool import Pool
 from adp.stores.condition import check_condition, own_lines
 from adp_schema.errors import QueryError, RecipeError
-
-if TYPE_CHECKING:
-    import polars as pl
-
-    from adp.curation.pool import Pool
 
 
 def group_names(pool: Pool, by: str, op: str) -> pl.Series:
@@ -25,8 +21,6 @@ def group_names(pool: Pool, by: str, op: str) -> pl.Series:
         QueryError: the expression is not valid.
         RecipeError: its values cannot name a group.
     """
-    import polars as pl
-
     if by in pool.members.columns:
         values = pool.members[by]
     else:

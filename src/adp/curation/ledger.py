@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import polars as pl
 
 from adp.curation.outputs import BUFFER, OutputSelection
 from adp.curation.state import State
-
-if TYPE_CHECKING:
-    import polars as pl
 
 LEDGER = {
     "seq": "Key of the trajectory, as in the table annotations.",
@@ -35,8 +32,6 @@ def whole_ledger(state: State, chosen: list[OutputSelection]) -> pl.DataFrame:
         state: after the last stage.
         chosen: what the outputs take.
     """
-    import polars as pl
-
     text = pl.concat([*state.ledger, _ends(state, chosen)]).with_row_index("place")
     keys = ("seq", "input", "trajectory_id")
     names = pl.concat([state.rows.select(keys), state.branches.select(keys)])
@@ -46,8 +41,6 @@ def whole_ledger(state: State, chosen: list[OutputSelection]) -> pl.DataFrame:
 
 def _ends(state: State, chosen: list[OutputSelection]) -> pl.DataFrame:
     """What became of each trajectory that no stage dropped; and those that only pairs take."""
-    import polars as pl
-
     names = pl.concat(
         [item.entries.select("seq", pl.lit(item.name).alias("out")) for item in chosen]
     )

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import polars as pl
 
 from adp.core.progress import Progress, Silent
 from adp.curation.inputs import Input
@@ -18,9 +20,6 @@ from adp.stores.locks import alone
 from adp.stores.staged import StagedRun, check_free
 from adp_schema.errors import RecipeError, StoreError, unknown_name
 from adp_schema.gate_files import RECORD
-
-if TYPE_CHECKING:
-    import polars as pl
 
 
 @alone
@@ -112,6 +111,4 @@ def _chosen(record: Path, name: str, linked: dict[str, Any]) -> OutputSelection:
 
 
 def _frame(path: Path) -> pl.DataFrame | None:
-    import polars as pl
-
     return pl.read_parquet(path, glob=False) if path.exists() else None

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+import polars as pl
 
 from adp.core.progress import Progress
 from adp.curation.inputs import Input
@@ -15,9 +16,6 @@ from adp.stores.merge import REFERENCES
 from adp.stores.tasks import rollout_keys
 from adp.stores.tasks.words import word_keys
 from adp_schema import ids
-
-if TYPE_CHECKING:
-    import polars as pl
 
 BRANCH_COLUMNS = (
     "seq", "trajectory_id", "parent_seq", "parent_step", "branch_kind", "input", "size", "rows",
@@ -50,8 +48,6 @@ class LoadedPool:
         progress: Progress | None = None,
     ) -> Pool:
         """A pool of all that is not in reserve."""
-        import polars as pl
-
         reserve = [source.name for source in self.inputs if source.reserve]
         out = pl.col("input").is_in(reserve)
         members = self.rows.filter(~out)
@@ -66,8 +62,6 @@ def load(inputs: Sequence[Input]) -> LoadedPool:
 
     Ids that an earlier input has too get the next number (``#2``, ``#3``).
     """
-    import polars as pl
-
     frames = []
     taken: set[str] = set()
     for source in inputs:
@@ -86,8 +80,6 @@ def load(inputs: Sequence[Input]) -> LoadedPool:
 
 
 def _rows(source: Input) -> pl.DataFrame:
-    import polars as pl
-
     columns = [
         *("seq", "trajectory_id", "source_id", "dataset", "split", "task_id", "attempt"),
         *("agent_model", "success", "reward", "parent_id", "parent_step", "branch_kind"),
@@ -124,8 +116,6 @@ def _renamed(names: Sequence[str], taken: set[str]) -> dict[str, str]:
 
 def _branches(rows: pl.DataFrame, inputs: Sequence[Input]) -> pl.DataFrame:
     """The branches, with the ``seq`` of the trajectory that each starts from."""
-    import polars as pl
-
     frame = rows.filter(pl.col("parent_id").is_not_null())
     parents = [
         {"input": source.name, "parent_id": old, "renamed": new}
@@ -147,8 +137,6 @@ def _branches(rows: pl.DataFrame, inputs: Sequence[Input]) -> pl.DataFrame:
 
 def _pairs(inputs: Sequence[Input], names: pl.Series) -> pl.DataFrame | None:
     """The pairs of all inputs; those that name a trajectory that is not there are no use."""
-    import polars as pl
-
     frames = []
     taken: set[str] = set()
     for source in inputs:

@@ -12,15 +12,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import polars as pl
 from pydantic import BaseModel, ConfigDict
 
-if TYPE_CHECKING:
-    import polars as pl
-
-    from adp.curation.pool import Pool
-    from adp_schema.model import Trajectory
+from adp.curation.pool import Pool
+from adp_schema.model import Trajectory
 
 
 class OpOptions(BaseModel):

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+import polars as pl
 import pyarrow as pa
 
 from adp.curation.stage_files import as_arrow
 from adp_schema.errors import RecipeError
-
-if TYPE_CHECKING:
-    import polars as pl
 
 
 def checked(columns: pl.DataFrame, stage: str, keys: tuple[str, ...] = ("seq",)) -> pl.DataFrame:
@@ -25,8 +21,6 @@ def checked(columns: pl.DataFrame, stage: str, keys: tuple[str, ...] = ("seq",))
         RecipeError: a key is missing or is no whole number, or a column has no name or is of a
             kind that cannot be written.
     """
-    import polars as pl
-
     for key in keys:
         if key not in columns.columns:
             raise RecipeError(f"stage {stage} gives no column {key}; add it")

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import polars as pl
+
+from adp.curation.pool import Pool
 from adp.curation.recipe import Output, Recipe
 from adp.curation.state import State
 from adp_schema import ids
 from adp_schema.errors import EmptyResultError, RecipeError
-
-if TYPE_CHECKING:
-    import polars as pl
-
-    from adp.curation.pool import Pool
 
 BUFFER = "buffer"
 """Name of the output that holds a replay buffer."""
@@ -85,8 +83,6 @@ def _takes_pairs(recipe: Recipe, name: str) -> bool:
 
 
 def _output(name: str, spec: Output, state: State, pool: Pool) -> OutputSelection:
-    import polars as pl
-
     if spec.take == "pairs":
         pairs = state.pairs
         if pairs is None or not pairs.height:
@@ -110,8 +106,6 @@ def _output(name: str, spec: Output, state: State, pool: Pool) -> OutputSelectio
 
 def _main(state: State, seqs: pl.DataFrame | None) -> pl.DataFrame:
     """Main lines as candidates, with their copies and stage; one row for each stage."""
-    import polars as pl
-
     rows = state.rows.select("seq", "trajectory_id", "split", "size", "rows")
     if seqs is not None:
         rows = rows.join(seqs, on="seq", how="semi", maintain_order="left")
@@ -125,8 +119,6 @@ def _main(state: State, seqs: pl.DataFrame | None) -> pl.DataFrame:
 
 def _once(rows: pl.DataFrame) -> pl.DataFrame:
     """The same main lines, each once."""
-    import polars as pl
-
     rows = rows.unique("seq", keep="first", maintain_order=True)
     return rows.with_columns(
         pl.lit(1, dtype=pl.Int32).alias("copies"), pl.lit(0, dtype=pl.Int32).alias("stage")
@@ -135,8 +127,6 @@ def _once(rows: pl.DataFrame) -> pl.DataFrame:
 
 def _named(state: State, pairs: pl.DataFrame) -> pl.DataFrame:
     """``seq`` of the trajectories that pairs name."""
-    import polars as pl
-
     names = pl.concat([pairs[side].drop_nulls().rename("trajectory_id") for side in _SIDES])
     known = pl.concat(
         [state.rows.select("trajectory_id", "seq"), state.branches.select("trajectory_id", "seq")]
@@ -152,8 +142,6 @@ def _named(state: State, pairs: pl.DataFrame) -> pl.DataFrame:
 
 def _with_parents(state: State, seqs: pl.DataFrame) -> pl.DataFrame:
     """Main lines and branches of some ``seq`` and of all that they start from."""
-    import polars as pl
-
     known = seqs
     while True:
         above = state.branches.join(known, on="seq", how="semi").select(
@@ -180,8 +168,6 @@ def _with_parents(state: State, seqs: pl.DataFrame) -> pl.DataFrame:
 
 def _entries(state: State, chosen: pl.DataFrame, *, branches: bool) -> pl.DataFrame:
     """The rows of an output in their order: stage, copy, then input order."""
-    import polars as pl
-
     main = pl.col("seq").is_in(state.rows["seq"].implode())
     # Copies are counted over the stages, so that each has a number, and an id, of its own.
     before = pl.col("copies").cum_sum().over("seq") - pl.col("copies")
@@ -210,8 +196,6 @@ def _entries(state: State, chosen: pl.DataFrame, *, branches: bool) -> pl.DataFr
 
 def _children(state: State, level: pl.DataFrame) -> pl.DataFrame:
     """The branches of some trajectories, in the split and the stage of their parents."""
-    import polars as pl
-
     above = level.select(pl.col("seq").alias("parent_seq"), "split", "stage")
     text = state.branches.join(above, on="parent_seq", how="inner", maintain_order="left")
     return text.select(
@@ -229,8 +213,6 @@ def _children(state: State, level: pl.DataFrame) -> pl.DataFrame:
 
 def _named_copies(entries: pl.DataFrame, state: State) -> pl.DataFrame:
     """Give copies ids of their own: ``#2``, ``#3``."""
-    import polars as pl
-
     if not (entries["copy"] > 0).any():
         return entries
     taken = {*state.rows["trajectory_id"], *state.branches["trajectory_id"]}

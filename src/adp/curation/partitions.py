@@ -9,14 +9,12 @@ from __future__ import annotations
 import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+
+import polars as pl
 
 from adp.curation.inputs import Input, store_stamp
 from adp_schema.store import Store
 from adp_schema.views import SEQ_SHIFT
-
-if TYPE_CHECKING:
-    import polars as pl
 
 PARTITION_BYTES = 32 << 20
 """Text of a partition, in bytes. A single trajectory may be larger."""
@@ -58,8 +56,6 @@ class Partition:
 
     def seqs(self) -> pl.DataFrame:
         """``seq`` of the trajectories of the partition that are still in, sorted."""
-        import polars as pl
-
         frame = pl.scan_parquet(self.members, glob=False).filter(
             pl.col("seq").is_between(self.first, self.last)
         )
@@ -75,8 +71,6 @@ class Partition:
         Returns:
             ``seq`` (the pool's) and the columns.
         """
-        import polars as pl
-
         rows = (
             _open(self.root)
             .scan(table)
@@ -96,8 +90,6 @@ class Partition:
         Returns:
             ``seq`` (the pool's) and the columns, one row a trajectory, sorted by ``seq``.
         """
-        import polars as pl
-
         here = pl.col("seq").is_between(self.first - self.shift, self.last - self.shift)
         rows = pl.scan_parquet(self.tasks, glob=False).filter(here).collect()
         named = _open(self.root).scan("tasks").select(*columns).with_row_index("row")
@@ -119,8 +111,6 @@ def _opened(root: str, _: tuple[int, ...]) -> Store:
 
 def trajectory_sizes(source: Input) -> pl.DataFrame:
     """Size of every trajectory that has rows: ``seq``, ``size`` (bytes of text), ``rows``."""
-    import polars as pl
-
     parts = []
     for table, columns in _TEXTS.items():
         size = pl.sum_horizontal(

@@ -6,8 +6,9 @@ import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import polars as pl
 import pyarrow as pa
 
 from adp.core.progress import Progress, Silent
@@ -18,14 +19,9 @@ from adp.stores.condition import check_condition, own_lines
 from adp.stores.stage import run_stage
 from adp.stores.tasks import task_index
 from adp_schema.errors import QueryError
-from adp_schema.gate import QueryGate
+from adp_schema.gate import Parameters, QueryGate
 from adp_schema.gate_files import ExtraView, StoreFiles
 from adp_schema.views import quote_name
-
-if TYPE_CHECKING:
-    import polars as pl
-
-    from adp_schema.gate import Parameters
 
 COLUMNS: Mapping[str, str] = {
     "seq": "Key of the trajectory: over several inputs that of the gate, else that of the store.",
@@ -134,8 +130,6 @@ class Pool:
         Returns:
             The frames of all partitions, in order.
         """
-        import polars as pl
-
         paths = [
             self.scratch / f"{name}-{partition.index:05d}.parquet" for partition in self.partitions
         ]
@@ -180,8 +174,6 @@ class Pool:
             QueryError: the statement is not allowed, not valid, fails, or gives another result
                 each time.
         """
-        import polars as pl
-
         check_repeatable(sql)
         try:
             gate = self.gate()
@@ -292,8 +284,6 @@ def _first(reader: pa.RecordBatchReader, most: int | None) -> pa.Table:
 
 
 def _no_branches() -> pl.DataFrame:
-    import polars as pl
-
     return pl.DataFrame(
         schema={
             "seq": pl.Int64,
@@ -309,6 +299,4 @@ def _no_branches() -> pl.DataFrame:
 
 
 def _no_steps() -> pl.DataFrame:
-    import polars as pl
-
     return pl.DataFrame(schema={"seq": pl.Int64, "step": pl.Int32})

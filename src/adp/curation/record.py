@@ -17,23 +17,20 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import polars as pl
 import pyarrow.parquet as pq
 import yaml
 
 from adp.curation.outputs import OutputSelection
 from adp.curation.recipe import Recipe
+from adp.curation.result import Curated
 from adp.curation.stage_files import as_arrow
+from adp.stores.staged import StagedRun
 from adp_schema.errors import StoreError
 from adp_schema.gate_files import RECORD
 from adp_schema.manifest import write_atomic
-
-if TYPE_CHECKING:
-    import polars as pl
-
-    from adp.curation.result import Curated
-    from adp.stores.staged import StagedRun
 
 LINKED = "linked.json"
 """In a folder that only links: what its stores are made from."""
@@ -46,8 +43,6 @@ def reading(record: Path) -> Iterator[None]:
     Raises:
         StoreError: a file of it is missing or damaged.
     """
-    import polars as pl
-
     kinds = (OSError, ValueError, LookupError, TypeError, pl.exceptions.PolarsError)
     try:
         yield

@@ -5,6 +5,8 @@ from __future__ import annotations
 import functools
 from typing import Any
 
+import duckdb
+
 from adp_schema.errors import QueryError
 from adp_schema.sql_statement import syntax_tree
 
@@ -19,8 +21,6 @@ def check_repeatable(sql: str) -> None:
         QueryError: it calls a function such as ``random()`` or ``now()``, or takes a sample
             without a seed.
     """
-    import duckdb
-
     with duckdb.connect(":memory:") as con:
         try:
             pending: list[Any] = [syntax_tree(con, sql)]
@@ -46,8 +46,6 @@ def check_repeatable(sql: str) -> None:
 @functools.cache
 def _changing() -> frozenset[str]:
     """Functions that depend on more than their arguments."""
-    import duckdb
-
     with duckdb.connect(":memory:") as con:
         rows = con.execute(
             "SELECT DISTINCT function_name FROM duckdb_functions() WHERE stability <> 'CONSISTENT'"

@@ -9,7 +9,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import polars as pl
 
 from adp.core.progress import Progress, Silent
 from adp.curation import stage_files
@@ -17,8 +19,10 @@ from adp.curation.check_plan import check_columns, check_plan
 from adp.curation.inputs import MADE, Input
 from adp.curation.ledger import whole_ledger
 from adp.curation.load import BRANCH_COLUMNS, load
+from adp.curation.op import OpResult
 from adp.curation.op_columns import checked
 from adp.curation.outputs import OutputSelection, choose
+from adp.curation.pool import Pool
 from adp.curation.recipe import Recipe, Stage
 from adp.curation.record import write_record
 from adp.curation.registry import OPS
@@ -33,12 +37,6 @@ from adp_schema import location
 from adp_schema.errors import AdpError, EmptyResultError, QueryError, RecipeError
 from adp_schema.ids import digest, digest_file
 from adp_schema.scratch import ScratchFolder
-
-if TYPE_CHECKING:
-    import polars as pl
-
-    from adp.curation.op import OpResult
-    from adp.curation.pool import Pool
 
 
 @dataclass(frozen=True)
@@ -298,8 +296,6 @@ def _call(stage: Stage, pool: Pool) -> tuple[OpResult, pl.DataFrame]:
 
 def _add_made(state: State, stage: Stage, number: int, folder: Path) -> None:
     """Add the trajectories that a stage made up, as branches."""
-    import polars as pl
-
     from adp.curation.partitions import trajectory_sizes
 
     store = stage_files.made_store(folder)

@@ -7,21 +7,17 @@ import shutil
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+import polars as pl
 import pyarrow as pa
 
 from adp.curation.op import OpResult
 from adp_schema.builder import RowBuilder
 from adp_schema.manifest import Counts, Lineage, Manifest, Shard, write_atomic
+from adp_schema.model import Trajectory
 from adp_schema.store import Store
 from adp_schema.trajectory_rows import rows_of
 from adp_schema.writer import ShardWriter, place
-
-if TYPE_CHECKING:
-    import polars as pl
-
-    from adp_schema.model import Trajectory
 
 FRAMES = (
     "columns", "step_columns", "dropped", "events", "weights", "copies", "admitted", "buffer",
@@ -56,8 +52,6 @@ def save(outcome: OpResult, seen: pl.DataFrame, folder: Path) -> None:
 
 def read(folder: Path) -> tuple[OpResult, pl.DataFrame]:
     """The inverse of `save`; made-up trajectories are in the store `made_store` names."""
-    import polars as pl
-
     words = json.loads((folder / "words.json").read_text(encoding="utf-8"))
     outcome = OpResult(summary=words["summary"], lines=words["lines"])
     for name in FRAMES:
@@ -102,8 +96,6 @@ def write_made(trajectories: Sequence[Trajectory], folder: Path) -> None:
 
 def as_arrow(frame: pl.DataFrame) -> pa.Table:
     """A frame as an Arrow table with plain strings, which every reader takes."""
-    import polars as pl
-
     table = frame.to_arrow(compat_level=pl.CompatLevel.oldest())
     fields = [field.with_type(_plain(field.type)) for field in table.schema]
     return table.cast(pa.schema(fields)).combine_chunks()

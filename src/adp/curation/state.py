@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import polars as pl
 
 from adp.core.progress import Progress
 from adp.curation.inputs import Input
@@ -15,9 +17,6 @@ from adp.curation.pool import Pool
 from adp.curation.recipe import Stage
 from adp_schema.errors import RecipeError
 from adp_schema.tables import TABLES
-
-if TYPE_CHECKING:
-    import polars as pl
 
 
 @dataclass
@@ -57,8 +56,6 @@ class State:
     @classmethod
     def first(cls, loaded: LoadedPool) -> State:
         """The state before the first stage."""
-        import polars as pl
-
         reserve = [source.name for source in loaded.inputs if source.reserve]
         inside = loaded.rows.select(~pl.col("input").is_in(reserve)).to_series()
         return cls(list(loaded.inputs), loaded.rows, inside, loaded.branches, pairs=loaded.pairs)
@@ -79,8 +76,6 @@ class State:
 
     def dropped(self) -> pl.Series:
         """``seq`` of the trajectories that a stage dropped."""
-        import polars as pl
-
         drops = [frame.filter(pl.col("verdict") == "dropped")["seq"] for frame in self.ledger]
         return pl.concat([pl.Series("seq", [], pl.Int64), *drops]).unique()
 
@@ -150,8 +145,6 @@ class State:
         )
 
     def _add_step_columns(self, stage: Stage, columns: pl.DataFrame) -> None:
-        import polars as pl
-
         keys = ("seq", "step")
         new = {name: stage.column(name) for name in columns.columns if name not in keys}
         columns = columns.rename(new).with_columns(pl.col("step").cast(pl.Int32))
@@ -167,8 +160,6 @@ class State:
         self.steps = joined.sort(keys)
 
     def _weigh(self, outcome: OpResult) -> None:
-        import polars as pl
-
         if outcome.weights is None:
             return
         frame = outcome.weights.select(
@@ -180,8 +171,6 @@ class State:
         )
 
     def _edit(self, stage: Stage, edits: pl.DataFrame) -> None:
-        import polars as pl
-
         frame = edits.select(
             "seq", pl.col("step").cast(pl.Int32), "text", pl.lit(stage.op).alias("made_by")
         )
@@ -194,8 +183,6 @@ class State:
         self, stage: Stage, number: int, outcome: OpResult, seen: pl.DataFrame
     ) -> tuple[int, int]:
         """Take out what the op drops and in what it admits; return how many each."""
-        import polars as pl
-
         dropped = admitted = 0
         if outcome.dropped is not None and outcome.dropped.height:
             gone = outcome.dropped["seq"]
@@ -220,8 +207,6 @@ class State:
         return dropped, admitted
 
     def _note(self, number: int, stage: Stage, outcome: OpResult) -> None:
-        import polars as pl
-
         if outcome.events is not None and outcome.events.height:
             self._write(number, stage, outcome.events)
         if outcome.copies is not None:
@@ -243,8 +228,6 @@ class State:
 
 
 def _ledger_rows(note: pl.DataFrame, number: int, name: str) -> pl.DataFrame:
-    import polars as pl
-
     missing = [
         pl.lit(None, dtype=kind).alias(column)
         for column, kind in (("step", pl.Int32), ("reason", pl.String), ("evidence", pl.String))
@@ -263,8 +246,6 @@ def _ledger_rows(note: pl.DataFrame, number: int, name: str) -> pl.DataFrame:
 
 def _updated(rows: pl.DataFrame, given: pl.DataFrame, column: str) -> pl.DataFrame:
     """Replace the values of a column where new ones are given."""
-    import polars as pl
-
     new = given.select("seq", pl.col(column).alias("$new"))
     joined = rows.join(new, on="seq", how="left", maintain_order="left", validate="1:1")
     return joined.with_columns(pl.coalesce("$new", column).alias(column)).drop("$new")
@@ -272,8 +253,6 @@ def _updated(rows: pl.DataFrame, given: pl.DataFrame, column: str) -> pl.DataFra
 
 def _over(old: pl.DataFrame | None, new: pl.DataFrame) -> pl.DataFrame:
     """Rows by ``seq``; new ones stand for old ones."""
-    import polars as pl
-
     new = new.with_columns(pl.col("copies", "stage").cast(pl.Int32))
     if old is None:
         return new.sort("seq", "stage")
@@ -281,8 +260,6 @@ def _over(old: pl.DataFrame | None, new: pl.DataFrame) -> pl.DataFrame:
 
 
 def _stacked(old: pl.DataFrame | None, new: pl.DataFrame) -> pl.DataFrame:
-    import polars as pl
-
     empty = pl.from_arrow(TABLES["pairs"].schema.empty_table())
     assert isinstance(empty, pl.DataFrame)
     frame = pl.concat([empty, new.select(new.columns)], how="diagonal_relaxed")

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+
+import polars as pl
 
 from adp_schema.errors import RecipeError
-
-if TYPE_CHECKING:
-    import polars as pl
 
 DEFAULT_KEEP = ("reward desc", "tokens asc")
 
@@ -49,8 +47,6 @@ def in_order(members: pl.DataFrame, keep: Sequence[str]) -> pl.DataFrame:
     Raises:
         RecipeError: a column has no order.
     """
-    import polars as pl
-
     keys, down = [], []
     for entry in keep:
         column, _, way = entry.partition(" ")

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import polars as pl
 
 from adp.curation.ledger import ENDS
 from adp.curation.record import reading
@@ -14,9 +16,6 @@ from adp_schema.errors import DamagedStoreError, StoreError
 from adp_schema.find_id import find_id
 from adp_schema.gate_files import RECORD
 from adp_schema.store import Store
-
-if TYPE_CHECKING:
-    import polars as pl
 
 
 @dataclass
@@ -88,8 +87,6 @@ def _store(path: str) -> Store | None:
 
 
 def _from_record(record: Path, name: str) -> Story:
-    import polars as pl
-
     annotations = pl.scan_parquet(record / "annotations.parquet", glob=False)
     names = annotations.select("trajectory_id").collect()["trajectory_id"].to_list()
     ledger = pl.scan_parquet(record / "ledger.parquet", glob=False)
@@ -114,8 +111,6 @@ def _from_record(record: Path, name: str) -> Story:
 
 def _copied(ledger: pl.LazyFrame, name: str) -> str | None:
     """The trajectory whose copy has this id, such as ``booking-2#2``; None when there is none."""
-    import polars as pl
-
     base, mark, number = name.rpartition("#")
     if not mark or not number.isascii() or not number.isdigit():
         return None
@@ -124,15 +119,11 @@ def _copied(ledger: pl.LazyFrame, name: str) -> str | None:
 
 
 def _notes(rows: pl.DataFrame, stage: int) -> list[dict[str, Any]]:
-    import polars as pl
-
     frame = rows.filter(pl.col("stage") == stage)
     return frame.select("verdict", "step", "reason", "evidence").to_dicts()
 
 
 def _add_provenance(story: Story, store: Store) -> None:
-    import polars as pl
-
     columns = (
         "source_file", "source_records", "source_format", "converter", "converter_version",
         "source_hash", "losses", "dataset", "license", "parent_id", "branch_kind",

@@ -5,8 +5,9 @@ from __future__ import annotations
 import shutil
 from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -21,9 +22,6 @@ from adp.stores.tasks import task_index
 from adp_schema.manifest import MANIFEST, Counts, Lineage, Manifest
 from adp_schema.store import Store
 from adp_schema.tables import TABLES
-
-if TYPE_CHECKING:
-    import polars as pl
 
 SHARD_BYTES = 64 << 20
 """Text of a shard, in bytes."""
@@ -157,8 +155,6 @@ def _task_rows(source: Input) -> pl.DataFrame:
     Rollouts keep the rows that hang from them. Data sets that were converted hold a task once a
     shard; which rows these are must not depend on how the input was cut.
     """
-    import polars as pl
-
     index = task_index(source.store)
     frame = index.rows.filter(~pl.col("above"))
     rollout = ~pl.col("shared").fill_null("").str.starts_with("{")

@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 from filelock import FileLock
@@ -236,8 +237,6 @@ def _members(
     store: Store, options: RenderOptions, splits: Sequence[str] | None
 ) -> tuple[list[tuple[int, int]], int]:
     """``seq`` and size of what is rendered, in order, and how many branches are left out."""
-    import polars as pl
-
     rows = store.scan("trajectories").select("seq", "parent_id", "branch_kind", "split")
     if splits is not None:
         rows = rows.filter(pl.col("split").is_in(list(splits)))

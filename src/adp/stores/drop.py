@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from dataclasses import dataclass
 
+import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -261,8 +262,6 @@ def _manifest(
 
 def _main_lines_gone(selection: DropSelection) -> int:
     """Main lines of which no copy stays: curation counts these as records, and each once."""
-    import polars as pl
-
     name = pl.coalesce("source_id", "trajectory_id")
     what = pl.struct("dataset", "source_file", "source_records", name.alias("name"))
     gone = pl.col("seq").is_in(pl.Series(selection.seqs, dtype=pl.Int64).implode())

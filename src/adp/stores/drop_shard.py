@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -229,7 +230,6 @@ class _Shard:
 
     def _task_places(self) -> list[tuple[int, int]]:
         """Rows of tasks that hang from another trajectory now: number of the row, and ``seq``."""
-        import polars as pl
 
         def read(table: str, columns: Sequence[str]) -> pl.DataFrame:
             results = [TABLES[table].schema.empty_table().select(columns)]

@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adp.rollouts.endpoint.client import Endpoint, EndpointOptions
+from adp.rollouts.endpoint.client import Endpoint
 from adp.rollouts.endpoint.errors import EndpointError, asked, reason_of
+from adp.rollouts.endpoint.settings import EndpointSettings
 from tests.rollouts.policies.chat_server import answer, say, serving
 
 
@@ -23,7 +24,7 @@ def waits(steps, seed=0, **options):
         found.append(seconds)
 
     async def run(url):
-        endpoint = Endpoint(EndpointOptions(url, **options), sleep)
+        endpoint = Endpoint(EndpointSettings(base_url=url, **options), sleep=sleep)
         try:
             return await endpoint.chat({"messages": []}, seed)
         finally:

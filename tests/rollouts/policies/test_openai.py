@@ -15,6 +15,7 @@ from adp.rollouts.collecting.episode import run_episode
 from adp.rollouts.collecting.limits import Limits
 from adp.rollouts.collecting.recorder import About
 from adp.rollouts.collecting.run_file import kind_facts
+from adp.rollouts.endpoint import client
 from adp.rollouts.policies.openai import KIND, OpenAIPolicy, OpenAISettings
 from adp.rollouts.policies.openai_messages import INVALID
 from adp.rollouts.policy import POLICIES
@@ -255,11 +256,11 @@ def test_nobody_listens():
     assert found.error_message.endswith("; start the server, or set base_url to where it is")
 
 
-def test_an_answer_without_end_is_not_read_to_its_end():
+def test_an_answer_without_end_is_not_read_to_its_end(monkeypatch):
+    monkeypatch.setattr(client, "LARGEST", 1 << 20)
     with serving(answer(b" " * (2 << 20))) as server:
         given = {"model": "m", "base_url": server.url, **QUICK}
         policy = OpenAIPolicy(OpenAISettings.model_validate(given))
-        object.__setattr__(policy._endpoint.options, "largest", 1 << 20)
         found = asyncio.run(run_episode(ABOUT, Adder(), Alone(policy)))
     assert (found.error_type, found.stop_reason) == ("infrastructure", "too_large")
 
@@ -372,7 +373,7 @@ def test_the_key_is_sent_and_never_told(monkeypatch, caplog):
     settings = OpenAISettings(model="m", api_key_env="MY_KEY")
     policy = OpenAIPolicy(settings)
     written = [found.model_dump_json(), str(caught.value), caplog.text, repr(settings)]
-    written += [step.model_dump_json() for step in found.steps] + [repr(policy._endpoint.options)]
+    written += [step.model_dump_json() for step in found.steps] + [repr(vars(policy))]
     assert not any("sk-secret" in text for text in written)
 
 

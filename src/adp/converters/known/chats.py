@@ -3,102 +3,79 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 from adp.converters.known.head import Head
 from adp.converters.known.signature import (
     CHAT,
+    LIST,
     SHAREGPT,
+    TEXT,
     KnownFormat,
-    Row,
+    begins,
     blocks,
+    both,
+    either,
+    every,
     first,
     has,
-    inner,
-    is_text,
-    items,
     kept_as,
-    text,
+    lacks,
+    no,
+    only,
+    some,
+    word,
 )
 
 _BRACKET_CALL = re.compile(r"\s*\[[^\[\](){}\"']+\(.*\)\s*\]\s*\Z", re.DOTALL)
-_V1_BLOCKS = {"text", "reasoning", "tool_call", "image_url", "video_url", "audio_url"}
-_ANTHROPIC_BLOCKS = {"tool_use", "tool_result", "thinking", "redacted_thinking"}
+_V1_BLOCK = word("text", "reasoning", "tool_call", "image_url", "video_url", "audio_url")
+_V1_MESSAGES = blocks(every(has("value", type=_V1_BLOCK)))
+_ANTHROPIC_BLOCK = word("tool_use", "tool_result", "thinking", "redacted_thinking")
+_RESPONSE = has(object=word("response"), output=LIST)
+_RESPONSE_ITEM = word("function_call", "function_call_output", "reasoning")
+_ALPACA = ("instruction", "input", "output", "system", "history", "id", "tools", "images")
 
 
-def _has_v1_blocks(messages: list[Row]) -> bool:
-    result = blocks(messages)
-    return bool(result) and all(
-        text(block, "type") in _V1_BLOCKS and "value" in block for block in result
-    )
-
-
-def _llamafactory_v1(row: Row) -> bool:
-    return any(
-        _has_v1_blocks(items(row, key))
-        for key in ("messages", "chosen_messages", "rejected_messages")
-    )
-
-
-def _anthropic(row: Row) -> bool:
-    messages = items(row, "messages")
-    if not messages or has(row, "stats") or text(row, "id").startswith("T-"):
-        return False
-    tools = items(row, "tools")
-    kinds = {str(block.get("type")) for block in blocks(messages)}
-    return any("input_schema" in tool for tool in tools) or bool(kinds & _ANTHROPIC_BLOCKS)
-
-
-def _responses(row: Row) -> bool:
-    answer = inner(row, "response") or row
-    return answer.get("object") == "response" and isinstance(answer.get("output"), list)
-
-
-def _responses_items(row: Row) -> bool:
-    kinds = {item.get("type") for item in items(row, "input")}
-    return bool(kinds & {"function_call", "function_call_output", "reasoning"})
-
-
-def _xlam(row: Row) -> bool:
-    return is_text(row, "query") and has(row, "answers", "tools")
-
-
-def _alpaca(row: Row) -> bool:
-    return is_text(row, "instruction", "output") and set(row) <= {
-        *("instruction", "input", "output", "system", "history", "id", "tools", "images"),
-    }
-
-
-def _prompt_completion(row: Row) -> bool:
-    answer = "completion" if "completion" in row else "response"
-    return "messages" not in row and any(
-        isinstance(row.get("prompt"), kind) and isinstance(row.get(answer), kind)
-        for kind in (str, list)
-    )
-
-
-def _toolace(row: Row) -> bool:
-    turns = items(row, "conversations")
-    spoken = [text(turn, "value") for turn in turns if turn.get("from") in ("assistant", "gpt")]
-    return is_text(row, "system") and any(_BRACKET_CALL.match(value) for value in spoken)
-
-
-def _apibench(row: Row) -> bool:
-    return has(row, "api_call", "api_data", "provider", "code")
+def _calls_in_brackets(value: Any) -> bool:
+    return isinstance(value, str) and _BRACKET_CALL.match(value) is not None
 
 
 def _managed_agents(head: Head) -> bool:
     return any(
-        isinstance(record, list)
-        and len(record) == 2
-        and isinstance(record[0], str)
-        and record[0].startswith("client.beta.sessions.")
+        isinstance(record, list) and len(record) == 2 and begins("client.beta.sessions.")(record[0])
         for record in head.records
     )
 
 
 FORMATS: tuple[KnownFormat, ...] = (
-    KnownFormat("llamafactory_v1", "LLaMA-Factory v1 rows", first(_llamafactory_v1), outranks=CHAT),
-    KnownFormat("anthropic_messages", "Anthropic requests", first(_anthropic), outranks=CHAT),
+    KnownFormat(
+        "llamafactory_v1",
+        "LLaMA-Factory v1 rows",
+        first(
+            either(
+                has(messages=_V1_MESSAGES),
+                has(chosen_messages=_V1_MESSAGES),
+                has(rejected_messages=_V1_MESSAGES),
+            )
+        ),
+        outranks=CHAT,
+    ),
+    KnownFormat(
+        "anthropic_messages",
+        "Anthropic requests",
+        first(
+            both(
+                has(messages=some(has())),
+                lacks("stats"),
+                no(has(id=begins("T-"))),
+                either(
+                    has(tools=some(has("input_schema"))),
+                    has(messages=blocks(some(has(type=_ANTHROPIC_BLOCK)))),
+                ),
+            )
+        ),
+        outranks=CHAT,
+    ),
     KnownFormat(
         "anthropic_events",
         "events of Anthropic's managed agents",
@@ -107,23 +84,54 @@ FORMATS: tuple[KnownFormat, ...] = (
     KnownFormat(
         "openai_responses",
         "OpenAI Responses requests",
-        first(lambda row: _responses(row) or _responses_items(row)),
+        first(
+            either(_RESPONSE, has(response=_RESPONSE), has(input=some(has(type=_RESPONSE_ITEM))))
+        ),
     ),
-    KnownFormat("xlam", "xLAM rows (query, tools, answers)", first(_xlam)),
-    KnownFormat("glaive_v2", "Glaive rows", first(lambda row: is_text(row, "system", "chat"))),
-    KnownFormat("toolace", "ToolACE rows", first(_toolace)),
-    KnownFormat("alpaca", "Alpaca rows (instruction, output)", first(_alpaca)),
-    KnownFormat("prompt_completion", "rows of prompt and completion", first(_prompt_completion)),
-    KnownFormat("apibench", "APIBench rows", first(_apibench)),
+    KnownFormat(
+        "xlam", "xLAM rows (query, tools, answers)", first(has("answers", "tools", query=TEXT))
+    ),
+    KnownFormat("glaive_v2", "Glaive rows", first(has(system=TEXT, chat=TEXT))),
+    KnownFormat(
+        "toolace",
+        "ToolACE rows",
+        first(
+            has(
+                system=TEXT,
+                conversations=some(
+                    has(value=_calls_in_brackets, **{"from": word("assistant", "gpt")})
+                ),
+            )
+        ),
+    ),
+    KnownFormat(
+        "alpaca",
+        "Alpaca rows (instruction, output)",
+        first(both(has(instruction=TEXT, output=TEXT), only(*_ALPACA))),
+    ),
+    KnownFormat(
+        "prompt_completion",
+        "rows of prompt and completion",
+        first(
+            both(
+                lacks("messages"),
+                either(
+                    has(prompt=TEXT, completion=TEXT),
+                    has(prompt=LIST, completion=LIST),
+                    both(lacks("completion"), has(prompt=TEXT, response=TEXT)),
+                    both(lacks("completion"), has(prompt=LIST, response=LIST)),
+                ),
+            )
+        ),
+    ),
+    KnownFormat(
+        "apibench", "APIBench rows", first(has("api_call", "api_data", "provider", "code"))
+    ),
     KnownFormat(
         "action_studio",
         "ActionStudio rows",
-        first(lambda row: has(row, "unique_trajectory_id", "conversation")),
+        first(has("unique_trajectory_id", "conversation")),
         outranks=SHAREGPT,
     ),
-    KnownFormat(
-        "sage_dialogs",
-        "SAGE dialogs",
-        first(lambda row: has(row, "dialog_id", "turns", "target_tools")),
-    ),
+    KnownFormat("sage_dialogs", "SAGE dialogs", first(has("dialog_id", "turns", "target_tools"))),
 )

@@ -2,88 +2,49 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from adp.converters.known.head import Head
 from adp.converters.known.signature import (
-    HeadTest,
+    FILLED,
+    LIST,
+    TEXT,
     KnownFormat,
-    Row,
+    Test,
+    both,
+    either,
     every,
     first,
     has,
-    inner,
-    is_text,
-    items,
     kept_as,
+    lacks,
+    objects,
+    only,
 )
 
-_ANSWERS = ("answer", "answers", "ground_truth", "expected_tool", "Golden_Answers")
+_SCHEMA = both(
+    either(has("$schema"), has("$defs"), has("definitions")),
+    either(has("properties", type=TEXT), has("items", type=TEXT), has("anyOf"), has("oneOf")),
+)
+_ANSWERED = either(
+    *(has(key) for key in ("answer", "answers", "ground_truth", "expected_tool", "Golden_Answers"))
+)
 
 
-def _json_schema(row: Row) -> bool:
-    document = "$schema" in row or "$defs" in row or "definitions" in row
-    typed = is_text(row, "type") and ("properties" in row or "items" in row)
-    return (document and (typed or "anyOf" in row or "oneOf" in row)) or (
-        "schemas" in inner(row, "components")
-    )
+def _holds_no_objects(row: dict[str, Any]) -> bool:
+    return not any(map(objects, row.values()))
 
 
-def _dataset_metadata(row: Row) -> bool:
-    return has(row, "custom_tools", "code_enabled", "browser_enabled")
-
-
-def _provenance(row: Row) -> bool:
-    return is_text(row, "source") and has(row, "files", "legend")
-
-
-def _training_configuration(row: Row) -> bool:
-    return bool(inner(row, "model")) and bool(inner(row, "training")) and bool(inner(row, "data"))
-
-
-def _run_metadata(row: Row) -> bool:
-    return has(row, "sample_id", "truncated", "terminated", "total_time_steps")
-
-
-def _conversation_state(row: Row) -> bool:
-    return has(row, "agent", "workspace", "persistence_dir") and "llm" in inner(row, "agent")
-
-
-def _questions(row: Row) -> bool:
-    """A question, with its answer or its tools, and no run."""
-    asked = any(key in row for key in ("question", "problem", "query"))
-    apis = asked and has(row, "api_list")
-    tools = isinstance(row.get("question"), list) and has(row, "function")
-    turns = isinstance(row.get("question"), list) and has(row, "involved_classes")
-    answered = is_text(row, "question") or is_text(row, "problem")
-    plain = (
-        answered and any(key in row for key in _ANSWERS) and not any(items(row, key) for key in row)
-    )
-    expected = is_text(row, "prompt") and has(row, "expected_tool")
-    rl = isinstance(row.get("prompt"), list) and has(row, "reward_model", "data_source")
-    documented = has(row, "Instructions", "Golden_Answers")
-    return apis or tools or turns or plain or expected or rl or documented
-
-
-def _answer_keys(row: Row) -> bool:
-    return set(row) == {"id", "ground_truth"}
-
-
-def _verdicts(row: Row) -> bool:
-    by_case = has(row, "id", "valid", "error_type", "mutation")
-    oracle = is_text(row, "oracle") and (has(row, "cases") or has(row, "verdicts"))
-    return by_case or oracle
-
-
-def _scores(row: Row) -> bool:
-    return has(row, "task_id", "trial", "reward") and not has(row, "traj")
-
-
-def _predictions(row: Row) -> bool:
-    return is_text(row, "instance_id", "model_name_or_path") and "model_patch" in row
-
-
-def _documentation(row: Row) -> bool:
-    examples = items(row, "examples")
-    return is_text(row, "source") and bool(examples) and has(examples[0], "attribute", "value")
+_QUESTION = either(
+    both(has("api_list"), either(has("question"), has("problem"), has("query"))),
+    has("function", question=LIST),
+    has("involved_classes", question=LIST),
+    both(either(has(question=TEXT), has(problem=TEXT)), _ANSWERED, _holds_no_objects),
+    has("expected_tool", prompt=TEXT),
+    has("reward_model", "data_source", prompt=LIST),
+    has("Instructions", "Golden_Answers"),
+)
+"""A question, with its answer or its tools, and no run."""
 
 
 def _lists_of_text(head: Head) -> bool:
@@ -98,25 +59,69 @@ def _lists_of_text(head: Head) -> bool:
     )
 
 
-def _none(name: str, title: str, test: HeadTest) -> KnownFormat:
-    return KnownFormat(name, title, test, is_trace=False)
+def _anything(head: Head) -> bool:
+    return True
 
 
-FORMATS: tuple[KnownFormat, ...] = (
-    _none("text", "a text", lambda head: head.container == "text"),
-    _none("yaml", "a YAML document", lambda head: head.container == "yaml"),
-    _none("empty", "an empty file", lambda head: head.container == "empty"),
-    _none("json_schema", "a JSON schema", kept_as("object", first(_json_schema))),
-    _none("dataset_metadata", "the metadata of a data set", first(_dataset_metadata)),
-    _none("provenance", "a note on where files come from", first(_provenance)),
-    _none("training_configuration", "a training configuration", first(_training_configuration)),
-    _none("run_metadata", "the metadata of a run", first(_run_metadata)),
-    _none("conversation_state", "the state of a conversation", first(_conversation_state)),
-    _none("questions", "questions without runs", every(_questions)),
-    _none("answer_keys", "answers to questions", every(_answer_keys)),
-    _none("verdicts", "verdicts of a checker", first(_verdicts)),
-    _none("scores", "scores of runs", every(_scores)),
-    _none("predictions", "patches to be scored", every(_predictions)),
-    _none("documentation", "examples of a documentation", first(_documentation)),
-    _none("word_lists", "lists of texts", _lists_of_text),
+_TESTS: tuple[tuple[str, str, Test], ...] = (
+    ("text", "a text", kept_as("text", _anything)),
+    ("yaml", "a YAML document", kept_as("yaml", _anything)),
+    ("empty", "an empty file", kept_as("empty", _anything)),
+    (
+        "json_schema",
+        "a JSON schema",
+        kept_as("object", first(either(_SCHEMA, has(components=has("schemas"))))),
+    ),
+    (
+        "dataset_metadata",
+        "the metadata of a data set",
+        first(has("custom_tools", "code_enabled", "browser_enabled")),
+    ),
+    ("provenance", "a note on where files come from", first(has("files", "legend", source=TEXT))),
+    (
+        "training_configuration",
+        "a training configuration",
+        first(has(model=FILLED, training=FILLED, data=FILLED)),
+    ),
+    (
+        "run_metadata",
+        "the metadata of a run",
+        first(has("sample_id", "truncated", "terminated", "total_time_steps")),
+    ),
+    (
+        "conversation_state",
+        "the state of a conversation",
+        first(has("workspace", "persistence_dir", agent=has("llm"))),
+    ),
+    ("questions", "questions without runs", every(_QUESTION)),
+    (
+        "answer_keys",
+        "answers to questions",
+        every(both(has("id", "ground_truth"), only("id", "ground_truth"))),
+    ),
+    (
+        "verdicts",
+        "verdicts of a checker",
+        first(
+            either(
+                has("id", "valid", "error_type", "mutation"),
+                has("cases", oracle=TEXT),
+                has("verdicts", oracle=TEXT),
+            )
+        ),
+    ),
+    ("scores", "scores of runs", every(both(has("task_id", "trial", "reward"), lacks("traj")))),
+    (
+        "predictions",
+        "patches to be scored",
+        first(has("model_patch", instance_id=TEXT, model_name_or_path=TEXT)),
+    ),
+    (
+        "documentation",
+        "examples of a documentation",
+        first(has(source=TEXT, examples=first(has("attribute", "value")))),
+    ),
+    ("word_lists", "lists of texts", _lists_of_text),
 )
+
+FORMATS = tuple(KnownFormat(*signature, is_trace=False) for signature in _TESTS)

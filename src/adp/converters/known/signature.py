@@ -1,4 +1,8 @@
-"""What a signature is, and the words that signatures are written in."""
+"""What a signature is: a test of a file's head, put together of the words below.
+
+A word makes a test of any JSON value; `first`, `some` and `every` also take a `Head` and look at
+its records. Objects are what counts in a list: other items are passed over.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +12,7 @@ from typing import Any
 
 from adp.converters.known.head import Head
 
-Row = dict[str, Any]
-RowTest = Callable[[Row], bool]
-HeadTest = Callable[[Head], bool]
+Test = Callable[[Any], bool]
 
 CHAT = frozenset({"openai_chat"})
 SHAREGPT = frozenset({"sharegpt"})
@@ -30,68 +32,148 @@ class KnownFormat:
 
     name: str
     title: str
-    test: HeadTest
+    test: Test
     is_trace: bool = True
     outranks: frozenset[str] = frozenset()
 
 
-def has(row: Row, *keys: str) -> bool:
-    """Whether a row has all these keys."""
-    return all(key in row for key in keys)
+# ---- values --------------------------------------------------------------------------------
 
 
-def text(row: Row, key: str) -> str:
-    """The string under a key; empty when it is none."""
-    value = row.get(key)
-    return value if isinstance(value, str) else ""
+def TEXT(value: Any) -> bool:
+    """A string."""
+    return isinstance(value, str)
 
 
-def inner(row: Row, key: str) -> Row:
-    """The object under a key; empty when it is none."""
-    value = row.get(key)
-    return value if isinstance(value, dict) else {}
+def LIST(value: Any) -> bool:
+    """A list."""
+    return isinstance(value, list)
 
 
-def items(row: Row, key: str) -> list[Row]:
-    """The objects of the list under a key."""
-    value = row.get(key)
-    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+def FILLED(value: Any) -> bool:
+    """An object that is not empty."""
+    return isinstance(value, dict) and bool(value)
 
 
-def blocks(messages: list[Row]) -> list[Row]:
-    """The content blocks of messages whose content is a list."""
-    return [block for message in messages for block in items(message, "content")]
+def word(*words: str) -> Test:
+    """One of these strings."""
+    return lambda value: isinstance(value, str) and value in words
 
 
-def is_text(row: Row, *keys: str) -> bool:
-    """Whether the values of these keys are strings."""
-    return all(isinstance(row.get(key), str) for key in keys)
+def begins(start: str) -> Test:
+    """A string that begins so."""
+    return lambda value: isinstance(value, str) and value.startswith(start)
 
 
-def first(test: RowTest) -> HeadTest:
-    """The first object among the records passes the test."""
-    return lambda head: bool(head.rows) and test(head.rows[0])
+def ends(end: str) -> Test:
+    """A string that ends so."""
+    return lambda value: isinstance(value, str) and value.endswith(end)
 
 
-def some(test: RowTest) -> HeadTest:
-    """One of the first objects passes the test; for files that may begin with something else."""
-    return lambda head: any(test(row) for row in head.rows)
+# ---- objects -------------------------------------------------------------------------------
 
 
-def every(test: RowTest) -> HeadTest:
-    """All of the first records are objects that pass the test."""
-    return lambda head: (
-        bool(head.records)
-        and len(head.rows) == len(head.records)
-        and all(test(row) for row in head.rows)
+def has(*keys: str, **tests: Test) -> Test:
+    """An object with all these keys, and with values that pass under those that have a test."""
+    return lambda value: (
+        isinstance(value, dict)
+        and all(key in value for key in keys)
+        and all(key in value and test(value[key]) for key, test in tests.items())
     )
 
 
-def kept_as(container: str, test: HeadTest) -> HeadTest:
-    """The file is laid out like this, and passes the test."""
+def lacks(*keys: str) -> Test:
+    """An object with none of these keys."""
+    return lambda value: isinstance(value, dict) and not any(key in value for key in keys)
+
+
+def only(*keys: str) -> Test:
+    """An object with no other keys."""
+    return lambda value: isinstance(value, dict) and set(value) <= set(keys)
+
+
+def values(test: Test) -> Test:
+    """An object whose values pass as a list."""
+    return lambda value: isinstance(value, dict) and test(list(value.values()))
+
+
+# ---- lists, and the records of a head ------------------------------------------------------
+
+
+def objects(value: Any) -> list[dict[str, Any]]:
+    """The objects of a list, or of the records of a head."""
+    if isinstance(value, Head):
+        return value.rows
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+
+
+def first(test: Test) -> Test:
+    """The first object passes."""
+    return lambda value: any(map(test, objects(value)[:1]))
+
+
+def some(test: Test) -> Test:
+    """An object passes; for files that may begin with something else."""
+    return lambda value: any(map(test, objects(value)))
+
+
+def every(test: Test) -> Test:
+    """There are objects, and all pass; the records of a head must all be objects."""
+    return lambda value: (
+        bool(objects(value))
+        and all(map(test, objects(value)))
+        and not (isinstance(value, Head) and len(value.rows) < len(value.records))
+    )
+
+
+def blocks(test: Test) -> Test:
+    """The content blocks of messages pass as a list."""
+    return lambda value: test(
+        [block for message in objects(value) for block in objects(message.get("content"))]
+    )
+
+
+def flat(test: Test) -> Test:
+    """A list passes with the items of the lists in it in their place."""
+    return lambda value: (
+        isinstance(value, list)
+        and test(
+            [entry for item in value for entry in (item if isinstance(item, list) else [item])]
+        )
+    )
+
+
+# ---- heads ---------------------------------------------------------------------------------
+
+
+def kept_as(container: str, test: Test) -> Test:
+    """The file is laid out like this, and passes."""
     return lambda head: head.container == container and test(head)
 
 
-def members(test: Callable[[frozenset[str]], bool]) -> HeadTest:
-    """The member names of a zip file, or the columns of an SQLite file, pass the test."""
-    return lambda head: test(head.members)
+def named(end: str) -> Test:
+    """The name of the file ends so."""
+    return lambda head: head.name.endswith(end)
+
+
+def members(*names: str) -> Test:
+    """A zip file has these members, or an SQLite file these columns."""
+    return lambda head: head.members >= set(names)
+
+
+# ---- several tests -------------------------------------------------------------------------
+
+
+def both(*tests: Test) -> Test:
+    """All of the tests are passed."""
+    return lambda value: all(test(value) for test in tests)
+
+
+def either(*tests: Test) -> Test:
+    """One of the tests is passed."""
+    return lambda value: any(test(value) for test in tests)
+
+
+def no(test: Test) -> Test:
+    """The test is not passed."""
+    return lambda value: not test(value)

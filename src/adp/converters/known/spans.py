@@ -2,32 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from adp.converters.known.head import Head
 from adp.converters.known.signature import (
+    TEXT,
     KnownFormat,
-    Row,
+    Test,
+    both,
+    either,
     first,
     has,
-    inner,
-    is_text,
-    items,
-    text,
+    objects,
+    some,
+    word,
 )
 
-_LANGFUSE = {
+_LANGFUSE = word(
     *("SPAN", "GENERATION", "EVENT", "AGENT", "TOOL", "CHAIN", "RETRIEVER", "EVALUATOR"),
     *("EMBEDDING", "GUARDRAIL"),
-}
+)
 
 
-def _spans(row: Row) -> Iterator[Row]:
+def _spans(row: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """The spans of an OTLP export."""
-    for resource in items(row, "resourceSpans"):
-        for scope in items(resource, "scopeSpans") + items(resource, "instrumentationLibrarySpans"):
-            yield from items(scope, "spans")
+    for resource in objects(row.get("resourceSpans")):
+        for scopes in ("scopeSpans", "instrumentationLibrarySpans"):
+            for scope in objects(resource.get(scopes)):
+                yield from objects(scope.get("spans"))
 
 
 def _attributes(head: Head) -> frozenset[str] | None:
@@ -38,10 +41,11 @@ def _attributes(head: Head) -> frozenset[str] | None:
         if "resourceSpans" in row:
             seen = True
             for span in _spans(row):
-                result.update(str(item.get("key")) for item in items(span, "attributes"))
-        elif "spanContext" in row or has(row, "context", "span_kind", "attributes"):
+                result.update(str(item.get("key")) for item in objects(span.get("attributes")))
+        elif "spanContext" in row or has("context", "span_kind", "attributes")(row):
             seen = True
-            result.update(inner(row, "attributes"))
+            attributes = row.get("attributes")
+            result.update(attributes if isinstance(attributes, dict) else ())
     return frozenset(result) if seen else None
 
 
@@ -58,7 +62,7 @@ def _dialect(names: frozenset[str]) -> str:
     return "other"
 
 
-def _spans_of(dialect: str) -> Callable[[Head], bool]:
+def _spans_of(dialect: str) -> Test:
     def test(head: Head) -> bool:
         names = _attributes(head)
         return names is not None and _dialect(names) == dialect
@@ -66,34 +70,9 @@ def _spans_of(dialect: str) -> Callable[[Head], bool]:
     return test
 
 
-def _is_observation(row: Row) -> bool:
-    return has(row, "traceId", "startTime") and text(row, "type") in _LANGFUSE
-
-
-def _langfuse(row: Row) -> bool:
-    observations: list[Any] = items(row, "observations") + items(
-        inner(row, "trace"), "observations"
-    )
-    return _is_observation(row) or (
-        ("trace" in row or "timestamp" in row) and any(map(_is_observation, observations))
-    )
-
-
-def _langsmith(row: Row) -> bool:
-    runs = items(row, "post") + items(row, "patch") or [row]
-    return has(runs[0], "run_type", "inputs") and (
-        "dotted_order" in runs[0] or "trace_id" in runs[0]
-    )
-
-
-def _mlflow(row: Row) -> bool:
-    info = inner(row, "info")
-    return ("trace_id" in info or "request_id" in info) and "spans" in inner(row, "data")
-
-
-def _weave(row: Row) -> bool:
-    return is_text(row, "op_name", "trace_id") and has(row, "inputs", "summary")
-
+_OBSERVATION = has("traceId", "startTime", type=_LANGFUSE)
+_OBSERVATIONS = has(observations=some(_OBSERVATION))
+_LANGSMITH_RUN = both(has("run_type", "inputs"), either(has("dotted_order"), has("trace_id")))
 
 FORMATS: tuple[KnownFormat, ...] = (
     KnownFormat("otlp_genai", "OpenTelemetry spans (GenAI)", _spans_of("genai")),
@@ -103,8 +82,32 @@ FORMATS: tuple[KnownFormat, ...] = (
     KnownFormat("otlp_vercel", "OpenTelemetry spans (Vercel AI SDK)", _spans_of("vercel")),
     KnownFormat("otlp_openllmetry", "OpenTelemetry spans (OpenLLMetry)", _spans_of("openllmetry")),
     KnownFormat("otlp", "OpenTelemetry spans", _spans_of("other")),
-    KnownFormat("langfuse", "a Langfuse trace", first(_langfuse)),
-    KnownFormat("langsmith", "LangSmith runs", first(_langsmith)),
-    KnownFormat("mlflow", "an MLflow trace", first(_mlflow)),
-    KnownFormat("weave", "Weave calls", first(_weave)),
+    KnownFormat(
+        "langfuse",
+        "a Langfuse trace",
+        first(
+            either(
+                _OBSERVATION,
+                has(trace=_OBSERVATIONS),
+                both(either(has("trace"), has("timestamp")), _OBSERVATIONS),
+            )
+        ),
+    ),
+    KnownFormat(
+        "langsmith",
+        "LangSmith runs",
+        first(
+            either(
+                _LANGSMITH_RUN, has(post=first(_LANGSMITH_RUN)), has(patch=first(_LANGSMITH_RUN))
+            )
+        ),
+    ),
+    KnownFormat(
+        "mlflow",
+        "an MLflow trace",
+        first(has(info=either(has("trace_id"), has("request_id")), data=has("spans"))),
+    ),
+    KnownFormat(
+        "weave", "Weave calls", first(has("inputs", "summary", op_name=TEXT, trace_id=TEXT))
+    ),
 )

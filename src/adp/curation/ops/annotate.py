@@ -4,21 +4,17 @@ from __future__ import annotations
 
 import io
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
+import polars as pl
 from pydantic import Field, model_validator
 
 from adp.core.input_files import LARGEST_LIST, read_bytes
 from adp.curation.op import Op, OpOptions, OpResult
 from adp.curation.op_columns import checked
+from adp.curation.pool import Pool
 from adp.stores.condition import check_condition
 from adp_schema.errors import QueryError, RecipeError
 from adp_schema.views import quote_name
-
-if TYPE_CHECKING:
-    import polars as pl
-
-    from adp.curation.pool import Pool
 
 
 class Annotate(OpOptions):
@@ -82,8 +78,6 @@ def _from_expressions(pool: Pool, expressions: Mapping[str, str]) -> pl.DataFram
 
 
 def _from_file(pool: Pool, options: Annotate) -> pl.DataFrame:
-    import polars as pl
-
     assert options.file is not None
     path = pool.folder / options.file
     try:

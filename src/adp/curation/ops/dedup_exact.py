@@ -17,20 +17,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
+import polars as pl
 from pydantic import Field, field_validator
 
 from adp.curation.op import Op, OpOptions, OpResult
+from adp.curation.partitions import Partition
+from adp.curation.pool import Pool
 from adp.curation.survivors import DEFAULT_KEEP, KEEP_TEXT, check_keep, in_order, keep_columns
 from adp.curation.texts.views import canonical_json, views
 from adp_schema.ids import digest
-
-if TYPE_CHECKING:
-    import polars as pl
-
-    from adp.curation.partitions import Partition
-    from adp.curation.pool import Pool
 
 REASON = "exact duplicate"
 
@@ -57,8 +54,6 @@ class DedupExact(OpOptions):
 
 def run(pool: Pool, options: DedupExact) -> OpResult:
     """Find the groups, and of each the one that stays."""
-    import polars as pl
-
     if options.of == "task":
         key = pl.col("task").str.to_lowercase() if options.normalise else pl.col("task")
         keys = pool.members.select("seq", key.alias("key"))
@@ -104,8 +99,6 @@ def _most(sizes: pl.Series) -> int:
 
 
 def _dropped(gone: pl.DataFrame, of: str) -> pl.DataFrame:
-    import polars as pl
-
     evidence = [
         json.dumps({"of": of, "survivor": survivor}, ensure_ascii=False, sort_keys=True)
         for survivor in gone["exact_cluster"].to_list()
@@ -124,8 +117,6 @@ def _dropped(gone: pl.DataFrame, of: str) -> pl.DataFrame:
 
 def _keys(partition: Partition, options: tuple[str, bool]) -> pl.DataFrame:
     """``seq`` and ``key``, the hash of what is compared, of those that have it."""
-    import polars as pl
-
     of, normalise = options
     frame = _plain if normalise else _framed
     if of == "trajectory":
@@ -142,8 +133,6 @@ def _keys(partition: Partition, options: tuple[str, bool]) -> pl.DataFrame:
 
 def _content(partition: Partition, frame: Frame) -> pl.DataFrame:
     """All rows of a trajectory in one order, each as one text."""
-    import polars as pl
-
     steps = partition.read("steps", ["step", "source", "text", "content", "reasoning"])
     seen = ["text", "content", "html", "axtree", "url", "structured"]
     results = partition.read("observations", ["step", "order", "call_step", "call", *seen])
@@ -157,8 +146,6 @@ def _content(partition: Partition, frame: Frame) -> pl.DataFrame:
 
 def _calls(partition: Partition) -> pl.DataFrame:
     """Calls with their arguments in canonical form."""
-    import polars as pl
-
     columns = ["step", "call", "requestor", "name", "arguments", "arguments_raw"]
     calls = partition.read("tool_calls", columns)
     canonical = [canonical_json(text) for text in calls["arguments"].to_list()]
@@ -172,8 +159,6 @@ def _framed(rows: pl.DataFrame, part: int, names: list[str], place: str | None) 
 
     Each value has its length before it, so that no two lists of values give the same text.
     """
-    import polars as pl
-
     values = [pl.col(name).cast(pl.String).fill_null("") for name in names]
     pieces: list[Any] = [pl.lit(f"{part};")]
     for value in values:
@@ -189,8 +174,6 @@ def _framed(rows: pl.DataFrame, part: int, names: list[str], place: str | None) 
 
 def _plain(rows: pl.DataFrame, part: int, names: list[str], place: str | None) -> pl.DataFrame:
     """`_framed` of the columns in lower case, with every run of white space as one space."""
-    import polars as pl
-
     low = pl.col(names).cast(pl.String).str.to_lowercase()
     plain = rows.with_columns(low.str.replace_all(r"\s+", " ").str.strip_chars(" "))
     return _framed(plain, part, names, place)

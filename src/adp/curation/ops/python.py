@@ -7,17 +7,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import polars as pl
 from pydantic import Field, ValidationError
 
 from adp.core.code_files import attribute_of, load_code
 from adp.core.option_errors import names, sentence
 from adp.curation.op import Op, OpOptions, OpResult
+from adp.curation.pool import Pool
 from adp_schema.errors import AdpError, RecipeError
-
-if TYPE_CHECKING:
-    from adp.curation.pool import Pool
 
 
 class Python(OpOptions):
@@ -36,8 +35,6 @@ class Python(OpOptions):
 
 def run(pool: Pool, options: Python) -> OpResult:
     """Call the function."""
-    import polars as pl
-
     function = _load(options.function, pool.folder)
     given: Any = options.options
     if isinstance(function, Op):

@@ -18,17 +18,14 @@ import functools
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import polars as pl
 
+from adp.curation.partitions import Partition
+from adp.curation.pool import Pool
 from adp.curation.texts.views import views
-
-if TYPE_CHECKING:
-    import polars as pl
-
-    from adp.curation.partitions import Partition
-    from adp.curation.pool import Pool
 
 Array = np.ndarray[Any, Any]
 
@@ -110,8 +107,6 @@ def hashed_vectors(pool: Pool, kinds: tuple[str, ...], dimensions: int) -> Array
 
 
 def _sum(name: str) -> pl.Expr:
-    import polars as pl
-
     return pl.col(name).sum()
 
 
@@ -123,8 +118,6 @@ def _count(partition: Partition, job: HashJob) -> pl.DataFrame:
 
     The bucket 2**18, which no word has, stands for the trajectories that have a word at all.
     """
-    import polars as pl
-
     rows = views(partition, job.views)
     seqs = partition.seqs()["seq"].to_numpy()
     owners = np.searchsorted(seqs, rows["seq"].to_numpy())
@@ -262,8 +255,6 @@ def _mixed(hashes: Array) -> Array:
 
 def _project(partition: Partition, job: HashJob) -> pl.DataFrame:
     """Weigh the counts of a partition and project them."""
-    import polars as pl
-
     with np.load(job.counts(partition)) as held:
         keys, counts = held["keys"], held["counts"]
     documents = np.load(Path(job.folder) / "frequencies.npy")

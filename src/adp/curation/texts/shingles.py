@@ -16,12 +16,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-
-if TYPE_CHECKING:
-    import polars as pl
+import polars as pl
 
 Numbers = np.ndarray[Any, Any]
 
@@ -135,8 +133,6 @@ def _blocks(starts: Numbers, ends: Numbers) -> Iterator[tuple[int, int]]:
 
 def _flat(texts: pl.Series) -> tuple[Numbers, Numbers]:
     """All bytes of some texts, and where each starts, and where the last one ends."""
-    import polars as pl
-
     other = texts.str.len_bytes() != texts.str.len_chars()
     if other.any():
         plain = texts.filter(other).str.to_lowercase().str.replace_all(_NO_WORD, " ")

@@ -13,20 +13,17 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
+import polars as pl
 from pydantic import Field, field_validator
 
 from adp.curation.op import OpOptions
+from adp.curation.pool import Pool
 from adp.curation.texts.hashed import hashed_vectors
 from adp.curation.texts.views import Kind, check_kinds
 from adp_schema.errors import RecipeError
-
-if TYPE_CHECKING:
-    import polars as pl
-
-    from adp.curation.pool import Pool
 
 Array = np.ndarray[Any, Any]
 Item = TypeVar("Item")
@@ -107,8 +104,6 @@ def column_matrix(column: pl.Series, names: Sequence[str] | pl.Series) -> Array:
         RecipeError: it holds something else, a null, a number that is none, or lists of several
             lengths.
     """
-    import polars as pl
-
     name = column.name
     advice = "give every trajectory a list of numbers, all of one length"
     if isinstance(column.dtype, pl.Array):

@@ -22,14 +22,12 @@ and copied context are left out: they repeat what other rows say.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import msgspec
+import polars as pl
 
-if TYPE_CHECKING:
-    import polars as pl
-
-    from adp.curation.partitions import Partition
+from adp.curation.partitions import Partition
 
 Kind = Literal["system", "task", "user", "agent", "actions", "observations", "patch", "all"]
 
@@ -69,8 +67,6 @@ def views(partition: Partition, kinds: Collection[str]) -> pl.DataFrame:
         of the messages; within a message reasoning comes before text, and text before calls. Rows
         with an empty text are left out.
     """
-    import polars as pl
-
     wanted = set(wanted_kinds(kinds))
     parts = []
     if wanted & _SPOKEN:
@@ -102,8 +98,6 @@ def wanted_kinds(kinds: Collection[str]) -> list[str]:
 
 
 def _no_rows() -> pl.DataFrame:
-    import polars as pl
-
     return pl.DataFrame(
         schema={
             "seq": pl.Int64,
@@ -119,7 +113,6 @@ def _no_rows() -> pl.DataFrame:
 
 def _shaped(rows: pl.DataFrame, kind: Any, text: Any, **at: Any) -> pl.DataFrame:
     """The columns of `_no_rows`; ``at`` gives lane, part and place where they are not 0."""
-    import polars as pl
 
     def number(name: str) -> pl.Expr:
         value = at.get(name, 0)
@@ -137,8 +130,6 @@ def _shaped(rows: pl.DataFrame, kind: Any, text: Any, **at: Any) -> pl.DataFrame
 
 def _spoken(partition: Partition, wanted: set[str]) -> pl.DataFrame:
     """Texts of steps: part 0 is reasoning, part 1 text; part 3 patches in a text."""
-    import polars as pl
-
     columns = ["step", "source", "kind", "text", "prose", "reasoning", "is_copied_context"]
     steps = partition.read("steps", columns)
     talk = pl.col("kind").is_null() | pl.col("kind").is_in(["message", "llm_turn"])
@@ -165,8 +156,6 @@ def _spoken(partition: Partition, wanted: set[str]) -> pl.DataFrame:
 
 def _actions(partition: Partition, wanted: set[str]) -> pl.DataFrame:
     """Texts of calls: part 2 is the call, part 4 what it writes."""
-    import polars as pl
-
     columns = ["step", "call", "requestor", "name", "arguments", "arguments_raw"]
     calls = partition.read("tool_calls", columns)
     calls = calls.filter(pl.col("requestor").fill_null("agent") == "agent")
@@ -188,8 +177,6 @@ def _actions(partition: Partition, wanted: set[str]) -> pl.DataFrame:
 
 def _observations(partition: Partition, wanted: set[str]) -> pl.DataFrame:
     """Texts of observations; each is a message of its own."""
-    import polars as pl
-
     rows = partition.read("observations", ["step", "order", "text"])
     lane = pl.col("order").fill_null(0) + 1
     results = [_shaped(rows, pl.lit("observations"), pl.col("text"), lane=lane)]
@@ -200,8 +187,6 @@ def _observations(partition: Partition, wanted: set[str]) -> pl.DataFrame:
 
 def _patches(rows: pl.DataFrame, **at: Any) -> pl.DataFrame:
     """The lines that patches in the column ``text`` add."""
-    import polars as pl
-
     held = rows.filter(pl.col("text").str.contains_any(["diff --git ", "*** Begin Patch"]))
     added = pl.Series([added_lines(text) for text in held["text"].to_list()], dtype=pl.String)
     return _shaped(held, pl.lit("patch"), pl.lit(added), **at)

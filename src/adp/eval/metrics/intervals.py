@@ -33,6 +33,8 @@ from functools import lru_cache
 from statistics import NormalDist
 from typing import Literal
 
+import numpy as np
+
 Ends = tuple[float | None, float | None, str | None]
 """Lower end, upper end, method; without ends what is to be said of that, if anything."""
 
@@ -252,8 +254,6 @@ def _bootstrap(
     clusters: Sequence[Hashable],
     options: Intervals,
 ) -> Ends:
-    import numpy as np
-
     names = {name: index for index, name in enumerate(dict.fromkeys(clusters))}
     if len(names) < 2:
         return NONE

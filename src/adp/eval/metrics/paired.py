@@ -11,6 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from adp.eval.metrics.intervals import DEFAULT, Intervals, ratio_ends
 from adp.eval.metrics.metric_scores import Cluster, collect, key_of
 from adp.eval.scorer import Figure, Scored
@@ -149,8 +151,6 @@ def permutation_test(differences: Sequence[float], seed: int = 0) -> float:
         differences: one for each task.
         seed: seed of the draws, which are needed with more than twelve differences that are not 0.
     """
-    import numpy as np
-
     some = np.array([difference for difference in differences if abs(difference) > _CLOSE])
     if not some.size:
         return 1.0

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from adp.eval.metrics import mean_figures
@@ -145,8 +146,6 @@ _GROUP = ("trajectory_id", "scorer", "settings_hash")
 
 def _rows(path: str, only: Collection[Key] | None) -> Iterator[dict[str, Any]]:
     """The rows of a file; with ``only``, those with one of the settings, and perhaps others."""
-    import pyarrow.compute as pc
-
     wanted = None if only is None else pa.array({result for _, result in only}, pa.string())
     try:
         with pq.ParquetFile(path) as file:

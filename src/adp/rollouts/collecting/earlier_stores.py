@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import polars as pl
+
 from adp.rollouts.collecting.counts import Episode
 from adp.rollouts.collecting.output_store import episodes_of
 from adp.rollouts.collecting.run_file import begun_with
@@ -118,8 +120,6 @@ def _check_tasks(place: str, tasks: Sequence[Task]) -> None:
     Raises:
         UsageError: one is another there.
     """
-    import polars as pl
-
     names = ("instruction", "turns", "answers", "environment_config")
     wanted = {task.task_id: task for task in tasks}
     rows = Store.open(place).scan("tasks").filter(pl.col("task_id").is_in(list(wanted)))

@@ -9,6 +9,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import polars as pl
+
 from adp.rendering.arguments import whole_text
 from adp.rollouts.collecting.counts import COLUMNS, Episode
 from adp.rollouts.collecting.recorder import ENVIRONMENT
@@ -151,8 +153,6 @@ def _fits(trajectory: Trajectory, steps: list[Step]) -> bool:
 
 def episodes_of(root: str | Path, dataset: str) -> Iterator[Episode]:
     """What a store holds of a data set: all tries, without branches."""
-    import polars as pl
-
     frame = (
         Store.open(str(root))
         .scan("trajectories")

@@ -1,6 +1,6 @@
 """A client of OpenAI-compatible chat endpoints: pooled, patient, and clear about whose fault it is.
 
-    endpoint = Endpoint(EndpointOptions("http://localhost:8000/v1"))
+    endpoint = Endpoint(EndpointSettings(base_url="http://localhost:8000/v1"))
     body = (await endpoint.chat({"model": ..., "messages": [...]}, seed=7)).body
     await endpoint.close()
 
@@ -17,11 +17,10 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import random
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit, urlunsplit
 
@@ -38,6 +37,8 @@ from adp.rollouts.endpoint.errors import (
     error_in,
 )
 from adp.rollouts.endpoint.masking import SecretMask, secret_headers, secret_parameters
+from adp.rollouts.endpoint.secret_names import secrets_in
+from adp.rollouts.endpoint.settings import EndpointSettings
 from adp.rollouts.endpoint.stream import StreamedAnswer
 from adp_schema.errors import UsageError
 from adp_schema.ids import digest
@@ -45,44 +46,14 @@ from adp_schema.ids import digest
 if TYPE_CHECKING:
     import httpx2
 
+LARGEST = 64 << 20
+"""Bytes of an answer."""
+
 _REFUSED_WORDS = 40
 _MOST_ERRORS = 1_000
 """Errors that are remembered, with the conversation that met them."""
 _SEVERAL = ""
 """Stands for the conversation of an error that more than one met."""
-
-
-@dataclass(frozen=True)
-class EndpointOptions:
-    """Where an endpoint is, and how patient to be with it.
-
-    Attributes:
-        base_url: URL before ``/chat/completions``; it mostly ends in ``/v1``.
-        key: the secret key; None sends none. It is in no message and no representation.
-        key_name: the environment variable that the key is from, for messages.
-        headers: further headers. Their values are in no error and no representation.
-        secrets: further texts that are sent and must not be told.
-        timeout: seconds of one try, from sending to the last byte.
-        retries: tries after the first one.
-        total_seconds: seconds for all tries of a request and the waits between them.
-        first_wait: the longest first wait, in seconds; the next ones are twice as long each.
-        longest_wait: the longest wait, in seconds, also when the server asks for more.
-        concurrency: requests at a time.
-        largest: bytes of an answer.
-    """
-
-    base_url: str
-    key: str | None = field(default=None, repr=False)
-    key_name: str | None = None
-    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
-    secrets: tuple[str, ...] = field(default=(), repr=False)
-    timeout: float = 600.0
-    retries: int = 5
-    total_seconds: float = 1800.0
-    first_wait: float = 1.0
-    longest_wait: float = 60.0
-    concurrency: int = 64
-    largest: int = 64 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,29 +73,38 @@ class Endpoint:
     """A chat endpoint.
 
     Args:
-        options: where it is.
+        settings: where it is. The key, and the values of headers, are in no error.
+        body: members of each request; what is a secret among them is told nowhere.
         sleep: waits for some seconds; tests give another one.
 
     Raises:
-        UsageError: the URL or the key cannot be used.
+        UsageError: the URL or the key cannot be used, or the environment does not hold what is
+            named.
     """
 
     def __init__(
         self,
-        options: EndpointOptions,
+        settings: EndpointSettings,
+        body: Mapping[str, Any] | None = None,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
-        self.options = options
-        self._url, self._place = _checked(options)
-        parameters = secret_parameters(options.base_url)
-        secrets = [options.key, *options.secrets, *parameters, *secret_headers(options.headers)]
+        self.settings = settings
+        self._key, self._headers = settings.key(), settings.sent_headers()
+        self._url, self._place = _checked(settings.base_url, self._headers)
+        secrets = [
+            self._key,
+            *(self._headers[name] for name, value in settings.headers.items() if value[:1] == "$"),
+            *secrets_in(body or {}),
+            *secret_parameters(settings.base_url),
+            *secret_headers(self._headers),
+        ]
         # A header like "x-user: anna" is hidden where a server complains, not in what a model says.
         self._secrets = SecretMask(secrets)
-        self._sent = SecretMask([*secrets, *options.headers.values()])
+        self._sent = SecretMask([*secrets, *self._headers.values()])
         self._sleep = sleep
         self._client: httpx2.AsyncClient | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._slots = asyncio.Semaphore(options.concurrency)
+        self._slots = asyncio.Semaphore(settings.concurrency)
         self._answered = False
         self._errors: dict[str, str] = {}  # what the server said -> in which conversation first
 
@@ -144,7 +124,7 @@ class Endpoint:
         content = whole_text(json.dumps(request, ensure_ascii=False)).encode("utf-8")
         self._connected()
         draw = random.Random(seed)
-        end = time.monotonic() + self.options.total_seconds
+        end = time.monotonic() + self.settings.retry_seconds
         before: FailedTry | None = None
         tries = 0
         while True:
@@ -185,11 +165,10 @@ class Endpoint:
 
     def _key_advice(self) -> str:
         """What to do when the server refuses the key, or that there is none."""
-        options = self.options
-        if options.key is not None:
-            name = options.key_name or "the environment"
+        if self._key is not None:
+            name = self.settings.api_key_env
             return f"put a key into {name} that may use this model, or name another as api_key_env"
-        if any(header.lower() in ("authorization", "api-key") for header in options.headers):
+        if any(header.lower() in ("authorization", "api-key") for header in self._headers):
             return "check the key in the setting headers"
         return "no key was sent: name the environment variable that holds it as api_key_env"
 
@@ -207,7 +186,7 @@ class Endpoint:
         Raises:
             EndpointError: there is no next try.
         """
-        options = self.options
+        options = self.settings
         longest = min(options.longest_wait, options.first_wait * 2.0 ** min(tries - 1, 60))
         wait = draw.uniform(0, longest)
         if failure.wait is not None:
@@ -231,11 +210,11 @@ class Endpoint:
 
         async with self._slots:
             try:
-                left = min(self.options.timeout, end - time.monotonic())
+                left = min(self.settings.timeout, end - time.monotonic())
                 async with asyncio.timeout(left):
                     return await self._ask(content)
             except (TimeoutError, httpx2.TimeoutException):
-                raise FailedTry("timeout", f"no answer in {self.options.timeout:g} s") from None
+                raise FailedTry("timeout", f"no answer in {self.settings.timeout:g} s") from None
             except (
                 httpx2.UnsupportedProtocol,
                 httpx2.InvalidURL,
@@ -280,8 +259,8 @@ class Endpoint:
         return b"".join(parts)
 
     def _check_size(self, size: int) -> None:
-        if size > self.options.largest:
-            raise FailedTry("too_large", f"an answer of more than {self.options.largest} bytes")
+        if size > LARGEST:
+            raise FailedTry("too_large", f"an answer of more than {LARGEST} bytes")
 
     def _connected(self) -> httpx2.AsyncClient:
         """The client of this event loop: connections do not outlive a loop."""
@@ -289,10 +268,10 @@ class Endpoint:
 
         loop = asyncio.get_running_loop()
         if self._client is None or self._loop is not loop:
-            options = self.options
-            headers = {"content-type": "application/json", **options.headers}
-            if options.key is not None:
-                headers["authorization"] = f"Bearer {options.key}"
+            options = self.settings
+            headers = {"content-type": "application/json", **self._headers}
+            if self._key is not None:
+                headers["authorization"] = f"Bearer {self._key}"
             self._client = httpx2.AsyncClient(
                 headers=headers,
                 timeout=httpx2.Timeout(None, connect=min(30.0, options.timeout)),
@@ -351,28 +330,14 @@ def checked(value: Any) -> dict[str, Any]:
     return body
 
 
-def key_from(name: str) -> str:
-    """The key in an environment variable.
-
-    Raises:
-        UsageError: it is not set.
-    """
-    key = os.environ.get(name, "").strip()
-    if not key:
-        raise UsageError(f"the environment variable {name} is not set; put the key into it")
-    if not key.isascii() or not key.isprintable():
-        raise UsageError(f"the environment variable {name} holds no key: it is not plain ASCII")
-    return key
-
-
-def _checked(options: EndpointOptions) -> tuple[str, str]:
+def _checked(base_url: str, headers: Mapping[str, str]) -> tuple[str, str]:
     """The URL that is asked, and what to call it in messages: without parameters."""
-    parts = urlsplit(options.base_url)
+    parts = urlsplit(base_url)
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise UsageError(f"base_url '{options.base_url}' is no URL; it is like http://host:8000/v1")
+        raise UsageError(f"base_url '{base_url}' is no URL; it is like http://host:8000/v1")
     if parts.username or parts.password:
         raise UsageError("base_url holds a password; put the key into an environment variable")
-    for name, value in options.headers.items():
+    for name, value in headers.items():
         # HTTP clients refuse them with a message that shows them.
         if not (value.isascii() and value.isprintable()) or not name.isascii():
             raise UsageError(f"the header {name!r} is not plain ASCII; servers do not take it")

@@ -15,6 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+from pyarrow import parquet
+
 from adp.core.input_files import check_inside
 from adp_schema.errors import EmptyResultError, InputError, UsageError
 
@@ -109,9 +112,6 @@ def _from_lines(path: Path, name: str) -> Iterator[Document]:
 
 
 def _from_table(path: Path, name: str) -> Iterator[Document]:
-    import pyarrow as pa
-    from pyarrow import parquet
-
     try:
         with parquet.ParquetFile(path) as file:
             names = set(file.schema_arrow.names)

@@ -7,8 +7,9 @@ import weakref
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
+import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -17,9 +18,6 @@ from adp.rollouts.csv_delimiters import delimiter_of
 from adp.rollouts.environments.sql_workers import QueryRequest, SqlWorkers
 from adp_schema.errors import InputError, UsageError
 from adp_schema.scratch import ScratchFolder
-
-if TYPE_CHECKING:
-    import polars as pl
 
 _LOOKED_AT = 1 << 16
 """Characters of a CSV file that say what stands between its cells."""
@@ -125,8 +123,6 @@ def _parquet(file: Path, scratch: Path) -> list[tuple[str, Path]]:
 
 
 def _frame(file: Path) -> pl.DataFrame:
-    import polars as pl
-
     kind = file.suffix.lower()
     if kind in (".csv", ".tsv"):
         separator = "\t" if kind == ".tsv" else _separator(file)

@@ -9,101 +9,19 @@ is, see `adp.rollouts.endpoint.client`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
 from typing import Any, Literal
-from urllib.parse import urlsplit
 
 from pydantic import Field
 
-from adp.rollouts.endpoint.client import Endpoint, EndpointOptions, key_from
+from adp.rollouts.endpoint.client import Endpoint
 from adp.rollouts.endpoint.errors import ContextError, EndpointError, FormatError
-from adp.rollouts.endpoint.secret_names import secrets_in
-from adp.rollouts.environment import Settings
+from adp.rollouts.endpoint.settings import EndpointSettings
 from adp.rollouts.policies.names import model_name
 from adp.rollouts.policies.openai_messages import message_in_text, read_turn, wire_messages
-from adp.rollouts.policies.settings import FREE, free
+from adp.rollouts.policies.settings import free
 from adp.rollouts.policy import AgentLimitError, InfrastructureError, PolicyKind, Request
 from adp.rollouts.turns import Turn
 from adp_schema.errors import UsageError
-
-OPENAI = "https://api.openai.com/v1"
-_KEY = "OPENAI_API_KEY"
-
-
-class EndpointSettings(Settings):
-    """Where an endpoint is, and how patient to be with it."""
-
-    base_url: str = free(OPENAI, "URL before /chat/completions.")
-    api_key_env: str | None = free(
-        _KEY,
-        "Environment variable with the key. The default is sent to api.openai.com alone: name it "
-        "to send it elsewhere.",
-    )
-    headers: dict[str, str] = Field(
-        default_factory=dict,
-        description="Further headers; a value $NAME is read from the environment.",
-        json_schema_extra=FREE,
-    )
-    timeout: float = free(EndpointOptions.timeout, "Seconds of one try.", gt=0)
-    retries: int = free(EndpointOptions.retries, "Tries after the first one.", ge=0)
-    retry_seconds: float = free(
-        EndpointOptions.total_seconds,
-        "Seconds for all tries of a turn and the waits between them.",
-        gt=0,
-    )
-    first_wait: float = free(
-        EndpointOptions.first_wait, "Longest first wait, in seconds; it doubles.", ge=0
-    )
-    longest_wait: float = free(
-        EndpointOptions.longest_wait,
-        "Longest wait, in seconds, also when the server asks for more.",
-        ge=0,
-    )
-    concurrency: int = free(EndpointOptions.concurrency, "Requests at a time.", ge=1)
-
-    def endpoint(self, body: Mapping[str, Any] | None = None) -> Endpoint:
-        """The client.
-
-        Args:
-            body: members of each request; what is a secret among them is told nowhere.
-
-        Raises:
-            UsageError: the URL is none, or the environment does not hold what is named.
-        """
-        return Endpoint(
-            EndpointOptions(
-                base_url=self.base_url,
-                key=self._key(),
-                key_name=self.api_key_env,
-                headers={name: _header(value) for name, value in self.headers.items()},
-                secrets=tuple(self._secrets(body or {})),
-                timeout=self.timeout,
-                retries=self.retries,
-                total_seconds=self.retry_seconds,
-                first_wait=self.first_wait,
-                longest_wait=self.longest_wait,
-                concurrency=self.concurrency,
-            )
-        )
-
-    def _secrets(self, body: Mapping[str, Any]) -> Iterator[str]:
-        yield from (_header(value) for value in self.headers.values() if value.startswith("$"))
-        yield from secrets_in(body)
-
-    def _key(self) -> str | None:
-        named = "api_key_env" in self.model_fields_set
-        if self.api_key_env is None:
-            return None
-        # A key of OpenAI must not reach another server because somebody forgot about it.
-        if not named and urlsplit(self.base_url).hostname != urlsplit(OPENAI).hostname:
-            return None
-        try:
-            return key_from(self.api_key_env)
-        except UsageError as error:
-            if named:
-                raise
-            local = "for another server than api.openai.com set base_url, as http://HOST:8000/v1"
-            raise UsageError(f"{error}; {local}") from None
 
 
 class OpenAISettings(EndpointSettings):
@@ -150,7 +68,7 @@ class OpenAIPolicy:
     def __init__(self, settings: OpenAISettings) -> None:
         self.name = model_name(settings.model)
         self._settings = settings
-        self._endpoint = settings.endpoint(settings.extra_body)
+        self._endpoint = Endpoint(settings, settings.extra_body)
 
     async def act(self, request: Request) -> Turn:
         """The model's turn.
@@ -199,10 +117,6 @@ class OpenAIPolicy:
         }
         body = {key: value for key, value in given.items() if value is not None}
         return {**body, **settings.extra_body}
-
-
-def _header(value: str) -> str:
-    return key_from(value[1:]) if value.startswith("$") else value
 
 
 def _make(settings: OpenAISettings) -> OpenAIPolicy:

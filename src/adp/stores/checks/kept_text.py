@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
 from adp_schema.manifest import Manifest
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 STEPS = 2000
 """Steps that are looked at."""
@@ -43,9 +44,6 @@ def kept_as_text(store: Path, manifest: Manifest) -> KeptAsText:
         store: its folder.
         manifest: its manifest.
     """
-    import numpy as np
-    import pyarrow.compute as pc
-
     from adp.stores.checks.actions import CALL_IN_TEXT
     from adp.stores.checks.roles import ACTS, OUTPUT_BEGINS
 
@@ -77,8 +75,6 @@ def _first(
     store: Path, manifest: Manifest, table: str, columns: list[str]
 ) -> pa.RecordBatch | None:
     """The first rows of a table."""
-    import pyarrow.parquet as pq
-
     shards = [shard for shard in manifest.tables.get(table, []) if shard.rows]
     if not shards:
         return None

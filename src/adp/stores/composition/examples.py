@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
 
 from adp.stores.composition.lengths import LengthColumns
 from adp.stores.composition.model import ExampleTrajectory
 from adp.stores.composition.questions import rows, short
 from adp.stores.transcript import TranscriptView, transcript
+from adp_schema.model import Trajectory
 from adp_schema.store import Store
-
-if TYPE_CHECKING:
-    import numpy as np
-
-    from adp_schema.model import Trajectory
 
 LINES, CHARACTERS, LINE = 60, 4_000, 300
 """How much of a transcript is shown: lines, characters, characters of a line."""
@@ -50,8 +48,6 @@ def examples(store: Store, lengths: LengthColumns, most: int) -> tuple[ExampleTr
 
 def _picks(lengths: LengthColumns, most: int) -> list[_Pick]:
     """Choose by numbers alone, so that the choice is always the same."""
-    import numpy as np
-
     success = lengths.columns["success"]
     sizes = np.bincount(lengths.dataset, minlength=len(lengths.names))
     order = sorted(range(len(lengths.names)), key=lambda index: (-sizes[index], index))
@@ -72,8 +68,6 @@ def _typical(
     lengths: LengthColumns, members: np.ndarray[Any, Any], left: np.ndarray[Any, Any]
 ) -> int:
     """The trajectory that is nearest to the median in steps, then in characters; the first one."""
-    import numpy as np
-
     keys = []
     for name in ("steps", "characters"):
         values = lengths.columns[name]

@@ -7,15 +7,15 @@ import itertools
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
+import pyarrow.compute as pc
 
 from adp.stores.composition.model import Bin, Distribution, Rate
 from adp.stores.composition.questions import rows
 from adp.stores.stats import Recorded
 from adp_schema.store import Store
-
-if TYPE_CHECKING:
-    import numpy as np
 
 PARTS = ("system", "user", "agent", "environment", "calls", "results")
 """What the characters of a trajectory are counted by: sources of steps, arguments, results."""
@@ -107,9 +107,6 @@ def _recorded(values: np.ndarray[Any, Any]) -> Recorded:
 
 def read_lengths(store: Store) -> LengthColumns:
     """Measure every main line. A row of numbers each is held in memory."""
-    import numpy as np
-    import pyarrow.compute as pc
-
     table = store.query(_PER_TRAJECTORY)
     names = table["dataset"].combine_chunks().dictionary_encode(null_encoding="encode")
     columns = {
@@ -201,8 +198,6 @@ def of_trajectories(lengths: LengthColumns) -> tuple[Distribution, ...]:
 
 
 def _counted(values: np.ndarray[Any, Any]) -> dict[int, int]:
-    import numpy as np
-
     unique, times = np.unique(values, return_counts=True)
     return dict(zip(unique.tolist(), times.tolist(), strict=True))
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
+import polars as pl
+
 from adp.core.input_files import read_text
 from adp.stores.redact.options import GROUPS, kinds_by_group
 from adp.stores.redact.rules import Rule
@@ -79,8 +81,6 @@ def _rule(entry: Any, where: str) -> Rule:
 
 def _try(pattern: str, where: str) -> None:
     """Check that the engine takes a pattern, and that it does not match nothing at all."""
-    import polars as pl
-
     try:
         empty = pl.Series([""]).str.contains(pattern)[0]
     except pl.exceptions.PolarsError as error:

@@ -4,17 +4,12 @@ from __future__ import annotations
 
 import base64
 import binascii
-import functools
 import re
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
 
 from adp.stores.redact.blob_texts import texts_of_blob
 from adp.stores.redact.passwords import matches_at
-from adp.stores.redact.rules import Rule
-
-if TYPE_CHECKING:
-    from adp.stores.redact.finder import ValueFinder
+from adp.stores.redact.rules import ENCODED_SECRET, Rule
 
 _MARK = r"(?:[ \t\r\n,;:.\"'`*|=_>-]|\\+[nrt]|\\+[\"']|\(?\d{1,2}[.):]){1,12}"
 _WORD = r"[a-z]{3,8}"
@@ -56,9 +51,6 @@ def _blank(match: re.Match[str]) -> str:
     return " " * len(match[0])
 
 
-ENCODED_SECRET = "encoded-secret"
-"""The kind of a value that another rule finds in what the value stands for."""
-
 _LEAST = 40
 """Characters of base64 that are looked into."""
 
@@ -82,14 +74,18 @@ _PNG = "iVBORw0KGgo"
 """How a PNG file begins in base64."""
 
 
-def find_encoded(text: str) -> Iterator[tuple[int, int]]:
-    """Base64 of a text, such as a file of settings, in which another rule finds a secret.
+def find_encoded(text: str, holds_secret: Callable[[str], bool]) -> Iterator[tuple[int, int]]:
+    """Base64 of a text, such as a file of settings, that holds a secret.
 
     Of a PNG file, the texts beside the picture are looked at.
+
+    Args:
+        text: where to look.
+        holds_secret: whether another rule finds a secret in a text.
     """
     for run in _RUN.finditer(text):
         letters = "".join(run[0].rstrip("=").split())
-        if len(letters) >= _LEAST and any(_holds_secret(plain) for plain in _plain(letters)):
+        if len(letters) >= _LEAST and any(holds_secret(plain) for plain in _plain(letters)):
             yield run.span()
 
 
@@ -112,19 +108,6 @@ def _text_of(letters: str) -> str:
     return plain if all(sign.isprintable() or sign in "\r\n\t" for sign in plain) else ""
 
 
-def _holds_secret(text: str) -> bool:
-    return _finder().text(text) is not None
-
-
-@functools.cache
-def _finder() -> ValueFinder:
-    """Finds all other secrets."""
-    from adp.stores.redact.finder import ValueFinder
-    from adp.stores.redact.options import RULES
-
-    return ValueFinder([r for r in RULES if r.group == "secrets" and r.kind != ENCODED_SECRET])
-
-
 def is_login(text: str, start: int, end: int) -> bool:
     """Whether a value in base64 is a user and a password."""
     try:
@@ -135,18 +118,25 @@ def is_login(text: str, start: int, end: int) -> bool:
     return bool(user and colon and len(password) >= 3) and plain.isprintable()
 
 
-ENCODED = (
-    Rule("docker-auth", "secrets", "User and password in base64, as Docker's config.json has them",
-         r"auth\\{0,15}\"\s{0,4}:\s{0,4}\\{0,15}\"(?P<v>[0-9A-Za-z+/]{8,500}={0,2})(?=\\{0,15}\")",
-         starts=('auth"', "auth\\"), check=is_login,
-         source="https://docs.docker.com/reference/cli/docker/login/"),
-    Rule(ENCODED_SECRET, "secrets",
-         "Base64 of a text, such as an .env file, that names a secret and holds one; of a PNG "
-         "file with such a text beside the picture",
-         _RUN.pattern, find=find_encoded, starts=(_PNG, *_WRITTEN),
-         source="https://www.rfc-editor.org/rfc/rfc4648#section-4"),
-    Rule("seed-phrase", "secrets", "Seed phrase of a wallet, behind a word that says so",
-         _PHRASE.pattern, find=find_phrases, weak=True,
-         gate=rf"(?:{_CONTEXT})",
-         source="https://github.com/bitcoin/bips/blob/master/bip-0039.mediawiki"),
-)  # fmt: skip
+def encoded_rules(find: Callable[[str], Iterator[tuple[int, int]]]) -> tuple[Rule, ...]:
+    """The rules of this module.
+
+    Args:
+        find: `find_encoded` with the rules that find secrets.
+    """
+    return (
+        Rule("docker-auth", "secrets",
+             "User and password in base64, as Docker's config.json has them",
+             r"auth\\{0,15}\"\s{0,4}:\s{0,4}\\{0,15}\"(?P<v>[0-9A-Za-z+/]{8,500}={0,2})(?=\\{0,15}\")",
+             starts=('auth"', "auth\\"), check=is_login,
+             source="https://docs.docker.com/reference/cli/docker/login/"),
+        Rule(ENCODED_SECRET, "secrets",
+             "Base64 of a text, such as an .env file, that names a secret and holds one; of a PNG "
+             "file with such a text beside the picture",
+             _RUN.pattern, find=find, starts=(_PNG, *_WRITTEN),
+             source="https://www.rfc-editor.org/rfc/rfc4648#section-4"),
+        Rule("seed-phrase", "secrets", "Seed phrase of a wallet, behind a word that says so",
+             _PHRASE.pattern, find=find_phrases, weak=True,
+             gate=rf"(?:{_CONTEXT})",
+             source="https://github.com/bitcoin/bips/blob/master/bip-0039.mediawiki"),
+    )  # fmt: skip

@@ -10,7 +10,6 @@ from functools import partial
 
 import pyarrow as pa
 
-from adp.stores.redact.encoded import ENCODED_SECRET
 from adp.stores.redact.escapes import LAYERS, DecodedText, decoded, is_escaped
 from adp.stores.redact.in_json import json_edits
 from adp.stores.redact.invisible import (
@@ -21,7 +20,7 @@ from adp.stores.redact.invisible import (
     wrapped_end,
 )
 from adp.stores.redact.prefilter import Prefilter
-from adp.stores.redact.rules import PLACEHOLDER, Hit, Rule, placeholder
+from adp.stores.redact.rules import ENCODED_SECRET, PLACEHOLDER, Hit, Rule, placeholder
 
 ROUNDS = 8
 """How often a text is searched again after a replacement; the second round finds hardly any."""

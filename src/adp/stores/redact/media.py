@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
+import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -99,8 +100,6 @@ def exchange_blobs(rows: pa.Table, changes: dict[str, BlobChange], written: set[
 
 def exchange_mentions(column: pa.ChunkedArray, new: dict[str, str]) -> pa.ChunkedArray:
     """Put the new ids of blobs into texts that mention the old ones."""
-    import polars as pl
-
     if column.null_count == len(column):
         return column
     cells = pl.Series(column)

@@ -2,24 +2,42 @@
 
 from __future__ import annotations
 
+import functools
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from adp.core.extras import need
 from adp.stores.redact.context import CONTEXT
 from adp.stores.redact.current_user import CurrentUser, own_rules, surroundings
+from adp.stores.redact.encoded import encoded_rules, find_encoded
+from adp.stores.redact.finder import ValueFinder
 from adp.stores.redact.personal import CHECKED, PERSONAL
 from adp.stores.redact.platforms import PLATFORMS
-from adp.stores.redact.rules import SET_VERSION, Rule
+from adp.stores.redact.rules import ENCODED_SECRET, SET_VERSION, Rule
 from adp.stores.redact.secrets import CLOUDS, CODE_HOSTS, MODELS
 from adp.stores.redact.services import ANY, MESSAGES, SHOPS, WATCH, WORK
 from adp_schema.errors import UsageError, unknown_name
 from adp_schema.ids import digest
 
+
+def _find_encoded(text: str) -> Iterator[tuple[int, int]]:
+    return find_encoded(text, _holds_secret)
+
+
+def _holds_secret(text: str) -> bool:
+    return _secret_finder().text(text) is not None
+
+
+@functools.cache
+def _secret_finder() -> ValueFinder:
+    """Finds all secrets but those that are encoded themselves."""
+    return ValueFinder([r for r in RULES if r.group == "secrets" and r.kind != ENCODED_SECRET])
+
+
 RULES: tuple[Rule, ...] = (
     *CLOUDS, *CODE_HOSTS, *MODELS, *MESSAGES, *SHOPS, *WATCH, *WORK, *PLATFORMS, *ANY,
-    *CONTEXT, *PERSONAL,
+    *encoded_rules(_find_encoded), *CONTEXT, *PERSONAL,
 )  # fmt: skip
 """All built-in rules."""
 

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
+import polars as pl
 import pyarrow as pa
 
 from adp.stores.redact.escapes import HIDES
 from adp.stores.redact.invisible import ESCAPED_SIGNS, SIGNS
 from adp.stores.redact.rules import Rule
-
-if TYPE_CHECKING:
-    import polars as pl
 
 Column: TypeAlias = pa.ChunkedArray | pa.Array | list[str]
 
@@ -61,7 +59,6 @@ class Prefilter:
             column = _array(column)
         if column.null_count == len(column):
             return {}
-        import polars as pl
 
         series = pl.Series(column)
         gates = list(enumerate(self._gates))
@@ -109,8 +106,6 @@ class Prefilter:
 
     def _add_words(self, cells: pl.Series, rows: list[int], out: dict[int, list[Rule]]) -> None:
         """Add the rules whose literals some rows hold."""
-        import polars as pl
-
         if not rows:
             return
         some = cells.gather(pl.Series(rows, dtype=pl.UInt32))
@@ -126,8 +121,6 @@ class Prefilter:
 
 def _either(patterns: list[str]) -> str:
     """One pattern for any of several."""
-    import polars as pl
-
     either = "|".join(f"(?:{pattern})" for pattern in patterns)
     try:
         pl.Series([""]).str.contains(either)

@@ -13,6 +13,9 @@ LEFT = r"(?:(?<![0-9A-Za-z_])|(?<=\\[nrtfb])|(?<=%[0-9A-Fa-f]{2})|(?<=\x1b\[[0-9
 RIGHT = r"(?![0-9A-Za-z_-])"
 """No word goes on after."""
 
+ENCODED_SECRET = "encoded-secret"
+"""The kind of a value that another rule finds in what the value stands for."""
+
 SET_VERSION = "4"
 """Version of the built-in rules. Raise it whenever a rule is added, removed or changed."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from adp.stores.redact import validity
-from adp.stores.redact.encoded import ENCODED
 from adp.stores.redact.passwords import PASSWORDS
 from adp.stores.redact.private_keys import PRIVATE_KEYS
 from adp.stores.redact.rules import LEFT, RIGHT, Rule
@@ -142,5 +141,4 @@ ANY = (
          _BEARER, gate=_BEARER, check=validity.long_assigned,
          source="https://www.rfc-editor.org/rfc/rfc6750", weak=True),
     *PASSWORDS,
-    *ENCODED,
 )  # fmt: skip

@@ -12,7 +12,8 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING
+
+import polars as pl
 
 from adp.stores.tasks.keys import (
     NOWHERE,
@@ -30,9 +31,6 @@ from adp.stores.tasks.rows import HOME_COLUMNS, ROLLOUT, ROW_COLUMNS, assign, ho
 from adp_schema.model import Task, Trajectory
 from adp_schema.reader import to_models
 from adp_schema.store import Store
-
-if TYPE_CHECKING:
-    import polars as pl
 
 __all__ = ["NONE", "ROLLOUT", "TaskIndex", "TaskKey", "TrajectoryTask", "find_tasks", "key_of",
            "rollout_keys",           "same_tasks", "task_index"]  # fmt: skip
@@ -96,16 +94,12 @@ class TaskIndex:
     @cached_property
     def hashes(self) -> pl.Series:
         """For each row of the table of tasks, a hash of what it says."""
-        import polars as pl
-
         content = pl.struct(pl.exclude("seq", "trajectory_id")).hash()
         return self._store.scan("tasks").select(content.alias("says")).collect()["says"]
 
     @cached_property
     def _read(self) -> tuple[pl.DataFrame, list[TaskKey | None], list[Home]]:
         """`rows`, the key of each row of the table of tasks, and where trajectories come from."""
-        import polars as pl
-
         trajectories = self._store.scan("trajectories").select(HOME_COLUMNS).collect()
         table = self._store.scan("tasks").select(ROW_COLUMNS).collect().with_row_index("row")
         table = table.with_columns(pl.col("row").cast(pl.Int64))
@@ -155,8 +149,6 @@ def rollout_keys(store: Store) -> pl.DataFrame:
 
     The same task has one key in all runs: its data set, or else its environment and what it asks.
     """
-    import polars as pl
-
     made = pl.col("source_format") == ROLLOUT
     rows = store.scan("trajectories").filter(made).select("seq", "trajectory_id").collect()
     tasks = find_tasks(store) if rows.height else {}

@@ -11,14 +11,12 @@ from __future__ import annotations
 import itertools
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+import polars as pl
 
 from adp_schema.store import Store
-
-if TYPE_CHECKING:
-    import polars as pl
 
 ROLLOUT = "adp_rollout"
 """``source_format`` of what `adp collect` writes."""
@@ -55,8 +53,6 @@ def homes(trajectories: pl.DataFrame) -> pl.DataFrame:
         ``seq``, ``task_id``, ``home_set`` (data set), ``home_env`` (environment; of rollouts only),
         ``rollout``, and ``root``: ``seq`` of the main line that a branch starts from, else its own.
     """
-    import polars as pl
-
     rollout = (pl.col("source_format") == ROLLOUT).fill_null(value=False)
     extras = trajectories.select(pl.when(rollout).then("extra").alias("extra"))["extra"]
     environments = pl.Series("home_env", [environment_of(extra) for extra in extras], pl.String)
@@ -74,8 +70,6 @@ def homes(trajectories: pl.DataFrame) -> pl.DataFrame:
 
 def _roots(trajectories: pl.DataFrame) -> pl.Series:
     """``root``: where each trajectory starts from, as far as that is among them."""
-    import polars as pl
-
     above = trajectories.select("trajectory_id", pl.col("seq").alias("root"))
     above = above.drop_nulls().unique("trajectory_id", keep="first")
     rows = trajectories.select("seq", "parent_id").join(
@@ -115,8 +109,6 @@ def assign(
         task of a rollout by the first row of that, and else the data set and the id; it is null
         without an id.
     """
-    import polars as pl
-
     known = _keyed(rows, owners)
     there = known.select("seq", "task_id", "row", "first")
     text = places.join(there, on=["seq", "task_id"], how="inner", nulls_equal=True)
@@ -141,8 +133,6 @@ def assign(
 
 def _of_roots(branches: pl.DataFrame, frame: pl.DataFrame) -> pl.DataFrame:
     """``seq``, ``row`` and ``first`` of branches that have the task of their main line."""
-    import polars as pl
-
     above = frame.select(pl.col("seq").alias("root"), "task_id", "row", "first")
     rows = branches.join(above, on=["root", "task_id"], how="inner")
     return rows.select("seq", "row", "first")
@@ -150,8 +140,6 @@ def _of_roots(branches: pl.DataFrame, frame: pl.DataFrame) -> pl.DataFrame:
 
 def _of_others(lacking: pl.DataFrame, known: pl.DataFrame, starts: Sequence[int]) -> pl.DataFrame:
     """As `_of_roots`, of trajectories that have the task of another attempt."""
-    import polars as pl
-
     shard = pl.col("seq").map_batches(
         lambda seqs: pl.Series(np.searchsorted(starts, seqs.to_numpy(), "right")), pl.Int64
     )
@@ -182,8 +170,6 @@ def _of_others(lacking: pl.DataFrame, known: pl.DataFrame, starts: Sequence[int]
 
 def _alike(known: str, other: str) -> pl.Expr:
     """Whether a column is unknown, or as another one."""
-    import polars as pl
-
     same = (pl.col(known) == pl.col(other)).fill_null(value=False)
     return pl.col(known).is_null() | same
 
@@ -194,8 +180,6 @@ def _keyed(rows: pl.DataFrame, owners: pl.DataFrame) -> pl.DataFrame:
     Returns:
         ``row``, ``seq``, ``task_id``, ``set``, ``first``, and what `homes` says of the owner.
     """
-    import polars as pl
-
     frame = rows.join(owners.drop("task_id"), on="seq", how="left", maintain_order="left")
     frame = frame.with_columns(
         pl.col("dataset").replace("", None).alias("set"),

@@ -11,13 +11,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+
+import polars as pl
 
 from adp_schema import ids
 from adp_schema.store import Store
-
-if TYPE_CHECKING:
-    import polars as pl
 
 TASK_CHARACTERS = 800
 """Of longer messages, so many characters of the begin and of the end count."""
@@ -34,8 +32,6 @@ Message = tuple[bool, str]
 
 def word_keys(store: Store) -> pl.DataFrame:
     """Keys of the tasks of trajectories without a task id: ``seq`` and ``words``."""
-    import polars as pl
-
     steps = _messages(store)
     # A preamble is that of a data set. The key itself does not name it: runs of two agents may be
     # in two data sets.
@@ -55,8 +51,6 @@ def word_keys(store: Store) -> pl.DataFrame:
 
 def _messages(store: Store) -> pl.DataFrame:
     """``seq``, data set, whether the user says it, and the words, of the first messages."""
-    import polars as pl
-
     rows = store.scan("trajectories").filter(pl.col("task_id").is_null())
     without = rows.select("seq", "dataset")
     text = pl.col("text")

@@ -41,9 +41,10 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import polars as pl
 
 from adp.curation.allocate import allocate
 from adp.curation.op import Op, OpResult
@@ -52,13 +53,9 @@ from adp.curation.ops.coreset.cover import Coverage, coverage
 from adp.curation.ops.coreset.facility import facility_location
 from adp.curation.ops.coreset.greedy import GreedySelection, k_center, mmr
 from adp.curation.ops.coreset.options import Coreset
+from adp.curation.pool import Pool
 from adp.curation.texts.vectors import Vectors, vectors_of
 from adp_schema.errors import QueryError, RecipeError
-
-if TYPE_CHECKING:
-    import polars as pl
-
-    from adp.curation.pool import Pool
 
 Array = np.ndarray[Any, Any]
 
@@ -146,8 +143,6 @@ def _select(
 
 def _scores(pool: Pool, options: Coreset) -> Array:
     """The scores; NaN where there is none."""
-    import polars as pl
-
     assert options.score is not None
     column = pool.members[options.score]
     if not (column.dtype.is_numeric() or column.dtype == pl.Boolean):
@@ -213,8 +208,6 @@ def _stratified(
 
 
 def _columns(pool: Pool, chosen: GreedySelection) -> pl.DataFrame:
-    import polars as pl
-
     return pl.DataFrame(
         {
             "seq": pool.members["seq"].gather(chosen.rows),
@@ -225,8 +218,6 @@ def _columns(pool: Pool, chosen: GreedySelection) -> pl.DataFrame:
 
 
 def _dropped(pool: Pool, chosen: GreedySelection) -> pl.DataFrame:
-    import polars as pl
-
     out = np.ones(len(pool), bool)
     out[chosen.rows] = False
     return pool.members.filter(pl.Series(out)).select(
@@ -273,8 +264,6 @@ def _evidence(
     pool: Pool, chosen: GreedySelection, covered: Coverage, dropped: pl.DataFrame | None
 ) -> pl.DataFrame | None:
     """The nearest trajectory that was kept, for each that was not."""
-    import polars as pl
-
     assert dropped is not None
     places = np.searchsorted(pool.members["seq"].to_numpy(), dropped["seq"].to_numpy())
     names = pool.members["trajectory_id"].gather(chosen.rows[covered.nearest[places]]).to_list()

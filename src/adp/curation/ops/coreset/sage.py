@@ -10,17 +10,14 @@ import math
 import random
 import re
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import polars as pl
 
 from adp.curation.ops.coreset.greedy import GreedySelection
-
-if TYPE_CHECKING:
-    import polars as pl
-
-    from adp.curation.partitions import Partition
-    from adp.curation.pool import Pool
+from adp.curation.partitions import Partition
+from adp.curation.pool import Pool
 
 Array = np.ndarray[Any, Any]
 
@@ -64,8 +61,6 @@ def select(pool: Pool, method: str, size: int | None, by: str | None, seed: int)
 
 
 def _losses(pool: Pool, by: str | None, texts: pl.DataFrame | None) -> Array:
-    import polars as pl
-
     if by is not None:
         column = pool.members[by].cast(pl.Float64)
         return column.fill_nan(None).fill_null(0.0).to_numpy()
@@ -83,8 +78,6 @@ def _by_loss(losses: Array, size: int) -> GreedySelection:
 
 def features(partition: Partition, tokens: bool) -> pl.DataFrame:
     """Of each trajectory the loss and, when wanted, the tokens with their shares."""
-    import polars as pl
-
     rows = []
     for seq, text in whole_texts(partition):
         shares = token_shares(text) if tokens else {}
@@ -109,7 +102,6 @@ def features(partition: Partition, tokens: bool) -> pl.DataFrame:
 
 def whole_texts(partition: Partition) -> list[tuple[int, str]]:
     """``seq`` and text of each trajectory of a partition; see above for the text."""
-    import polars as pl
 
     def part(rows: pl.DataFrame, rank: int, place: str | None, *texts: str) -> pl.DataFrame:
         at = pl.col(place).fill_null(0).cast(pl.Int32) if place else pl.lit(0, pl.Int32)

@@ -25,9 +25,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import polars as pl
 
 from adp.curation.op import Op, OpResult
 from adp.curation.ops.decontaminate.evidence import EvidenceQuery, locate
@@ -38,12 +39,8 @@ from adp.curation.ops.decontaminate.options import Action, Decontaminate
 from adp.curation.ops.decontaminate.report import summary_of
 from adp.curation.ops.decontaminate.scan import PATCH_VIEWS, CountRule, PoolScanner, ScanMatches
 from adp.curation.ops.decontaminate.shares import comparable_words, held
+from adp.curation.pool import Pool
 from adp.curation.texts.token_hashes import I64
-
-if TYPE_CHECKING:
-    import polars as pl
-
-    from adp.curation.pool import Pool
 
 TEXT, PATCH = "text", "patch"
 
@@ -111,8 +108,6 @@ class _Run:
     # ---- levels ------------------------------------------------------------------------------
 
     def _ids(self) -> None:
-        import polars as pl
-
         names = names_of(
             self.items,
             instances=self.options.on_instance != "off",
@@ -165,8 +160,6 @@ class _Run:
     def _scan(
         self, level: str, index: Index, kinds: Sequence[str], same: Sequence[str], rule: CountRule
     ) -> None:
-        import polars as pl
-
         self.indexes[level] = index
         if not len(index.part):
             return
@@ -186,8 +179,6 @@ class _Run:
         self, level: str, hits: pl.DataFrame, scan_matches: ScanMatches, kinds: Sequence[str]
     ) -> pl.DataFrame:
         """``seq``, ``step`` and ``proof`` of trajectories that hold an item."""
-        import polars as pl
-
         schema = {"seq": pl.Int64, "step": pl.Int32, "proof": pl.String}
         if not hits.height:
             return pl.DataFrame(schema=schema)
@@ -214,8 +205,6 @@ class _Run:
 
     def _all(self) -> pl.DataFrame:
         """All matches: of each trajectory the strongest level first."""
-        import polars as pl
-
         schema = {"seq": pl.Int64, "level": pl.String, "item": pl.Int64, "share": pl.Float64}
         schema |= {"hit": pl.Boolean, "step": pl.Int32, "proof": pl.String}
         order = pl.col("level").replace_strict(
@@ -235,8 +224,6 @@ class _Run:
 
     def _having(self, matches: pl.DataFrame, action: Action) -> pl.DataFrame:
         """``seq``, ``step``, ``reason`` and ``evidence`` of the hits with an action."""
-        import polars as pl
-
         levels = [level for level, does in self._actions().items() if does == action]
         hits = matches.filter(pl.col("hit") & pl.col("level").is_in(levels))
         evidence = [
@@ -266,16 +253,12 @@ class _Run:
         return rows.select("seq", "reason", "evidence")
 
     def _events(self, matches: pl.DataFrame) -> pl.DataFrame:
-        import polars as pl
-
         verdict = pl.lit("flagged").alias("verdict")
         rows = self._having(matches, "flag")
         return rows.select("seq", "step", verdict, "reason", "evidence")
 
 
 def _columns_of(pool: Pool, matches: pl.DataFrame, labels: Sequence[str]) -> pl.DataFrame:
-    import polars as pl
-
     hit = pl.col("hit")
     sure = hit & (pl.col("level") != REPOSITORY)
     # The level that is told is the strongest that was reached; the item belongs to it, or else is

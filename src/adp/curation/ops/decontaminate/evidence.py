@@ -6,19 +6,16 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import polars as pl
 
 from adp.curation.ops.decontaminate.index import HashFinder, Index
 from adp.curation.ops.decontaminate.scan import texts
+from adp.curation.partitions import Partition
 from adp.curation.texts import token_hashes as kernel
 from adp.curation.texts.token_hashes import I64, WordHashes
-
-if TYPE_CHECKING:
-    import polars as pl
-
-    from adp.curation.partitions import Partition
 
 SPANS = 3
 """Pieces that are shown."""
@@ -55,8 +52,6 @@ def locate(partition: Partition, wanted: EvidenceQuery) -> pl.DataFrame:
         many there are; ``answer_found``: whether the agent, its calls or its results hold an
         answer, null when there is none to look for.
     """
-    import polars as pl
-
     schema = {"seq": pl.Int64, "step": pl.Int32, "spans": pl.String, "pieces": pl.Int64}
     schema |= {"answer_found": pl.Boolean}
     pairs = pl.read_parquet(wanted.pairs, glob=False).filter(

@@ -11,15 +11,12 @@ import functools
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+
+import polars as pl
 
 from adp.curation.ops.decontaminate.items import BenchmarkTask
 from adp.curation.ops.decontaminate.scan import TASK_VIEWS, texts
-
-if TYPE_CHECKING:
-    import polars as pl
-
-    from adp.curation.partitions import Partition
+from adp.curation.partitions import Partition
 
 INSTANCE, REPOSITORY = "instance", "repository"
 
@@ -101,8 +98,6 @@ def search(partition: Partition, names: Names) -> pl.DataFrame:
         ``text`` (what stood there): the first place of each level in each trajectory, instances
         before repositories.
     """
-    import polars as pl
-
     rows = [*_by_dataset(partition, names), *_by_text(partition, names)]
     schema = {"seq": pl.Int64, "level": pl.String, "item": pl.Int64, "found_in": pl.String}
     schema |= {"step": pl.Int32, "start": pl.Int64, "end": pl.Int64, "text": pl.String}
@@ -128,8 +123,6 @@ def _by_dataset(partition: Partition, names: Names) -> Iterator[Row]:
 
 
 def _by_text(partition: Partition, names: Names) -> Iterator[Row]:
-    import polars as pl
-
     if not names.patterns:
         return
     nowhere = pl.lit(None, pl.Int32).alias("step")

@@ -14,6 +14,9 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from adp.core.input_files import LARGEST_LIST, read_bytes
 from adp.curation.ops.decontaminate.options import Against
@@ -179,9 +182,6 @@ def _text_lines(data: bytes) -> Iterable[Any]:
 
 
 def _parquet(data: bytes) -> Iterable[Any]:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     try:
         rows: list[Any] = pq.read_table(io.BytesIO(data)).to_pylist()
     except pa.ArrowException as error:
@@ -202,8 +202,6 @@ _READERS: Mapping[str, Callable[[bytes], Iterable[Any]]] = {
 
 def _store_rows(root: str) -> Iterator[dict[str, Any]]:
     """The tasks of a store: its instructions, else what the user says before the agent."""
-    import polars as pl
-
     from adp.stores.tasks import task_index
     from adp_schema.store import Store
 

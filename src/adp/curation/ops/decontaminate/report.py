@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import polars as pl
 
 from adp.curation.ops.decontaminate.index import Index
 from adp.curation.ops.decontaminate.instances import is_specific
 from adp.curation.ops.decontaminate.items import Benchmark, BenchmarkTask
+from adp.curation.ops.decontaminate.scan import ScanMatches
 from adp.curation.ops.decontaminate.shares import comparable_words
-
-if TYPE_CHECKING:
-    import polars as pl
-
-    from adp.curation.ops.decontaminate.scan import ScanMatches
 
 SHOWN = 5
 ALARM = 0.5
@@ -38,8 +35,6 @@ def summary_of(
         matches: ``seq``, ``level``, ``item``, ``hit``.
         documents: number of trajectories.
     """
-    import polars as pl
-
     hits = matches.filter(pl.col("hit"))
     by_level = dict(sorted(hits.group_by("level").len().iter_rows()))
     sure = hits.filter(pl.col("level") != "repository")["seq"].n_unique()

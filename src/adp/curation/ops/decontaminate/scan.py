@@ -6,9 +6,9 @@ import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
+import polars as pl
 
 from adp.curation.ops.decontaminate.index import Index
 from adp.curation.ops.decontaminate.shares import (
@@ -18,15 +18,11 @@ from adp.curation.ops.decontaminate.shares import (
     held,
     item_counts,
 )
+from adp.curation.partitions import Partition
+from adp.curation.pool import Pool
 from adp.curation.texts import token_hashes as kernel
 from adp.curation.texts.token_hashes import I64
 from adp.curation.texts.views import views
-
-if TYPE_CHECKING:
-    import polars as pl
-
-    from adp.curation.partitions import Partition
-    from adp.curation.pool import Pool
 
 TASK_VIEWS = ("task", "user")
 """What tells one document from another: attempts at one task say the same here."""
@@ -58,8 +54,6 @@ def texts(partition: Partition, kinds: Sequence[str]) -> pl.DataFrame:
     Each row is a message, or a part of one. Among the texts of the kind ``task`` are the
     instructions of the table of tasks.
     """
-    import polars as pl
-
     frame = views(partition, kinds).select("seq", pl.col("step").cast(pl.Int32), "kind", "text")
     if "task" not in kinds:
         return frame
@@ -80,8 +74,6 @@ def keys(partition: Partition, rows: pl.DataFrame) -> pl.DataFrame:
 
     One without a task text has a key of its own.
     """
-    import polars as pl
-
     hashers = {}
     rows = rows.filter(pl.col("kind").is_in(TASK_VIEWS))
     for seq, text in zip(rows["seq"].to_list(), rows["text"].to_list(), strict=True):
@@ -102,8 +94,6 @@ def scan(partition: Partition, options: Scan) -> pl.DataFrame:
     The file has ``seq``; ``at``: number of the part's first word among those of the partition;
     and ``part``.
     """
-    import polars as pl
-
     index = Index.load(Path(options.index))
     finder = index.finder()
     kinds = {*options.views, *TASK_VIEWS} if options.keyed else options.views
@@ -221,8 +211,6 @@ def _first_of(keyed: pl.DataFrame) -> I64:
 
 
 def _read(paths: Sequence[Path]) -> Iterator[Hits]:
-    import polars as pl
-
     for path in paths:
         frame = pl.read_parquet(path, glob=False)
         yield Hits(*(frame[name].to_numpy() for name in ("seq", "at", "part")))
@@ -237,8 +225,6 @@ def _once(documents: I64, parts: I64, several: int) -> tuple[I64, I64]:
 
 def _best(paths: Sequence[Path], shares: ItemShares, rule: CountRule) -> tuple[pl.DataFrame, I64]:
     """The best item of each trajectory; of equals the first. And how often each item is held."""
-    import polars as pl
-
     items_of = shares.index.items
     over = np.zeros(items_of, np.int64)
     frames = []

@@ -20,64 +20,11 @@ sooner: the number of bands follows from the threshold.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING
 
-from pydantic import Field, field_validator, model_validator
-
-from adp.curation.clusters import ClusterOptions
-from adp.curation.op import Op, OpResult
+from adp.curation.op import Op
+from adp.curation.ops.dedup_near.options import DedupNear
+from adp.curation.ops.dedup_near.passes import find
 from adp.curation.survivors import keep_columns
-from adp.curation.texts.views import Kind, check_kinds
-
-if TYPE_CHECKING:
-    from adp.curation.pool import Pool
-
-
-class DedupNear(ClusterOptions):
-    """Options of `dedup_near`."""
-
-    views: tuple[Kind, ...] = Field(
-        ("agent", "actions"),
-        description="Texts that are compared: some of system, task, user, agent, actions, "
-        "observations, patch, all.",
-    )
-    threshold: float = Field(
-        0.8, ge=0.3, le=1, description="Least Jaccard similarity of a near duplicate."
-    )
-    words: int = Field(5, ge=1, le=32, description="Words of a shingle.")
-    common: float = Field(
-        0.01, gt=0, le=1, description="Shingles of more than this share of documents are left out."
-    )
-    common_least: int = Field(
-        10, ge=1, description="But none that so few documents or fewer have, as in small sets."
-    )
-    least_shingles: int = Field(
-        8, ge=1, description="Documents with fewer shingles left are only compared as whole texts."
-    )
-    permutations: int = Field(128, ge=16, le=1024, description="Numbers of a MinHash signature.")
-    bands: int | None = Field(None, ge=1, description="Bands; null chooses by the threshold.")
-    rows: int | None = Field(None, ge=1, description="Numbers of a band; given with bands.")
-
-    @field_validator("views")
-    @classmethod
-    def _views(cls, value: tuple[Kind, ...]) -> tuple[Kind, ...]:
-        check_kinds(value)
-        return value
-
-    @model_validator(mode="after")
-    def _bands(self) -> DedupNear:
-        if (self.bands is None) != (self.rows is None):
-            raise ValueError("give both bands and rows, or neither")
-        if self.bands and self.rows and self.bands * self.rows > self.permutations:
-            raise ValueError("bands times rows is more than permutations; raise permutations")
-        return self
-
-
-def run(pool: Pool, options: DedupNear) -> OpResult:
-    """Find the clusters, and of each the one that stays."""
-    from adp.curation.ops.dedup_near.passes import find
-
-    return find(pool, options)
 
 
 def _needs(options: DedupNear) -> Iterable[str]:
@@ -96,7 +43,7 @@ OP = Op(
     name="dedup_near",
     title="Of trajectories in which the agent says and does nearly the same, keep one.",
     options=DedupNear,
-    run=run,
+    run=find,
     cost="Reads the compared texts once, and writes 8 bytes a word for the time of the run; memory "
     "for about 400 bytes a trajectory.",
     source='MinHash and banding: Broder 1997, "On the resemblance and containment of documents"; '

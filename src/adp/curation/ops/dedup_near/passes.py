@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import polars as pl
 
 from adp.curation.clusters import alarms, stop_on
 from adp.curation.op import OpResult
 from adp.curation.ops.dedup_near.minhash import band_hashes, chance, choose_bands, signatures
+from adp.curation.ops.dedup_near.options import DedupNear
 from adp.curation.ops.dedup_near.shingle_files import (
     ShingleFiles,
     ShingleReader,
@@ -19,17 +21,12 @@ from adp.curation.ops.dedup_near.shingle_files import (
     without,
 )
 from adp.curation.ops.dedup_near.stars import Documents, buckets, stars
+from adp.curation.partitions import Partition
+from adp.curation.pool import Pool
 from adp.curation.survivors import in_order
 from adp.curation.texts.shingles import shingles
 from adp.curation.texts.views import views, wanted_kinds
 from adp_schema.ids import digest
-
-if TYPE_CHECKING:
-    import polars as pl
-
-    from adp.curation.ops.dedup_near import DedupNear
-    from adp.curation.partitions import Partition
-    from adp.curation.pool import Pool
 
 Numbers = np.ndarray[Any, Any]
 
@@ -64,8 +61,6 @@ def _shingle(partition: Partition, plan: _Plan) -> pl.DataFrame:
 
     The shingles themselves go to files.
     """
-    import polars as pl
-
     result = shingles(views(partition, plan.views), plan.words)
     plan.files.save("shingles", partition.index, result.hashes)
     plan.files.save("sizes", partition.index, result.sizes)
@@ -86,8 +81,6 @@ def _sketch(partition: Partition, plan: _Plan) -> pl.DataFrame:
     shingles goes to ``kept``; of the documents with enough of them, the lower bytes of the
     signatures to ``sketch`` and the bands to ``bands``.
     """
-    import polars as pl
-
     files, index = plan.files, partition.index
     sizes = files.load("sizes", index)
     common = np.load(files.path("common", 0))
@@ -104,8 +97,6 @@ def _sketch(partition: Partition, plan: _Plan) -> pl.DataFrame:
 
 def _short_texts(partition: Partition, plan: _Plan, short: Numbers, documents: int) -> pl.Series:
     """Hashes of the whole texts, task included, of some documents; null for the others."""
-    import polars as pl
-
     texts: list[str | None] = [None] * documents
     if len(short):
         rows = views(partition, [*plan.views, "task"])
@@ -125,8 +116,6 @@ def _short_texts(partition: Partition, plan: _Plan, short: Numbers, documents: i
 
 def find(pool: Pool, options: DedupNear) -> OpResult:
     """Run the passes, and say what is near what."""
-    import polars as pl
-
     bands, rows = options.bands, options.rows
     if bands is None or rows is None:
         bands, rows = choose_bands(options.threshold, options.permutations)
@@ -168,8 +157,6 @@ def find(pool: Pool, options: DedupNear) -> OpResult:
 
 
 def _no_documents() -> pl.DataFrame:
-    import polars as pl
-
     return pl.DataFrame(
         schema={
             "seq": pl.Int64,
@@ -184,8 +171,6 @@ def _save_common(
     documents: pl.DataFrame, files: ShingleFiles, indexes: Sequence[int], options: DedupNear
 ) -> tuple[float, int]:
     """Find the common shingles and write them down; the limit, and how many there are."""
-    import polars as pl
-
     counted = documents.select(
         "partition", (pl.col("same").is_first_distinct() & (pl.col("shingles") > 0)).alias("first")
     )
@@ -200,8 +185,6 @@ def _save_common(
 
 def _with_task(order: pl.DataFrame, options: DedupNear) -> pl.DataFrame:
     """``seq``, ``rank``, ``same_task``: a number for the task; null compares with all."""
-    import polars as pl
-
     if options.attempts == "together":
         return order.select("seq", "rank", pl.lit(None, pl.Int64).alias("same_task"))
     task = pl.col("task").rank("dense").cast(pl.Int64)
@@ -213,8 +196,6 @@ def _near(
     documents: pl.DataFrame, plan: _Plan, indexes: Sequence[int], threshold: float
 ) -> tuple[pl.DataFrame, int]:
     """``seq``, ``anchor`` (a seq), ``jaccard`` of near duplicates; and the pairs compared."""
-    import polars as pl
-
     chosen = (
         documents.with_row_index("place")
         .filter(pl.col("kept") >= plan.least)
@@ -256,8 +237,6 @@ def _near(
 
 def _equal(documents: pl.DataFrame) -> pl.DataFrame:
     """The same of documents that are too short to compare, with an equal whole text."""
-    import polars as pl
-
     first = pl.col("seq", "same_task").sort_by("rank").first().over("text").name.prefix("first_")
     other = pl.col("first_same_task").is_null() | pl.col("same_task").is_null()
     other = other | (pl.col("first_same_task") != pl.col("same_task"))
@@ -275,8 +254,6 @@ def _equal(documents: pl.DataFrame) -> pl.DataFrame:
 
 def _columns_of(order: pl.DataFrame, gone: pl.DataFrame) -> pl.DataFrame:
     """The columns of the op for all members, with ``reason`` of those that are not anchors."""
-    import polars as pl
-
     names = order.select(pl.col("seq").alias("anchor"), near_cluster="trajectory_id")
     return (
         order.select("seq", "dataset")
@@ -294,8 +271,6 @@ def _columns_of(order: pl.DataFrame, gone: pl.DataFrame) -> pl.DataFrame:
 def _outcome(
     pool: Pool, options: DedupNear, columns: pl.DataFrame, summary: dict[str, Any]
 ) -> OpResult:
-    import polars as pl
-
     gone = columns.filter(pl.col("reason").is_not_null())
     sizes = columns["near_cluster_size"].to_list()
     summary |= {
@@ -323,8 +298,6 @@ def _outcome(
 
 
 def _dropped(gone: pl.DataFrame) -> pl.DataFrame:
-    import polars as pl
-
     pairs = gone.select("near_cluster", "near_jaccard").iter_rows()
     evidence = [
         json.dumps(

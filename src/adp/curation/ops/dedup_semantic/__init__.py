@@ -16,23 +16,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import polars as pl
 from pydantic import Field
 
 from adp.curation.clusters import ClusterOptions, alarms, stop_on
 from adp.curation.op import Op, OpResult
 from adp.curation.ops.dedup_semantic.planes import banded_stars
 from adp.curation.ops.dedup_semantic.stars import VectorRows, exact_stars
-from adp.curation.pool import COLUMNS
+from adp.curation.pool import COLUMNS, Pool
 from adp.curation.survivors import in_order, keep_columns
 from adp.curation.texts.vectors import VectorOptions, vectors_of
-
-if TYPE_CHECKING:
-    import polars as pl
-
-    from adp.curation.pool import Pool
 
 REASON = "semantic duplicate"
 
@@ -59,8 +55,6 @@ class DedupSemantic(VectorOptions, ClusterOptions):
 
 def run(pool: Pool, options: DedupSemantic) -> OpResult:
     """Find the clusters, and of each the one that stays."""
-    import polars as pl
-
     ordered = in_order(pool.members, options.keep)
     vectors = vectors_of(pool, options)
     places = np.searchsorted(pool.members["seq"].to_numpy(), ordered["seq"].to_numpy())
@@ -110,8 +104,6 @@ def run(pool: Pool, options: DedupSemantic) -> OpResult:
 
 def _tasks(ordered: pl.DataFrame, options: DedupSemantic) -> np.ndarray[Any, Any]:
     """A number for each task that the source names; -1 for trajectories that may match all."""
-    import polars as pl
-
     if options.attempts == "together":
         return np.full(ordered.height, -1)
     number = pl.col("task").rank("dense").cast(pl.Int64)
@@ -131,8 +123,6 @@ def _least_similar(columns: pl.DataFrame) -> list[dict[str, Any]]:
 
 
 def _dropped(columns: pl.DataFrame) -> pl.DataFrame:
-    import polars as pl
-
     gone = columns.filter(columns["gone"])
     evidence = [
         json.dumps(

@@ -17,15 +17,11 @@ Presets:
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from adp.curation.op import Op, OpResult
 from adp.curation.ops.filter import et_agent, rules, sage, toucan
 from adp.curation.ops.filter.options import Filter
 from adp.curation.ops.filter.verdicts import Verdicts
-
-if TYPE_CHECKING:
-    from adp.curation.pool import Pool
+from adp.curation.pool import Pool
 
 _PRESETS = {
     "success": rules.success,

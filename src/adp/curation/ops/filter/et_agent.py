@@ -16,20 +16,17 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
+import polars as pl
 
 from adp.curation.ops.filter import tags
+from adp.curation.ops.filter.options import Filter
+from adp.curation.ops.filter.verdicts import Verdicts
 from adp.curation.ops.measure.rows import PartitionRows
-
-if TYPE_CHECKING:
-    import polars as pl
-
-    from adp.curation.ops.filter.options import Filter
-    from adp.curation.ops.filter.verdicts import Verdicts
-    from adp.curation.partitions import Partition
-    from adp.curation.pool import Pool
+from adp.curation.partitions import Partition
+from adp.curation.pool import Pool
 
 _PYTHON = re.compile(r"python|code|interpreter|execute", re.I)
 _SEARCH = re.compile(r"search|retrieve", re.I)
@@ -62,8 +59,6 @@ def judge(pool: Pool, options: Filter, verdicts: Verdicts) -> None:
 
 def work(partition: Partition, options: tuple[str, bool]) -> pl.DataFrame:
     """``seq``, what is wrong, and the steps with their new texts when the repair helped."""
-    import polars as pl
-
     preset, wanted = options
     invalid = tags.invalid_v1 if preset == "et_agent_v1" else tags.invalid_v2
     rows = []

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
+import polars as pl
+
+from adp.curation.ops.filter.options import Filter
+from adp.curation.ops.filter.verdicts import Verdicts
+from adp.curation.pool import Pool
 from adp.stores.condition import check_condition, own_lines
 from adp_schema.errors import QueryError, RecipeError
 from adp_schema.views import quote_name
-
-if TYPE_CHECKING:
-    from adp.curation.ops.filter.options import Filter
-    from adp.curation.ops.filter.verdicts import Verdicts
-    from adp.curation.pool import Pool
 
 SHOWN = 6
 """Columns of a condition whose values are noted."""
@@ -98,8 +97,6 @@ def actor(pool: Pool, options: Filter, verdicts: Verdicts) -> None:
 
 def cap(pool: Pool, options: Filter, verdicts: Verdicts) -> None:
     """Keep the first of each task. What earlier rules left out does not count."""
-    import polars as pl
-
     fewest = "tokens" if "tokens" in pool.members.columns else "rows"
     order = options.order or ("reward desc", f"{fewest} asc")
     names = [text.split()[0] for text in order]

@@ -11,12 +11,11 @@ where a rule asks for it; ``unknown: keep`` lets it pass.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from adp.curation.ops.filter.options import Filter
-    from adp.curation.ops.filter.verdicts import Verdicts
-    from adp.curation.pool import Pool
+from adp.curation.ops.filter.options import Filter
+from adp.curation.ops.filter.verdicts import Verdicts
+from adp.curation.pool import Pool
 
 DEFAULTS: dict[str, dict[str, Any]] = {
     "sage": {

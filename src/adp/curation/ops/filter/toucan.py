@@ -12,15 +12,12 @@ system prompt when its sender is called ``system``, as ADP v1 writes it.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import polars as pl
 
-if TYPE_CHECKING:
-    import polars as pl
-
-    from adp.curation.ops.filter.options import Filter
-    from adp.curation.ops.filter.verdicts import Verdicts
-    from adp.curation.partitions import Partition
-    from adp.curation.pool import Pool
+from adp.curation.ops.filter.options import Filter
+from adp.curation.ops.filter.verdicts import Verdicts
+from adp.curation.partitions import Partition
+from adp.curation.pool import Pool
 
 ERRORS = (
     *("error", "exception", "failed", "not found", "unavailable", "invalid", "timed out"),
@@ -55,8 +52,6 @@ def judge(pool: Pool, options: Filter, verdicts: Verdicts) -> None:
 
 def work(partition: Partition, later_turns: bool) -> pl.DataFrame:
     """``seq``, whether each rule is met, and how many results count."""
-    import polars as pl
-
     steps = partition.read("steps", ("step", "source", "kind", "text", "prose")).filter(
         pl.col("kind").is_null() | pl.col("kind").is_in(["message", "llm_turn"])
     )
@@ -94,16 +89,12 @@ def work(partition: Partition, later_turns: bool) -> pl.DataFrame:
 
 def _texts(steps: pl.DataFrame, pattern: str) -> pl.DataFrame:
     """``seq`` of trajectories in which a text of the agent matches."""
-    import polars as pl
-
     agent = steps.filter(pl.col("source") == "agent")
     return agent.filter(pl.col("said").str.contains(pattern)).select("seq")
 
 
 def _empty_end(steps: pl.DataFrame, seen: pl.DataFrame) -> pl.DataFrame:
     """``seq`` of trajectories whose last message is an empty one of the agent."""
-    import polars as pl
-
     last = steps.sort("seq", "step").group_by("seq", maintain_order=True).last()
     latest = seen.group_by("seq").agg(pl.col("step").max().alias("seen"))
     return (
@@ -116,8 +107,6 @@ def _empty_end(steps: pl.DataFrame, seen: pl.DataFrame) -> pl.DataFrame:
 
 def _good(steps: pl.DataFrame, seen: pl.DataFrame, later_turns: bool) -> pl.DataFrame:
     """``good`` and ``results`` of the trajectories that have results that count."""
-    import polars as pl
-
     second = (
         steps.filter(pl.col("source") == "user")
         .sort("seq", "step")

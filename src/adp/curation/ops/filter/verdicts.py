@@ -5,14 +5,12 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import polars as pl
 
 from adp.curation.op import OpResult
-
-if TYPE_CHECKING:
-    import polars as pl
-
-    from adp.curation.pool import Pool
+from adp.curation.pool import Pool
 
 
 class Verdicts:
@@ -81,8 +79,6 @@ class Verdicts:
 
 
 def _frame(rows: list[Any], columns: Mapping[str, type[int] | type[str] | None]) -> pl.DataFrame:
-    import polars as pl
-
     types = {int: pl.Int64, str: pl.String, None: pl.Int32}
     schema = {name: types[kind] for name, kind in columns.items()}
     return pl.DataFrame(rows, schema=schema, orient="row")

@@ -19,23 +19,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
+import polars as pl
 from pydantic import Field, model_validator
 
 from adp.curation.op import Op, OpOptions, OpResult
 from adp.curation.ops.measure import errors
 from adp.curation.ops.measure.partition import MeasurePlan, Measures, flagged
 from adp.curation.ops.measure.rows import PartitionRows
+from adp.curation.partitions import Partition
+from adp.curation.pool import Pool
 from adp.stores.condition import check_condition, own_lines
 from adp.stores.step_labels import SUBOPTIMAL
 from adp_schema.errors import QueryError
-
-if TYPE_CHECKING:
-    import polars as pl
-
-    from adp.curation.partitions import Partition
-    from adp.curation.pool import Pool
 
 Policy = Literal["errors", "history", "actor", "suboptimal", "copied_context", "repeated", "sql"]
 
@@ -105,8 +102,6 @@ _SHOWN = 20
 
 def run(pool: Pool, options: Mask) -> OpResult:
     """Mask."""
-    import polars as pl
-
     steps = pool.map(work, options, "mask")
     if not steps.height:
         return OpResult(lines=["no step of the agent"])
@@ -141,8 +136,6 @@ def work(partition: Partition, options: Mask) -> pl.DataFrame:
     ``bytes`` is what the agent wrote in the step, ``before`` its weight until now, and ``known``
     whether the status of a result is known.
     """
-    import polars as pl
-
     guess = options.errors == "likely"
     wanted = MeasurePlan(frozenset(), None, guess, options.loop_by, options.loop_rounds)
     measures = Measures(partition, wanted)
@@ -187,8 +180,6 @@ def work(partition: Partition, options: Mask) -> pl.DataFrame:
 
 def _written(rows: PartitionRows) -> pl.DataFrame:
     """``written``: bytes of the calls of each step that its text does not hold."""
-    import polars as pl
-
     size = pl.coalesce("arguments", "arguments_raw").str.len_bytes().fill_null(0).cast(pl.Int64)
     calls = rows.calls.filter(pl.col("span_start").is_null())
     return calls.group_by("seq", "step").agg(size.sum().alias("written"))
@@ -210,8 +201,6 @@ def _by_sql(pool: Pool, condition: str, steps: pl.DataFrame) -> pl.DataFrame:
 
 def _share(pool: Pool, steps: pl.DataFrame) -> tuple[dict[str, float | int], pl.DataFrame]:
     """How much of what the agent wrote stays trained: in all, and of each trajectory."""
-    import polars as pl
-
     if pool.weights is not None:
         earlier = pool.weights.select("seq", "step", pl.col("loss_weight").alias("earlier"))
         steps = steps.join(earlier, on=["seq", "step"], how="left", maintain_order="left")
@@ -241,8 +230,6 @@ def _share(pool: Pool, steps: pl.DataFrame) -> tuple[dict[str, float | int], pl.
 
 def _events(masked: pl.DataFrame, options: Mask) -> pl.DataFrame:
     """An event for each trajectory and policy."""
-    import polars as pl
-
     results = []
     for name in options.policy:
         counted = (

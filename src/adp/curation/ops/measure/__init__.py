@@ -30,19 +30,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Literal, cast
+from typing import Literal, cast
 
+import polars as pl
 from pydantic import Field, field_validator
 
 from adp.curation.op import Op, OpOptions, OpResult
 from adp.curation.ops.measure import cheats, sizes
 from adp.curation.ops.measure.columns import COLUMNS, GROUPS, STEP_COLUMNS
 from adp.curation.ops.measure.partition import MeasurePlan, work
-
-if TYPE_CHECKING:
-    import polars as pl
-
-    from adp.curation.pool import Pool
+from adp.curation.pool import Pool
 
 
 class Measure(OpOptions):
@@ -109,15 +106,11 @@ def run(pool: Pool, options: Measure) -> OpResult:
 
 
 def _unnested(frame: pl.DataFrame, name: str) -> pl.DataFrame:
-    import polars as pl
-
     return frame.select("seq", name).filter(pl.col(name).is_not_null()).explode(name).unnest(name)
 
 
 def _events(signs: pl.DataFrame) -> pl.DataFrame:
     """An event for the first spans of each sign in a trajectory."""
-    import polars as pl
-
     descriptions = {sign.column: sign.column.replace("_", " ") for sign in cheats.SIGNS}
     first = signs.filter(pl.int_range(pl.len()).over("seq", "column") < cheats.SPANS)
     evidence = [
@@ -135,8 +128,6 @@ def _events(signs: pl.DataFrame) -> pl.DataFrame:
 
 def _summary(frame: pl.DataFrame) -> dict[str, dict[str, float | int | None]]:
     """For each number its sum, median and maximum; for each truth how often it is so."""
-    import polars as pl
-
     summary: dict[str, dict[str, float | int | None]] = {}
     for name in frame.columns[1:]:
         column = frame[name]

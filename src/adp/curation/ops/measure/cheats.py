@@ -15,14 +15,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
+import polars as pl
 
-if TYPE_CHECKING:
-    import polars as pl
-
-    from adp.curation.ops.measure.rows import PartitionRows
+from adp.curation.ops.measure.rows import PartitionRows
 
 SPANS = 5
 """Spans of one sign that are noted for a trajectory."""
@@ -225,8 +223,6 @@ def package_of(task_id: str | None, source_id: str | None) -> str | None:
 
 def find(rows: PartitionRows) -> pl.DataFrame:
     """``seq``, ``step``, ``call``, ``column``, ``tool`` and ``span`` of every sign."""
-    import polars as pl
-
     words = sorted({word for sign in SIGNS for word in sign.words})
     both = pl.coalesce("arguments", "arguments_raw")
     calls = rows.calls.filter(
@@ -253,8 +249,6 @@ def find(rows: PartitionRows) -> pl.DataFrame:
 
 def measure(rows: PartitionRows, frame: pl.DataFrame) -> pl.DataFrame:
     """Whether each trajectory shows each sign."""
-    import polars as pl
-
     counted = frame.group_by("seq").agg(
         (pl.col("column") == sign.column).any().alias(sign.column) for sign in SIGNS
     )

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import polars as pl
 
-if TYPE_CHECKING:
-    import polars as pl
-
-    from adp.curation.ops.measure.rows import PartitionRows
+from adp.curation.ops.measure.rows import PartitionRows
 
 LENGTH = r"^(?:length|max_?(?:output_|new_)?tokens.*|token_limit|model_length|context_length.*)$"
 """Why a model stopped, when its answer was cut."""
@@ -31,8 +28,6 @@ _CUT_WORDS = ["truncated", "omitted", "elided", "clipped"]
 
 def measure(rows: PartitionRows) -> pl.DataFrame:
     """Ends and cuts of each trajectory."""
-    import polars as pl
-
     agent = rows.steps.filter(pl.col("agent"))
     reason = pl.col("stop_reason").str.to_lowercase()
     steps = agent.group_by("seq").agg(
@@ -74,8 +69,6 @@ def is_cut(text: pl.Expr) -> pl.Expr:
 
 def _any_known(*names: str) -> pl.Expr:
     """Whether one of the columns is true; null when none is known."""
-    import polars as pl
-
     unknown = pl.all_horizontal(pl.col(name).is_null() for name in names)
     true = pl.any_horizontal(pl.col(name).fill_null(value=False) for name in names)
     return pl.when(unknown).then(None).otherwise(true)
@@ -83,8 +76,6 @@ def _any_known(*names: str) -> pl.Expr:
 
 def _empty(rows: PartitionRows) -> pl.DataFrame:
     """``empty``: the last step of the agent has neither text nor a picture nor calls."""
-    import polars as pl
-
     last = rows.steps.filter(pl.col("agent")).group_by("seq").agg(pl.all().sort_by("step").last())
     called = rows.calls.select("seq", "step", called=pl.lit(value=True)).unique()
     blank = pl.col("text").fill_null("").str.strip_chars() == ""

@@ -7,20 +7,14 @@ of `faults`.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import polars as pl
 
 from adp.curation.ops.measure import faults
-
-if TYPE_CHECKING:
-    import polars as pl
-
-    from adp.curation.ops.measure.rows import PartitionRows
+from adp.curation.ops.measure.rows import PartitionRows
 
 
 def measure_errors(rows: PartitionRows) -> pl.DataFrame:
     """Failed results of each trajectory."""
-    import polars as pl
-
     counted = rows.results.group_by("seq").agg(
         pl.col("failed").count().cast(pl.Int64).alias("known_results"),
         pl.col("failed").sum().cast(pl.Int64).alias("n_errors"),
@@ -34,8 +28,6 @@ def measure_errors(rows: PartitionRows) -> pl.DataFrame:
 
 def measure_faults(rows: PartitionRows) -> pl.DataFrame:
     """Faults by side. Results of unknown status count when they look failed."""
-    import polars as pl
-
     failed = rows.results.filter(pl.coalesce("recorded", "looks")).with_columns(
         side=faults.side(
             pl.concat_str(pl.col("error_type", "text"), separator=" ", ignore_nulls=True)
@@ -60,8 +52,6 @@ def error_steps(rows: PartitionRows) -> pl.DataFrame:
     A result that answers no call counts for the step after which it arrived: a reply that could
     not be parsed is answered so.
     """
-    import polars as pl
-
     step = pl.coalesce("call_step", "step")
     known = rows.results.filter(pl.col("failed").is_not_null())
     by_step = known.group_by("seq", step.alias("step")).agg(

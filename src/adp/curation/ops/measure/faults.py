@@ -7,10 +7,8 @@ of the letters. Each has an example and a text that it must leave alone; the tes
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    import polars as pl
+import polars as pl
 
 WINDOW = 400
 """Characters at either end of a text that are looked at."""
@@ -213,8 +211,6 @@ def looks_failed(text: pl.Expr, rows: int) -> pl.Expr:
         text: the texts.
         rows: how many there are.
     """
-    import polars as pl
-
     if not rows:
         return pl.lit(None, pl.Boolean)
     return _ends(text).str.contains(compiled(_FAILED)).fill_null(value=False)
@@ -222,8 +218,6 @@ def looks_failed(text: pl.Expr, rows: int) -> pl.Expr:
 
 def side(text: pl.Expr) -> pl.Expr:
     """``infra``, ``model`` or ``other`` for the text of a failed result."""
-    import polars as pl
-
     ends = _ends(text).fill_null("")
     sides = {
         item: "|".join(fault.pattern for fault in FAULTS if fault.side == item)
@@ -238,8 +232,6 @@ def side(text: pl.Expr) -> pl.Expr:
 
 def _ends(text: pl.Expr) -> pl.Expr:
     """The beginning and the end of each text."""
-    import polars as pl
-
     long = text.str.len_bytes() > 2 * WINDOW
     both = pl.concat_str(text.str.head(WINDOW), pl.lit("\n"), text.str.tail(WINDOW))
     return pl.when(long).then(both).otherwise(text)

@@ -21,14 +21,12 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import polars as pl
 
-if TYPE_CHECKING:
-    import polars as pl
-
-    from adp.curation.ops.measure.rows import PartitionRows
+from adp.curation.ops.measure.rows import PartitionRows
 
 PERIODS = (1, 2, 3)
 """Lengths of the blocks that a loop repeats."""
@@ -118,8 +116,6 @@ def loops(rows: PartitionRows, loop_by: str, rounds: int) -> Loops:
 
 def measure_loops(rows: PartitionRows, value: Loops) -> pl.DataFrame:
     """Loops of each trajectory."""
-    import polars as pl
-
     calls = rows.calls.select(
         "seq", pl.Series("repeated", value.repeated), pl.Series("run", value.run, pl.Int64)
     )
@@ -136,8 +132,6 @@ def measure_loops(rows: PartitionRows, value: Loops) -> pl.DataFrame:
 
 def measure_retries(rows: PartitionRows) -> pl.DataFrame:
     """Error-retry cycles of each trajectory."""
-    import polars as pl
-
     calls = rows.calls.select("seq", "step", "call", "name").with_row_index("row")
     calls = calls.join(rows.outcomes, on=["seq", "step", "call"], how="left")
     calls = calls.with_columns(act=pl.col("step").rank("dense").over("seq"))

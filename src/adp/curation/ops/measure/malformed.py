@@ -10,17 +10,14 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
+import polars as pl
 
+from adp.curation.ops.measure.rows import PartitionRows
 from adp.stores.checks import tool_schema
 from adp.stores.checks.tool_schema import ArgumentSchemas
-
-if TYPE_CHECKING:
-    import polars as pl
-
-    from adp.curation.ops.measure.rows import PartitionRows
 
 _TOOL_KINDS = frozenset({"function", "mcp", "gui", None})
 _NO_JSON_KINDS = frozenset({"text", "dsl", "python_literal"})
@@ -31,8 +28,6 @@ UNKNOWN_TOOL = "unknown tool"
 
 def find(rows: PartitionRows) -> pl.DataFrame:
     """``seq``, ``step``, ``call`` and ``fault`` of the calls that do not fit."""
-    import polars as pl
-
     tools = dict(rows.trajectories.select("seq", "tools").iter_rows())
     columns = ("seq", "step", "call", "kind", "name", "arguments", "arguments_raw")
     results = []
@@ -50,8 +45,6 @@ def find(rows: PartitionRows) -> pl.DataFrame:
 
 def measure(rows: PartitionRows, frame: pl.DataFrame) -> pl.DataFrame:
     """Malformed calls of each trajectory."""
-    import polars as pl
-
     counted = frame.group_by("seq").agg(
         pl.len().cast(pl.Int64).alias("malformed_calls"),
         (pl.col("fault") == UNKNOWN_TOOL).sum().cast(pl.Int64).alias("unknown_tool_calls"),

@@ -5,16 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+
+import polars as pl
 
 from adp.curation.ops.measure import cheats, ends, errors, loops, malformed, sizes, usage
 from adp.curation.ops.measure.loops import Loops
 from adp.curation.ops.measure.rows import PartitionRows
-
-if TYPE_CHECKING:
-    import polars as pl
-
-    from adp.curation.partitions import Partition
+from adp.curation.partitions import Partition
 
 
 @dataclass(frozen=True)
@@ -74,8 +71,6 @@ class Measures:
 
     def steps(self) -> pl.DataFrame:
         """``seq``, ``step`` and the step columns of the steps of the agent."""
-        import polars as pl
-
         repeated = self.rows.calls.filter(pl.Series(self.looped.repeated, dtype=pl.Boolean))
         marks = {"is_repeated": repeated, "is_malformed": self.faulty}
         error_steps = errors.error_steps(self.rows)
@@ -86,8 +81,6 @@ class Measures:
 
 def flagged(steps: pl.DataFrame, rows: pl.DataFrame, name: str) -> pl.DataFrame:
     """The steps with a column that says whether one of the rows belongs to the step."""
-    import polars as pl
-
     marked = rows.select("seq", "step").unique().with_columns(pl.lit(value=True).alias(name))
     text = steps.join(marked, on=["seq", "step"], how="left", maintain_order="left")
     return text.with_columns(pl.col(name).fill_null(value=False))
@@ -109,7 +102,5 @@ def work(partition: Partition, wanted: MeasurePlan) -> pl.DataFrame:
 
 def _nested(rows: pl.DataFrame, name: str) -> pl.DataFrame:
     """The rows of each trajectory as one list."""
-    import polars as pl
-
     columns = [column for column in rows.columns if column != "seq"]
     return rows.group_by("seq", maintain_order=True).agg(pl.struct(columns).alias(name))

@@ -9,16 +9,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import msgspec
+import polars as pl
 
 from adp.curation.ops.measure import faults
-
-if TYPE_CHECKING:
-    import polars as pl
-
-    from adp.curation.partitions import Partition
+from adp.curation.partitions import Partition
 
 _SPOKEN_KINDS = ("message", "llm_turn")
 """Kinds of steps that are words or acts, not events of the log."""
@@ -53,8 +49,6 @@ class PartitionRows:
     @cached_property
     def steps(self) -> pl.DataFrame:
         """Steps that are words or acts, sorted; ``agent`` says whose."""
-        import polars as pl
-
         columns = (
             *("step", "turn", "source", "kind", "text", "reasoning", "content", "stop_reason"),
             *("loss_weight", "is_copied_context"),
@@ -67,15 +61,11 @@ class PartitionRows:
     @cached_property
     def agent_steps(self) -> pl.DataFrame:
         """``seq`` and ``step`` of the steps of the agent, sorted."""
-        import polars as pl
-
         return self.steps.filter(pl.col("agent")).select("seq", "step")
 
     @cached_property
     def calls(self) -> pl.DataFrame:
         """The calls of the agent, sorted by ``seq``, ``step``, ``call``."""
-        import polars as pl
-
         columns = (
             *("step", "call", "kind", "name", "arguments", "arguments_raw", "arguments_kind"),
             *("span_start", "requestor"),
@@ -87,8 +77,6 @@ class PartitionRows:
     @cached_property
     def observations(self) -> pl.DataFrame:
         """Observations as recorded, sorted; ``text`` is what there is of text, tree and page."""
-        import polars as pl
-
         columns = (
             *("step", "order", "call_step", "call", "source", "text", "axtree", "html"),
             *("is_error", "error_type", "exit_code", "truncated"),
@@ -117,8 +105,6 @@ class PartitionRows:
         ``call_step`` is null for what answers no call. ``recorded`` is the recorded status,
         ``looks`` how the text looks where there is none, ``failed`` the one that counts.
         """
-        import polars as pl
-
         frame = self.observations.filter(pl.col("step") >= 0)
         rows = pl.concat([frame, self.spoken.drop("place")], how="diagonal")
         looks = faults.looks_failed(pl.col("text"), rows.height)
@@ -133,8 +119,6 @@ class PartitionRows:
 
         ``step`` is the one that called, as in observations; ``place`` the one that it stands in.
         """
-        import polars as pl
-
         following = self.steps.with_columns(
             before=pl.col("step").shift().over("seq"),
             called=pl.col("agent").shift().over("seq"),
@@ -162,8 +146,6 @@ class PartitionRows:
     @cached_property
     def outcomes(self) -> pl.DataFrame:
         """``seq``, ``step``, ``call``, ``failed`` of the calls with a result of known status."""
-        import polars as pl
-
         linked = self.results.filter(pl.col("call_step").is_not_null())
         return (
             linked.filter(pl.col("failed").is_not_null())

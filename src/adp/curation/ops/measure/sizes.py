@@ -15,16 +15,14 @@ from __future__ import annotations
 
 import functools
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import polars as pl
+import pyarrow as pa
 
+from adp.curation.ops.measure.rows import PartitionRows
 from adp_schema.errors import MissingExtraError, RecipeError
-
-if TYPE_CHECKING:
-    import polars as pl
-
-    from adp.curation.ops.measure.rows import PartitionRows
 
 BYTE_WEIGHTS = {
     "lower": 0.15, "upper": 0.42, "digit": 1.3, "space": 0.34, "line": 0.4, "other": 0.6,
@@ -45,8 +43,6 @@ BATCH = 4_000_000
 
 def measure(rows: PartitionRows, tokenizer: str | None) -> pl.DataFrame:
     """Sizes of each trajectory."""
-    import polars as pl
-
     texts = _texts(rows)
     count = functools.partial(count_tokens, path=tokenizer) if tokenizer else estimate_tokens
     texts = texts.with_columns(pl.Series("tokens", count(texts["text"]), pl.Float64))
@@ -72,8 +68,6 @@ def measure(rows: PartitionRows, tokenizer: str | None) -> pl.DataFrame:
 
 def _texts(rows: PartitionRows) -> pl.DataFrame:
     """``seq``, ``text`` and ``trained`` of every text that counts."""
-    import polars as pl
-
     weight = pl.col("loss_weight").fill_null(1.0) > 0
     generated = pl.col("agent") & weight & ~pl.col("is_copied_context").fill_null(value=False)
     steps = rows.steps.with_columns(trained=generated)
@@ -118,8 +112,6 @@ def estimate_tokens(texts: pl.Series) -> np.ndarray[Any, Any]:
     The weights are multiples of a hundredth, so sums are made in whole numbers: the outcome does
     not depend on how the texts are cut into batches.
     """
-    import pyarrow as pa
-
     table = bytes(np.round(_weights() * 100).astype(np.uint8))
     total = np.zeros(len(texts), np.float64)
     for start in range(0, len(texts), SLICE):

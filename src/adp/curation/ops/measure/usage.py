@@ -13,14 +13,10 @@ first `RESULT` characters are read, of other texts the first `OTHER`.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+import polars as pl
 
-if TYPE_CHECKING:
-    import polars as pl
-
-    from adp.curation.ops.measure.rows import PartitionRows
+from adp.curation.ops.measure.rows import PartitionRows
 
 WORD = r"[0-9][0-9.,:]*[0-9]|[A-Za-z_][A-Za-z0-9_]{5,}"
 RESULT = 2_000
@@ -33,8 +29,6 @@ _SHIFT = 1 << 20
 
 def measure(rows: PartitionRows) -> pl.DataFrame:
     """Unused and judged results of each trajectory."""
-    import polars as pl
-
     words = _words(rows)
     first, last = _ends(words)
     place = pl.col("place")
@@ -60,8 +54,6 @@ def _ends(words: pl.DataFrame) -> tuple[pl.Series, pl.Series]:
 
     Sorting one number that stands for both is faster than grouping by the two.
     """
-    import polars as pl
-
     size = words.height
     if not size:
         return pl.Series([], dtype=pl.Int64), pl.Series([], dtype=pl.Int64)
@@ -83,8 +75,6 @@ def _ends(words: pl.DataFrame) -> tuple[pl.Series, pl.Series]:
 
 def _words(rows: PartitionRows) -> pl.DataFrame:
     """``seq``, ``place``, ``agent`` and ``word`` (a number that stands for it)."""
-    import polars as pl
-
     step = pl.col("step").cast(pl.Int64) * _SHIFT
     arguments = pl.coalesce("arguments", "arguments_raw")
     # A step that stands for a result is read as that.
@@ -122,6 +112,4 @@ def _words(rows: PartitionRows) -> pl.DataFrame:
 
 
 def _head(text: pl.Expr, size: int) -> pl.Expr:
-    import polars as pl
-
     return pl.when(text.str.len_bytes() > size).then(text.str.head(size)).otherwise(text)

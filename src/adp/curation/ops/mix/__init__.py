@@ -21,9 +21,10 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import polars as pl
 
 from adp.curation.allocate import allocate
 from adp.curation.grouping import group_names
@@ -33,14 +34,9 @@ from adp.curation.ops.mix.plan import OTHER, PlannedStage, check_groups, named_g
 from adp.curation.ops.mix.report import MixReportRow, lines, summary
 from adp.curation.ops.mix.sage import sage_counts
 from adp.curation.ops.mix.take import GroupQueue, Numbers, fill
-from adp.curation.pool import COLUMNS
+from adp.curation.pool import COLUMNS, Pool
 from adp.curation.stable_random import draws
 from adp_schema.errors import RecipeError
-
-if TYPE_CHECKING:
-    import polars as pl
-
-    from adp.curation.pool import Pool
 
 __all__ = ["OP", "CurriculumStage", "Mix", "run"]
 
@@ -52,8 +48,6 @@ BEYOND = "beyond the mixture's share of its group"
 
 def run(pool: Pool, options: Mix) -> OpResult:
     """Choose what goes into the mixture, and how often."""
-    import polars as pl
-
     if not len(pool):
         return OpResult(summary={"groups": []}, lines=["there is no trajectory to mix"])
     rows = _rows(pool, options, _groups(pool, options))
@@ -81,8 +75,6 @@ def run(pool: Pool, options: Mix) -> OpResult:
 
 def _rows(pool: Pool, options: Mix, groups: pl.Series) -> pl.DataFrame:
     """``seq``, ``trajectory_id``, ``group``, ``tokens`` (above 0), by group, in order of taking."""
-    import polars as pl
-
     members = pool.members
     tokens = (pl.col("size") / BYTES_A_TOKEN).ceil().cast(pl.Int64)
     if options.token_column in members.columns:
@@ -106,8 +98,6 @@ def _rows(pool: Pool, options: Mix, groups: pl.Series) -> pl.DataFrame:
 
 def _groups(pool: Pool, options: Mix) -> pl.Series:
     """The name of the group of each member, after a check of the groups that are named."""
-    import polars as pl
-
     groups = group_names(pool, options.by, "mix").fill_null("null")
     if options.compat == "sage":
         return groups
@@ -212,8 +202,6 @@ def _sage(
 
 def _dropped(rows: pl.DataFrame, counts: Numbers) -> pl.DataFrame:
     """Those that no stage takes; the evidence is the same for a whole group."""
-    import polars as pl
-
     taken = rows.select("seq", "group", pl.Series("taken", counts > 0))
     groups = taken.group_by("group").agg(pl.col("taken").sum(), pl.len().alias("size"))
     evidence = [

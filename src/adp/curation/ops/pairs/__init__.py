@@ -19,7 +19,6 @@ is not paired. Pair before duplicates are removed: attempts at one task are alik
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING
 
 from adp.curation.op import Op, OpResult
 from adp.curation.ops.pairs import (
@@ -30,9 +29,7 @@ from adp.curation.ops.pairs import (
     m3_trajectory,
 )
 from adp.curation.ops.pairs.options import Pairs
-
-if TYPE_CHECKING:
-    from adp.curation.pool import Pool
+from adp.curation.pool import Pool
 
 RULES: dict[str, Callable[[Pool, Pairs], OpResult]] = {
     "alternates": alternates.run,

@@ -14,9 +14,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import polars as pl
 
 from adp.curation.op import OpResult
+from adp.curation.ops.pairs.options import Pairs
 from adp.curation.ops.pairs.pair_candidates import (
     NOT_PAIRED,
     PAIRED,
@@ -24,10 +27,7 @@ from adp.curation.ops.pairs.pair_candidates import (
     PairContext,
     PairSide,
 )
-
-if TYPE_CHECKING:
-    from adp.curation.ops.pairs.options import Pairs
-    from adp.curation.pool import Pool
+from adp.curation.pool import Pool
 
 NO_MATCH = "REWARD_FINAL_ANSWER_NO_MATCH"
 EXPERT = "expert"
@@ -192,8 +192,6 @@ SEMI JOIN (
 
 def candidates(pool: Pool) -> Iterator[Candidate]:
     """The alternates of all runs that are in, by run, step and key of the alternate."""
-    import polars as pl
-
     branches = pool.branches.filter(pl.col("branch_kind") == "alternate")
     members = pool.members.select(
         pl.col("seq").alias("parent_seq"), pl.col("trajectory_id").alias("run_id"), "task_id"

@@ -17,16 +17,16 @@ import heapq
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import polars as pl
 
 from adp.curation.op import OpResult
+from adp.curation.ops.pairs.options import Pairs
 from adp.curation.ops.pairs.pair_candidates import NOT_PAIRED, PAIRED, PairCandidates, value_of
 from adp.curation.ops.pairs.rounds import Rounds, rounds_of
+from adp.curation.pool import Pool
 from adp_schema.errors import RecipeError
-
-if TYPE_CHECKING:
-    from adp.curation.ops.pairs.options import Pairs
-    from adp.curation.pool import Pool
 
 UNSCORED = "it has no score"
 ALONE = "no other scored attempt at its task"
@@ -107,8 +107,6 @@ def ranked(attempts: list[Attempt], gap: float) -> Iterator[Two]:
 
 def _groups(pool: Pool, options: Pairs, pair_candidates: PairCandidates) -> Iterator[list[Attempt]]:
     """The scored attempts of each task; what is left out is told."""
-    import polars as pl
-
     columns = ["seq", "trajectory_id", "task", "task_id", "reward", "success"]
     if options.score is not None:
         kind = pool.members.schema[options.score]

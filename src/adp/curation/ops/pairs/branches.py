@@ -19,9 +19,12 @@ from hashlib import blake2b
 from itertools import combinations
 from pathlib import Path
 from statistics import fmean
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import polars as pl
 
 from adp.curation.op import OpResult
+from adp.curation.ops.pairs.options import Pairs
 from adp.curation.ops.pairs.pair_candidates import (
     NOT_PAIRED,
     PAIRED,
@@ -31,13 +34,8 @@ from adp.curation.ops.pairs.pair_candidates import (
     value_of,
 )
 from adp.curation.ops.pairs.rounds import agent_steps
-
-if TYPE_CHECKING:
-    import polars as pl
-
-    from adp.curation.ops.pairs.options import Pairs
-    from adp.curation.partitions import Partition
-    from adp.curation.pool import Pool
+from adp.curation.partitions import Partition
+from adp.curation.pool import Pool
 
 NO_TASK = "its task is not known"
 ALONE = "no other attempt at its task"
@@ -135,8 +133,6 @@ def _place(turn: SharedTurn) -> int:
 
 def run(pool: Pool, options: Pairs) -> OpResult:
     """Pair the turns at which the attempts at a task part."""
-    import polars as pl
-
     pair_candidates = PairCandidates(options.rule)
     columns = ("seq", "trajectory_id", "task", "task_id", "reward", "success")
     members = pool.members.select(columns).sort("seq")
@@ -242,8 +238,6 @@ def _lists(hashes: pl.DataFrame, place: int | None) -> _Hashes:
 
 def _hashes(pool: Pool, wanted: pl.Series, compare: str) -> pl.DataFrame:
     """The hashes of the steps of some attempts, a row each."""
-    import polars as pl
-
     path = pool.scratch / "branches-wanted.parquet"
     pl.DataFrame({"seq": wanted}, schema={"seq": pl.Int64}).sort("seq").write_parquet(path)
     return pool.map(_hash_steps, (str(path), compare), "branches")
@@ -251,8 +245,6 @@ def _hashes(pool: Pool, wanted: pl.Series, compare: str) -> pl.DataFrame:
 
 def _hash_steps(partition: Partition, options: tuple[str, str]) -> pl.DataFrame:
     """``seq`` and lists of hashes of its steps."""
-    import polars as pl
-
     path, compare = options
     wanted = pl.read_parquet(Path(path), glob=False)
     steps = partition.read("steps", ["step", "source", "kind", "text", "reasoning"])
@@ -284,16 +276,12 @@ def _hash_steps(partition: Partition, options: tuple[str, str]) -> pl.DataFrame:
 
 def _words(*columns: str) -> pl.Expr:
     """Texts as one, with the place of each null."""
-    import polars as pl
-
     ended = [pl.col(name) + "\x1f" for name in columns]
     return pl.concat_str([text.fill_null("\x1e") for text in ended])
 
 
 def _joined(rows: pl.DataFrame, order: str, columns: tuple[str, ...], name: str) -> pl.DataFrame:
     """The rows of a step as one text."""
-    import polars as pl
-
     return (
         rows.sort("seq", "step", order)
         .select("seq", "step", _words(*columns).alias(name))

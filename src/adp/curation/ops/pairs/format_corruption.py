@@ -9,12 +9,14 @@ from __future__ import annotations
 
 from hashlib import blake2b
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import polars as pl
 
 from adp.curation.op import OpResult
 from adp.curation.ops.pairs.corruption import StepCall, damage
+from adp.curation.ops.pairs.options import Pairs
 from adp.curation.ops.pairs.pair_candidates import (
     NOT_PAIRED,
     PAIRED,
@@ -22,15 +24,10 @@ from adp.curation.ops.pairs.pair_candidates import (
     PairContext,
     PairSide,
 )
+from adp.curation.partitions import Partition
+from adp.curation.pool import Pool
 from adp_schema import ids, jsontext
 from adp_schema.model import Step, ToolCall, Trajectory
-
-if TYPE_CHECKING:
-    import polars as pl
-
-    from adp.curation.ops.pairs.options import Pairs
-    from adp.curation.partitions import Partition
-    from adp.curation.pool import Pool
 
 MADE_BY = "pairs: format_corruption"
 NO_CALL = "no step of it makes one call with a name and arguments"
@@ -74,8 +71,6 @@ def run(pool: Pool, options: Pairs) -> OpResult:
 
 def _draw(candidates: pl.DataFrame, seed: int, options: Pairs) -> pl.DataFrame:
     """The steps with the smallest hashes: some of each run, and so many in all."""
-    import polars as pl
-
     order = [
         _number(seed, name, step)
         for name, step in candidates.select("trajectory_id", "step").iter_rows()
@@ -95,8 +90,6 @@ def _number(seed: int, name: str, step: int) -> int:
 
 def _damaged(partition: Partition, options: tuple[str, int, tuple[str, ...]]) -> pl.DataFrame:
     """The drawn steps of a partition with their calls damaged."""
-    import polars as pl
-
     path, seed, kinds = options
     wanted = pl.read_parquet(Path(path), glob=False)
     texts = ["step", "source", "kind", "actor", "turn", "text", "reasoning", "model"]
@@ -139,8 +132,6 @@ def _span(row: dict[str, Any]) -> tuple[int, int]:
 
 
 def _SCHEMA() -> dict[str, Any]:
-    import polars as pl
-
     texts = ("trajectory_id", "task_id", "actor", "reasoning", "model", "corruption", "text")
     full = {"seq": pl.Int64, "step": pl.Int32, "turn": pl.Int32}
     spans = {"span_start": pl.Int32, "span_end": pl.Int32}

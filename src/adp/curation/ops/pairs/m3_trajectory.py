@@ -12,17 +12,15 @@ Where a task has several runs of one agent, all of them are compared; M3's scrip
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import polars as pl
 
 from adp.curation.op import OpResult
+from adp.curation.ops.pairs.options import Pairs
 from adp.curation.ops.pairs.pair_candidates import NOT_PAIRED, PAIRED, PairCandidates
 from adp.curation.ops.pairs.rounds import Rounds, rounds_of
-
-if TYPE_CHECKING:
-    import polars as pl
-
-    from adp.curation.ops.pairs.options import Pairs
-    from adp.curation.pool import Pool
+from adp.curation.pool import Pool
 
 MATCH = "REWARD_FINAL_ANSWER_MATCH"
 MASK = "mask_suboptimal_traces"
@@ -60,8 +58,6 @@ ORDER BY p.seq
 
 def run(pool: Pool, options: Pairs) -> OpResult:
     """Compare the runs of the two sides, task by task."""
-    import polars as pl
-
     mask = MASK if options.mask_suboptimal_traces else None
     pair_candidates = PairCandidates(options.rule, mask, mask)
     members = pool.members.select("seq", "trajectory_id", "task", "task_id").sort("seq")
@@ -84,8 +80,6 @@ def run(pool: Pool, options: Pairs) -> OpResult:
 
 def _sides(pool: Pool, options: Pairs, rows: pl.DataFrame) -> dict[int, int | str]:
     """Key of a run -> 0 for the chosen side, 1 for the rejected one, or why neither."""
-    import polars as pl
-
     out: dict[int, int | str] = {}
     if options.chosen is not None and options.rejected is not None:
         chosen = set(pool.where(options.chosen)["seq"].to_list())

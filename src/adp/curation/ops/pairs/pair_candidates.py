@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
+
+import polars as pl
+import pyarrow as pa
 
 from adp.curation.op import OpResult
 from adp_schema import ids
 from adp_schema.tables import TABLES
-
-if TYPE_CHECKING:
-    import polars as pl
 
 PAIRED, NOT_PAIRED = "paired", "not_paired"
 
@@ -133,8 +133,6 @@ class PairCandidates:
         Args:
             noun: what the candidates are, in the plural, such as ``alternates``.
         """
-        import polars as pl
-
         events = pl.DataFrame(
             sorted(
                 self.events, key=lambda row: (row[0], -1 if row[1] is None else row[1], row[2:])
@@ -170,9 +168,6 @@ class PairCandidates:
 
 def frame(rows: list[dict[str, Any]]) -> pl.DataFrame:
     """Rows of the table ``pairs``, sorted by id."""
-    import polars as pl
-    import pyarrow as pa
-
     rows = sorted(rows, key=lambda row: str(row["pair_id"]))
     table = pa.Table.from_pylist(rows, schema=TABLES["pairs"].schema)
     result = pl.from_arrow(table)

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+import polars as pl
 
 from adp.curation.ops.pairs.pair_candidates import PairContext, PairSide
+from adp.curation.partitions import Partition
+from adp.curation.pool import Pool
 from adp_schema import ids
-
-if TYPE_CHECKING:
-    import polars as pl
-
-    from adp.curation.partitions import Partition
-    from adp.curation.pool import Pool
 
 
 @dataclass(frozen=True)
@@ -52,8 +49,6 @@ def rounds_of(pool: Pool, wanted: pl.Series, name: str = "rounds") -> dict[int, 
         wanted: ``seq`` of the runs.
         name: tells several calls of one op apart.
     """
-    import polars as pl
-
     path = pool.scratch / f"{name}-wanted.parquet"
     pl.DataFrame({"seq": wanted}, schema={"seq": pl.Int64}).sort("seq").write_parquet(path)
     rows = pool.map(_rounds, str(path), name)
@@ -64,16 +59,12 @@ def rounds_of(pool: Pool, wanted: pl.Series, name: str = "rounds") -> dict[int, 
 
 def agent_steps() -> pl.Expr:
     """Whether a step is a turn of the agent."""
-    import polars as pl
-
     by_agent = pl.col("source") == "agent"
     return by_agent & ~pl.col("kind").fill_null("").is_in(["context_edit", "event"])
 
 
 def _rounds(partition: Partition, path: str) -> pl.DataFrame:
     """``seq``, ``steps`` and ``prompt`` of the wanted runs of a partition."""
-    import polars as pl
-
     wanted = pl.read_parquet(Path(path), glob=False)
     steps = partition.read("steps", ["step", "source", "kind", "text"])
     steps = steps.join(wanted, on="seq", how="semi").sort("seq", "step")

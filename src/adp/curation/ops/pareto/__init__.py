@@ -18,22 +18,18 @@ import json
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import polars as pl
 
 from adp.curation.grouping import group_names
 from adp.curation.op import Op, OpResult
 from adp.curation.ops.pareto.fronts import Floats, Places, choose
 from adp.curation.ops.pareto.options import CALLS, CORRECTNESS, Objective, Pareto
 from adp.curation.ops.pareto.statistics import group_codes, group_statistic, pass_at
-from adp.curation.pool import COLUMNS
+from adp.curation.pool import COLUMNS, Pool
 from adp_schema.errors import RecipeError
-
-if TYPE_CHECKING:
-    import polars as pl
-
-    from adp.curation.pool import Pool
 
 __all__ = ["OP", "Objective", "Pareto", "run"]
 
@@ -121,8 +117,6 @@ def _read(options: Pareto) -> list[str]:
 
 def _values(pool: Pool, options: Pareto, name: str) -> Floats:
     """A number for each member, NaN where it is not known."""
-    import polars as pl
-
     members = pool.members
     if name == CALLS:
         if options.tool_calls is None:
@@ -146,8 +140,6 @@ def _values(pool: Pool, options: Pareto, name: str) -> Floats:
 
 def _solved(pool: Pool, options: Pareto, correctness: Floats) -> Floats:
     """1 where the task was solved, 0 where not, NaN where nobody knows."""
-    import polars as pl
-
     judged = np.where(np.isnan(correctness), math.nan, correctness >= options.threshold)
     if options.correctness is not None:
         return judged
@@ -205,8 +197,6 @@ def _contrast(
 
 def _columns_frame(pool: Pool, groups: _Groups) -> pl.DataFrame:
     """The values of its group for each member."""
-    import polars as pl
-
     columns = {name: pl.Series(values[groups.codes]) for name, values in groups.table.items()}
     return pl.DataFrame({"seq": pool.members["seq"], **columns}).with_columns(
         pl.col(pl.Float64).fill_nan(None)
@@ -215,8 +205,6 @@ def _columns_frame(pool: Pool, groups: _Groups) -> pl.DataFrame:
 
 def _dropped(pool: Pool, options: Pareto, groups: _Groups) -> pl.DataFrame:
     """The members of the groups that are out; the evidence is the same for a whole group."""
-    import polars as pl
-
     out = np.flatnonzero(~groups.kept)
     evidence = np.full(len(groups.first), None, dtype=object)
     names = groups.names.gather(groups.first[out]).to_list()

@@ -26,24 +26,20 @@ from __future__ import annotations
 import random
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
+import polars as pl
 from pydantic import Field, model_validator
 
+from adp.curation.inputs import Input
 from adp.curation.op import Op, OpOptions, OpResult
 from adp.curation.ops.replay.coreset import highest, hybrid, texts_of
 from adp.curation.ops.replay.reservoir import reservoir
-from adp.curation.pool import COLUMNS
+from adp.curation.pool import COLUMNS, Pool
 from adp.curation.stable_random import draws
 from adp.stores.tasks.rows import ROLLOUT
 from adp_schema.errors import RecipeError
 from adp_schema.gate_files import record_views
-
-if TYPE_CHECKING:
-    import polars as pl
-
-    from adp.curation.inputs import Input
-    from adp.curation.pool import Pool
 
 SAGE_SEED = 17
 
@@ -111,8 +107,6 @@ class _Round:
 
 def run(pool: Pool, options: Replay) -> OpResult:
     """Draw from the buffer, and make the next one."""
-    import polars as pl
-
     source = _source(pool, options.buffer)
     begun = _begin(pool, options, source)
     scores = _scores(begun, options, source)
@@ -157,8 +151,6 @@ def _source(pool: Pool, name: str) -> Input | None:
 
 def _begin(pool: Pool, options: Replay, source: Input | None) -> _Round:
     """What the round begins with."""
-    import polars as pl
-
     held = pool.waiting.filter(pl.col("input") == options.buffer)
     ours, theirs = _identities(pool, pool.members), _identities(pool, held)
     return _Round(
@@ -176,8 +168,6 @@ def _identities(pool: Pool, rows: pl.DataFrame) -> pl.Series:
     The id of a rollout is made of names of run and task, and the next round of a loop may give them
     again. So its times and its outcome count too.
     """
-    import polars as pl
-
     old = {new: name for item in pool.inputs for name, new in item.renamed.items()}
     names = rows["trajectory_id"]
     frame = rows.select("seq", (names.replace(old) if old else names).alias("name"))
@@ -207,8 +197,6 @@ def _coreset(
     pool: Pool, options: Replay, begun: _Round, scores: pl.DataFrame | None
 ) -> list[int]:  # fmt: skip
     """The buffer of a policy by scores, in the order in which it is chosen."""
-    import polars as pl
-
     rows = pl.concat([begun.held.select("seq", "size"), begun.new.select("seq", "size")])
     if not begun.new.height or rows.height <= options.size:
         return rows["seq"].to_list()
@@ -231,8 +219,6 @@ def _coreset(
 
 def _scores(begun: _Round, options: Replay, source: Input | None) -> pl.DataFrame | None:
     """``seq`` and ``replay_score`` of the new ones and of the buffer; null where nobody knows."""
-    import polars as pl
-
     if options.score is None:
         return None
     score = pl.col(options.score)
@@ -255,8 +241,6 @@ def _scores(begun: _Round, options: Replay, source: Input | None) -> pl.DataFram
 
 def _noted(source: Input, score: str) -> pl.DataFrame:
     """``trajectory_id`` and ``noted``: scores that the record of an earlier round holds."""
-    import polars as pl
-
     none = pl.DataFrame(schema={"trajectory_id": pl.String, "noted": pl.Float64})
     path = next(
         (view.path for view in record_views(source.store.root) if view.name == "annotations"), None
@@ -297,8 +281,6 @@ def _drawn(pool: Pool, options: Replay, begun: _Round, kept: list[int]) -> list[
 def _columns_frame(
     begun: _Round, admitted: pl.DataFrame, scores: pl.DataFrame | None
 ) -> pl.DataFrame:
-    import polars as pl
-
     new = begun.new.select("seq", pl.lit(False).alias("replayed"))
     rows = pl.concat([new, admitted.with_columns(pl.lit(True).alias("replayed"))])
     if scores is None:

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
+import polars as pl
 
 from adp.curation.ops.coreset.sage import SHARE, TokenShares, diversity, features
 from adp.curation.pool import Pool
-
-if TYPE_CHECKING:
-    import polars as pl
 
 
 def highest(scores: Sequence[float], count: int) -> list[int]:

@@ -19,19 +19,15 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
+import polars as pl
 from pydantic import Field, field_validator
 
 from adp.curation.op import Op, OpOptions, OpResult
 from adp.curation.ops.split.leaks import components, crossing, near_units, shares_of, together
 from adp.curation.ops.split.near import NearDuplicates
-from adp.curation.pool import COLUMNS
-
-if TYPE_CHECKING:
-    import polars as pl
-
-    from adp.curation.pool import Pool
+from adp.curation.pool import COLUMNS, Pool
 
 LEAK = "near-duplicate task in another split"
 
@@ -126,8 +122,6 @@ class _Groups:
 
     def assigned(self) -> pl.DataFrame:
         """The rows with their ``split``."""
-        import polars as pl
-
         given = pl.Series("given", self.splits, dtype=pl.String)
         split = pl.coalesce("own", given.gather(self.rows["group"]).alias("given"))
         return self.rows.with_columns(split.alias("split"))
@@ -135,8 +129,6 @@ class _Groups:
 
 def run(pool: Pool, options: Split) -> OpResult:
     """Split, and look for leaks."""
-    import polars as pl
-
     groups = _groups(pool, options)
     rows = groups.assigned()
     units = rows.unique(["task", "group", "split"], keep="first", maintain_order=True)
@@ -157,8 +149,6 @@ def run(pool: Pool, options: Split) -> OpResult:
 
 
 def _groups(pool: Pool, options: Split) -> _Groups:
-    import polars as pl
-
     by = pl.col(options.by).cast(pl.String)
     key = pl.when(by.is_null()).then("trajectory:" + pl.col("trajectory_id")).otherwise(by)
     existing = pl.col("split") if options.keep_existing else pl.lit(None, pl.String)
@@ -189,8 +179,6 @@ def _near(pool: Pool, units: pl.DataFrame, options: Split) -> NearDuplicates:
 
 def _leaks(near: NearDuplicates, units: pl.DataFrame, options: Split) -> pl.DataFrame:
     """The leaks, with ``goes``: whether the unit lies in the split with the greater share."""
-    import polars as pl
-
     rank = {name: (-share, place) for place, (name, share) in enumerate(options.shares.items())}
     result = crossing(near, units["split"].to_list())
     goes = [
@@ -212,8 +200,6 @@ class _SplitOutcome:
     counts: tuple[int, int]
 
     def outcome(self) -> OpResult:
-        import polars as pl
-
         places = pl.Series("split_hash", self.groups.spots, dtype=pl.Float64)
         columns = self.rows.with_columns(places.gather(self.rows["group"]))
         nearest = self._nearest() if self.leaks is not None else None
@@ -234,8 +220,6 @@ class _SplitOutcome:
 
     def _nearest(self) -> pl.DataFrame:
         """``seq`` of the trajectories of leaking tasks, with the nearest task elsewhere."""
-        import polars as pl
-
         assert self.leaks is not None
         known = self.units.select(pl.col("unit").alias("other"), leak_of="trajectory_id")
         goes = self.leaks.group_by("unit").agg(pl.col("goes").any())
@@ -266,8 +250,6 @@ class _SplitOutcome:
         )
 
     def _events(self, frame: pl.DataFrame) -> pl.DataFrame:
-        import polars as pl
-
         rows, verdict = frame, "flagged"
         if self.options.leakage == "move":
             changed = self.rows.filter(pl.col("before") != pl.col("split"))

@@ -5,20 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
+import polars as pl
 
 from adp.curation.ops.split.near import NearDuplicates, near_pairs
+from adp.curation.partitions import Partition
+from adp.curation.pool import Pool
 from adp.curation.texts import token_hashes as kernel
 from adp.curation.texts.token_hashes import I64, U64
 from adp.curation.texts.views import views
-
-if TYPE_CHECKING:
-    import polars as pl
-
-    from adp.curation.partitions import Partition
-    from adp.curation.pool import Pool
 
 
 @dataclass(frozen=True)
@@ -42,8 +38,6 @@ def shingle(partition: Partition, options: Texts) -> pl.DataFrame:
     The text of a task is what the user says before the agent's first step; else the instruction of
     the table of tasks. A message of fewer words than a shingle has is one shingle.
     """
-    import polars as pl
-
     wanted = pl.read_parquet(options.wanted, glob=False).filter(
         pl.col("seq").is_between(partition.first, partition.last)
     )
@@ -90,8 +84,6 @@ def near_units(
         threshold: Jaccard similarity of a pair.
         limit: a shingle in more tasks than this is ignored.
     """
-    import polars as pl
-
     wanted = pool.scratch / "units.parquet"
     units.select("seq", "unit").write_parquet(wanted)
     made = str(pool.scratch / "units-{:05d}.parquet")
@@ -119,8 +111,6 @@ def crossing(near: NearDuplicates, splits: Sequence[str]) -> pl.DataFrame:
         ``other_split``; ``jaccard``: one row for each unit and other split that it leaks into or
         from.
     """
-    import polars as pl
-
     units = pl.DataFrame(
         {
             "unit": np.arange(len(near.first)),
