@@ -174,7 +174,7 @@ STOPS = {
     "report data store -o out.html": "adp.workflows.report.composition",
     "query store -c 'SELECT 1' -o out.csv": "adp.cli.query.run",
     "rejects store -o out.jsonl": "adp.cli.rejects.write_records",
-    "merge-adapter run -o out": "adp.trainers.merge.merge",
+    "merge-adapter run -o out": "adp.cli.merge_adapter.merge",
     "tokens store --model tiny -o out": "adp.cli.tokens.render_store",
 }
 

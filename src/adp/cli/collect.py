@@ -6,19 +6,30 @@ from typing import Annotated, Any
 
 import typer
 
+from adp.cli.collect_list import list_kinds, list_tools
+from adp.cli.collect_screen import CollectScreen
+from adp.cli.collect_summary import remarks_of, say_branches, say_tasks, summary
+from adp.cli.options import JsonReport
 from adp.cli.rollout_options import (
     Again,
     AtOnce,
     Dataset,
     Failures,
-    Json,
     NoTimes,
     Out,
     PolicySpec,
     Unsafe,
 )
-from adp.cli.text import console, epilog, print_json, stdout_to_stderr
-from adp_schema.errors import NothingNewError, UsageError
+from adp.cli.text import epilog, nothing_new, print_json, stdout_to_stderr
+from adp.rollouts.collecting.collect import collect_now
+from adp.rollouts.collecting.offered_tools import closed, made
+from adp.rollouts.collecting.run_file import kind_facts
+from adp.rollouts.collecting.settings import CollectSettings
+from adp.rollouts.collecting.tasks import own_tasks, read_tasks
+from adp.rollouts.experts.spec import cast_of
+from adp.rollouts.policy import POLICIES
+from adp.rollouts.spec import load, load_environment
+from adp_schema.errors import UsageError
 
 EPILOG = epilog(
     "adp collect --env toolworld --policy openai:model=m --tasks test:300 --n 8 -o rollouts",
@@ -111,7 +122,7 @@ def collect(
     no_times: NoTimes = False,
     unsafe_python: Unsafe = False,
     listed: Listed = False,
-    as_json: Json = False,
+    as_json: JsonReport = False,
 ) -> None:
     """Let a policy act in an environment, and collect the episodes in a store.
 
@@ -121,7 +132,10 @@ def collect(
     code is 12.
     """
     if listed:
-        _list(env, tasks, as_json=as_json)
+        if env is None:
+            list_kinds(as_json=as_json)
+        else:
+            list_tools(env, tasks, as_json=as_json)
         return
     if env is None or policy is None or out is None:
         raise UsageError("give --env, --policy and -o; adp collect --list shows what there is")
@@ -145,38 +159,13 @@ def collect(
         "seal": seal,
     }
     what = {"env": env, "policy": policy, "tasks": tasks, "split": split, "expert": expert_mode}
-    try:
+    with nothing_new(as_json=as_json):
         _collect(what, out, given, unsafe_python=unsafe_python, as_json=as_json)
-    except NothingNewError as nothing:
-        if as_json:
-            print_json({"store": None, "message": str(nothing)})
-        else:
-            console().print(str(nothing), soft_wrap=True)
-
-
-def _list(env: str | None, tasks: str | None, *, as_json: bool) -> None:
-    from adp.cli.collect_list import list_kinds, list_tools
-
-    if env is None:
-        list_kinds(as_json=as_json)
-    else:
-        list_tools(env, tasks, as_json=as_json)
 
 
 def _collect(
     what: dict[str, Any], out: str, given: dict[str, Any], *, unsafe_python: bool, as_json: bool
 ) -> None:
-    from adp.cli.collect_screen import CollectScreen
-    from adp.cli.collect_summary import remarks_of, say_branches, say_tasks, summary
-    from adp.rollouts.collecting.collect import collect_now
-    from adp.rollouts.collecting.offered_tools import closed, made
-    from adp.rollouts.collecting.run_file import kind_facts
-    from adp.rollouts.collecting.settings import CollectSettings
-    from adp.rollouts.collecting.tasks import own_tasks, read_tasks
-    from adp.rollouts.experts.spec import cast_of
-    from adp.rollouts.policy import POLICIES
-    from adp.rollouts.spec import load, load_environment
-
     with stdout_to_stderr(wanted=as_json):
         kind, about = load_environment(what["env"], unsafe_python=unsafe_python)
         policy_kind, policy_about = load(POLICIES, what["policy"])

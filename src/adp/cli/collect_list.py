@@ -6,32 +6,27 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from rich.text import Text
-
-from adp.cli.text import console, light_table, print_json, visible
+from adp.cli.text import console, print_json, print_table, say
+from adp.rollouts.collecting.offered_tools import offered_tools
+from adp.rollouts.environment import ENVIRONMENTS
+from adp.rollouts.policy import POLICIES
+from adp.rollouts.spec import load
 
 
 def list_kinds(*, as_json: bool) -> None:
     """Print the environments and the policies that have a name, one line each."""
-    from adp.rollouts.environment import ENVIRONMENTS
-    from adp.rollouts.policy import POLICIES
-
-    kinds: dict[str, list[Any]] = {
-        "environments": list(ENVIRONMENTS.all()),
-        "policies": list(POLICIES.all()),
+    kinds = {
+        "environments": [_described(kind) for kind in ENVIRONMENTS.all()],
+        "policies": [_described(kind) for kind in POLICIES.all()],
     }
     if as_json:
-        print_json({word: [_described(kind) for kind in match] for word, match in kinds.items()})
+        print_json(kinds)
         return
-    screen = console()
-    for word, result in kinds.items():
-        table = light_table(word, "what it is", "settings", fold=["what it is", "settings"])
-        for kind in result:
-            row = _described(kind)
-            table.add_row(*(Text(visible(cell)) for cell in _cells(row)))
-        screen.print(table)
-        screen.print()
-    screen.print("tools of one: adp collect --env NAME:key=value,... --list")
+    for word, rows in kinds.items():
+        heads = (word, "what it is", "settings")
+        print_table(heads, map(_cells, rows), fold=["what it is", "settings"])
+        console().print()
+    say("tools of one: adp collect --env NAME:key=value,... --list")
 
 
 def list_tools(env: str, tasks: str | None, *, as_json: bool) -> None:
@@ -42,25 +37,20 @@ def list_tools(env: str, tasks: str | None, *, as_json: bool) -> None:
         tasks: the first of these tasks is begun; without them one of its own.
         as_json: print the tools in the OpenAI shape.
     """
-    from adp.rollouts.collecting.offered_tools import offered_tools
-    from adp.rollouts.environment import ENVIRONMENTS
-    from adp.rollouts.spec import load
-
     kind, about = load(ENVIRONMENTS, env)
     tools = offered_tools(kind, about, tasks)
     if as_json:
         print_json({"environment": kind.name, "tools": tools})
         return
-    screen = console()
     for tool in tools:
         function = tool["function"]
         names = ", ".join(_arguments(function.get("parameters")))
-        screen.print(Text(visible(f"{function['name']}({names})"), style="bold"), soft_wrap=True)
+        say(f"{function['name']}({names})", "bold")
         lines = str(function.get("description") or "").split("\n")
         for line in lines if any(lines) else ():
-            screen.print(Text(visible(f"    {line}")), soft_wrap=True)
+            say(f"    {line}")
     if not tools:
-        screen.print("no tool is on offer at the beginning of an episode")
+        say("no tool is on offer at the beginning of an episode")
 
 
 def _described(kind: Any) -> dict[str, Any]:
@@ -69,7 +59,7 @@ def _described(kind: Any) -> dict[str, Any]:
     return {"name": kind.name, "about": kind.about, "settings": list(fields), "needed": needed}
 
 
-def _cells(row: Mapping[str, Any]) -> Iterable[str]:
+def _cells(row: Mapping[str, Any]) -> tuple[str, str, str]:
     settings = [f"{name} (needed)" if name in row["needed"] else name for name in row["settings"]]
     return row["name"], row["about"], ", ".join(settings)
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import shlex
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from adp.cli.text import console, counted, visible
-
-if TYPE_CHECKING:
-    from adp.rollouts.collecting.counts import CollectReport, EpisodeCounts
-    from adp.rollouts.collecting.task_files import TaskSet
+from adp.cli.info import branches_of
+from adp.cli.text import counted, say, visible
+from adp.rollouts.collecting.counts import CollectReport, EpisodeCounts
+from adp.rollouts.collecting.task_files import TaskSet
+from adp_schema.store import Store
 
 
 def say_tasks(task_set: TaskSet, tasks: str) -> None:
@@ -31,16 +31,12 @@ def say_tasks(task_set: TaskSet, tasks: str) -> None:
 
 def say_branches(out: str) -> None:
     """Say how many branches a store holds besides its episodes."""
-    from adp.cli.info import branches_of
-    from adp_schema.store import Store
-
     branches = branches_of(Store.open(out))
     if branches:
         held = counted(branches, "branch", "branches")
-        console().print(
+        say(
             f"the store holds {held} besides its episodes: the alternates; "
-            "adp export leaves them out, --branches rows writes them",
-            soft_wrap=True,
+            "adp export leaves them out, --branches rows writes them"
         )
 
 
@@ -74,11 +70,6 @@ def summary(
         since: earlier stores, which hold a part of the episodes.
     """
     tasks, n = asked
-    screen = console()
-
-    def say(text: str) -> None:
-        screen.print(visible(text), soft_wrap=True)
-
     say(
         f"asked: {report.asked:,} ({counted(tasks, 'task')} x {n}) = {report.done_before:,} done "
         f"before + {report.done_now:,} done now"

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from adp.cli.text import console, counted, epilog, human_size, light_table, print_json
-from adp.core.progress import ConsoleProgress, Silent
-
-if TYPE_CHECKING:
-    from adp.converters.conformance import ConformanceReport
+from adp.cli.options import JsonReport
+from adp.cli.text import counted, epilog, human_size, print_json, print_table, progress_bar, say
+from adp.converters.conformance import OUTCOMES, ConformanceReport
+from adp.converters.conformance import conformance as run
 
 EPILOG = epilog("adp conformance my_format.py:CONVERTER samples/*.jsonl", 2, 3, 8)
 
@@ -26,7 +25,7 @@ def conformance(
     tries: Annotated[
         int, typer.Option(min=0, help="Leaves of one path that are changed; 0 changes all.")
     ] = 3,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
+    as_json: JsonReport = False,
 ) -> None:
     """Try whether a format keeps or reports every leaf of the records of some files.
 
@@ -34,9 +33,7 @@ def conformance(
     losses names the leaf; what does neither is lost in silence, and the exit code is 8. So it is
     when no record could be used: then nothing is proved.
     """
-    from adp.converters.conformance import conformance as run
-
-    with Silent() if as_json else ConsoleProgress("trying") as progress:
+    with progress_bar("trying", quiet=as_json) as progress:
         report = run(name, samples, tries=tries, progress=progress)
     if as_json:
         print_json(asdict(report))
@@ -47,30 +44,23 @@ def conformance(
 
 
 def _show(report: ConformanceReport) -> None:
-    from rich.text import Text
-
-    from adp.converters.conformance import OUTCOMES
-
-    screen = console()
-    table = light_table("path", "outcome", "where", fold=["path", "where"])
-    for path in report.paths:
-        where = ", ".join(path.columns) or path.example
-        table.add_row(Text(path.path), Text(path.outcome), Text(where))
-    screen.print(table)
+    rows = [(path.path, path.outcome, ", ".join(path.columns) or path.example)
+            for path in report.paths]  # fmt: skip
+    print_table(("path", "outcome", "where"), rows, fold=["path", "where"])
     left_out = report.records - report.used
-    screen.print(
+    say(
         f"\n{report.format}: {counted(report.files, 'file')}, {counted(report.records, 'record')} "
         f"= {report.used:,} used + {left_out:,} skipped or rejected"
     )
     for reason, count in sorted(report.reasons.items(), key=lambda pair: -pair[1])[:5]:
-        screen.print(Text(f"  {count:,} {reason}"))
+        say(f"  {count:,} {reason}")
     for outcome, meaning in OUTCOMES.items():
         count = sum(path.outcome == outcome for path in report.paths)
         if count:
-            screen.print(f"{counted(count, 'path')} {outcome}: {meaning}", highlight=False)
+            say(f"{counted(count, 'path')} {outcome}: {meaning}")
     if report.cpu_seconds:
         speed = human_size(int(report.bytes / report.cpu_seconds))
-        screen.print(
+        say(
             f"read at {speed} a CPU second, one record at a time; "
             f"largest memory of the process {human_size(report.peak_bytes)}"
         )

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
-from rich.text import Text
 
-from adp.cli.text import console, counted, epilog, light_table, print_json, visible
-from adp.core.progress import ConsoleProgress, Silent
+from adp.cli.options import JsonReport, Workers
+from adp.cli.text import counted, epilog, print_json, print_table, progress_bar, say
+from adp.curation.check_plan import check_plan, explain
+from adp.curation.linked import materialise
+from adp.curation.recipe import Recipe, json_schema
+from adp.curation.recipe_file import read_recipe
+from adp.curation.result import Curated
+from adp.curation.run import CurateOptions, run
 from adp_schema.errors import UsageError
-
-if TYPE_CHECKING:
-    from adp.curation.recipe import Recipe
-    from adp.curation.result import Curated
-    from adp.curation.run import CurateOptions
 
 EPILOG = epilog("adp curate recipe.yaml -o dataset", 2, 5, 6, 10)
 
@@ -26,7 +26,7 @@ Settings = Annotated[
         "--set", metavar="PATH=VALUE", help="Change the recipe: seed=5, ops.filter.sql=success."
     ),
 ]
-Explain = Annotated[
+ExplainOption = Annotated[
     bool,
     typer.Option("--explain", help="Check it, and say what each stage would do; read no data."),
 ]
@@ -49,7 +49,7 @@ def curate(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Do all stages, print the counts, write nothing.")
     ] = False,
-    explain: Explain = False,
+    explained: ExplainOption = False,
     every: Every = False,
     link: Annotated[
         bool, typer.Option("--link", help="Write the selection and its record, but no stores.")
@@ -63,13 +63,11 @@ def curate(
             "--input", metavar="NAME=STORE", help="Where an input of a linked folder lies now."
         ),
     ] = None,
-    workers: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="Processes; one a core by default.")
-    ] = None,
+    workers: Workers = None,
     schema: Annotated[
         bool, typer.Option("--schema", help="Print the JSON Schema of recipes.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
+    as_json: JsonReport = False,
 ) -> None:
     """Make a data set out of stores by a recipe: measure, filter, dedup, mix, pair.
 
@@ -78,51 +76,34 @@ def curate(
     adp query OUT -c "SELECT * FROM ledger". The inputs are not touched. A stopped run goes on
     when it is called again.
     """
-    from adp.curation.recipe_file import read_recipe
-
     if schema:
-        return _print_schema()
+        return print_json(json_schema())
     if path is None:
         raise UsageError("name a recipe: adp curate recipe.yaml -o OUT")
     if Path(path).is_dir():
         return _materialise(path, out, inputs or [], workers, as_json=as_json)
     if inputs:
         raise UsageError("--input is for linked folders; in a recipe use --set inputs.NAME=STORE")
-    if explain:
+    if explained:
         return _explain(read_recipe(path, settings or []), every=every, as_json=as_json)
     if every:
         raise UsageError("--all belongs to --explain")
     if out is None and not dry_run:
         raise UsageError("say where the data set goes: -o OUT; or only look: --dry-run")
-    from adp.curation.run import CurateOptions
-
     recipe = read_recipe(path, settings or [])
     options = CurateOptions(Path(path).parent, workers, link, allow_python)
-    _run(recipe, None if dry_run else out, options, as_json=as_json)
-
-
-def _print_schema() -> None:
-    from adp.curation.recipe import json_schema
-
-    print_json(json_schema())
-
-
-def _run(recipe: Recipe, out: str | None, options: CurateOptions, *, as_json: bool) -> None:
-    from adp.curation.run import run
-
-    with Silent() if as_json else ConsoleProgress("curating", "") as progress:
-        done = run(recipe, out, options=options, progress=progress)
+    target = None if dry_run else out
+    with progress_bar("curating", "", quiet=as_json) as progress:
+        done = run(recipe, target, options=options, progress=progress)
     if as_json:
         print_json(done.report)
     else:
-        _report(done, out, link=options.link)
+        _report(done, target, link=link)
 
 
 def _materialise(
     folder: str, out: str | None, inputs: list[str], workers: int | None, *, as_json: bool
 ) -> None:
-    from adp.curation.linked import materialise
-
     if out is None:
         raise UsageError("say where the data set goes: -o OUT")
     places = {}
@@ -131,83 +112,66 @@ def _materialise(
         if not equals:
             raise UsageError(f"--input takes NAME=STORE, not {item!r}")
         places[name] = place
-    with Silent() if as_json else ConsoleProgress("writing") as progress:
+    with progress_bar("writing", quiet=as_json) as progress:
         report = materialise(folder, out, places, workers=workers, progress=progress)
     if as_json:
         print_json(report)
         return
     _outputs(report["outputs"])
-    console().print(f"next: adp info {visible(out)}", soft_wrap=True)
+    say(f"next: adp info {out}")
 
 
 def _explain(recipe: Recipe, *, every: bool, as_json: bool) -> None:
-    from adp.curation.check_plan import check_plan, explain
-
     check_plan(recipe, allow_python=True)
     plan = explain(recipe, every=every or as_json)
     if as_json:
         print_json({"stages": plan})
         return
-    screen = console()
     for stage in plan:
         name = stage["name"] if stage["name"] == stage["op"] else f"{stage['name']} ({stage['op']})"
-        screen.print(f"{stage['stage']}  {name}: {stage['title']}", soft_wrap=True)
+        say(f"{stage['stage']}  {name}: {stage['title']}")
         for key, value in stage["options"].items():
-            text = json.dumps(value, ensure_ascii=False)
-            screen.print(Text(f"     {key}: {visible(text)}"), soft_wrap=True)
+            say(f"     {key}: {json.dumps(value, ensure_ascii=False)}")
         if stage["where"]:
-            screen.print(Text(f"     only where {visible(stage['where'])}"), soft_wrap=True)
+            say(f"     only where {stage['where']}")
         for word in ("needs", "columns", "step_columns"):
             if stage[word]:
-                label = word.replace("_", " ")
-                screen.print(Text(f"     {label}: {', '.join(stage[word])}"), soft_wrap=True)
-        screen.print(Text(f"     cost: {stage['cost']}"), soft_wrap=True)
+                say(f"     {word.replace('_', ' ')}: {', '.join(stage[word])}")
+        say(f"     cost: {stage['cost']}")
 
 
 def _report(done: Curated, out: str | None, *, link: bool) -> None:
     """Print the stages, what went out for which reason, and the outputs."""
-    screen = console()
     for source in done.report["inputs"]:
         kind = " in reserve" if source["reserve"] else ""
+        branches = counted(source["branches"], "branch", "branches")
+        more = f", {branches}" if source["branches"] else ""
         count = counted(source["trajectories"], "trajectory", "trajectories")
-        more = (
-            f", {counted(source['branches'], 'branch', 'branches')}" if source["branches"] else ""
-        )
-        screen.print(Text(f"{source['name']}: {count}{more}{kind}"), soft_wrap=True)
-    table = light_table("", "stage", "in", "dropped", "out", right=["in", "dropped", "out"])
+        say(f"{source['name']}: {count}{more}{kind}")
+    rows = []
     for stage in done.report["stages"]:
         more = f" +{stage['admitted']:,}" if stage["admitted"] else ""
-        table.add_row(
-            str(stage["stage"]),
-            Text(stage["name"]),
-            f"{stage['in']:,}",
-            f"{stage['dropped']:,}",
-            f"{stage['out']:,}{more}",
-        )
-    screen.print(table)
+        counts = (f"{stage['in']:,}", f"{stage['dropped']:,}", f"{stage['out']:,}{more}")
+        rows.append((str(stage["stage"]), stage["name"], *counts))
+    print_table(("", "stage", "in", "dropped", "out"), rows, right=["in", "dropped", "out"])
     for stage in done.report["stages"]:
         text = " ".join(stage["lines"])
         items = [f"{n:,} {reason}" for reason, n in stage["reasons"].items() if reason not in text]
         for line in [*stage["lines"], *items]:
-            screen.print(Text(f"{stage['stage']} {stage['name']}: {visible(line)}"), soft_wrap=True)
+            say(f"{stage['stage']} {stage['name']}: {line}")
     _outputs(done.report["outputs"])
     if out is None:
-        screen.print("dry run: nothing was written")
+        say("dry run: nothing was written")
     elif link:
-        names = [source["name"] for source in done.report["inputs"]]
-        places = " ".join(f"--input {name}=STORE" for name in names)
-        screen.print(f"next: adp curate {visible(out)} -o NEW {places}", soft_wrap=True)
+        places = " ".join(f"--input {source['name']}=STORE" for source in done.report["inputs"])
+        say(f"next: adp curate {out} -o NEW {places}")
     else:
-        screen.print(f"next: adp why {visible(out)} ID", soft_wrap=True)
+        say(f"next: adp why {out} ID")
 
 
 def _outputs(outputs: list[dict[str, Any]]) -> None:
-    screen = console()
+    nouns = {"branches": "branch", "copies": "copy", "pairs": "pair"}
     for output in outputs:
-        more = [
-            counted(output[many], result, many)
-            for many, result in (("branches", "branch"), ("copies", "copy"), ("pairs", "pair"))
-            if output[many]
-        ]
-        words = ", ".join([counted(output["trajectories"], "trajectory", "trajectories"), *more])
-        screen.print(Text(f"{output['name'] or 'the store'}: {words}"), soft_wrap=True)
+        words = [counted(output["trajectories"], "trajectory", "trajectories")]
+        words += [counted(output[many], noun, many) for many, noun in nouns.items() if output[many]]
+        say(f"{output['name'] or 'the store'}: {', '.join(words)}")

@@ -6,9 +6,9 @@ from dataclasses import asdict
 from typing import Annotated
 
 import typer
-from rich.text import Text
 
-from adp.cli.text import console, epilog, light_table, print_json, visible
+from adp.cli.text import epilog, print_json, print_table, say, visible
+from adp.curation.diff import diff as run
 
 EPILOG = epilog("adp diff dataset-1 dataset-2", 2, 5)
 
@@ -29,19 +29,16 @@ def diff(
     Trajectories are the same when their ids are. Of a store that no recipe made, every
     trajectory counts as kept.
     """
-    from adp.curation.diff import diff as run
-
     result = run(a, b, examples=examples, detail=not stages)
     if as_json:
         print_json(asdict(result))
         return
-    screen = console()
-    screen.print(f"{result.same:,} the same, {result.changed:,} changed")
+    say(f"{result.same:,} the same, {result.changed:,} changed")
     heads = (f"in {visible(a)}", f"in {visible(b)}", "such as")
-    table = light_table("count", *heads, right=["count"], fold=heads)
-    for cell in result.cells:
-        words = (cell["a"], cell["b"], ", ".join(cell["examples"]))
-        table.add_row(f"{cell['count']:,}", *(Text(visible(word)) for word in words))
-    screen.print(table)
+    rows = [
+        (f"{cell['count']:,}", cell["a"], cell["b"], ", ".join(cell["examples"]))
+        for cell in result.cells
+    ]
+    print_table(("count", *heads), rows, right=["count"], fold=heads)
     for name, count in result.columns.items():
-        screen.print(Text(f"{visible(name)}: {count:,} have another value"), soft_wrap=True)
+        say(f"{name}: {count:,} have another value")

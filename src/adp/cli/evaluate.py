@@ -2,26 +2,38 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from dataclasses import asdict
+from typing import Annotated, Any
 
 import typer
 
+from adp.cli.collect_screen import CollectScreen
+from adp.cli.options import JsonReport
 from adp.cli.rollout_options import (
     Again,
     AtOnce,
     Dataset,
     Failures,
-    Json,
     NoTimes,
     Out,
     PolicySpec,
     Unsafe,
 )
-from adp.cli.text import epilog
+from adp.cli.score import show as show_scores
+from adp.cli.text import (
+    console,
+    counted,
+    epilog,
+    print_json,
+    print_table,
+    progress_bar,
+    say,
+    stdout_to_stderr,
+)
+from adp.eval.evaluate import Evaluated, EvaluateOptions, read_bounds
+from adp.eval.evaluate import evaluate as run
+from adp.eval.suite import SUITES, read_suite
 from adp_schema.errors import FindingsError, UsageError
-
-if TYPE_CHECKING:
-    from adp.eval.evaluate import Evaluated
 
 EPILOG = epilog(
     "adp eval --suite toolworld --policy openai:model=m --n 4 -o runs --min success=0.9",
@@ -75,7 +87,7 @@ def evaluate(
     least: Least = None,
     most: Most = None,
     listed: Listed = False,
-    as_json: Json = False,
+    as_json: JsonReport = False,
 ) -> None:
     """Run a suite: let a policy do its tasks, score what it did, and print the figures.
 
@@ -98,72 +110,41 @@ def evaluate(
     }
     collect |= {name: value for name, value in (("n", n), ("seed", seed)) if value is not None}
     changes = {key: value for key, value in (("environment", env), ("tasks", tasks)) if value}
-    bounds = (least or [], most or [])
-    more = {"limit": limit, "scorers": scorers or [], "unsafe_python": unsafe_python}
-    run = _run((suite, policy, out), changes, collect, bounds, more, as_json)
-    show(run, out, as_json=as_json)
-    check(run, out)
-    run.collected.check()
-
-
-def _run(
-    what: tuple[str, str, str],
-    changes: dict[str, str],
-    collect: dict[str, Any],
-    bounds: tuple[list[str], list[str]],
-    more: dict[str, Any],
-    quiet: bool,
-) -> Evaluated:
-    from adp.cli.collect_screen import CollectScreen
-    from adp.cli.text import stdout_to_stderr
-    from adp.core.progress import ConsoleProgress, Silent
-    from adp.eval.evaluate import EvaluateOptions, read_bounds
-    from adp.eval.evaluate import evaluate as run
-    from adp.eval.suite import read_suite
-
-    with stdout_to_stderr(wanted=quiet):
-        suite, policy, out = what
+    with (
+        stdout_to_stderr(wanted=as_json),
+        CollectScreen(out, quiet=as_json) as screen,
+        progress_bar("scoring", "trajectories", quiet=as_json) as progress,
+    ):
         options = EvaluateOptions(
             collect=collect,
-            minimum=read_bounds(bounds[0]),
-            maximum=read_bounds(bounds[1]),
-            **more,
+            limit=limit,
+            scorers=scorers or [],
+            minimum=read_bounds(least or []),
+            maximum=read_bounds(most or []),
+            unsafe_python=unsafe_python,
         )
         chosen = read_suite(suite).model_copy(update=changes)
-        with (
-            CollectScreen(out, quiet=quiet) as screen,
-            Silent() if quiet else ConsoleProgress("scoring", "trajectories") as progress,
-        ):
-            return run(chosen, policy, out, options, watch=screen.show, progress=progress)
+        result = run(chosen, policy, out, options, watch=screen.show, progress=progress)
+    show(result, out, as_json=as_json)
+    check(result, out)
+    result.collected.check()
 
 
 def list_suites(*, as_json: bool) -> None:
     """List the suites that have a name."""
-    from rich.text import Text
-
-    from adp.cli.text import console, light_table, print_json
-    from adp.eval.suite import SUITES
-
     if as_json:
         print_json({"suites": [suite.model_dump(mode="json") for suite in SUITES.all()]})
         return
-    table = light_table("suite", "what it measures", "tasks", "scorers",
-                        fold=["what it measures", "scorers"])  # fmt: skip
-    for suite in SUITES.all():
-        names = ", ".join(str(scorer) for scorer in suite.scorers)
-        table.add_row(suite.name, Text(suite.about), suite.tasks, Text(names))
-    console().print(table)
+    rows = [
+        (suite.name, suite.about, suite.tasks, ", ".join(map(str, suite.scorers)))
+        for suite in SUITES.all()
+    ]
+    heads = ("suite", "what it measures", "tasks", "scorers")
+    print_table(heads, rows, fold=["what it measures", "scorers"])
 
 
 def show(result: Evaluated, out: str, *, as_json: bool) -> None:
     """Print what running a suite brought."""
-    from dataclasses import asdict
-
-    from rich.text import Text
-
-    from adp.cli.score import show as show_scores
-    from adp.cli.text import console, counted, print_json, visible
-
     if as_json:
         print_json(
             {
@@ -178,27 +159,25 @@ def show(result: Evaluated, out: str, *, as_json: bool) -> None:
             }
         )
         return
-    screen = console()
     report = result.collected
     for reason in result.refused[:5]:
-        screen.print(Text(visible(f"refused: {reason}")), soft_wrap=True)
-    text = (
+        say(f"refused: {reason}")
+    say(
         f"{result.suite}: {counted(result.tasks, 'task')}, {counted(report.asked, 'episode')} = "
         f"{report.done_before:,} done before + {report.done_now:,} done now + "
         f"{report.failed:,} broken + {report.left:,} left"
     )
-    screen.print(Text(visible(text)), soft_wrap=True)
     for note in report.notes:
-        screen.print(Text(visible(f"note: {note}")), soft_wrap=True)
-    screen.print()
-    show_scores(result.scores, screen)
+        say(f"note: {note}")
+    console().print()
+    show_scores(result.scores)
     for gate in result.gates:
         value = "undefined" if gate.value is None else f"{gate.value:.4g}"
         word = "holds" if gate.holds else "FAILS"
-        screen.print(Text(visible(f"{word}: {gate.figure} {value}, {gate.bound} {gate.limit:g}")))
+        say(f"{word}: {gate.figure} {value}, {gate.bound} {gate.limit:g}")
     if report.left:
-        screen.print("next: the same call goes on")
-    screen.print(Text(visible(f"next: adp report eval {out} -o report.html")), soft_wrap=True)
+        say("next: the same call goes on")
+    say(f"next: adp report eval {out} -o report.html")
 
 
 def check(value: Evaluated, out: str) -> None:

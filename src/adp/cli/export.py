@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from adp.cli.convert import top
-from adp.cli.text import console, counted, epilog, print_json
-from adp.core.progress import ConsoleProgress, Silent
+from adp.cli.manifest_text import top
+from adp.cli.options import JsonReport, StorePath
+from adp.cli.text import counted, epilog, print_json, progress_bar, say
+from adp.converters.branches import LONELY
+from adp.converters.export import ExportReport
+from adp.converters.export import export as write
+from adp.converters.registry import formats
+from adp.trainers.export.registry import exporters, is_exporter
+from adp.trainers.export.run import export_rows
 from adp_schema.errors import UsageError, unknown_name
 from adp_schema.store import Store
-
-if TYPE_CHECKING:
-    from adp.converters.export import ExportReport
 
 EPILOG = epilog("adp export my_store --to openai_chat -o chats", 2, 4, 5, 10)
 
@@ -38,7 +41,7 @@ Strict = Annotated[bool, typer.Option("--strict", help="Stop when something woul
 
 
 def export(
-    path: Annotated[str, typer.Argument(metavar="STORE", help="Folder or URL of the store.")],
+    path: StorePath,
     to: Annotated[
         str,
         typer.Option("--to", metavar="FORMAT", help="Format or exporter; see: adp formats."),
@@ -57,7 +60,7 @@ def export(
     flavour: Flavour = None,
     single: Single = None,
     strict: Strict = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
+    as_json: JsonReport = False,
 ) -> None:
     """Write a store out in another format, or as the file of a trainer.
 
@@ -71,8 +74,6 @@ def export(
     on it. Where a trainer cannot mark single steps, the export is refused, or each step gets a
     row of its own: --set expand=true.
     """
-    from adp.trainers.export.registry import exporters, is_exporter
-
     store = Store.open(path)
     if no_branches and branches:
         raise UsageError("--branches and --no-branches exclude each other")
@@ -82,20 +83,13 @@ def export(
         asked = (store, to, out, settings or [], model, branches or [])
         _rows(*asked, strict=strict, as_json=as_json)
         return
-    from adp.converters.registry import formats
-
     if ":" not in to and to not in formats:
         raise UsageError(unknown_name("format or exporter", to, [*formats, *exporters]))
     if model is not None or settings:
         raise UsageError(f"{to} is for no trainer; leave out --model and --set")
     if branches and branches != ["rows"]:
         raise UsageError(f"{to} is for no trainer, where --branches takes the word rows alone")
-    from adp.converters.export import export as write
-
-    progress: Silent | ConsoleProgress = (
-        Silent() if as_json else ConsoleProgress("exporting", "trajectories")
-    )
-    with progress:
+    with progress_bar("exporting", "trajectories", quiet=as_json) as progress:
         report = write(
             store, to, out, flavour=flavour, single=single, strict=strict,
             branches=True if branches else False if no_branches else None, progress=progress
@@ -108,17 +102,14 @@ def export(
 
 def _show(report: ExportReport, out: str, *, no_branches: bool) -> None:
     """Say how much of a format was written, and what it could not hold."""
-    from adp.converters.branches import LONELY
-
-    written = f"{counted(report.records, 'record')} in {counted(report.files, 'file')}"
-    console().print(f"{written} under {out}", soft_wrap=True)
+    say(f"{counted(report.records, 'record')} in {counted(report.files, 'file')} under {out}")
     if report.branches_left_out:
         are = counted(report.branches_left_out, "branch is", "branches are")
         way = "" if no_branches else "; --branches rows writes such as records of their own"
-        console().print(f"{are} left out{way}", soft_wrap=True)
+        say(f"{are} left out{way}")
     if LONELY in report.losses:
         lonely = counted(report.losses[LONELY], "branch", "branches")
-        console().print(f"{lonely} among them; --no-branches leaves them out", soft_wrap=True)
+        say(f"{lonely} among them; --no-branches leaves them out")
     top("lost (path: reason)", report.losses)
 
 
@@ -134,10 +125,7 @@ def _rows(
     as_json: bool,
 ) -> None:
     """Write the file of a trainer."""
-    from adp.trainers.export.run import export_rows
-
-    progress: Silent | ConsoleProgress = Silent() if as_json else ConsoleProgress("exporting", "")
-    with progress:
+    with progress_bar("exporting", "", quiet=as_json) as progress:
         report = export_rows(
             *(store, to, out, settings),
             model=model,
@@ -149,11 +137,8 @@ def _rows(
         print_json(asdict(report))
         return
     unit = "trained steps" if report.unit == "steps" else report.unit
-    console().print(
-        f"{counted(report.rows, 'row')} under {out}: {report.in_rows:,} of "
-        f"{report.in_store:,} {unit}",
-        soft_wrap=True,
-    )
+    trained = f"{report.in_rows:,} of {report.in_store:,} {unit}"
+    say(f"{counted(report.rows, 'row')} under {out}: {trained}")
     top(f"left out ({unit}: why)", report.left_out)
     top("written differently (how often: what)", report.changed)
-    console().print(f"next: {out}/README.md says how to train on it", soft_wrap=True)
+    say(f"next: {out}/README.md says how to train on it")

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 import typer
-from rich.text import Text
 
-from adp.cli.text import console, epilog, light_table, print_json
+from adp.cli.text import console, epilog, print_json, print_table
 
 EPILOG = epilog("adp formats", 2)
 
@@ -24,32 +23,25 @@ def formats(
     from adp.converters.user_format import is_written
 
     rows = [
-        {
-            "name": name,
-            "title": converter.title,
-            "reads": True,
-            "writes": is_written(converter),
-            "container": converter.container,
-            "version": converter.version,
-        }
+        {"name": name, "title": converter.title, "reads": True, "writes": is_written(converter),
+         "container": converter.container, "version": converter.version}
         for name in known
         for converter in [known.get(name)]
-    ]
+    ]  # fmt: skip
+    trainers = _trainers()
     if as_json:
-        print_json({"formats": rows, "exporters": _trainers()})
+        print_json({"formats": rows, "exporters": trainers})
         return
-    table = light_table("name", "title", "directions", "container", fold=["name", "title"])
-    for row in rows:
-        both = [word for word, has in (("read", row["reads"]), ("write", row["writes"])) if has]
-        words = (str(row["name"]), str(row["title"]), ", ".join(both), str(row["container"]))
-        table.add_row(*map(Text, words))
-    screen = console()
-    screen.print(table)
-    screen.print("\nfor trainers: adp export STORE --to NAME --set OPTION=VALUE -o OUT")
-    table = light_table("name", "title", "takes", "mask", "file", fold=["name", "title"])
-    for row in _trainers():
-        table.add_row(*(Text(str(row[key])) for key in ("name", "title", "takes", "mask", "file")))
-    screen.print(table)
+    shown = [
+        (str(row["name"]), str(row["title"]), "read, write" if row["writes"] else "read",
+         str(row["container"]))
+        for row in rows
+    ]  # fmt: skip
+    print_table(("name", "title", "directions", "container"), shown, fold=["name", "title"])
+    console().print("\nfor trainers: adp export STORE --to NAME --set OPTION=VALUE -o OUT")
+    heads = ("name", "title", "takes", "mask", "file")
+    rows_of_trainers = [[str(row[head]) for head in heads] for row in trainers]
+    print_table(heads, rows_of_trainers, fold=["name", "title"])
 
 
 def _trainers() -> list[dict[str, Any]]:
@@ -57,13 +49,8 @@ def _trainers() -> list[dict[str, Any]]:
     from adp.trainers.export.registry import exporters
 
     return [
-        {
-            "name": exporter.name,
-            "title": exporter.title,
-            "takes": exporter.takes,
-            "mask": exporter.mask,
-            "file": exporter.file,
-            "options": sorted(exporter.options.model_fields),
-        }
+        {"name": exporter.name, "title": exporter.title, "takes": exporter.takes,
+         "mask": exporter.mask, "file": exporter.file,
+         "options": sorted(exporter.options.model_fields)}
         for exporter in exporters.all()
-    ]
+    ]  # fmt: skip

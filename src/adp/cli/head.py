@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
+from adp.cli.options import Count, StorePath
 from adp.cli.text import console, epilog, light_table, one_line, print_json, visible
 from adp.stores.lookup import Summary
 from adp.stores.lookup import head as first_ones
@@ -22,8 +23,8 @@ ROOMY = 20
 
 
 def head(
-    path: Annotated[str, typer.Argument(metavar="STORE", help="Folder or URL of the store.")],
-    count: Annotated[int, typer.Option("-n", min=1, help="How many.")] = 10,
+    path: StorePath,
+    count: Count = 10,
     as_json: Annotated[bool, typer.Option("--json", help="Print them as JSON.")] = False,
 ) -> None:
     """List the first trajectories, one a line."""

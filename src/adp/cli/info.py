@@ -3,26 +3,32 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
-from rich.text import Text
 
-from adp.cli.convert import equation, stored, top
-from adp.cli.text import console, epilog, human_size, light_table, pairs, print_json, visible
+from adp.cli.manifest_text import equation, stored, top
+from adp.cli.options import StorePath
+from adp.cli.text import (
+    console,
+    epilog,
+    human_size,
+    pairs,
+    print_json,
+    print_table,
+    say,
+)
 from adp_schema.errors import DamagedStoreError
 from adp_schema.location import is_url, open_parquet
+from adp_schema.snapshot import Journal
 from adp_schema.store import Store
 from adp_schema.verification import sentence
-
-if TYPE_CHECKING:
-    from adp_schema.snapshot import Journal
 
 EPILOG = epilog("adp info my_store --verify", 2, 5)
 
 
 def info(
-    path: Annotated[str, typer.Argument(metavar="STORE", help="Folder or URL of the store.")],
+    path: StorePath,
     verify: Annotated[
         bool, typer.Option("--verify", help="Hash every file again and name those that differ.")
     ] = False,
@@ -111,39 +117,32 @@ def report(store: Store, *, damaged: bool) -> None:
     manifest = store.manifest
     screen = console()
     size = stored(manifest) + (store.journal.size if store.journal is not None else 0)
-    screen.print(
-        pairs(
-            [
-                ("store", store.root),
-                ("schema", manifest.schema_version),
-                ("size", human_size(size)),
-            ]
-        )
-    )
+    facts = [("store", store.root), ("schema", manifest.schema_version), ("size", human_size(size))]
+    screen.print(pairs(facts))
     screen.print(equation(manifest))
     branches = None if damaged else branches_of(store)
     are = "is a branch" if branches == 1 else "are branches"
     among = f" ({branches:,} of them {are})" if branches else ""
     screen.print(f"trajectories {manifest.counts.trajectories:,}{among}")
     if store.journal is not None:
-        line = f"still growing: {journal_line(store.journal)}"
-        screen.print(Text(line, "yellow"), soft_wrap=True)
+        say(f"still growing: {journal_line(store.journal)}", "yellow")
     screen.print()
-    table = light_table("table", "rows", "files", "size", right=["rows", "files", "size"])
-    for name, shards in manifest.tables.items():
-        part = human_size(sum(shard.size for shard in shards))
-        table.add_row(name, f"{manifest.rows(name):,}", str(len(shards)), part)
-    screen.print(table)
+    rows = [
+        (name, f"{manifest.rows(name):,}", str(len(shards)),
+         human_size(sum(shard.size for shard in shards)))
+        for name, shards in manifest.tables.items()
+    ]  # fmt: skip
+    numbers = ("rows", "files", "size")
+    print_table(("table", *numbers), rows, right=numbers)
     screen.print()
-    table = light_table("data set", "trajectories", right=["trajectories"], fold=["data set"])
-    for name, count in manifest.datasets.items():
-        table.add_row(Text(visible(name)), f"{count:,}")
-    screen.print(table)
+    counts = [(name, f"{count:,}") for name, count in manifest.datasets.items()]
+    heads = ("data set", "trajectories")
+    print_table(heads, counts, right=["trajectories"], fold=["data set"])
     top("reason", manifest.reasons)
     top("lost (path: reason)", manifest.losses)
     for act in manifest.lineage:
-        facts = {**act.options, **act.versions}
-        words = [f"{name} {value}" for name, value in facts.items()]
+        made_with = {**act.options, **act.versions}
+        words = [f"{name} {value}" for name, value in made_with.items()]
         words += [f"parent {parent}" for parent in act.parents]
         screen.print()
         screen.print(pairs([(f"made by {act.act}", ", ".join(words))]))

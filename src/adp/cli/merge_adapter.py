@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Annotated
 
 import typer
-from rich.text import Text
 
-from adp.cli.text import console, epilog, print_json, visible
+from adp.cli.text import epilog, print_json, say
+from adp.trainers.merge import merge
 
 EPILOG = epilog("adp merge-adapter run -o merged", 2, 3, 5)
 
@@ -33,13 +33,8 @@ def merge_adapter(
 
     What comes out needs no PEFT: vLLM, transformers and llama.cpp load it as any model.
     """
-    from adp.trainers.merge import merge
-
     facts = merge(adapter, out, base=base, dtype=dtype)
     if as_json:
         print_json(facts)
-        return
-    console().print(
-        Text(f"{facts['parameters']:,} weights in {visible(out)}, {facts['dtype']}"),
-        soft_wrap=True,
-    )
+    else:
+        say(f"{facts['parameters']:,} weights in {out}, {facts['dtype']}")

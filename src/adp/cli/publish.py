@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 from rich.text import Text
 
+from adp.cli.options import StorePath, Workers
+from adp.cli.redact import search_options
 from adp.cli.text import (
     console,
     counted,
@@ -17,19 +19,22 @@ from adp.cli.text import (
     light_table,
     one_line,
     print_json,
-    visible,
+    print_table,
+    progress_bar,
+    say,
 )
+from adp.converters.sts.trace import Form
 from adp.core.input_files import read_text
-from adp.core.progress import ConsoleProgress, Silent
+from adp.stores.licenses import assess
+from adp.stores.shards import open_finished
+from adp.workflows.publish.folder import Prepared, facts_of_folder
+from adp.workflows.publish.options import PublishOptions
+from adp.workflows.publish.publish import Published, UploadOptions, check_first
+from adp.workflows.publish.publish import publish as run
+from adp.workflows.publish.repo import RepoId
+from adp.workflows.publish.traces import TracesWritten
+from adp.workflows.publish.upload import Uploaded
 from adp_schema.errors import InputError, UsageError, unknown_name
-
-if TYPE_CHECKING:
-    from adp.converters.sts.trace import Form
-    from adp.stores.licenses import Assessment
-    from adp.workflows.publish.folder import Prepared
-    from adp.workflows.publish.publish import Published
-    from adp.workflows.publish.traces import TracesWritten
-    from adp.workflows.publish.upload import Uploaded
 
 EPILOG = epilog("adp publish my_store alice/agent-runs --dry-run --out folder", 2, 5, 8, 9)
 COLOURS = {"ok": "", "note": "yellow", "refuse": "bold red"}
@@ -38,7 +43,6 @@ TOP = 20
 LOSSES = 3
 
 
-StorePath = Annotated[str, typer.Argument(metavar="STORE", help="Folder or URL of the store.")]
 Repo = Annotated[str, typer.Argument(metavar="OWNER/NAME", help="Name of the data set on the Hub.")]
 Out = Annotated[
     Path | None,
@@ -91,9 +95,6 @@ About = Annotated[
     Path | None,
     typer.Option("--about", metavar="FILE", help="Your own Markdown for the data card."),
 ]
-Workers = Annotated[
-    int | None, typer.Option(min=1, metavar="N", help="Processes; one a core by default.")
-]
 AsJson = Annotated[bool, typer.Option("--json", help="Print what was made as JSON.")]
 
 
@@ -126,12 +127,6 @@ def publish(
     metadata and checksums. Licenses, secrets and personal data are looked at first, and stop it.
     The tables raw and rejects stay at home. A stopped call goes on when it is made again.
     """
-    from adp.cli.redact import search_options
-    from adp.workflows.publish.options import PublishOptions
-    from adp.workflows.publish.publish import UploadOptions, check_first
-    from adp.workflows.publish.publish import publish as run
-    from adp.workflows.publish.repo import RepoId
-
     name = RepoId.parse(repo)
     if redact and allow_findings:
         raise UsageError("--redact and --allow-findings exclude each other; leave one out")
@@ -154,10 +149,9 @@ def publish(
     check_first(path, name, options, upload)
     if not as_json:
         show_licenses(path, options)
-    with ConsoleProgress("publishing", "") as progress:
-        reporter = Silent() if as_json else progress
+    with progress_bar("publishing", "", quiet=as_json) as progress:
         done = run(
-            path, name, out=out, options=options, upload=upload, progress=reporter,
+            path, name, out=out, options=options, upload=upload, progress=progress,
             traces=form if traces else None, checked=True,
         )  # fmt: skip
     if as_json:
@@ -191,8 +185,6 @@ def about_text(file: Path) -> str:
 
 def facts(done: Published) -> dict[str, Any]:
     """What a program wants to know about a publication."""
-    from adp.workflows.publish.folder import facts_of_folder
-
     made = facts_of_folder(done.prepared)
     extra_keys = asdict(done.traces) if done.traces else None
     for item in (made, extra_keys or {}):
@@ -206,12 +198,9 @@ def facts(done: Published) -> dict[str, Any]:
     }
 
 
-def show_licenses(path: str, options: Any) -> None:
+def show_licenses(path: str, options: PublishOptions) -> None:
     """Print what is mixed, before anything stops it."""
-    from adp.stores.licenses import assess
-    from adp.stores.shards import open_finished
-
-    assessment: Assessment = assess(open_finished(path), options.license)
+    assessment = assess(open_finished(path), options.license)
     screen = console()
     table = light_table("data set", "license", "counts as", "rows", "what to know",
                         right=["rows"], fold=["data set", "what to know"])  # fmt: skip
@@ -232,46 +221,39 @@ def show_licenses(path: str, options: Any) -> None:
         screen.print(f"and {len(assessment.rows) - TOP:,} more")
     if refused := assessment.refused():
         rows = sum(row.trajectories for row in refused)
-        line = f"{counted(rows, 'trajectory', 'trajectories')} may not be free to publish"
-        screen.print(Text(line, "bold red"), soft_wrap=True)
+        say(f"{counted(rows, 'trajectory', 'trajectories')} may not be free to publish", "bold red")
     screen.print()
 
 
 def report(done: Published) -> None:
     """Print what was made, and what to do next."""
-    screen = console()
     made = done.prepared
     show_configs(made)
     if made.findings.total:
         kinds = ", ".join(f"{count:,} {kind}" for kind, count in made.findings.kinds.items())
         word = "replaced" if made.redacted else "PUBLISHED AS THEY ARE"
-        style = "yellow" if made.redacted else "bold red"
-        screen.print(Text(visible(f"findings {word}: {kinds}"), style), soft_wrap=True)
+        say(f"findings {word}: {kinds}", "yellow" if made.redacted else "bold red")
     place = f", in {made.folder}" if made.folder.exists() else ""
-    line = f"{counted(len(made.files), 'file')}, {human_size(made.size)}{place}"
-    screen.print(Text(visible(line)), soft_wrap=True)
+    say(f"{counted(len(made.files), 'file')}, {human_size(made.size)}{place}")
     if done.traces is not None:
         show_traces(done.traces)
     for item in done.uploaded:
-        screen.print(Text(visible(happened(item))), soft_wrap=True)
-    if done.uploaded:
-        return
-    screen.print("nothing was uploaded; look at it, then call again without --dry-run")
+        say(happened(item))
+    if not done.uploaded:
+        say("nothing was uploaded; look at it, then call again without --dry-run")
 
 
 def show_traces(made: TracesWritten) -> None:
     """Print what was written for the data set of sessions."""
-    screen = console()
     place = f", in {made.folder}" if Path(made.folder).exists() else ""
-    line = f"traces: {counted(made.files, 'session')}, {human_size(made.size)}{place}"
-    screen.print(Text(visible(line)), soft_wrap=True)
+    say(f"traces: {counted(made.files, 'session')}, {human_size(made.size)}{place}")
     if made.losses:
         worst = sorted(made.losses.items(), key=lambda item: (-item[1], item[0]))
         words = "; ".join(f"{count:,} {one_line(what, 100)}" for what, count in worst[:LOSSES])
         more = f"; and {len(worst) - LOSSES:,} more kinds" if len(worst) > LOSSES else ""
-        screen.print(Text(f"traces do not hold: {words}{more}"), soft_wrap=True)
+        say(f"traces do not hold: {words}{more}")
     for warning in made.warnings:
-        screen.print(Text(visible(f"traces: {warning}"), "yellow"), soft_wrap=True)
+        say(f"traces: {warning}", "yellow")
 
 
 def happened(value: Uploaded) -> str:
@@ -285,12 +267,11 @@ def happened(value: Uploaded) -> str:
 
 def show_configs(made: Prepared) -> None:
     """Print the configs and their splits."""
-    right = ["rows", "files", "size"]
-    table = light_table("config", "rows", "files", "size", "splits", right=right)
-    for config in made.configs:
-        splits = ", ".join(f"{split.name} {split.rows:,}" for split in config.splits)
-        size = human_size(config.size)
-        table.add_row(config.name, f"{config.rows:,}", f"{config.files:,}", size, splits)
-    screen = console()
-    screen.print(table)
-    screen.print()
+    rows = [
+        (config.name, f"{config.rows:,}", f"{config.files:,}", human_size(config.size),
+         ", ".join(f"{split.name} {split.rows:,}" for split in config.splits))
+        for config in made.configs
+    ]  # fmt: skip
+    numbers = ("rows", "files", "size")
+    print_table(("config", *numbers, "splits"), rows, right=numbers)
+    console().print()

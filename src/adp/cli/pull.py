@@ -6,10 +6,10 @@ from typing import Annotated
 
 import typer
 
-from adp.cli.convert import summary
-from adp.cli.merge import print_sizes
-from adp.cli.text import console, epilog, print_json
-from adp.core.progress import ConsoleProgress, Silent
+from adp.cli.manifest_text import print_sizes, summary
+from adp.cli.options import JsonCounts
+from adp.cli.text import epilog, print_json, progress_bar, say
+from adp.workflows.pull import pull as run
 
 EPILOG = epilog("adp pull hf://datasets/OWNER/NAME@v1 -o my_store", 2, 5, 9)
 
@@ -19,7 +19,7 @@ def pull(
     out: Annotated[
         str, typer.Option("--out", "-o", metavar="STORE", help="Folder of the store here.")
     ],
-    as_json: Annotated[bool, typer.Option("--json", help="Print the counts as JSON.")] = False,
+    as_json: JsonCounts = False,
 ) -> None:
     """Bring a published store here, hash for hash.
 
@@ -27,15 +27,11 @@ def pull(
     against the manifest. A stopped run goes on when it is called again. For a data set that adp
     did not publish, use adp convert with the same URL.
     """
-    from adp.workflows.pull import pull as run
-
+    with progress_bar("pulling", quiet=as_json) as progress:
+        manifest, place = run(url, out, progress=progress)
     if as_json:
-        manifest, place = run(url, out, progress=Silent())
         print_json({**summary(manifest, out), "from": place.url()})
         return
-    with ConsoleProgress("pulling") as progress:
-        manifest, place = run(url, out, progress=progress)
-    screen = console()
-    screen.print(f"{place.url()} into {out}", soft_wrap=True)
+    say(f"{place.url()} into {out}")
     print_sizes(manifest)
-    screen.print(f"every file is as the manifest says; next: adp info {out}", soft_wrap=True)
+    say(f"every file is as the manifest says; next: adp info {out}")

@@ -13,7 +13,7 @@ import typer
 from rich.text import Text
 
 from adp.cli.process import was_interrupted
-from adp.cli.text import console, counted, epilog, light_table, visible
+from adp.cli.text import console, counted, epilog, print_table, say
 from adp.core.input_files import read_text
 from adp.stores.locks import alone_at_file
 from adp_schema.errors import AdpError, InputError, UsageError, unknown_name
@@ -225,10 +225,10 @@ def run(gate: QueryGate, sql: str, output: QueryOutput) -> None:
     if output.form != "table":
         count = write_rows(reader, output.form, output.file)
         if output.file is not None:
-            console().print(Text(f"{counted(count, 'row')} in {output.file}"), soft_wrap=True)
+            say(f"{counted(count, 'row')} in {output.file}")
     elif reader.schema.names == ["explain_key", "explain_value"]:
         for plan in reader.read_all()["explain_value"].to_pylist():
-            console().print(Text(visible(plan)), soft_wrap=True)
+            say(plan)
     else:
         print_table(reader, output.limit)
 
@@ -259,10 +259,8 @@ def answer(gate: QueryGate, statement: str, output: QueryOutput) -> bool:
 
 def show_tables() -> None:
     """List the views with what they hold."""
-    table = light_table("name", "rows are", fold=["name", "rows are"])
-    for view in ALL_VIEWS.values():
-        table.add_row(Text(view.name), Text(view.description))
-    console().print(table)
+    heads = ("name", "rows are")
+    print_table(heads, [(view.name, view.description) for view in ALL_VIEWS.values()], fold=heads)
 
 
 def show_schema(gate: QueryGate, name: str) -> None:
@@ -273,12 +271,11 @@ def show_schema(gate: QueryGate, name: str) -> None:
     """
     if name not in ALL_VIEWS:
         raise UsageError(unknown_name("table", name, ALL_VIEWS))
-    table = light_table("column", "type", "meaning", fold=["column", "type", "meaning"])
+    heads = ("column", "type", "meaning")
     meanings = ALL_VIEWS[name].columns | dict([STORE_COLUMN])
     kinds = gate.query(f"SELECT column_name, column_type FROM (DESCRIBE {name})")
-    for column, kind in zip(*(part.to_pylist() for part in kinds.columns), strict=True):
-        table.add_row(Text(column), Text(kind), Text(meanings[column]))
-    console().print(table)
+    columns = zip(*(part.to_pylist() for part in kinds.columns), strict=True)
+    print_table(heads, [(name, kind, meanings[name]) for name, kind in columns], fold=heads)
 
 
 def prompt(gate: QueryGate, output: QueryOutput) -> None:
@@ -296,7 +293,7 @@ def prompt(gate: QueryGate, output: QueryOutput) -> None:
         except AdpError as error:
             if unfinished():  # it would go on taking memory and time
                 raise
-            console().print(Text(f"error: {visible(str(error))}", "red"), soft_wrap=True)
+            say(f"error: {error}", "red")
         except KeyboardInterrupt:
             was_interrupted()  # this is its answer: an error of a later statement is an error
             console().print(Text("stopped"))

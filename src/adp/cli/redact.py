@@ -4,30 +4,37 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 from rich.text import Text
 
-from adp.cli.convert import summary
-from adp.cli.merge import print_sizes
-from adp.cli.text import console, counted, epilog, light_table, print_json, visible
-from adp.core.progress import ConsoleProgress, Silent
+from adp.cli.manifest_text import print_sizes, summary
+from adp.cli.options import JsonCounts, OptionalNewStore, OptionalStorePath, Workers
+from adp.cli.text import (
+    console,
+    counted,
+    epilog,
+    print_json,
+    print_table,
+    progress_bar,
+    say,
+    visible,
+)
+from adp.stores.redact import Findings, RedactOptions, scan
+from adp.stores.redact import redact as run
+from adp.stores.redact.custom_rules import read_rules
+from adp.stores.redact.options import all_kinds
+from adp.stores.redact.run import findings_of
+from adp.stores.shards import open_finished
 from adp_schema.errors import FindingsError, UsageError
-
-if TYPE_CHECKING:
-    from adp.stores.redact import Findings, RedactOptions
 
 EPILOG = epilog("adp redact my_store --dry-run && adp redact my_store -o clean", 2, 3, 5, 8)
 
 
 def redact(
-    path: Annotated[
-        str | None, typer.Argument(metavar="STORE", help="Folder or URL of the store.")
-    ] = None,
-    out: Annotated[
-        str | None, typer.Option("--out", "-o", metavar="NEW", help="Folder of the new store.")
-    ] = None,
+    path: OptionalStorePath = None,
+    out: OptionalNewStore = None,
     kinds: Annotated[
         list[str] | None,
         typer.Option(
@@ -48,13 +55,11 @@ def redact(
     places: Annotated[
         int, typer.Option(min=0, metavar="N", help="Places to show.")
     ] = 20,
-    workers: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="Processes; one a core by default.")
-    ] = None,
+    workers: Workers = None,
     list_kinds: Annotated[
         bool, typer.Option("--list", help="List the kinds, and which are looked for by default.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the counts as JSON.")] = False,
+    as_json: JsonCounts = False,
 ) -> None:  # fmt: skip
     """Write a new store with placeholders for secrets and personal data.
 
@@ -83,9 +88,6 @@ def search_options(kinds: Sequence[str] | None, rules: str | None) -> RedactOpti
         UsageError: there is no kind of a name, or a rule is wrong.
         InputError: the file of rules cannot be read.
     """
-    from adp.stores.redact import RedactOptions
-    from adp.stores.redact.custom_rules import read_rules
-
     return RedactOptions(
         kinds=tuple(name.strip() for words in kinds or () for name in words.split(",")),
         given=read_rules(rules) if rules else (),
@@ -94,11 +96,8 @@ def search_options(kinds: Sequence[str] | None, rules: str | None) -> RedactOpti
 
 def look(path: str, options: RedactOptions, *, fail: bool, as_json: bool) -> None:
     """Say what would be replaced."""
-    from adp.stores.redact import scan
-    from adp.stores.shards import open_finished
-
-    with ConsoleProgress("looking") as progress:
-        result = scan(open_finished(path), options, Silent() if as_json else progress)
+    with progress_bar("looking", quiet=as_json) as progress:
+        result = scan(open_finished(path), options, progress)
     if as_json:
         print_json({"redact": result.plain()})
     else:
@@ -109,19 +108,15 @@ def look(path: str, options: RedactOptions, *, fail: bool, as_json: bool) -> Non
 
 def write(path: str, out: str, options: RedactOptions, *, as_json: bool) -> None:
     """Write the new store."""
-    from adp.stores.redact import redact as run
-    from adp.stores.redact.run import findings_of
-    from adp.stores.shards import open_finished
-
-    with ConsoleProgress("redacting") as progress:
-        manifest = run(open_finished(path), out, options, Silent() if as_json else progress)
+    with progress_bar("redacting", quiet=as_json) as progress:
+        manifest = run(open_finished(path), out, options, progress)
     findings = findings_of(manifest)
     if as_json:
         print_json({**summary(manifest, out), "redact": {"by_kind": findings.by_kind}})
         return
     show(findings, "replaced")
     print_sizes(manifest)
-    console().print(f"next: adp info {out}", soft_wrap=True)
+    say(f"next: adp info {out}")
 
 
 def show(findings: Findings, word: str) -> None:
@@ -133,30 +128,24 @@ def show(findings: Findings, word: str) -> None:
     where = ""
     if findings.trajectories:
         where = f" in {counted(findings.trajectories, 'trajectory', 'trajectories')}"
-    screen.print(f"{counted(findings.total, 'value')} {word}{where}", soft_wrap=True)
-    table = light_table("kind", "values", right=["values"], fold=["kind"])
-    for kind, count in findings.by_kind.most_common():
-        table.add_row(kind, f"{count:,}")
-    screen.print(table)
+    say(f"{counted(findings.total, 'value')} {word}{where}")
+    rows = [(kind, f"{count:,}") for kind, count in findings.by_kind.most_common()]
+    print_table(("kind", "values"), rows, right=["values"], fold=["kind"])
     for place in findings.places:
         where = f"{place.trajectory_id} {place.path}" if place.trajectory_id else place.path
         line = f"  {place.kind}  {visible(where)}"
         screen.print(Text.assemble((line, "cyan"), f"  {visible(place.shown())}"), soft_wrap=True)
     more = findings.total - sum(place.count for place in findings.places)
     if findings.places and more:
-        screen.print(f"  and {more:,} more", soft_wrap=True)
+        say(f"  and {more:,} more")
 
 
 def show_kinds(*, as_json: bool) -> None:
     """List the kinds."""
-    from adp.stores.redact.options import all_kinds
-
     rows = all_kinds()
     if as_json:
         names = ("kind", "group", "what", "default")
         print_json({"kinds": [dict(zip(names, row, strict=True)) for row in rows]})
         return
-    table = light_table("kind", "group", "default", "what it finds", fold=["what it finds"])
-    for kind, group, what, default in rows:
-        table.add_row(kind, group, "yes" if default else "no", Text(what))
-    console().print(table)
+    shown = [(kind, group, "yes" if default else "no", what) for kind, group, what, default in rows]
+    print_table(("kind", "group", "default", "what it finds"), shown, fold=["what it finds"])

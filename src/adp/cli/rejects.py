@@ -8,7 +8,8 @@ from typing import Annotated, Any
 import typer
 from rich.text import Text
 
-from adp.cli.text import console, counted, epilog, one_line, print_json
+from adp.cli.options import StorePath
+from adp.cli.text import console, counted, epilog, one_line, print_json, say
 from adp.stores.locks import alone_at_file
 from adp_schema.errors import OutputExistsError
 from adp_schema.store import Store
@@ -27,7 +28,7 @@ WHERE status = ? AND (? = '' OR contains(lower(reason), lower(?)))
 
 @alone_at_file
 def rejects(
-    path: Annotated[str, typer.Argument(metavar="STORE", help="Folder or URL of the store.")],
+    path: StorePath,
     count: Annotated[int, typer.Option("-n", min=1, help="How many to show.")] = 20,
     reason: Annotated[
         str, typer.Option(metavar="TEXT", help="Only those whose reason holds this text.")
@@ -92,7 +93,6 @@ def write_records(rows: list[dict[str, Any]], out: Path) -> None:
             data: bytes = row["data"] or b""
             cut += len(data) < (row["length"] or 0)
             file.write(data.replace(b"\r\n", b" ").replace(b"\n", b" ") + b"\n")
-    screen = console()
-    screen.print(f"{counted(len(rows), 'record')} written to {out}", soft_wrap=True)
+    say(f"{counted(len(rows), 'record')} written to {out}")
     if cut:
-        screen.print(Text(f"{cut:,} of them are cut: a store keeps their beginning only", "red"))
+        say(f"{cut:,} of them are cut: a store keeps their beginning only", "red")

@@ -5,17 +5,18 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from adp.cli.text import epilog, print_json, visible
-from adp.core.progress import ConsoleProgress
+from adp.cli.options import ReportFile, StorePath
+from adp.cli.text import epilog, print_json, progress_bar, say
+from adp.stores.composition import CompositionOptions
 from adp.stores.locks import alone_at_file
+from adp.workflows.report import Report, check_out
+from adp.workflows.report_eval import EvaluationOptions
 from adp_schema.errors import UsageError
-
-if TYPE_CHECKING:
-    from adp.workflows.report import Report
+from adp_schema.store import Store
 
 app = typer.Typer(
     name="report",
@@ -39,11 +40,8 @@ def report() -> None:
 )
 @alone_at_file
 def data(
-    path: Annotated[str, typer.Argument(metavar="STORE", help="Folder or URL of the store.")],
-    out: Annotated[
-        Path | None,
-        typer.Option("-o", "--out", metavar="FILE", help="A new file that ends in .html or .md."),
-    ] = None,
+    path: StorePath,
+    out: ReportFile = None,
     name: Annotated[
         str | None, typer.Option(metavar="NAME", help="Title; the name of the store else.")
     ] = None,
@@ -59,12 +57,8 @@ def data(
     """
 
     def make() -> Report:
-        from adp.stores.composition import CompositionOptions
-        from adp.workflows.report import Report
-        from adp_schema.store import Store
-
         store = Store.open(path)
-        with ConsoleProgress("counting", "parts") as progress:
+        with progress_bar("counting", "parts", quiet=False) as progress:
             return Report.of_data(store, CompositionOptions(name=name, examples=examples), progress)
 
     _print(out, make, as_json=as_json)
@@ -78,10 +72,7 @@ def data(
 @alone_at_file
 def evaluations(
     paths: Annotated[list[str], typer.Argument(metavar="STORE", help="Folders or URLs of stores.")],
-    out: Annotated[
-        Path | None,
-        typer.Option("-o", "--out", metavar="FILE", help="A new file that ends in .html or .md."),
-    ] = None,
+    out: ReportFile = None,
     name: Annotated[
         str | None, typer.Option(metavar="NAME", help="Title; the names of the stores else.")
     ] = None,
@@ -107,12 +98,8 @@ def evaluations(
     """
 
     def make() -> Report:
-        from adp.workflows.report import Report
-        from adp.workflows.report_eval import EvaluationOptions
-        from adp_schema.store import Store
-
         options = EvaluationOptions(name, examples, baseline, scores or ())
-        with ConsoleProgress("counting", "runs") as progress:
+        with progress_bar("counting", "runs", quiet=False) as progress:
             return Report.of_runs([Store.open(path) for path in paths], options, progress)
 
     _print(out, make, as_json=as_json)
@@ -120,8 +107,6 @@ def evaluations(
 
 def _print(out: Path | None, make: Callable[[], Report], *, as_json: bool) -> None:
     """Make a report, and print or write it."""
-    from adp.workflows.report import check_out
-
     check_out(out)
     if as_json and out is not None:
         raise UsageError("--json prints to standard output; leave out -o")
@@ -132,4 +117,4 @@ def _print(out: Path | None, make: Callable[[], Report], *, as_json: bool) -> No
         sys.stdout.write(made.markdown())
     else:
         made.write(out)
-        typer.echo(f"wrote {visible(str(out))}")
+        say(f"wrote {out}")

@@ -38,4 +38,3 @@ Unsafe = Annotated[
         help="Let the environment python run programs without a sandbox, with all your rights.",
     ),
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print the report as JSON.")]

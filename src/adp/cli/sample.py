@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from adp.cli.head import report
+from adp.cli.options import Count, StorePath
 from adp.cli.text import epilog
 from adp.stores.lookup import sample as draw
 from adp_schema.store import Store
@@ -15,8 +16,8 @@ EPILOG = epilog("adp sample my_store -n 5 --seed 7", 2, 5)
 
 
 def sample(
-    path: Annotated[str, typer.Argument(metavar="STORE", help="Folder or URL of the store.")],
-    count: Annotated[int, typer.Option("-n", min=1, help="How many.")] = 10,
+    path: StorePath,
+    count: Count = 10,
     seed: Annotated[int, typer.Option(help="Another seed draws others.")] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Print them as JSON.")] = False,
 ) -> None:

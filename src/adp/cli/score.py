@@ -2,29 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated, Any
+from pathlib import Path
+from typing import Annotated
 
 import typer
 
-from adp.cli.text import epilog
+from adp.cli.options import JsonReport, OptionalStorePath
+from adp.cli.text import console, counted, epilog, print_json, print_table, progress_bar, say
+from adp.eval.metrics import folded
+from adp.eval.scorer import SCORERS, Figure
+from adp.eval.scoring import (
+    References,
+    ScoreOptions,
+    ScoreReport,
+    choose,
+    label,
+    score_store,
+)
+from adp.eval.scoring.references import from_store, from_tasks, references
+from adp.rollouts.collecting.task_files import read_task_file
 from adp_schema.errors import UsageError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from rich.console import Console
-
-    from adp.eval.scorer import Figure
-    from adp.eval.scoring import References, ScoreReport, ScorerReport
+from adp_schema.store import Store
 
 EPILOG = epilog("adp score my_store --with outcome,tool_f1:arguments=ignore", 2, 3, 5)
 
 
 def score(
-    path: Annotated[
-        str | None, typer.Argument(metavar="STORE", help="Folder or URL of the store.")
-    ] = None,
+    path: OptionalStorePath = None,
     scorers: Annotated[
         list[str] | None,
         typer.Option(
@@ -51,7 +57,7 @@ def score(
         int, typer.Option(min=1, help="Requests of a judge that run at once.")
     ] = 64,
     listed: Annotated[bool, typer.Option("--list", help="List the scorers, and end.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
+    as_json: JsonReport = False,
 ) -> None:
     """Run scorers over a store; no model is asked again, unless a scorer is a judge.
 
@@ -59,11 +65,6 @@ def score(
     view scores. The store itself stays as it is. Scores that were there already are not written
     again. What is unscored has a reason and is never 0.
     """
-    from adp.cli.text import console, print_json
-    from adp.core.progress import ConsoleProgress
-    from adp.eval.scoring import ScoreOptions, choose, score_store
-    from adp_schema.store import Store
-
     if listed:
         list_scorers(as_json=as_json)
         return
@@ -74,12 +75,12 @@ def score(
     chosen = choose(scorers)
     store = Store.open(path)
     options = ScoreOptions(out, right(reference, tasks), branches, concurrency)
-    with ConsoleProgress("scoring", "trajectories") as progress:
+    with progress_bar("scoring", "trajectories", quiet=False) as progress:
         report = score_store(store, chosen, options, progress)
     if as_json:
         print_json(asdict(report))
     else:
-        show(report, console())
+        show(report)
 
 
 def right(reference: str | None, tasks: str | None) -> References | None:
@@ -88,12 +89,6 @@ def right(reference: str | None, tasks: str | None) -> References | None:
     Raises:
         UsageError: it is given twice.
     """
-    from pathlib import Path
-
-    from adp.eval.scoring.references import from_store, from_tasks, references
-    from adp.rollouts.collecting.task_files import read_task_file
-    from adp_schema.store import Store
-
     if reference is not None and tasks is not None:
         raise UsageError("--reference and --tasks exclude each other")
     if reference is not None:
@@ -107,11 +102,6 @@ def right(reference: str | None, tasks: str | None) -> References | None:
 
 def list_scorers(*, as_json: bool) -> None:
     """List the scorers that are there, with their settings."""
-    from rich.text import Text
-
-    from adp.cli.text import console, light_table, print_json
-    from adp.eval.scorer import SCORERS
-
     kinds = SCORERS.all()
     if as_json:
         described = [
@@ -120,27 +110,20 @@ def list_scorers(*, as_json: bool) -> None:
         ]
         print_json({"scorers": described})
         return
-    table = light_table(
-        "scorer", "what it measures", "settings", fold=["what it measures", "settings"]
-    )
-    for kind in kinds:
-        names = ", ".join(kind.settings.model_fields) or "-"
-        table.add_row(Text(kind.name), Text(kind.about), Text(names))
-    console().print(table)
+    rows = [(kind.name, kind.about, ", ".join(kind.settings.model_fields) or "-") for kind in kinds]
+    heads = ("scorer", "what it measures", "settings")
+    print_table(heads, rows, fold=["what it measures", "settings"])
 
 
-def show(report: ScoreReport, screen: Console) -> None:
+def show(report: ScoreReport) -> None:
     """Print what the scorers gave."""
-    from rich.text import Text
-
-    from adp.cli.text import counted, visible
-
+    screen = console()
     for scorer in report.scorers:
-        screen.print(Text(visible(heading(scorer)), "bold"), soft_wrap=True)
-        screen.print(figures_table(scorer.figures))
+        say(label(scorer.scorer, scorer.settings), "bold")
+        show_figures(scorer.figures)
         screen.print()
-        show_counts(screen, "unscored", scorer.unscored, "reason")
-        show_counts(screen, "raised", scorer.raised, "a bug of the scorer")
+        show_counts("unscored", scorer.unscored, "reason")
+        show_counts("raised", scorer.raised, "a bug of the scorer")
     for kind, count in report.broken.items():
         screen.print(f"{counted(count, 'trajectory', 'trajectories')} broke: {kind}")
     if report.superseded:
@@ -148,69 +131,32 @@ def show(report: ScoreReport, screen: Console) -> None:
         screen.print(f"{again} made again: left out")
     for helped in report.assisted:
         many = counted(helped.trajectories, "trajectory", "trajectories")
-        text = f"{many} with an expert: {helped.words}; the figures are not the policy's own"
-        screen.print(Text(visible(text)), soft_wrap=True)
+        say(f"{many} with an expert: {helped.words}; the figures are not the policy's own")
     new = sum(item.new for item in report.scorers)
-    where = f"in {visible(report.file)}" if report.file else "nothing was written"
+    where = f"in {report.file}" if report.file else "nothing was written"
     looked = counted(report.trajectories, "trajectory", "trajectories")
-    screen.print(
-        Text(f"{looked}, {counted(new, 'new score', 'new scores')}, {where}"), soft_wrap=True
-    )
+    say(f"{looked}, {counted(new, 'new score', 'new scores')}, {where}")
 
 
-def heading(scorer_report: ScorerReport) -> str:
-    """Name of a scorer with the settings that it was given."""
-    from adp.eval.scoring import label
-
-    return label(scorer_report.scorer, scorer_report.settings)
-
-
-def figures_table(figures: Iterable[Figure]) -> Any:
-    """Figures with their intervals."""
-    from rich.text import Text
-
-    from adp.cli.text import light_table, visible
-    from adp.eval.metrics import folded
-
-    numbers = ["value", "n", "tasks", "unscored", "broken"]
-    heads = [
-        "figure",
-        "value",
-        "95 % interval",
-        "method",
-        "n",
-        "tasks",
-        "unscored",
-        "broken",
-        "note",
-    ]
-    table = light_table(*heads, right=numbers, fold=["figure", "note"])
+def show_figures(figures: Iterable[Figure]) -> None:
+    """Print figures with their intervals."""
+    rows = []
     for item in folded(list(figures)):
         known = item.low is not None and item.high is not None
-        table.add_row(
-            Text(visible(item.name)),
-            "-" if item.value is None else f"{item.value:.4g}",
-            f"{item.low:.4g} to {item.high:.4g}" if known else "-",
-            item.method or "-",
-            f"{item.count:,}",
-            f"{item.tasks:,}",
-            f"{item.unscored:,}",
-            f"{item.infrastructure:,}",
-            Text(visible(item.reason or "")),
-        )
-    return table
+        counts = (item.count, item.tasks, item.unscored, item.infrastructure)
+        rows.append(
+            (item.name, "-" if item.value is None else f"{item.value:.4g}",
+             f"{item.low:.4g} to {item.high:.4g}" if known else "-", item.method or "-",
+             *(f"{count:,}" for count in counts), item.reason or "")
+        )  # fmt: skip
+    numbers = ["n", "tasks", "unscored", "broken"]
+    heads = ("figure", "value", "95 % interval", "method", *numbers, "note")
+    print_table(heads, rows, right=["value", *numbers], fold=["figure", "note"])
 
 
-def show_counts(screen: Console, what: str, counts: dict[str, int], about: str) -> None:
+def show_counts(what: str, counts: dict[str, int], about: str) -> None:
     """Print reasons and how often each came up."""
-    from rich.text import Text
-
-    from adp.cli.text import light_table, visible
-
-    if not counts:
-        return
-    table = light_table(what, about, right=[what], fold=[about])
-    for reason, count in counts.items():
-        table.add_row(f"{count:,}", Text(visible(reason)))
-    screen.print(table)
-    screen.print()
+    if counts:
+        rows = [(f"{count:,}", reason) for reason, count in counts.items()]
+        print_table((what, about), rows, right=[what], fold=[about])
+        console().print()

@@ -6,16 +6,17 @@ from typing import Annotated
 
 import typer
 
-from adp.cli.convert import summary
-from adp.cli.text import console, counted, epilog, human_size, print_json
-from adp.core.progress import ConsoleProgress, Silent
+from adp.cli.manifest_text import stored, summary
+from adp.cli.options import JsonCounts
+from adp.cli.text import counted, epilog, human_size, print_json, progress_bar, say
+from adp_schema.seal_store import seal as finish
 
 EPILOG = epilog("adp seal rollouts", 2, 5)
 
 
 def seal(
     path: Annotated[str, typer.Argument(metavar="STORE", help="Folder of the growing store.")],
-    as_json: Annotated[bool, typer.Option("--json", help="Print the counts as JSON.")] = False,
+    as_json: JsonCounts = False,
 ) -> None:
     """End a growing store: its journal becomes shards, and it never changes again.
 
@@ -23,19 +24,12 @@ def seal(
     finished store follows from the trajectories and their order alone. A stopped call is to be
     repeated; sealing a sealed store does nothing.
     """
-    from adp_schema.seal_store import seal as finish
-
-    if as_json:
-        print_json(summary(finish(path, progress=Silent()), path))
-        return
-    with ConsoleProgress("sealing") as progress:
+    with progress_bar("sealing", quiet=as_json) as progress:
         manifest = finish(path, progress=progress)
-    files = manifest.tables["trajectories"]
-    size = sum(shard.size for shards in manifest.tables.values() for shard in shards)
-    screen = console()
-    screen.print(
-        f"sealed: {counted(manifest.counts.trajectories, 'trajectory', 'trajectories')} in "
-        f"{counted(len(files), 'shard')}, {human_size(size)}",
-        soft_wrap=True,
-    )
-    screen.print(f"next: adp info {path}", soft_wrap=True)
+    if as_json:
+        print_json(summary(manifest, path))
+        return
+    files = counted(len(manifest.tables["trajectories"]), "shard")
+    held = counted(manifest.counts.trajectories, "trajectory", "trajectories")
+    say(f"sealed: {held} in {files}, {human_size(stored(manifest))}")
+    say(f"next: adp info {path}")

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from adp.cli.convert import top
+from adp.cli.manifest_text import top
+from adp.cli.options import StorePath
 from adp.cli.render_options import MaxLength, Settings, Template, Window, render_options
 from adp.cli.text import Console as Screen
 from adp.cli.text import console, counted, epilog, print_json
@@ -22,7 +23,7 @@ EPILOG = epilog("adp show my_store django-11099 --steps 0:10", 2, 5)
 
 
 def show(
-    path: Annotated[str, typer.Argument(metavar="STORE", help="Folder or URL of the store.")],
+    path: StorePath,
     trajectory_id: Annotated[
         str, typer.Argument(metavar="ID", help="Id of the trajectory, or its begin or end.")
     ],

@@ -6,17 +6,17 @@ from dataclasses import asdict
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.text import Text
 
+from adp.cli.options import StorePath
 from adp.cli.text import (
     bars,
     console,
     epilog,
-    light_table,
     one_line,
     pairs,
     print_json,
+    print_table,
     share,
 )
 from adp.stores.stats import GROUPINGS, GroupStats, Recorded
@@ -27,7 +27,7 @@ EPILOG = epilog("adp stats my_store --by dataset,model", 2, 5)
 
 
 def stats(
-    path: Annotated[str, typer.Argument(metavar="STORE", help="Folder or URL of the store.")],
+    path: StorePath,
     by: Annotated[
         str, typer.Option(help=f"Columns to group by, with commas: {', '.join(GROUPINGS)}.")
     ] = "dataset,agent",
@@ -42,24 +42,22 @@ def stats(
     if as_json:
         print_json({"groups": [asdict(group) for group in groups]})
         return
-    screen = console()
     if not groups:
-        screen.print("the store holds no trajectories")
+        console().print("the store holds no trajectories")
     for index, group in enumerate(groups):
         if index:
-            screen.print()
-        report(group, screen)
+            console().print()
+        report(group)
 
 
-def report(group: GroupStats, screen: Console) -> None:
+def report(group: GroupStats) -> None:
     """Print the numbers of one group."""
+    screen = console()
     key = ", ".join(f"{name} {value or '(none)'}" for name, value in group.key.items())
     screen.print(Text(one_line(key) or "all", "bold underline"))
+    size = f"trajectories {group.trajectories:,}, steps {group.steps:,}, calls {group.calls:,}"
     rows = [
-        (
-            "size",
-            f"trajectories {group.trajectories:,}, steps {group.steps:,}, calls {group.calls:,}",
-        ),
+        ("size", size),
         ("success", rate(group.success)),
         ("reward", mean(group.reward)),
         ("errors", errors(group.error_results, group.known_results, group.results)),
@@ -75,18 +73,14 @@ def report(group: GroupStats, screen: Console) -> None:
             rows.append((title, usage(group.usage[name], money=name == "cost_usd")))
     screen.print(pairs(rows))
     if group.tools:
-        table = light_table(
-            "tool", "calls", "errors", "rate", right=["calls", "errors", "rate"], fold=["tool"]
-        )
-        for tool in group.tools:
-            table.add_row(
-                Text(one_line(tool.name)),
-                f"{tool.calls:,}",
-                f"{tool.errors:,}" if tool.known else "-",
-                share(tool.errors, tool.known),
-            )
+        tools = [
+            (one_line(tool.name), f"{tool.calls:,}", f"{tool.errors:,}" if tool.known else "-",
+             share(tool.errors, tool.known))
+            for tool in group.tools
+        ]  # fmt: skip
+        numbers = ("calls", "errors", "rate")
         screen.print()
-        screen.print(table)
+        print_table(("tool", *numbers), tools, right=numbers, fold=["tool"])
     for title, buckets in group.histograms.items():
         screen.print()
         screen.print(Text(title, "bold"))
@@ -96,18 +90,18 @@ def report(group: GroupStats, screen: Console) -> None:
 
 def rate(value: Recorded) -> str:
     """A share, with how many rows record it."""
-    if value.total is None:
-        return "not recorded"
-    recorded = f"{value.recorded:,} of {value.of:,} record it"
-    return f"{share(value.total, value.recorded)} ({recorded})"
+    return _recorded(value, share(value.total or 0, value.recorded))
 
 
 def mean(value: Recorded) -> str:
     """A mean, with how many rows record it."""
+    return _recorded(value, f"{value.mean or 0:.3g} on average")
+
+
+def _recorded(value: Recorded, text: str) -> str:
     if value.total is None:
         return "not recorded"
-    average = value.total / value.recorded
-    return f"{average:.3g} on average ({value.recorded:,} of {value.of:,} record it)"
+    return f"{text} ({value.recorded:,} of {value.of:,} record it)"
 
 
 def errors(wrong: int, known: int, results: int) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, redirect_stdout
 from typing import Any
 
@@ -13,7 +13,9 @@ from rich.console import Console as RichConsole
 from rich.table import Table
 from rich.text import Text
 
+from adp.core.progress import ConsoleProgress, Silent
 from adp.stores.transcript import human_size, visible
+from adp_schema.errors import NothingNewError
 
 __all__ = [
     "bars",
@@ -22,9 +24,13 @@ __all__ = [
     "epilog",
     "human_size",
     "light_table",
+    "nothing_new",
     "one_line",
     "pairs",
     "print_json",
+    "print_table",
+    "progress_bar",
+    "say",
     "share",
     "stdout_to_stderr",
     "visible",
@@ -97,6 +103,32 @@ def light_table(*columns: str, right: Sequence[str] = (), fold: Sequence[str] = 
     return table
 
 
+def print_table(
+    heads: Sequence[str],
+    rows: Iterable[Sequence[str | Text]],
+    *,
+    right: Sequence[str] = (),
+    fold: Sequence[str] = (),
+) -> None:
+    """Print a light table; control characters in its cells are shown as signs.
+
+    Args:
+        heads: names of the columns.
+        rows: their cells.
+        right: columns of numbers, see `light_table`.
+        fold: columns that must stay whole.
+    """
+    table = light_table(*heads, right=right, fold=fold)
+    for row in rows:
+        table.add_row(*(Text(visible(cell)) if isinstance(cell, str) else cell for cell in row))
+    console().print(table)
+
+
+def say(text: str, style: str = "") -> None:
+    """Print a line, which may be longer than the screen; control characters are shown as signs."""
+    console().print(Text(visible(text), style), soft_wrap=True)
+
+
 def pairs(rows: Sequence[tuple[str, str]]) -> Table:
     """Names and values below each other."""
     table = Table.grid(padding=(0, 2, 0, 0))
@@ -147,6 +179,23 @@ def bars(rows: Sequence[tuple[str, int]], width: int) -> list[Text]:
             Text.assemble(f"{label:>{labels}} ", (bar, "cyan"), f"{' ' if bar else ''}{count:,}")
         )
     return lines
+
+
+def progress_bar(what: str, unit: str = "bytes", *, quiet: bool) -> ConsoleProgress | Silent:
+    """Progress on stderr, see `ConsoleProgress`; none where the output is for a program."""
+    return Silent() if quiet else ConsoleProgress(what, unit)
+
+
+@contextmanager
+def nothing_new(*, as_json: bool) -> Iterator[None]:
+    """Say that there was nothing new to do, which is no error."""
+    try:
+        yield
+    except NothingNewError as nothing:
+        if as_json:
+            print_json({"store": None, "message": str(nothing)})
+        else:
+            say(str(nothing))
 
 
 @contextmanager

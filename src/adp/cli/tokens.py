@@ -7,10 +7,20 @@ from typing import Annotated
 
 import typer
 
-from adp.cli.convert import top
+from adp.cli.manifest_text import top
+from adp.cli.options import StorePath
 from adp.cli.render_options import MaxLength, Model, Settings, Template, Window, render_options
-from adp.cli.text import console, counted, epilog, light_table, pairs, print_json, share
-from adp.core.progress import ConsoleProgress, Silent
+from adp.cli.text import (
+    console,
+    counted,
+    epilog,
+    pairs,
+    print_json,
+    print_table,
+    progress_bar,
+    say,
+    share,
+)
 from adp.rendering.drops import check_drops
 from adp.rendering.lengths import RowLengths, lengths_of
 from adp.rendering.report import RenderReport
@@ -27,7 +37,7 @@ EPILOG = epilog("adp tokens my_store --model Qwen/Qwen3-8B", 2, 4, 5, 10)
 
 
 def tokens(
-    path: Annotated[str, typer.Argument(metavar="STORE", help="Folder or URL of the store.")],
+    path: StorePath,
     model: Model,
     max_length: MaxLength = None,
     window: Window = None,
@@ -54,8 +64,7 @@ def tokens(
     """
     options = render_options(max_length, window, chat_template, settings)
     store = Store.open(path)
-    progress: Silent | ConsoleProgress = Silent() if as_json else ConsoleProgress("rendering", "")
-    with progress:
+    with progress_bar("rendering", "", quiet=as_json) as progress:
         report = render_store(store, model, out, options, workers=workers, progress=progress)
     lengths = lengths_of(report.files())
     _show(report, lengths, max_length, as_json=as_json)
@@ -76,12 +85,12 @@ def _show(
     screen.print(pairs(_facts(report, lengths)))
     if max_length is None:
         screen.print()
-        screen.print(_windows(lengths))
+        _print_windows(lengths)
         screen.print("lost: share of the trained tokens", style="dim")
     top("not trained: why", report.lost)
     top("written differently, or drifting", report.notes)
     if report.notes[MORE_ROWS]:
-        screen.print(f"hint: {ONE_ROW}", soft_wrap=True)
+        say(f"hint: {ONE_ROW}")
 
 
 def _facts(report: RenderReport, lengths: RowLengths) -> list[tuple[str, str]]:
@@ -104,21 +113,11 @@ def _facts(report: RenderReport, lengths: RowLengths) -> list[tuple[str, str]]:
     ]
 
 
-def _windows(lengths: RowLengths) -> object:
-    table = light_table(
-        "window",
-        "rows that fit",
-        "lost by drop",
-        "lost by keep_start",
-        "lost by sliding (about)",
-        right=["window", "rows that fit", "lost by drop", "lost by keep_start"],
-    )
-    for cost in lengths.windows:
-        table.add_row(
-            f"{cost.tokens:,}",
-            share(cost.fits, cost.rows),
-            share(cost.drop, 1),
-            share(cost.keep_start, 1),
-            share(cost.sliding, 1),
-        )
-    return table
+def _print_windows(lengths: RowLengths) -> None:
+    rows = [
+        (f"{cost.tokens:,}", share(cost.fits, cost.rows), share(cost.drop, 1),
+         share(cost.keep_start, 1), share(cost.sliding, 1))
+        for cost in lengths.windows
+    ]  # fmt: skip
+    numbers = ("window", "rows that fit", "lost by drop", "lost by keep_start")
+    print_table((*numbers, "lost by sliding (about)"), rows, right=numbers)

@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
-from rich.text import Text
 
-from adp.cli.text import console, counted, epilog, print_json, visible
-from adp.core.progress import ConsoleProgress, Silent
+from adp.cli.text import counted, epilog, print_json, progress_bar, say
 from adp.rendering.spans import MORE_ROWS
+from adp.trainers.config import TrainConfig
+from adp.trainers.config_file import read_config
+from adp.trainers.method import TrainingPlan
+from adp.trainers.precision import Precision
+from adp.trainers.readers.mapping import MappedConfig
+from adp.trainers.run import Trained, TrainOptions, plan_run, train
 from adp_schema.errors import UsageError
-
-if TYPE_CHECKING:
-    from adp.trainers.config import TrainConfig
-    from adp.trainers.method import TrainingPlan
-    from adp.trainers.readers.mapping import MappedConfig
-    from adp.trainers.run import Trained
 
 app = typer.Typer(
     name="train",
@@ -125,9 +123,6 @@ def _train(
     out: str | None,
     switches: tuple[bool, bool, bool, bool, bool],
 ) -> None:
-    from adp.trainers.config_file import read_config
-    from adp.trainers.run import TrainOptions, plan_run, train
-
     resume, dry_run, as_json, allow_python, strict = switches
     config, other = read_config(path, settings, more)
     if other is not None and not as_json:
@@ -136,8 +131,8 @@ def _train(
     if target is None and not dry_run:
         raise UsageError("say where the result goes: -o OUT; or only look: --dry-run")
     with (
-        Silent() if as_json else ConsoleProgress("preparing") as progress,
-        Silent() if as_json else ConsoleProgress("training", "steps") as steps,
+        progress_bar("preparing", quiet=as_json) as progress,
+        progress_bar("training", "steps", quiet=as_json) as steps,
     ):
         if dry_run:
             plan = plan_run(config, progress, allow_python=allow_python, strict=strict)
@@ -155,7 +150,7 @@ def _train(
         if as_json:
             return print_json({"plan": plan.plain(), **_mapped(other)})
         _say_plan(config, plan)
-        return console().print("dry run: nothing was trained")
+        return say("dry run: nothing was trained")
     if as_json:
         print_json({**(done.record or {}), **_mapped(other)})
     else:
@@ -163,10 +158,9 @@ def _train(
 
 
 def _say_mapped(mapped_config: MappedConfig, path: str) -> None:
-    screen = console()
-    screen.print(Text(f"{Path(path).name} is a configuration of {mapped_config.system}"))
+    say(f"{Path(path).name} is a configuration of {mapped_config.system}")
     for line in mapped_config.lines():
-        screen.print(Text(f"  {visible(line)}"), soft_wrap=True)
+        say(f"  {line}")
 
 
 def _mapped(mapped_config: MappedConfig | None) -> dict[str, Any]:
@@ -179,76 +173,61 @@ def _mapped(mapped_config: MappedConfig | None) -> dict[str, Any]:
 
 def _say_plan(config: TrainConfig, plan: TrainingPlan) -> None:
     """Print what is about to be done."""
-    screen = console()
     lora = config.lora
     what = "all weights" if lora is None else f"LoRA of rank {lora.r}"
     if config.model.adapter_name_or_path is not None:
         what = "an adapter, further"
     made = " (a toy that is made here; --model names another)" if config.is_tiny else ""
-    screen.print(
-        Text(f"model {visible(config.model.model_name_or_path)}{made}: {what}"), soft_wrap=True
-    )
+    say(f"model {config.model.model_name_or_path}{made}: {what}")
     if config.method == "grpo":
-        screen.print(
+        say(
             f"{counted(plan.rows, 'prompt')}: {plan.tokens:,} tokens; the longest has "
-            f"{plan.longest:,}; {config.grpo.num_generations} answers to each",
-            soft_wrap=True,
+            f"{plan.longest:,}; {config.grpo.num_generations} answers to each"
         )
-        _say_rest(config, plan)
-        return
-    share = f"{100 * plan.trained / plan.tokens:.1f} %" if plan.tokens else "none"
-    packed = f" in {plan.sequences:,} packs" if plan.sequences != plan.rows else ""
-    screen.print(
-        f"{counted(plan.rows, 'row')}{packed}: {plan.tokens:,} tokens, {plan.trained:,} of them "
-        f"trained ({share}); the longest row has {plan.longest:,}",
-        soft_wrap=True,
-    )
+    else:
+        share = f"{100 * plan.trained / plan.tokens:.1f} %" if plan.tokens else "none"
+        packed = f" in {plan.sequences:,} packs" if plan.sequences != plan.rows else ""
+        say(
+            f"{counted(plan.rows, 'row')}{packed}: {plan.tokens:,} tokens, {plan.trained:,} of "
+            f"them trained ({share}); the longest row has {plan.longest:,}"
+        )
     _say_rest(config, plan)
 
 
 def _say_rest(config: TrainConfig, plan: TrainingPlan) -> None:
-    from adp.trainers.precision import Precision
-
-    screen = console()
     if plan.eval_rows:
-        screen.print(f"{counted(plan.eval_rows, 'row')} to measure the loss on")
+        say(f"{counted(plan.eval_rows, 'row')} to measure the loss on")
     unit = {"sft": " steps", "dpo": " pairs"}.get(config.method, "")
     for reason, count in sorted(plan.dropped.items()):
-        screen.print(Text(f"dropped {count:,}{unit}: {visible(reason)}"), soft_wrap=True)
+        say(f"dropped {count:,}{unit}: {reason}")
     for note, count in sorted(plan.notes.items()):
         hint = "; --set render.history=one_row writes one each" if note == MORE_ROWS else ""
-        screen.print(Text(f"note {count:,}: {visible(note)}{hint}"), soft_wrap=True)
+        say(f"note {count:,}: {note}{hint}")
     training, launch = config.training, config.launch
     batch = training.per_device_train_batch_size * training.gradient_accumulation_steps
     many = f" on {launch.processes} processes" if launch.processes > 1 else ""
     zero = f", ZeRO-{launch.zero}" if launch.zero else ""
-    screen.print(
+    say(
         f"{counted(plan.steps, 'step')} of {batch * launch.processes} rows{many}{zero}, "
         f"learning rate {config.learning_rate:g}"
     )
-    screen.print(Precision.from_plain(plan.precision).sentence(), soft_wrap=True)
+    say(Precision.from_plain(plan.precision).sentence())
 
 
 def _say_done(done: Trained, out: str) -> None:
-    screen = console()
     result = (done.record or {}).get("result", {})
-    if "first_reward" in result:
-        # The loss of GRPO is about 0 all the time.
-        screen.print(
-            f"reward {result['first_reward']:.4f} -> {result['last_reward']:.4f} after "
-            f"{counted(result['steps'], 'step')}"
-        )
-    elif "first_loss" in result:
-        measured = f", eval_loss {result['eval_loss']:.4f}" if "eval_loss" in result else ""
-        screen.print(
-            f"loss {result['first_loss']:.4f} -> {result['last_loss']:.4f}{measured} after "
-            f"{counted(result['steps'], 'step')}"
-        )
+    for what in ("reward", "loss"):  # the loss of GRPO is about 0 all the time
+        if f"first_{what}" in result:
+            measured = f", eval_loss {result['eval_loss']:.4f}" if "eval_loss" in result else ""
+            say(
+                f"{what} {result[f'first_{what}']:.4f} -> {result[f'last_{what}']:.4f}"
+                f"{measured if what == 'loss' else ''} after {counted(result['steps'], 'step')}"
+            )
+            break
     what = "adapter" if (Path(out) / "adapter").exists() else "model"
-    screen.print(Text(f"{what}: {visible(out)}/{what}; record: {visible(out)}/run.json"),
-                 soft_wrap=True)  # fmt: skip
+    say(f"{what}: {out}/{what}; record: {out}/run.json")
     if what == "adapter":
-        screen.print(f"next: adp merge-adapter {visible(out)} -o MERGED", soft_wrap=True)
+        say(f"next: adp merge-adapter {out} -o MERGED")
 
 
 _command("sft", "Train on the agent's own steps (supervised fine-tuning).")

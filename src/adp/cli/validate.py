@@ -5,16 +5,17 @@ from __future__ import annotations
 from typing import Annotated
 
 import typer
-from rich.console import Console as Screen
 from rich.padding import Padding
 from rich.text import Text
 
-from adp.cli.convert import FollowLinks, equation
-from adp.cli.text import console, epilog, light_table, print_json, visible
-from adp.core.progress import ConsoleProgress, Silent
+from adp.cli.manifest_text import equation
+from adp.cli.options import FollowLinks, JsonReport
+from adp.cli.text import console, counted, epilog, print_json, print_table, progress_bar, say
+from adp.converters.run import ConvertOptions
 from adp.stores.checks.model import SEVERITIES, Check, CheckResult
 from adp.stores.checks.registry import GROUPS
 from adp.stores.checks.run import EXAMPLES, chosen
+from adp.workflows.validate import validate as run
 from adp_schema.errors import DamagedStoreError, FindingsError, UsageError, unknown_name
 
 EPILOG = epilog("adp validate my_store --fail-on warning", 2, 3, 5, 8)
@@ -48,7 +49,7 @@ def validate(
     list_checks: Annotated[
         bool, typer.Option("--list", help="List the checks and what to do about each.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
+    as_json: JsonReport = False,
 ) -> None:
     """Check trajectories: links, order, roles, arguments, texts, media, and the store itself.
 
@@ -62,17 +63,14 @@ def validate(
         return
     if not sources:
         raise UsageError("name a store, or files to check; see: adp validate --help")
-    from adp.converters.run import ConvertOptions
-    from adp.workflows.validate import validate as run
-
-    with ConsoleProgress("converting") as progress:
+    with progress_bar("converting", quiet=as_json) as progress:
         report = run(
             sources,
             checks=check or [],
             examples=examples,
             verify=verify,
             options=ConvertOptions(format=format_name, follow_links=follow_links),
-            progress=Silent() if as_json else progress,
+            progress=progress,
         )
     if as_json:
         print_json(report.as_json())
@@ -87,40 +85,27 @@ def validate(
         raise FindingsError(sentence(failing, fail_on))
 
 
-def show(results: list[CheckResult], check_results: list[CheckResult], not_run: list[str]) -> None:
+def show(results: list[CheckResult], failed: list[CheckResult], not_run: list[str]) -> None:
     """Print the checks that found something, then a summary."""
-    screen = console()
-    for result in check_results:
-        show_result(screen, result)
-        screen.print()
-    counted = {
-        severity: [
-            check_result
-            for check_result in check_results
-            if check_result.check.severity == severity
-        ]
-        for severity in SEVERITIES
-    }
-    words = [
-        f"{count:,} {severity}{'' if count == 1 else 's'}"
-        for severity, hits in counted.items()
-        for count in [sum(hit.findings for hit in hits)]
-    ]
-    ran = f"{len(results)} check{'' if len(results) == 1 else 's'}"
-    line = f"{ran}, {len(check_results)} found something: {', '.join(words)}"
-    screen.print(Text(line, "bold"))
+    for result in failed:
+        show_result(result)
+        console().print()
+    words = []
+    for severity in SEVERITIES:
+        findings = [result.findings for result in failed if result.check.severity == severity]
+        words.append(counted(sum(findings), severity))
+    ran = counted(len(results), "check")
+    say(f"{ran}, {len(failed)} found something: {', '.join(words)}", "bold")
     if not_run:
-        line = f"{len(not_run)} checks were not run, because the store is damaged"
-        screen.print(Text(line, "bold red"))
+        say(f"{len(not_run)} checks were not run, because the store is damaged", "bold red")
 
 
-def show_result(screen: Screen, result: CheckResult) -> None:
+def show_result(result: CheckResult) -> None:
     """Print what one check found."""
-    check = result.check
+    check, screen = result.check, console()
     places = f"{result.findings:,} found"
     if result.trajectories:
-        runs = "trajectory" if result.trajectories == 1 else "trajectories"
-        places += f" in {result.trajectories:,} {runs}"
+        places += f" in {counted(result.trajectories, 'trajectory', 'trajectories')}"
     head = Text.assemble(
         (f"{check.severity} ", COLOURS[check.severity]), (check.id, "bold"), f"  {places}"
     )
@@ -129,37 +114,33 @@ def show_result(screen: Screen, result: CheckResult) -> None:
         screen.print(Padding(Text(words, "dim"), (0, 0, 0, 2), expand=False))
     for example in result.examples:
         place = " ".join(word for word in (example.trajectory_id, example.path) if word)
-        screen.print(Text(f"  {visible(place)}", "cyan"), soft_wrap=True)
+        say(f"  {place}", "cyan")
         if example.excerpt:
-            screen.print(Text(f"      {visible(example.excerpt)}"), soft_wrap=True)
+            say(f"      {example.excerpt}")
 
 
 def show_checks(checks: list[Check], *, as_json: bool) -> None:
     """List checks."""
     if as_json:
         described = [
-            {
-                "check": check.id,
-                "severity": check.severity,
-                "what": check.what,
-                "mend": check.remedy,
-            }
+            {"check": check.id, "severity": check.severity, "what": check.what,
+             "mend": check.remedy}
             for check in checks
-        ]
+        ]  # fmt: skip
         print_json({"checks": described})
         return
     wanted = {check.id for check in checks}
-    screen = console()
     for title, group in GROUPS.items():
-        rows = [item for item in group if item.id in wanted]
-        if not rows:
-            continue
-        table = light_table("severity", "check", "what it finds", fold=["what it finds"])
-        for row in rows:
-            table.add_row(Text(row.severity, COLOURS[row.severity]), row.id, Text(row.what))
-        screen.print(Text(title, "bold underline"))
-        screen.print(table)
-        screen.print()
+        rows = [
+            (Text(check.severity, COLOURS[check.severity]), check.id, check.what)
+            for check in group
+            if check.id in wanted
+        ]
+        if rows:
+            say(title, "bold underline")
+            heads = ("severity", "check", "what it finds")
+            print_table(heads, rows, fold=["what it finds"])
+            console().print()
 
 
 def sentence(failing: list[CheckResult], fail_on: str) -> str:

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
-from rich.text import Text
 
-from adp.cli.text import console, epilog, print_json, visible
-
-if TYPE_CHECKING:
-    from adp.curation.why import Story
+from adp.cli.text import console, epilog, print_json, say
+from adp.curation.why import Story
+from adp.curation.why import why as run
 
 EPILOG = epilog("adp why dataset booking-2", 2, 5)
 
@@ -33,8 +31,6 @@ def why(
     Stage by stage, with what each op noted and measured. Of a store that no recipe made, only
     where the trajectory comes from is known.
     """
-    from adp.curation.why import why as run
-
     story = run(path, name)
     if as_json:
         print_json(asdict(story))
@@ -43,43 +39,36 @@ def why(
 
 
 def _tell(story: Story) -> None:
-    screen = console()
-
-    def line(text: str) -> None:
-        screen.print(Text(visible(text)), soft_wrap=True)
-
-    line(story.trajectory_id)
+    say(story.trajectory_id)
     if story.copy_of is not None:
-        line(f"a copy of {story.copy_of}")
+        say(f"a copy of {story.copy_of}")
     if story.verdict is not None:
-        line(_WORDS[story.verdict])
+        say(_WORDS[story.verdict])
     for stage in story.stages:
         notes = stage["notes"]
         if stage["name"] != "output" and not notes:
             ended = any(s["notes"] for s in story.stages[: stage["stage"]] if _ends(s))
-            line(
-                f"{stage['stage']}  {stage['name']}: {'not there any more' if ended else 'passed'}"
-            )
+            say(f"{stage['stage']}  {stage['name']}: {'not there any more' if ended else 'passed'}")
         for note in notes:
             where = f" step {note['step']}" if note["step"] is not None else ""
             because = f": {note['reason']}" if note["reason"] else ""
-            line(f"{stage['stage']}  {stage['name']}: {note['verdict']}{where}{because}")
+            say(f"{stage['stage']}  {stage['name']}: {note['verdict']}{where}{because}")
             if note["evidence"]:
-                line(f"     {note['evidence']}")
+                say(f"     {note['evidence']}")
     if story.columns:
-        screen.print()
+        console().print()
         width = max(map(len, story.columns))
         for key, value in story.columns.items():
-            line(f"{key.ljust(width)}  {value}")
+            say(f"{key.ljust(width)}  {value}")
     if story.provenance:
-        screen.print()
+        console().print()
         records = ", ".join(map(str, story.provenance.get("source_records") or []))
         place = story.provenance.get("source_file", "no file")
-        line(f"from {place}{f'#{records}' if records else ''}")
+        say(f"from {place}{f'#{records}' if records else ''}")
         if "converter" in story.provenance:
             version = story.provenance.get("converter_version", "")
-            line(f"read by {story.provenance['converter']} {version}")
-        line(f"made by {', '.join(story.lineage)}")
+            say(f"read by {story.provenance['converter']} {version}")
+        say(f"made by {', '.join(story.lineage)}")
 
 
 def _ends(stage: dict[str, object]) -> bool:
