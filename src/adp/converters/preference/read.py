@@ -191,10 +191,10 @@ def _share(row: _Row) -> int:
     if any(side.kind != "list" for side in sides):
         return 0
     if prompt.kind == "list":
-        shared_here = prompt.same()
-        size = len(shared_here)
+        messages = prompt.same()
+        size = len(messages)
         if not size or any(
-            side.same()[:size] != shared_here or len(side.items) == size for side in sides
+            side.same()[:size] != messages or len(side.items) == size for side in sides
         ):
             return 0
         row.form["whole"] = True
