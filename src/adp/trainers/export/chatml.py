@@ -14,7 +14,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from adp.rendering.chat import Chat, Message
-from adp.trainers.export.exporter import ExportCounts, ExportItem, Form
+from adp.trainers.export.exporter import ExportCounts, ExportItem, Form, RowExporter
 from adp.trainers.export.fit import tools_as_text
 from adp.trainers.export.messages import MessageOptions, plain_message, tools_text
 from adp.trainers.export.readme import page
@@ -38,7 +38,7 @@ class ChatmlOptions(MessageOptions):
     )
 
 
-class Chatml:
+class Chatml(RowExporter):
     """The exporter."""
 
     name = "chatml"
@@ -51,9 +51,6 @@ class Chatml:
     def form(self, options: ChatmlOptions) -> Form:
         """The same for both forms: each message is trained or not."""
         return Form("chats", "binary", self.file)
-
-    def schema(self, options: ChatmlOptions) -> Any:
-        """None: the file is JSON lines."""
 
     def rows(
         self, item: ExportItem, options: ChatmlOptions, tally: ExportCounts

@@ -198,6 +198,45 @@ class Exporter(Protocol):
         ...
 
 
+class UnwritableChatError(Exception):
+    """The format has no place for something in a chat or a pair; the message says for what."""
+
+
+class RowExporter:
+    """An exporter of JSON that makes one row, or none, of an item: it implements `row`."""
+
+    takes: Takes
+
+    def schema(self, options: Any) -> Any:
+        """None: rows are JSON."""
+
+    def row(self, item: ExportItem, options: Any, changed: Counter[str]) -> dict[str, Any] | None:
+        """The row of an item; None when there is nothing to write.
+
+        Args:
+            item: a chat or a pair.
+            options: as given.
+            changed: counts what is written differently; forgotten when the item is refused.
+
+        Raises:
+            UnwritableChatError: the format has no place for something in it.
+        """
+        raise NotImplementedError
+
+    def rows(self, item: ExportItem, options: Any, tally: ExportCounts) -> Iterator[dict[str, Any]]:
+        """One row, or none: what `row` refuses is counted."""
+        changed: Counter[str] = Counter()
+        try:
+            row = self.row(item, options, changed)
+        except UnwritableChatError as reason:
+            chat = item.chat if self.takes == "chats" else None
+            tally.left_out[str(reason)] += 1 if chat is None else len(chat.trained())
+            return
+        if row is not None:
+            tally.changed += changed
+            yield row
+
+
 def form_of(exporter: Exporter, options: ExporterOptions) -> Form:
     """What an exporter writes under some options."""
     form_here = getattr(exporter, "form", None)
