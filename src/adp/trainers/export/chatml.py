@@ -23,19 +23,12 @@ from adp.trainers.export.readme import page
 class ChatmlOptions(MessageOptions):
     """Options of ``chatml``."""
 
-    form: Literal["messages", "text"] = Field(
-        default="messages",
-        description="messages: each with a flag; text: ChatML in segments with a label each.",
-    )
-    flag: str = Field(
-        default="train",
-        pattern=r"^\w+$",
-        description="messages: name of the flag; ms-swift reads loss, tinker trainable.",
-    )
-    arguments: Literal["object", "text"] = Field(
-        default="text",
-        description="Arguments of calls as JSON text, which Axolotl decodes, or as an object.",
-    )
+    form: Literal["messages", "text"] = "messages"
+    """messages: each with a flag; text: ChatML in segments with a label each."""
+    flag: str = Field(default="train", pattern=r"^\w+$")
+    """messages: name of the flag; ms-swift reads loss, tinker trainable."""
+    arguments: Literal["object", "text"] = "text"
+    """Arguments of calls as JSON text, which Axolotl decodes, or as an object."""
 
 
 class Chatml(RowExporter):

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import model_validator
 
 from adp.trainers.export.exporter import (
     ExporterOptions,
@@ -68,11 +68,9 @@ V1 = (
 class SharegptOptions(ExporterOptions, LlamaFactorySettings):
     """Options of ``llamafactory-sharegpt``."""
 
-    engine: Literal["v0", "v1"] = Field(
-        default="v0",
-        description="v0, which LLaMA-Factory uses by default; or v1 (USE_V1=1), which reads a "
-        "weight for each message.",
-    )
+    engine: Literal["v0", "v1"] = "v0"
+    """v0, which LLaMA-Factory uses by default; or v1 (USE_V1=1), which reads a weight for each
+    message."""
 
     @model_validator(mode="after")
     def _fit(self) -> Self:

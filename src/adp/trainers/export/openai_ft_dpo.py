@@ -7,8 +7,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from pydantic import Field
-
 from adp.trainers.export.exporter import (
     ExportItem,
     PairOptions,
@@ -48,11 +46,9 @@ client.fine_tuning.jobs.create(
 class PreferenceOptions(PairOptions):
     """Options of ``openai-ft-dpo``."""
 
-    parallel_tool_calls: bool = Field(
-        default=True,
-        description="What the rows say about several calls in one message. false: rows in which "
-        "a message makes several calls are left out.",
-    )
+    parallel_tool_calls: bool = True
+    """What the rows say about several calls in one message. false: rows in which a message makes
+    several calls are left out."""
 
 
 class OpenAIFtDpo(RowExporter):

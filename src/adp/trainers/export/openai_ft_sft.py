@@ -7,8 +7,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from pydantic import Field
-
 from adp.rendering.chat import Chat, Message
 from adp.trainers.export.exporter import (
     ExportCounts,
@@ -45,11 +43,9 @@ client.fine_tuning.jobs.create(model="gpt-4.1-mini-2025-04-14", training_file=fi
 class WeightOptions(ExporterOptions):
     """Options of ``openai-ft-sft``."""
 
-    parallel_tool_calls: bool = Field(
-        default=True,
-        description="What the rows say about several calls in one message. false: rows in which "
-        "a message makes several calls are left out.",
-    )
+    parallel_tool_calls: bool = True
+    """What the rows say about several calls in one message. false: rows in which a message makes
+    several calls are left out."""
 
 
 class OpenAIFtSft(RowExporter):

@@ -32,16 +32,11 @@ _TYPES: Types = {
 class KtoOptions(PairOptions, MessageOptions):
     """Options of ``trl-kto``."""
 
-    label: Literal["success", "reward", "pairs"] = Field(
-        default="success",
-        description="Where the label comes from: the success of the run, its reward (see "
-        "threshold), or the sides of pairs (chosen is true, rejected false).",
-    )
-    threshold: float | None = Field(
-        allow_inf_nan=False,
-        default=None,
-        description="reward: the smallest reward whose steps are desirable.",
-    )
+    label: Literal["success", "reward", "pairs"] = "success"
+    """Where the label comes from: the success of the run, its reward (see threshold), or the
+    sides of pairs (chosen is true, rejected false)."""
+    threshold: float | None = Field(allow_inf_nan=False, default=None)
+    """reward: the smallest reward whose steps are desirable."""
 
     @model_validator(mode="after")
     def _fit(self) -> KtoOptions:

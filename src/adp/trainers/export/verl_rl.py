@@ -12,8 +12,6 @@ from collections.abc import Mapping
 from importlib import resources
 from typing import Any, Literal
 
-from pydantic import Field
-
 from adp.rendering.chat import Chat
 from adp.trainers.export.exporter import (
     ExporterOptions,
@@ -65,15 +63,12 @@ class VerlRlOptions(ExporterOptions):
 
     ground_truth: Literal[
         "auto", "answers", "first_turn", "expected_calls", "tests", "final_answer"
-    ] = Field(
-        default="auto",
-        description="What a reward compares with: a column of the task, the gold answer of its "
-        "first turn, or the final answer of a run that succeeded. auto: the first that the task "
-        "has of first_turn, answers, expected_calls and tests.",
-    )
-    model_name_or_path: str = Field(
-        default="Qwen/Qwen3-8B", description="Model that the README names."
-    )
+    ] = "auto"
+    """What a reward compares with: a column of the task, the gold answer of its first turn, or
+    the final answer of a run that succeeded. auto: the first that the task has of first_turn,
+    answers, expected_calls and tests."""
+    model_name_or_path: str = "Qwen/Qwen3-8B"
+    """Model that the README names."""
 
 
 class VerlRl(RowExporter):

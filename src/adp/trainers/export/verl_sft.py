@@ -10,8 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from pydantic import Field
-
 from adp.trainers.export.exporter import ExportCounts, ExporterOptions, ExportItem, Form
 from adp.trainers.export.readme import page
 from adp.trainers.export.verl_rl import shipped
@@ -43,9 +41,8 @@ torchrun --standalone --nproc_per_node=1 -m verl.trainer.sft_trainer \\
 class VerlSftOptions(ExporterOptions):
     """Options of ``verl-sft``."""
 
-    model_name_or_path: str = Field(
-        default="Qwen/Qwen3-8B", description="Model that the README names."
-    )
+    model_name_or_path: str = "Qwen/Qwen3-8B"
+    """Model that the README names."""
 
 
 class VerlSft:
