@@ -17,7 +17,8 @@ from adp.curation.outputs import BUFFER, OutputSelection
 from adp.curation.record import write_frame
 from adp.curation.write_shard import InputStore, ShardJob, write_shard
 from adp.stores import shards
-from adp.stores.staged import StagedRun, WrittenShard
+from adp.stores.merge import with_prefix
+from adp.stores.staged import StagedRun, WrittenShard, counted, tables_of
 from adp.stores.tasks import task_index
 from adp_schema.manifest import MANIFEST, Counts, Lineage, Manifest
 from adp_schema.store import Store
@@ -192,15 +193,11 @@ def _manifest(
     jobs = _jobs(chosen, run, lookups)
     progress.note(f"writing {chosen.name or 'the store'}")
     written = run.shards(jobs, write_shard, WrittenShard.parse, progress)
-    manifest = Manifest()
-    counted: dict[str, Counter[str]] = {name: Counter() for name in ("datasets", "losses", "files")}
-    for shard in written:
-        for name, counter in counted.items():
-            counter.update(shard.facts[name])
-        for table, file in shard.tables.items():
-            manifest.tables.setdefault(table, []).append(file)
-    manifest.datasets = dict(sorted(counted["datasets"].items()))
-    manifest.losses = dict(sorted(counted["losses"].items()))
+    manifest = Manifest(
+        tables=tables_of(written),
+        datasets=dict(sorted(counted(written, "datasets").items())),
+        losses=dict(sorted(counted(written, "losses").items())),
+    )
     once = chosen.entries.filter(chosen.entries["main"] & (chosen.entries["copy"] == 0))
     trajectories = making.trajectories
     manifest.counts = Counts(
@@ -210,7 +207,7 @@ def _manifest(
         trajectories=chosen.entries.height,
     )
     manifest.reasons = {LEFT_OUT: manifest.counts.skipped} if manifest.counts.skipped else {}
-    manifest.tables["sources"] = run.sources(_sources(making, lookups, counted["files"]))
+    manifest.tables["sources"] = run.sources(_sources(making, lookups, counted(written, "files")))
     given = [source for source in making.inputs if not source.name.startswith(MADE)]
     for source in given:
         known = source.store.manifest.lineage
@@ -231,8 +228,7 @@ def _sources(making: Making, lookups: _Lookups, files: Counter[str]) -> pa.Table
     for source, lookup in zip(making.inputs, lookups.sources, strict=True):
         rows = shards.source_rows(source.store)
         if lookup.prefix:
-            joined = pc.binary_join_element_wise(pa.scalar(lookup.prefix), rows["source_file"], "/")
-            rows = shards.put(rows, "source_file", joined)
+            rows = with_prefix("sources", rows, lookup.prefix)
         wanted = pc.is_in(rows["source_file"], value_set=pa.array([*files], pa.string()))
         rows = rows.filter(wanted)
         counts = [files[name] for name in rows["source_file"].to_pylist()]

@@ -12,7 +12,6 @@ import json
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,14 +23,13 @@ from adp.curation.inputs import stamp
 from adp.curation.store_rows import store_rows
 from adp.stores import shards
 from adp.stores.drop_shard import id_places
-from adp.stores.merge import NO_FILE, REFERENCES
-from adp.stores.staged import WrittenShard, place_all
+from adp.stores.merge import REFERENCES, with_prefix
+from adp.stores.staged import WrittenShard, write_rows
 from adp.stores.tasks.rows import Needed, places_of
 from adp_schema.builder import ROW_GROUP_BYTES, ROW_GROUP_ROWS
 from adp_schema.losses import general_path
 from adp_schema.tables import TABLES
 from adp_schema.views import SEQ_SHIFT
-from adp_schema.writer import ShardWriter
 
 _KEYED = ("trajectories", "steps", "tool_calls", "observations", "links", "raw")
 
@@ -89,28 +87,25 @@ class ShardJob:
 def write_shard(job: ShardJob) -> WrittenShard:
     """Write one shard."""
     shard = _Shard(job)
-    writer = ShardWriter(Path(job.out) / ".run" / f"part-{job.index:05d}")
-    for table, rows in shard.rows():
-        writer.write(table, rows)
-    tables = place_all(writer, Path(job.out), job.index)
-    return WrittenShard(job.index, tables, shard.facts())
+    tables = write_rows(job.out, job.index, shard.rows())
+    return WrittenShard(job.index, tables, dict(shard.counts))
 
 
 class _Shard:
-    """The rows of a shard, chunk by chunk."""
+    """The rows of a shard, chunk by chunk.
+
+    Attributes:
+        counts: what the manifest counts.
+    """
 
     def __init__(self, job: ShardJob) -> None:
         self._job = job
         entries = pq.read_table(job.entries).slice(job.first, job.last - job.first + 1)
         self._entries = entries.combine_chunks()
-        self._counts: dict[str, Counter[str]] = {
+        self.counts: dict[str, Counter[str]] = {
             name: Counter() for name in ("datasets", "losses", "files")
         }
         self._media: dict[int, dict[str, int]] = {}
-
-    def facts(self) -> dict[str, Any]:
-        """What the manifest counts."""
-        return dict(self._counts)
 
     def rows(self) -> Iterator[tuple[str, pa.Table]]:
         """Table and row group, row group after row group."""
@@ -175,10 +170,7 @@ class _Shard:
         if table == "trajectories" and not self._job.buffer:
             rows = shards.put(rows, "split", pc.coalesce(of("split"), rows["split"]))
         if "source_file" in rows.schema.names and source.prefix:
-            empty = NO_FILE if table == "trajectories" else None
-            files = pc.coalesce(rows["source_file"], pa.scalar(empty, pa.string()))
-            joined = pc.binary_join_element_wise(pa.scalar(source.prefix), files, "/")
-            rows = shards.put(rows, "source_file", joined)
+            rows = with_prefix(table, rows, source.prefix)
         return rows
 
     def _steps(self, rows: pa.Table, seqs: pa.ChunkedArray) -> pa.Table:
@@ -209,10 +201,10 @@ class _Shard:
     def _tally(self, rows: pa.Table) -> None:
         """Count trajectories."""
         for row in rows.select(["dataset", "losses", "source_file"]).to_pylist():
-            self._counts["datasets"][row["dataset"] or ""] += 1
-            self._counts["files"][row["source_file"] or ""] += 1
+            self.counts["datasets"][row["dataset"] or ""] += 1
+            self.counts["files"][row["source_file"] or ""] += 1
             for loss in json.loads(row["losses"] or "[]"):
-                self._counts["losses"][f"{general_path(loss['path'])}: {loss['reason']}"] += 1
+                self.counts["losses"][f"{general_path(loss['path'])}: {loss['reason']}"] += 1
 
     def _look_for_media(self, rows: pa.Table, chunk: pa.Table) -> None:
         """Note the first trajectory that mentions each blob of its input."""

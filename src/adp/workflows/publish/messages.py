@@ -11,7 +11,6 @@ sizes of the shards, so any number of workers writes the same bytes.
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -23,7 +22,7 @@ import pyarrow.parquet as pq
 from adp.converters.openai_chat import CONVERTER
 from adp.core.progress import Progress
 from adp.stores import shards
-from adp.stores.staged import StagedRun, WrittenShard, versions
+from adp.stores.staged import StagedRun, WrittenShard, counted, versions
 from adp.workflows.publish.splits import Splits, splits_of
 from adp_schema import extra_column, jsontext
 from adp_schema.errors import StoreError
@@ -164,11 +163,7 @@ def write_messages(store: Store, out: Path, *, workers: int | None, progress: Pr
     run = StagedRun(str(staging), key, workers)
     jobs = _jobs(store, splits, str(staging))
     written = run.shards(jobs, work, WrittenShard.parse, progress)
-    losses: Counter[str] = Counter()
-    rows: dict[tuple[str, int], int] = {}
-    for part in written:
-        losses.update(part.facts["losses"])
-        rows.update({(split, part.index): n for split, n in part.facts["rows"].items()})
+    rows = {(split, part.index): n for part in written for split, n in part.facts["rows"].items()}
     files = []
     target = out / FOLDER
     target.mkdir(exist_ok=True)
@@ -179,7 +174,7 @@ def write_messages(store: Store, out: Path, *, workers: int | None, progress: Pr
             if staged.exists():
                 staged.replace(target / name)
             files.append(File(f"{FOLDER}/{name}", split, rows[split, index]))
-    return Messages(files, splits.order, dict(sorted(losses.items())))
+    return Messages(files, splits.order, dict(sorted(counted(written, "losses").items())))
 
 
 def _jobs(store: Store, splits: Splits, out: str) -> list[MessagesJob]:
