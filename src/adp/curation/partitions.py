@@ -6,13 +6,12 @@ same trajectories give the same partitions.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import polars as pl
 
-from adp.curation.inputs import Input, store_stamp
+from adp.curation.inputs import Input, cached_by_file
 from adp_schema.store import Store
 from adp_schema.views import SEQ_SHIFT
 
@@ -100,13 +99,7 @@ class Partition:
         return known.join(self.seqs(), on="seq", how="semi").select("seq", *columns).sort("seq")
 
 
-def _open(root: str) -> Store:
-    return _opened(root, store_stamp(root))
-
-
-@functools.lru_cache(maxsize=8)
-def _opened(root: str, _: tuple[int, ...]) -> Store:
-    return Store.open(root)
+_open = cached_by_file(Store.open)
 
 
 def trajectory_sizes(source: Input) -> pl.DataFrame:

@@ -6,7 +6,6 @@ what they hold, so that the bytes do not depend on how the inputs were cut.
 
 from __future__ import annotations
 
-import functools
 import itertools
 import json
 from collections import Counter
@@ -19,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from adp.curation.inputs import stamp
+from adp.curation.inputs import cached_by_file
 from adp.curation.store_rows import store_rows
 from adp.stores import shards
 from adp.stores.drop_shard import id_places
@@ -54,6 +53,21 @@ class InputStore:
 
 
 @dataclass(frozen=True)
+class Lookups:
+    """Files that the workers look things up in; empty names for those that are not needed.
+
+    Attributes:
+        weights: file of loss weights.
+        edits: file of repaired texts.
+        sources: the inputs.
+    """
+
+    weights: str
+    edits: str
+    sources: tuple[InputStore, ...]
+
+
+@dataclass(frozen=True)
 class ShardJob:
     """One shard to write.
 
@@ -64,9 +78,7 @@ class ShardJob:
         entries: file of the output's entries.
         first: first position of the shard.
         last: last position.
-        sources: the inputs.
-        weights: file of loss weights; empty for none.
-        edits: file of repaired texts; empty for none.
+        lookups: what all shards need.
         pairs: file of the output's pairs, for its first shard; else empty.
         buffer: whether the output is a replay buffer, which keeps neither weights nor splits.
     """
@@ -77,9 +89,7 @@ class ShardJob:
     entries: str
     first: int
     last: int
-    sources: tuple[InputStore, ...]
-    weights: str
-    edits: str
+    lookups: Lookups
     pairs: str
     buffer: bool
 
@@ -141,7 +151,7 @@ class _Shard:
         results = [TABLES[table].schema.empty_table()]
         inputs = chunk["seq"].to_numpy() >> SEQ_SHIFT
         for number in np.unique(inputs):
-            source = self._job.sources[int(number)]
+            source = self._job.lookups.sources[int(number)]
             frame = chunk.filter(pa.array(inputs == number))
             seqs = pc.subtract(frame["seq"], source.shift).combine_chunks()
             for rows in store_rows(source.root).rows(table, seqs):
@@ -175,13 +185,13 @@ class _Shard:
 
     def _steps(self, rows: pa.Table, seqs: pa.ChunkedArray) -> pa.Table:
         """Put in the loss weights and the repaired texts."""
-        if self._job.weights:
-            weights = _by_step(self._job.weights, "loss_weight", seqs, rows["step"])
+        if self._job.lookups.weights:
+            weights = _by_step(self._job.lookups.weights, "loss_weight", seqs, rows["step"])
             rows = shards.put(rows, "loss_weight", pc.coalesce(weights, rows["loss_weight"]))
-        if self._job.edits:
-            texts = _by_step(self._job.edits, "text", seqs, rows["step"])
+        if self._job.lookups.edits:
+            texts = _by_step(self._job.lookups.edits, "text", seqs, rows["step"])
             changed = pc.is_valid(texts)
-            ops = _by_step(self._job.edits, "made_by", seqs, rows["step"])
+            ops = _by_step(self._job.lookups.edits, "made_by", seqs, rows["step"])
             puts = {
                 "text": texts,
                 "made_by": ops,
@@ -210,7 +220,7 @@ class _Shard:
         """Note the first trajectory that mentions each blob of its input."""
         inputs = np.unique(chunk["seq"].to_numpy() >> SEQ_SHIFT)
         for number in inputs:
-            wanted = store_rows(self._job.sources[int(number)].root).media_ids
+            wanted = store_rows(self._job.lookups.sources[int(number)].root).media_ids
             if not wanted:
                 continue
             value = self._media.setdefault(int(number), {})
@@ -227,7 +237,7 @@ class _Shard:
         inputs = seqs >> SEQ_SHIFT
         needed: list[Needed] = []
         for number in np.unique(inputs):
-            source = self._job.sources[int(number)]
+            source = self._job.lookups.sources[int(number)]
             here = np.flatnonzero(inputs == number)
             input_seqs = seqs[here] - source.shift
             known = _tasks_of(source.tasks, input_seqs)
@@ -240,7 +250,7 @@ class _Shard:
         results = [TABLES["tasks"].schema.empty_table()]
         for number, members in itertools.groupby(hung, lambda item: int(inputs[item.seq])):
             rows, places = zip(*((member.row, member.seq) for member in members), strict=True)
-            table = store_rows(self._job.sources[number].root).numbered("tasks", rows)
+            table = store_rows(self._job.lookups.sources[number].root).numbered("tasks", rows)
             for name, column in (("seq", "position"), ("trajectory_id", "trajectory_id")):
                 table = shards.put(table, name, pc.take(self._entries[column], pa.array(places)))
             results.append(table)
@@ -258,7 +268,7 @@ class _Shard:
         )
         results = [TABLES["media"].schema.empty_table()]
         for number, wanted in sorted(self._media.items()):
-            reader = store_rows(self._job.sources[number].root)
+            reader = store_rows(self._job.lookups.sources[number].root)
             rows = reader.media(pa.array([*wanted], pa.string()))
             seqs = [wanted[value] for value in rows["media_id"].to_pylist()]
             rows = shards.put(rows, "seq", pa.array(seqs, pa.int64()))
@@ -268,12 +278,8 @@ class _Shard:
         return full.take(pc.sort_indices(full, [("seq", "ascending"), ("media_id", "ascending")]))
 
 
+@cached_by_file
 def _renamed(path: str) -> dict[str, pa.Array]:
-    return _renamed_of(path, stamp(path))
-
-
-@functools.lru_cache(maxsize=8)
-def _renamed_of(path: str, _: tuple[int, ...]) -> dict[str, pa.Array]:
     rows = pq.read_table(path).combine_chunks()
     return {name: rows[name].chunk(0) for name in ("old", "new")}
 
@@ -286,12 +292,8 @@ def _tasks_of(path: str, seqs: np.ndarray[Any, Any]) -> dict[int, tuple[Any, ...
     return dict(zip(rows["seq"].to_pylist(), zip(*columns, strict=True), strict=True))
 
 
+@cached_by_file
 def _steps_of(path: str) -> tuple[np.ndarray[Any, Any], pa.Table]:
-    return _steps_read(path, stamp(path))
-
-
-@functools.lru_cache(maxsize=4)
-def _steps_read(path: str, _: tuple[int, ...]) -> tuple[np.ndarray[Any, Any], pa.Table]:
     rows = pq.read_table(path).combine_chunks()
     return rows["seq"].to_numpy(), rows
 
