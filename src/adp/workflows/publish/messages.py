@@ -68,6 +68,10 @@ SCHEMA = pa.schema(
 )
 """Columns of the config ``messages``; each carries its ``description``."""
 
+_SAME_NAME = ("dataset", "split", "task_id", "success", "reward", "license", "source_format",
+              "parent_id", "branch_kind")  # fmt: skip
+"""Columns of trajectories that are columns here too."""
+
 _CARRIED = frozenset({"$.agent_name"})
 """What the format has no place for, but a column of ours has."""
 
@@ -266,27 +270,18 @@ def message_row(trajectory: Trajectory, store: Store, losses: Losses) -> dict[st
     for name in extra.fields if native else ():
         losses.add(f"$.extra.{name}", _NO_COLUMN)
     messages = json_text(record["messages"])
+    shared = _messages(trajectory) - _messages(main_line) if main_line.parent_id else None
     return {
+        **{name: getattr(main_line, name) for name in _SAME_NAME},
         "id": main_line.trajectory_id,
-        "dataset": main_line.dataset,
-        "split": main_line.split,
-        "task_id": main_line.task_id,
         "messages": messages,
         "tools": None if main_line.tools is None else json_text(tools),
-        "success": main_line.success,
-        "reward": main_line.reward,
-        "license": main_line.license,
-        "source_format": main_line.source_format,
         "agent": main_line.agent_name,
         "model": main_line.agent_model,
         "num_messages": _messages(trajectory),
         "num_steps": len(main_line.steps),
         "num_calls": sum(len(step.calls) for step in main_line.steps),
-        "parent_id": main_line.parent_id,
-        "branch_kind": main_line.branch_kind,
-        "shared_messages": _messages(trajectory) - _messages(main_line)
-        if main_line.parent_id
-        else None,
+        "shared_messages": shared,
     }
 
 
