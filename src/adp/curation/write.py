@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from collections import Counter
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any
 
 import polars as pl
@@ -17,6 +18,7 @@ from adp.curation.outputs import BUFFER, OutputSelection
 from adp.curation.record import write_frame
 from adp.curation.write_shard import InputStore, Lookups, ShardJob, write_shard
 from adp.stores import shards
+from adp.stores.cutting import cut_runs, one
 from adp.stores.merge import with_prefix
 from adp.stores.staged import StagedRun, WrittenShard, counted, tables_of
 from adp.stores.tasks import task_index
@@ -241,17 +243,10 @@ def cut_shards(entries: pl.DataFrame) -> list[tuple[int, int, int]]:
 
     A shard holds entries of one stage and one copy, so their ``seq`` go upwards.
     """
-    results: list[tuple[int, int, int]] = []
-    start, total = 0, 0
-    before: tuple[int, int] | None = None
-    columns = ("position", "stage", "copy", "size")
-    for position, stage, copy, size in entries.select(columns).iter_rows():
-        full = total + size > SHARD_BYTES or position - start >= SHARD_ROWS
-        if before is not None and (full or (stage, copy) != before):
-            results.append((start, position - 1, total))
-            start, total = position, 0
-        before = (stage, copy)
-        total += size
-    if before is not None:
-        results.append((start, entries.height - 1, total))
-    return results
+    rows = entries.select("position", "stage", "copy", "size").iter_rows()
+    return [
+        (run[0][0], run[-1][0], sum(row[3] for row in run))
+        for run in cut_runs(
+            rows, [(itemgetter(3), SHARD_BYTES), (one, SHARD_ROWS)], kind=itemgetter(1, 2)
+        )
+    ]

@@ -11,6 +11,7 @@ import json
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ import pyarrow.parquet as pq
 from adp.curation.inputs import cached_by_file
 from adp.curation.store_rows import store_rows
 from adp.stores import shards
+from adp.stores.cutting import cut_runs
 from adp.stores.drop_shard import id_places
 from adp.stores.merge import REFERENCES, with_prefix
 from adp.stores.staged import WrittenShard, write_rows
@@ -119,8 +121,12 @@ class _Shard:
 
     def rows(self) -> Iterator[tuple[str, pa.Table]]:
         """Table and row group, row group after row group."""
-        for start, end in self._chunks():
-            chunk = self._entries.slice(start, end - start)
+        sizes, counts = (self._entries[name].to_pylist() for name in ("size", "rows"))
+        limits = [(itemgetter(0), ROW_GROUP_BYTES), (itemgetter(1), ROW_GROUP_ROWS)]
+        start = 0
+        for group in cut_runs(zip(sizes, counts, strict=True), limits):
+            chunk = self._entries.slice(start, len(group))
+            start += len(group)
             for table in _KEYED:
                 rows = self._chunk(table, chunk)
                 if table == "trajectories":
@@ -131,20 +137,6 @@ class _Shard:
         yield "media", self._shared_media()
         if self._job.pairs:
             yield "pairs", _as_table(pq.read_table(self._job.pairs), "pairs")
-
-    def _chunks(self) -> Iterator[tuple[int, int]]:
-        """Cut the entries into row groups."""
-        start = size = rows = 0
-        sizes = self._entries["size"].to_pylist()
-        counts = self._entries["rows"].to_pylist()
-        for index, (size_here, count) in enumerate(zip(sizes, counts, strict=True)):
-            full = size + size_here > ROW_GROUP_BYTES or rows + count > ROW_GROUP_ROWS
-            if index > start and full:
-                yield start, index
-                start, size, rows = index, 0, 0
-            size, rows = size + size_here, rows + count
-        if start < len(sizes):
-            yield start, len(sizes)
 
     def _chunk(self, table: str, chunk: pa.Table) -> pa.Table:
         """Rows of a table of some entries, as the new store holds them."""
