@@ -13,8 +13,9 @@ from typing import Any
 import msgspec
 
 from adp_schema import jsontext
-from adp_schema.arrow import Columns, json_columns
+from adp_schema.arrow import json_columns
 from adp_schema.errors import SchemaError
+from adp_schema.model import Columns
 from adp_schema.parts import Part
 from adp_schema.tables import TABLES
 

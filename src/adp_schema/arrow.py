@@ -10,10 +10,8 @@ import numpy as np
 import pyarrow as pa
 
 from adp_schema.errors import SchemaError
+from adp_schema.model import Columns
 from adp_schema.tables import ENUMS, TABLES, columns_of
-
-Columns = dict[str, Any]
-"""Values of one row: column name -> value. Missing columns are null."""
 
 Runs = list[tuple[int, str, int]]
 """Rows of one trajectory after another: (seq, trajectory_id, number of rows so far)."""

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from adp_schema import extra_column, ids, media
-from adp_schema.arrow import Columns, check_columns, json_columns, make_table
+from adp_schema.arrow import check_columns, json_columns, make_table
 from adp_schema.errors import RecordError
 from adp_schema.jsontext import text_of
-from adp_schema.model import Media
+from adp_schema.model import Columns, Media
 from adp_schema.pairing import CallIndex
 from adp_schema.tables import CHILD_TABLES, TABLES
 

@@ -31,11 +31,11 @@ from typing import Any, NamedTuple
 import msgspec
 
 from adp_schema.appendable import check_readable
-from adp_schema.arrow import Columns, check_columns
+from adp_schema.arrow import check_columns
 from adp_schema.errors import SchemaError, SealedError, StoreError
 from adp_schema.ids import digest
 from adp_schema.manifest import MANIFEST
-from adp_schema.model import Trajectory
+from adp_schema.model import Columns, Trajectory
 from adp_schema.tables import TABLES
 from adp_schema.trajectory_rows import Rows, media_key, rows_of
 

@@ -24,6 +24,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 JsonText = Annotated[str, "json"]
 Int32 = Annotated[int, "int32"]
+Columns = dict[str, Any]
+"""Values of one row: column name -> value. Missing columns are null."""
 
 
 _IN_SHORT, _CHARACTERS = 8, 60

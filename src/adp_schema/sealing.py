@@ -22,7 +22,6 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from adp_schema.arrow import Columns
 from adp_schema.builder import RowBuilder
 from adp_schema.errors import OutputExistsError, StoreError
 from adp_schema.journal import (
@@ -39,6 +38,7 @@ from adp_schema.journal import (
 from adp_schema.losses import general_path
 from adp_schema.manifest import MANIFEST, Counts, Lineage, Manifest, Shard, write_atomic
 from adp_schema.migrate import column_names
+from adp_schema.model import Columns
 from adp_schema.tables import SCHEMA_VERSION
 from adp_schema.trajectory_rows import Rows, media_key
 from adp_schema.writer import ShardWriter, place, shard_name

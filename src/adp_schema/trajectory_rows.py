@@ -13,10 +13,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 from typing import Any
 
-from adp_schema.arrow import Columns
 from adp_schema.errors import SchemaError, UsageError
 from adp_schema.ids import digest
-from adp_schema.model import Observation, Row, Step, Trajectory
+from adp_schema.model import Columns, Observation, Row, Step, Trajectory
 from adp_schema.reader import ShardMedia
 from adp_schema.tables import TABLES
 

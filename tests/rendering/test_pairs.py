@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from adp.rendering.pairs import BadPair, PairChats, pair_chats
+from adp.rendering.chat import PairChats
+from adp.rendering.pairs import BadPair, pair_chats
 from adp_schema.builder import Origin, RowBuilder
 from adp_schema.model import Pair
 from tests.store_builders import write_store

@@ -11,8 +11,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from adp.core.progress import Silent
+from adp.rendering.chat import PairChats
 from adp.rendering.options import RenderOptions
-from adp.rendering.pairs import BadPair, PairChats, pairs_of
+from adp.rendering.pairs import BadPair, pairs_of
 from adp.rendering.render import Renderer
 from adp.trainers import dpo, kto
 from adp.trainers.config import TrainConfig

@@ -13,10 +13,9 @@ from msgspec import Raw
 from adp.converters.reading import BRACKET, NULL, QUOTE, opaque_columns
 from adp.converters.writing import parts_of
 from adp_schema import jsontext, media
-from adp_schema.arrow import Columns
 from adp_schema.builder import RowBuilder
 from adp_schema.extra_column import Extra, original
-from adp_schema.model import Observation, Step
+from adp_schema.model import Columns, Observation, Step
 from adp_schema.parts import Part, Parts
 
 OTHER_COLUMNS = frozenset({"reasoning", "tool_call"})

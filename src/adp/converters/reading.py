@@ -7,18 +7,20 @@ into ``extra``: `take_text` and its like remove what they return.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, TypeGuard
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 import msgspec
 from msgspec import Raw
 
 from adp_schema import jsontext
-from adp_schema.arrow import Columns
-from adp_schema.builder import RowBuilder
 from adp_schema.errors import RecordError
 from adp_schema.losses import Losses
+from adp_schema.model import Columns
 from adp_schema.parts import Parts
 from adp_schema.protocols import RawRecord
+
+if TYPE_CHECKING:
+    from adp_schema.builder import RowBuilder
 
 QUOTE, BRACE, BRACKET, NULL = 0x22, 0x7B, 0x5B, 0x6E
 """First bytes of a string, an object, a list and null; see `jsontext.first_byte`."""

@@ -12,9 +12,8 @@ from typing import Any
 from msgspec import Raw
 
 from adp_schema import jsontext
-from adp_schema.arrow import Columns
 from adp_schema.extra_column import Extra, original
-from adp_schema.model import Trajectory
+from adp_schema.model import Columns, Trajectory
 
 Fields = tuple[tuple[str, tuple[str, ...], str], ...]
 """Columns of the trajectory, the keys that they are read from, and id, text, bool or number."""

@@ -26,7 +26,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from adp.rendering.arguments import object_of, tools_of, whole_text
-from adp_schema.model import Observation, Step, ToolCall, Trajectory
+from adp_schema.model import Observation, Pair, Step, ToolCall, Trajectory
 from adp_schema.parts import JOINT, resolve
 
 Role = Literal["system", "user", "assistant", "tool"]
@@ -120,6 +120,23 @@ class Chat:
             for index, message in enumerate(self.messages)
         )
         return replace(self, messages=messages)
+
+
+@dataclass(frozen=True)
+class PairChats:
+    """A preference pair.
+
+    Attributes:
+        pair: the row of the table ``pairs``.
+        chosen: context and better side; the steps of the side have a weight.
+        rejected: context and worse side.
+        shared: number of messages at the beginning that both have in common: the prompt.
+    """
+
+    pair: Pair
+    chosen: Chat
+    rejected: Chat
+    shared: int
 
 
 @dataclass

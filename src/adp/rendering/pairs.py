@@ -5,29 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from adp.rendering.chat import Chat, Message, chats_of
+from adp.rendering.chat import Chat, Message, PairChats, chats_of
 from adp.stores.step_labels import SUBOPTIMAL
 from adp_schema.errors import StoreError
 from adp_schema.model import Pair, Trajectory
 from adp_schema.reader import to_models
 from adp_schema.store import Store
-
-
-@dataclass(frozen=True)
-class PairChats:
-    """One pair.
-
-    Attributes:
-        pair: the row of the table ``pairs``.
-        chosen: context and better side; the steps of the side have a weight.
-        rejected: context and worse side.
-        shared: number of messages at the beginning that both have in common: the prompt.
-    """
-
-    pair: Pair
-    chosen: Chat
-    rejected: Chat
-    shared: int
 
 
 @dataclass(frozen=True)

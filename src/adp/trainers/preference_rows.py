@@ -13,9 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from adp.rendering.chat import Chat
+from adp.rendering.chat import Chat, PairChats
 from adp.rendering.options import RenderOptions
-from adp.rendering.pairs import PairChats
 from adp.rendering.render import Renderer, TokenRow
 from adp_schema.errors import UsageError
 

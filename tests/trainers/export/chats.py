@@ -9,8 +9,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from adp.rendering.chat import Chat, ChatCall, Message, expand
-from adp.rendering.pairs import PairChats
+from adp.rendering.chat import Chat, ChatCall, Message, PairChats, expand
 from adp.trainers.export.exporter import ExportCounts, Exporter, ExporterOptions, ExportItem
 from adp_schema.model import Pair, Task, Trajectory
 

@@ -14,19 +14,19 @@ A record has a list ``content`` of actions and observations, each with its ``cla
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from msgspec import Raw
 
-from adp.converters.adp_v1.read import AdpV1Reader
-from adp.converters.adp_v1.write import AdpV1Writer
 from adp_schema import jsontext
-from adp_schema.builder import RowBuilder
 from adp_schema.errors import RecordError
 from adp_schema.losses import Losses
 from adp_schema.model import Trajectory
 from adp_schema.protocols import Match, RawRecord
+
+if TYPE_CHECKING:
+    from adp_schema.builder import RowBuilder
 
 
 class AdpV1:
@@ -71,6 +71,8 @@ class AdpV1:
         Raises:
             RecordError: the record is wrong; it names the JSON path.
         """
+        from adp.converters.adp_v1.read import AdpV1Reader
+
         try:
             AdpV1Reader(builder, losses, marked=record.marked).read(record.data)
         except UnicodeDecodeError:
@@ -80,6 +82,8 @@ class AdpV1:
         self, trajectory: Trajectory, losses: Losses, flavour: str | None = None
     ) -> dict[str, Any]:
         """Convert a trajectory into a record."""
+        from adp.converters.adp_v1.write import AdpV1Writer
+
         return AdpV1Writer(trajectory, losses).record()
 
 

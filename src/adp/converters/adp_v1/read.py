@@ -7,10 +7,10 @@ from msgspec import Raw
 from adp.converters.adp_v1 import images
 from adp.converters.adp_v1.layout import AdpV1Object, is_null, number_of
 from adp_schema import jsontext
-from adp_schema.arrow import Columns
 from adp_schema.builder import RowBuilder
 from adp_schema.errors import RecordError
 from adp_schema.losses import Losses
+from adp_schema.model import Columns
 from adp_schema.parts import Parts
 
 SOURCES = frozenset({"user", "agent", "environment"})

@@ -9,22 +9,20 @@ rewards, times and errors.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Raw
 
 from adp.converters.atif import keys as k
 from adp.converters.atif import trial
-from adp.converters.atif.flavours import HARBOR, UPSTREAM, make_strict
-from adp.converters.atif.origin import pair_columns
-from adp.converters.atif.read import AtifReader
-from adp.converters.atif.write import AtifWriter
 from adp.converters.reading import BRACE, BRACKET
 from adp_schema import jsontext
-from adp_schema.builder import RowBuilder
 from adp_schema.losses import Losses
 from adp_schema.model import Pair, Trajectory
 from adp_schema.protocols import Match, RawRecord
+
+if TYPE_CHECKING:
+    from adp_schema.builder import RowBuilder
 
 
 class Atif:
@@ -44,7 +42,7 @@ class Atif:
         "from other formats; `upstream` writes the looser 1.7; `harbor` writes the strict 1.7, "
         "or 1.8 when there are sounds in it."
     )
-    flavours: tuple[str, ...] = ("as-read", UPSTREAM, HARBOR)
+    flavours: tuple[str, ...] = ("as-read", k.UPSTREAM, k.HARBOR)
 
     def side_files(self, source_file: str) -> tuple[str, ...]:
         """The files of a trial, for its main trajectory."""
@@ -56,6 +54,8 @@ class Atif:
 
     def pair_columns(self, trajectory: Trajectory, pair: Pair) -> frozenset[str]:
         """The columns of a pair that a record says: all when it holds every side of it."""
+        from adp.converters.atif.origin import pair_columns
+
         return pair_columns(trajectory, pair)
 
     def sniff(self, record: Mapping[str, Raw]) -> Match:
@@ -77,20 +77,25 @@ class Atif:
 
     def read(self, record: RawRecord, builder: RowBuilder, losses: Losses) -> None:
         """Convert a record into a trajectory, and one more for each embedded one."""
+        from adp.converters.atif.read import AtifReader
+
         AtifReader(record, builder, losses).read()
 
     def write(
         self, trajectory: Trajectory, losses: Losses, flavour: str | None = None
     ) -> dict[str, Any]:
         """Convert a trajectory with its branches into a record."""
+        from adp.converters.atif.flavours import make_strict
+        from adp.converters.atif.write import AtifWriter
+
         writer = AtifWriter(trajectory, losses)
         record = writer.record()
         if flavour in (None, "as-read"):
             if writer.native:
                 return record
-            flavour = HARBOR
+            flavour = k.HARBOR
         early = int(bool(trajectory.early_observations))
-        return make_strict(record, flavour or HARBOR, losses, early)
+        return make_strict(record, flavour or k.HARBOR, losses, early)
 
     def write_side_files(self, trajectory: Trajectory) -> dict[str, bytes]:
         """The files of its trial, by their paths beside the trajectory's own file."""

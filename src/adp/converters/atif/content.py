@@ -18,11 +18,10 @@ from adp.converters.reading import BRACE, BRACKET, QUOTE
 from adp.converters.unwritten_columns import REASON, report_parts
 from adp.converters.writing import parts_of, spoken_text
 from adp_schema import jsontext, media
-from adp_schema.arrow import Columns
 from adp_schema.builder import RowBuilder
 from adp_schema.extra_column import Extra
 from adp_schema.losses import Losses
-from adp_schema.model import Media, Observation, Step
+from adp_schema.model import Columns, Media, Observation, Step
 from adp_schema.parts import Part, Parts
 
 _TEXT, _MEDIA = ["type", "text"], ["type", "source"]

@@ -16,10 +16,9 @@ from typing import Any
 
 from adp.converters.atif.values import is_time
 from adp_schema import media
-from adp_schema.arrow import Columns
 from adp_schema.extra_column import Extra
 from adp_schema.jsontext import text_of
-from adp_schema.model import Observation, Step
+from adp_schema.model import Columns, Observation, Step
 
 AGENT_ONLY = frozenset(
     {

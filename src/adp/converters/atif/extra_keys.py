@@ -23,10 +23,9 @@ from adp.converters.reading import BRACE, BRACKET
 from adp.converters.scalars import number_text, write_number
 from adp.converters.unwritten_columns import BOOKKEEPING, DEFAULTS
 from adp_schema import jsontext, media
-from adp_schema.arrow import Columns
 from adp_schema.extra_column import Extra, original
 from adp_schema.losses import Losses
-from adp_schema.model import Observation, Row
+from adp_schema.model import Columns, Observation, Row
 from adp_schema.tables import ENUMS, TABLES, columns_of
 
 _TABLES = {table.row: table.name for table in TABLES.values()}

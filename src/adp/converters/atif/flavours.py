@@ -25,14 +25,13 @@ from adp.converters.json_objects import members
 from adp_schema import jsontext
 from adp_schema.losses import Losses
 
-HARBOR, UPSTREAM = "harbor", "upstream"
 VERSION, AUDIO_VERSION = "ATIF-v1.7", "ATIF-v1.8"
 
 _AGENT_ONLY = {
-    HARBOR: ("model_name", "reasoning_effort", "reasoning_content", "tool_calls", "metrics"),
-    UPSTREAM: ("reasoning_effort", "reasoning_content", "tool_calls"),
+    k.HARBOR: ("model_name", "reasoning_effort", "reasoning_content", "tool_calls", "metrics"),
+    k.UPSTREAM: ("reasoning_effort", "reasoning_content", "tool_calls"),
 }
-_NAMES = {HARBOR: (k.UNKNOWN, k.UNKNOWN), UPSTREAM: ("atif", k.UNKNOWN)}
+_NAMES = {k.HARBOR: (k.UNKNOWN, k.UNKNOWN), k.UPSTREAM: ("atif", k.UNKNOWN)}
 
 Item = dict[str, Any]
 
@@ -52,7 +51,7 @@ def make_strict(record: Item, flavour: str, losses: Losses, early: int = 0) -> I
 class _Strict:
     def __init__(self, flavour: str, losses: Losses, early: int) -> None:
         self.flavour = flavour
-        self.harbor = flavour == HARBOR
+        self.harbor = flavour == k.HARBOR
         self.losses = losses
         self.early = early
         self.audio = False

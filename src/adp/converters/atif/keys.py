@@ -21,6 +21,7 @@
 from __future__ import annotations
 
 NAME = "atif"
+HARBOR, UPSTREAM = "harbor", "upstream"  # flavours
 
 TRAJECTORY = (
     *("schema_version", "session_id", "trajectory_id", "agent", "steps", "notes"),

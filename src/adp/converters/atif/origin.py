@@ -21,9 +21,8 @@ from adp.converters.atif.keys import TOTAL_COLUMNS
 from adp.converters.reading import BRACE, BRACKET
 from adp.converters.via_atif import FORM, FORMATS, MADE, MADE_COLUMNS
 from adp_schema import jsontext
-from adp_schema.arrow import Columns
 from adp_schema.extra_column import Extra
-from adp_schema.model import Pair, Trajectory
+from adp_schema.model import Columns, Pair, Trajectory
 from adp_schema.tables import ENUMS, columns_of
 
 _PAIRS = "pairs"

@@ -33,10 +33,11 @@ from adp.converters.reading import (
 )
 from adp.converters.via_atif import FORM, MADE
 from adp_schema import extra_column, jsontext
-from adp_schema.arrow import Columns, json_columns
+from adp_schema.arrow import json_columns
 from adp_schema.builder import RowBuilder
 from adp_schema.errors import RecordError
 from adp_schema.losses import Losses
+from adp_schema.model import Columns
 from adp_schema.protocols import RawRecord
 
 _BOUNDARIES = frozenset({"replace", "append", "truncate"})

@@ -10,7 +10,7 @@ from adp.converters.atif import keys as k
 from adp.converters.json_objects import JsonObject, integer, members
 from adp.converters.reading import BRACE
 from adp_schema import jsontext
-from adp_schema.arrow import Columns
+from adp_schema.model import Columns
 
 
 def take_totals(top: JsonObject, columns: Columns) -> None:

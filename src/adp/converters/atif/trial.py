@@ -17,9 +17,8 @@ from adp.converters import json_layout as styles
 from adp.converters.json_objects import read_time
 from adp.converters.scalars import number_text
 from adp_schema import extra_column, jsontext
-from adp_schema.arrow import Columns
 from adp_schema.losses import Losses
-from adp_schema.model import Trajectory
+from adp_schema.model import Columns, Trajectory
 
 MAIN = "agent/trajectory.json"
 _NAMES = (

@@ -12,7 +12,7 @@ from msgspec import Raw
 from adp.converters.json_objects import JsonObject, array_items, integer
 from adp.converters.reading import BRACE, BRACKET, QUOTE
 from adp_schema import jsontext
-from adp_schema.arrow import Columns
+from adp_schema.model import Columns
 
 _NUMBER = re.compile(rb"-?[0-9]")
 _ODD = (b"NaN", b"Infinity")

@@ -13,23 +13,22 @@ run, with the actors that the source names, is the trajectory that the row hangs
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Raw
 
 from adp.converters.m3 import keys as k
 from adp.converters.m3 import metadata_file
 from adp.converters.m3.gold import is_gold, read_gold
-from adp.converters.m3.gold_write import was_gold, write_gold
-from adp.converters.m3.read import read_run
-from adp.converters.m3.write import M3Writer
 from adp_schema import jsontext
-from adp_schema.builder import RowBuilder
 from adp_schema.losses import Losses
 from adp_schema.model import Trajectory
 from adp_schema.protocols import Match, RawRecord
 
 _BRACE = 0x7B
+
+if TYPE_CHECKING:
+    from adp_schema.builder import RowBuilder
 
 
 class M3:
@@ -76,6 +75,8 @@ class M3:
 
     def read(self, record: RawRecord, builder: RowBuilder, losses: Losses) -> None:
         """Convert a run with its alternates, or a record of reference data."""
+        from adp.converters.m3.read import read_run
+
         if not read_gold(record, builder, losses):
             read_run(record, builder, losses)
 
@@ -83,6 +84,9 @@ class M3:
         self, trajectory: Trajectory, losses: Losses, flavour: str | None = None
     ) -> dict[str, Any]:
         """Convert a trajectory with its alternates into a record."""
+        from adp.converters.m3.gold_write import was_gold, write_gold
+        from adp.converters.m3.write import M3Writer
+
         if was_gold(trajectory):
             return write_gold(trajectory, losses)
         return M3Writer(trajectory, losses).record()

@@ -20,9 +20,9 @@ from adp.converters.json_objects import JsonObject
 from adp.converters.m3 import keys as k
 from adp.converters.reading import BRACE, QUOTE, opaque_columns
 from adp_schema import extra_column, jsontext
-from adp_schema.arrow import Columns
 from adp_schema.builder import RowBuilder
 from adp_schema.losses import Losses
+from adp_schema.model import Columns
 
 Seen = tuple[str, str] | str
 """A message in a form that can be compared: role and content, or its JSON text."""

@@ -10,7 +10,7 @@ reasoning and its ``agent`` as actor, ``response`` an observation, ``answer`` th
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Raw
 
@@ -28,10 +28,12 @@ from adp.converters.reading import (
 )
 from adp.converters.scalars import is_null
 from adp_schema import extra_column, jsontext
-from adp_schema.arrow import Columns
-from adp_schema.builder import RowBuilder
 from adp_schema.losses import Losses
+from adp_schema.model import Columns
 from adp_schema.protocols import RawRecord
+
+if TYPE_CHECKING:
+    from adp_schema.builder import RowBuilder
 
 _ASKED = ("turns", "doc_collections", "merged_query", "num_hops")
 GOLD = (

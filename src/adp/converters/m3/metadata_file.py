@@ -13,10 +13,9 @@ from msgspec import Raw
 from adp.converters import json_layout as styles
 from adp.converters.scalars import is_null
 from adp_schema import jsontext
-from adp_schema.arrow import Columns
 from adp_schema.extra_column import unpack
 from adp_schema.losses import Losses
-from adp_schema.model import Trajectory
+from adp_schema.model import Columns, Trajectory
 
 KEY = "run_metadata"
 """The key of ``extra`` that holds the file."""

@@ -12,10 +12,10 @@ from adp.converters.m3.metadata_file import id_of_file, read_side
 from adp.converters.m3.turn import M3Turn, emit, read_turn
 from adp.converters.reading import BRACE, BRACKET, begins, tools_text
 from adp_schema import extra_column, jsontext
-from adp_schema.arrow import Columns
 from adp_schema.builder import RowBuilder
 from adp_schema.errors import RecordError
 from adp_schema.losses import Losses
+from adp_schema.model import Columns
 from adp_schema.protocols import RawRecord
 
 

@@ -14,9 +14,9 @@ from adp.converters.m3.model_text import arguments_of, same_json, take_apart
 from adp.converters.reading import BRACE, NULL, QUOTE, argument_columns
 from adp.converters.text_calls import TextCall
 from adp_schema import extra_column, jsontext
-from adp_schema.arrow import Columns
 from adp_schema.builder import RowBuilder
 from adp_schema.losses import Losses
+from adp_schema.model import Columns
 
 
 @dataclass

@@ -8,17 +8,17 @@ holds stays in ``extra``, and the form of each object in ``extra.$shape`` (see `
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Raw
 
-from adp.converters.openai_chat.read import read_record
-from adp.converters.openai_chat.write import write_record
 from adp_schema import jsontext
-from adp_schema.builder import RowBuilder
 from adp_schema.losses import Losses
 from adp_schema.model import Trajectory
 from adp_schema.protocols import Match, RawRecord
+
+if TYPE_CHECKING:
+    from adp_schema.builder import RowBuilder
 
 
 class OpenAIChat:
@@ -60,12 +60,16 @@ class OpenAIChat:
 
     def read(self, record: RawRecord, builder: RowBuilder, losses: Losses) -> None:
         """Convert a row into one trajectory."""
+        from adp.converters.openai_chat.read import read_record
+
         read_record(record, builder, losses)
 
     def write(
         self, trajectory: Trajectory, losses: Losses, flavour: str | None = None
     ) -> dict[str, Any]:
         """Convert a trajectory into a row."""
+        from adp.converters.openai_chat.write import write_record
+
         return write_record(trajectory, losses)
 
 

@@ -21,11 +21,10 @@ from adp.converters.reading import BRACE, QUOTE
 from adp.converters.unwritten_columns import REASON, report_parts
 from adp.converters.writing import parts_of, spoken_text
 from adp_schema import jsontext, media
-from adp_schema.arrow import Columns
 from adp_schema.builder import RowBuilder
 from adp_schema.extra_column import Extra, original
 from adp_schema.losses import Losses
-from adp_schema.model import Media, Observation, Step
+from adp_schema.model import Columns, Media, Observation, Step
 from adp_schema.parts import Part, Parts
 
 

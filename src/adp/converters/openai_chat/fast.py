@@ -18,9 +18,9 @@ from adp.converters.openai_chat.content import content_columns
 from adp.converters.reading import BRACKET, argument_columns, begins
 from adp.converters.scalars import is_null
 from adp_schema import jsontext
-from adp_schema.arrow import Columns
 from adp_schema.builder import RowBuilder
 from adp_schema.extra_column import pack
+from adp_schema.model import Columns
 
 _decode = msgspec.json.Decoder().decode
 _text = msgspec.json.Decoder(str | None).decode

@@ -26,10 +26,10 @@ from adp.converters.reading import (
 )
 from adp.converters.scalars import is_null, read_number, take_fields
 from adp_schema import extra_column, jsontext
-from adp_schema.arrow import Columns
 from adp_schema.builder import RowBuilder
 from adp_schema.errors import RecordError
 from adp_schema.losses import Losses
+from adp_schema.model import Columns
 from adp_schema.protocols import RawRecord
 
 _shape_cache: dict[Any, str | None] = {}

@@ -10,19 +10,19 @@ is the success of the run. See `keys` for what ``extra.$shape`` says.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Raw
 
 from adp.converters.preference import keys as k
 from adp.converters.preference.places import first_role
-from adp.converters.preference.read import read_record
-from adp.converters.preference.write import pair_columns, write_record
 from adp_schema import jsontext
-from adp_schema.builder import RowBuilder
 from adp_schema.losses import Losses
 from adp_schema.model import Pair, Trajectory
 from adp_schema.protocols import Match, RawRecord
+
+if TYPE_CHECKING:
+    from adp_schema.builder import RowBuilder
 
 
 class Preference:
@@ -55,6 +55,8 @@ class Preference:
 
     def pair_columns(self, trajectory: Trajectory, pair: Pair) -> frozenset[str]:
         """The columns of a pair that a row says: what reading it gives again."""
+        from adp.converters.preference.write import pair_columns
+
         return pair_columns(trajectory, pair)
 
     def sniff(self, record: Mapping[str, Raw]) -> Match:
@@ -68,12 +70,16 @@ class Preference:
 
     def read(self, record: RawRecord, builder: RowBuilder, losses: Losses) -> None:
         """Convert a row into one trajectory, and a branch when it is a pair."""
+        from adp.converters.preference.read import read_record
+
         read_record(record, builder, losses)
 
     def write(
         self, trajectory: Trajectory, losses: Losses, flavour: str | None = None
     ) -> dict[str, Any]:
         """Convert a trajectory into a row."""
+        from adp.converters.preference.write import write_record
+
         return write_record(trajectory, losses)
 
 

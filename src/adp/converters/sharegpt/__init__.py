@@ -9,20 +9,19 @@ says.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Raw
 
 from adp.converters.sharegpt import keys as k
-from adp.converters.sharegpt.read import read_record
 from adp.converters.sharegpt.via_atif import is_returned, returned
-from adp.converters.sharegpt.write import said_of_pair, write_record
-from adp.converters.sharegpt.write_other import OtherFormatWriter
 from adp_schema import jsontext
-from adp_schema.builder import RowBuilder
 from adp_schema.losses import Losses
 from adp_schema.model import Pair, Trajectory
 from adp_schema.protocols import Match, RawRecord
+
+if TYPE_CHECKING:
+    from adp_schema.builder import RowBuilder
 
 
 class ShareGPT:
@@ -70,10 +69,14 @@ class ShareGPT:
 
     def read(self, record: RawRecord, builder: RowBuilder, losses: Losses) -> None:
         """Convert a row into one trajectory, and a branch when it is a preference pair."""
+        from adp.converters.sharegpt.read import read_record
+
         read_record(record, builder, losses)
 
     def pair_columns(self, trajectory: Trajectory, pair: Pair) -> frozenset[str]:
         """The columns of a pair that a row says: what reading it gives again."""
+        from adp.converters.sharegpt.write import said_of_pair
+
         run = returned(trajectory) if is_returned(trajectory) else trajectory
         return said_of_pair(run, pair)
 
@@ -81,6 +84,9 @@ class ShareGPT:
         self, trajectory: Trajectory, losses: Losses, flavour: str | None = None
     ) -> dict[str, Any]:
         """Convert a trajectory into a row."""
+        from adp.converters.sharegpt.write import write_record
+        from adp.converters.sharegpt.write_other import OtherFormatWriter
+
         if is_returned(trajectory):
             return write_record(returned(trajectory), losses)
         if trajectory.source_format == self.name:

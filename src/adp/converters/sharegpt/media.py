@@ -10,8 +10,8 @@ from msgspec import Raw
 from adp.converters.sharegpt import keys as k
 from adp.converters.text_calls import OPEN
 from adp_schema import jsontext, media
-from adp_schema.arrow import Columns
 from adp_schema.builder import RowBuilder
+from adp_schema.model import Columns
 from adp_schema.parts import Parts
 
 _QUOTE, _BRACKET = 0x22, 0x5B

@@ -23,10 +23,10 @@ from adp.converters.sharegpt.media import MediaColumns, role_key, turn_words, va
 from adp.converters.sharegpt.system_tools import offered_tools
 from adp.converters.sharegpt.turns import TurnReader
 from adp_schema import extra_column, jsontext
-from adp_schema.arrow import Columns
 from adp_schema.builder import RowBuilder
 from adp_schema.errors import RecordError
 from adp_schema.losses import Losses
+from adp_schema.model import Columns
 from adp_schema.protocols import RawRecord
 
 _EMPTY = Raw(b'""')

@@ -26,10 +26,10 @@ from adp.converters.sharegpt.media import MediaColumns, role_key, value_key
 from adp.converters.sharegpt.results import ResultPiece, named_tool, split_results
 from adp.converters.text_calls import OPEN, CallGroup, TextCall, find_bare, find_tagged, prose
 from adp_schema import extra_column, jsontext
-from adp_schema.arrow import Columns
 from adp_schema.builder import RowBuilder
 from adp_schema.errors import RecordError
 from adp_schema.losses import Losses
+from adp_schema.model import Columns
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _PLAIN = re.compile(rb'\{\s*"from":\s*"([A-Za-z_]+)",\s*"value":\s*(".*")\s*\}', re.DOTALL)

@@ -8,17 +8,17 @@ event. Whatever no column holds stays in ``extra`` (see `keys`).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Raw
 
-from adp.converters.sts.read import read_session
-from adp.converters.sts.write import write_session
 from adp_schema import jsontext
-from adp_schema.builder import RowBuilder
 from adp_schema.losses import Losses
 from adp_schema.model import Trajectory
 from adp_schema.protocols import Match, RawRecord
+
+if TYPE_CHECKING:
+    from adp_schema.builder import RowBuilder
 
 
 class STS:
@@ -58,12 +58,16 @@ class STS:
 
     def read(self, record: RawRecord, builder: RowBuilder, losses: Losses) -> None:
         """Convert the lines of a file into a trajectory."""
+        from adp.converters.sts.read import read_session
+
         read_session(record, builder, losses)
 
     def write(
         self, trajectory: Trajectory, losses: Losses, flavour: str | None = None
     ) -> list[dict[str, Any]]:
         """Convert a trajectory into the lines of a file."""
+        from adp.converters.sts.write import write_session
+
         return write_session(trajectory, losses)
 
 

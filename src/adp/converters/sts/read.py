@@ -26,10 +26,10 @@ from adp.converters.scalars import is_null, take_fields
 from adp.converters.sts import keys as k
 from adp.converters.sts.write import digits_of, time_of
 from adp_schema import extra_column, jsontext
-from adp_schema.arrow import Columns
 from adp_schema.builder import RowBuilder
 from adp_schema.errors import RecordError
 from adp_schema.losses import Losses
+from adp_schema.model import Columns
 from adp_schema.protocols import RawRecord
 
 _FIRST = "the first line is no header of a session"

@@ -14,8 +14,7 @@ from typing import Any, Literal, Protocol
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from adp.rendering.chat import Chat
-from adp.rendering.pairs import PairChats
+from adp.rendering.chat import Chat, PairChats
 from adp_schema.model import Trajectory
 
 Mask = Literal["tokens", "weights", "binary", "last", "all"]

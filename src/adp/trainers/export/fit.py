@@ -10,9 +10,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from adp.rendering.chat import Chat, Message, expand
+from adp.rendering.chat import Chat, Message, PairChats, expand
 from adp.rendering.options import RenderOptions
-from adp.rendering.pairs import PairChats
 from adp.rendering.prepare import prepare
 from adp.rendering.probe import Forms
 from adp.trainers.export.exporter import ExporterOptions, Form, PairOptions

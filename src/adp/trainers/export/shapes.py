@@ -9,8 +9,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from adp.rendering.chat import Chat, Message
-from adp.rendering.pairs import PairChats
+from adp.rendering.chat import Chat, Message, PairChats
 
 NEITHER = "a weight that is neither 0 nor 1"
 SEVERAL = "a side that is not one trained message after the prompt"

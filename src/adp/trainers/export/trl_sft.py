@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
-import pyarrow as pa
 from pydantic import Field, model_validator
 
 from adp.trainers.export.exporter import ExportCounts, ExportItem, Form
@@ -64,6 +63,8 @@ class TrlSft:
         """Columns of the tokens; one list an entry a token."""
         if options.form == "messages":
             return None
+        import pyarrow as pa
+
         fields = [
             ("input_ids", pa.list_(pa.int32())),
             ("labels", pa.list_(pa.int32())),
