@@ -126,8 +126,8 @@ class Pool:
                 self.progress.advance(partition.size)
             else:
                 todo.append(partition)
-        each = functools.partial(_write_part, work, options, paths)
-        run_stage(todo, each, self.workers, self.progress, size=total)
+        write_part = functools.partial(_write_part, work, options, paths)
+        run_stage(todo, write_part, self.workers, self.progress, size=total)
         frames = [pl.read_parquet(path, glob=False) for path in paths]
         return pl.concat(frames) if frames else pl.DataFrame()
 

@@ -18,7 +18,7 @@ from adp.curation.outputs import BUFFER, OutputSelection
 from adp.curation.record import write_frame
 from adp.curation.write_shard import InputStore, Lookups, ShardJob, write_shard
 from adp.stores import shards
-from adp.stores.cutting import cut_runs, one
+from adp.stores.cutting import count_one, cut_runs
 from adp.stores.merge import with_prefix
 from adp.stores.staged import StagedRun, WrittenShard, counted, tables_of
 from adp.stores.tasks import task_index
@@ -247,6 +247,6 @@ def cut_shards(entries: pl.DataFrame) -> list[tuple[int, int, int]]:
     return [
         (run[0][0], run[-1][0], sum(row[3] for row in run))
         for run in cut_runs(
-            rows, [(itemgetter(3), SHARD_BYTES), (one, SHARD_ROWS)], kind=itemgetter(1, 2)
+            rows, [(itemgetter(3), SHARD_BYTES), (count_one, SHARD_ROWS)], kind=itemgetter(1, 2)
         )
     ]

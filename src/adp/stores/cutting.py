@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 Item = TypeVar("Item")
 
 
-def one(_: Any) -> int:
+def count_one(_: Any) -> int:
     """What an item counts where the number of items has a limit."""
     return 1
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from adp.stores.cutting import cut_runs, one
+from adp.stores.cutting import count_one, cut_runs
 from adp.workflows.publish.checksums import SUMS, check_names
 from adp_schema.errors import InputError
 from adp_schema.hub import HubFile
@@ -94,4 +94,4 @@ def groups(
         large = file.size > LARGE or file.path.endswith(".parquet")
         return 0 if small and large else file.size
 
-    yield from cut_runs(files, [(one, count), (weight, size)])
+    yield from cut_runs(files, [(count_one, count), (weight, size)])
