@@ -36,6 +36,7 @@ class ShardReader:
 
     Attributes:
         media: the blobs of the shard.
+        renamed: what was given.
         held: what must live as long as the files are read, such as the owner of scratch files.
     """
 
@@ -49,7 +50,7 @@ class ShardReader:
         self._keep = keep
         self._last: dict[str, tuple[int, pa.Table]] = {}
         self._files = files
-        self._renamed = renamed
+        self.renamed = renamed
         self._open: dict[str, pq.ParquetFile] = {}
         self._ranges: dict[str, list[tuple[int, int]]] = {}
         self.media = ShardMedia(self)
@@ -78,7 +79,7 @@ class ShardReader:
         file = self.file(table)
         assert file is not None
         rows = file.read_row_group(index, use_threads=False)
-        rows = upgrade(table, rows, self._renamed.get(table, {}))
+        rows = upgrade(table, rows, self.renamed.get(table, {}))
         if self._keep and table != "media":
             self._last[table] = (index, rows)
         return rows

@@ -35,12 +35,12 @@ WITH_WORKERS = """
 import os, sys, time
 from adp.stores.locks import holding
 from tests.stores.test_locks import sleep
-from adp.stores.workers import processes
+from adp.stores.workers import Processes
 if __name__ == "__main__":
     with holding(sys.argv[1]):
         if os.fork() == 0:
             sleep(sys.argv[1] + ".fork")
-        for _ in processes(sleep, [sys.argv[1] + ".a", sys.argv[1] + ".b"], 2):
+        for _ in Processes().run(sleep, [sys.argv[1] + ".a", sys.argv[1] + ".b"], 2):
             pass
 """
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from adp.stores.workers import processes
+from adp.stores.workers import Processes
 from tests.waiting import until
 
 
@@ -27,7 +27,7 @@ def work(job):
 
 def test_a_run_that_fails_leaves_no_worker_at_work(tmp_path):
     with pytest.raises(ValueError, match="this one fails"):
-        list(processes(work, [(tmp_path, False), (tmp_path, True)], 2))
+        list(Processes().run(work, [(tmp_path, False), (tmp_path, True)], 2))
     pid, blocked = (tmp_path / "pid").read_text().split()
     assert blocked == "True"
     assert not Path("/proc", pid).exists()

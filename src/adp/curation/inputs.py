@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import functools
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeVar
 
 from adp.stores import shards
 from adp_schema import location
@@ -12,25 +14,31 @@ from adp_schema.manifest import MANIFEST
 from adp_schema.store import Store
 from adp_schema.views import SEQ_SHIFT
 
+Content = TypeVar("Content")
+
 MADE = "made:"
 """What the names of inputs begin with that hold what a stage made up. No recipe can say it."""
 
 
-def stamp(path: str) -> tuple[int, ...]:
-    """What tells a file from another one that had its name before; empty for a URL.
+def cached_by_file(read: Callable[[str], Content]) -> Callable[[str], Content]:
+    """Keep what was read of the last files or stores, by path or URL, until they change.
 
     A cache by name alone would show the old one, when a folder is removed and made anew.
     """
-    try:
-        status = Path(path).stat()
-    except OSError:
-        return ()
-    return status.st_ino, status.st_mtime_ns, status.st_size
+    kept = functools.lru_cache(maxsize=8)(lambda path, _: read(path))
 
+    @functools.wraps(read)
+    def cached(path: str) -> Content:
+        file = (
+            location.join(path, MANIFEST) if location.is_url(path) or Path(path).is_dir() else path
+        )
+        try:
+            status = Path(file).stat()
+        except OSError:
+            return kept(path, None)
+        return kept(path, (status.st_ino, status.st_mtime_ns, status.st_size))
 
-def store_stamp(root: str) -> tuple[int, ...]:
-    """The `stamp` of a store."""
-    return stamp(location.join(root, MANIFEST))
+    return cached
 
 
 @dataclass

@@ -33,8 +33,7 @@ def whole_ledger(state: State, chosen: list[OutputSelection]) -> pl.DataFrame:
         chosen: what the outputs take.
     """
     text = pl.concat([*state.ledger, _ends(state, chosen)]).with_row_index("place")
-    keys = ("seq", "input", "trajectory_id")
-    names = pl.concat([state.rows.select(keys), state.branches.select(keys)])
+    names = state.named("seq", "input", "trajectory_id")
     text = text.join(names, on="seq", how="left", maintain_order="left")
     return text.sort("seq", "stage", "place").select(*LEDGER)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -83,8 +84,6 @@ def materialise(
 
 
 def _copy_record(record: Path, target: Path) -> None:
-    import shutil
-
     shutil.rmtree(target, ignore_errors=True)
     target.mkdir()
     names = ("recipe.yaml", "report.json", "ledger.parquet", "annotations.parquet")

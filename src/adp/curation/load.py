@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from pathlib import Path
 
 import polars as pl
 
-from adp.core.progress import Progress
 from adp.curation.inputs import Input
 from adp.curation.partitions import trajectory_sizes
-from adp.curation.pool import COLUMNS, Pool
+from adp.curation.pool import COLUMNS
+from adp.curation.state import State
 from adp.stores.merge import REFERENCES
 from adp.stores.tasks import rollout_keys
 from adp.stores.tasks.words import word_keys
@@ -20,45 +18,11 @@ from adp_schema import ids
 BRANCH_COLUMNS = (
     "seq", "trajectory_id", "parent_seq", "parent_step", "branch_kind", "input", "size", "rows",
 )  # fmt: skip
-"""Columns of `LoadedPool.branches`."""
+"""Columns of `State.branches`."""
 
 
-@dataclass
-class LoadedPool:
-    """What the inputs hold.
-
-    Attributes:
-        inputs: the stores.
-        rows: the columns of `pool.COLUMNS` of all main lines, sorted by ``seq``.
-        branches: see `Pool.branches`.
-        pairs: the pairs of the inputs whose trajectories are there; None when there are none.
-    """
-
-    inputs: list[Input]
-    rows: pl.DataFrame
-    branches: pl.DataFrame
-    pairs: pl.DataFrame | None = None
-
-    def pool(
-        self,
-        scratch: Path,
-        *,
-        seed: int = 0,
-        workers: int | None = None,
-        progress: Progress | None = None,
-    ) -> Pool:
-        """A pool of all that is not in reserve."""
-        reserve = [source.name for source in self.inputs if source.reserve]
-        out = pl.col("input").is_in(reserve)
-        members = self.rows.filter(~out)
-        pool = Pool(self.inputs, members, scratch, seed=seed, workers=workers, progress=progress)
-        pool.waiting = self.rows.filter(out)
-        pool.branches = self.branches
-        return pool
-
-
-def load(inputs: Sequence[Input]) -> LoadedPool:
-    """Read what every pool needs: ids, tasks, outcomes and sizes.
+def load(inputs: Sequence[Input]) -> State:
+    """The state before the first stage: ids, tasks, outcomes and sizes.
 
     Ids that an earlier input has too get the next number (``#2``, ``#3``).
     """
@@ -75,8 +39,15 @@ def load(inputs: Sequence[Input]) -> LoadedPool:
         frames.append(rows)
     everything = pl.concat(frames)
     main = everything.filter(pl.col("parent_id").is_null())
-    pairs = _pairs(inputs, everything["trajectory_id"])
-    return LoadedPool(list(inputs), main.select(*COLUMNS), _branches(everything, inputs), pairs)
+    rows = main.select(*COLUMNS)
+    reserve = [source.name for source in inputs if source.reserve]
+    return State(
+        inputs=list(inputs),
+        rows=rows,
+        inside=rows.select(~pl.col("input").is_in(reserve)).to_series(),
+        branches=_branches(everything, inputs),
+        pairs=_pairs(inputs, everything["trajectory_id"]),
+    )
 
 
 def _rows(source: Input) -> pl.DataFrame:

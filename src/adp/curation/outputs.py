@@ -18,6 +18,10 @@ BUFFER = "buffer"
 
 _SIDES = ("context_id", "chosen_id", "rejected_id")
 
+_ONE_COPY = pl.lit(1, dtype=pl.Int32).alias("copies")
+_FIRST_STAGE = pl.lit(0, dtype=pl.Int32).alias("stage")
+_SIZES = (pl.col("size").fill_null(0), pl.col("rows").fill_null(0))
+
 
 @dataclass
 class OutputSelection:
@@ -110,9 +114,7 @@ def _main(state: State, seqs: pl.DataFrame | None) -> pl.DataFrame:
     if seqs is not None:
         rows = rows.join(seqs, on="seq", how="semi", maintain_order="left")
     if state.copies is None:
-        return rows.with_columns(
-            pl.lit(1, dtype=pl.Int32).alias("copies"), pl.lit(0, dtype=pl.Int32).alias("stage")
-        )
+        return rows.with_columns(_ONE_COPY, _FIRST_STAGE)
     rows = rows.join(state.copies, on="seq", how="left", maintain_order="left_right")
     return rows.with_columns(pl.col("copies").fill_null(1), pl.col("stage").fill_null(0))
 
@@ -120,20 +122,14 @@ def _main(state: State, seqs: pl.DataFrame | None) -> pl.DataFrame:
 def _once(rows: pl.DataFrame) -> pl.DataFrame:
     """The same main lines, each once."""
     rows = rows.unique("seq", keep="first", maintain_order=True)
-    return rows.with_columns(
-        pl.lit(1, dtype=pl.Int32).alias("copies"), pl.lit(0, dtype=pl.Int32).alias("stage")
-    )
+    return rows.with_columns(_ONE_COPY, _FIRST_STAGE)
 
 
 def _named(state: State, pairs: pl.DataFrame) -> pl.DataFrame:
     """``seq`` of the trajectories that pairs name."""
     names = pl.concat([pairs[side].drop_nulls().rename("trajectory_id") for side in _SIDES])
-    known = pl.concat(
-        [state.rows.select("trajectory_id", "seq"), state.branches.select("trajectory_id", "seq")]
-    )
-    text = pl.DataFrame({"trajectory_id": names.unique()}).join(
-        known, on="trajectory_id", how="left"
-    )
+    known = state.named("trajectory_id", "seq")
+    text = names.unique().to_frame().join(known, on="trajectory_id", how="left")
     if text["seq"].null_count():
         lost = text.filter(pl.col("seq").is_null())["trajectory_id"].sort()[0]
         raise RecipeError(f"a pair names the trajectory {lost}, which is not there")
@@ -154,15 +150,8 @@ def _with_parents(state: State, seqs: pl.DataFrame) -> pl.DataFrame:
     # A copy would double the pair's context, so pairs are taken once.
     main = _once(_main(state, known))
     text = state.branches.join(known, on="seq", how="semi", maintain_order="left")
-    branches = text.select(
-        "seq",
-        "trajectory_id",
-        pl.lit(None, dtype=pl.String).alias("split"),
-        pl.col("size").fill_null(0),
-        pl.col("rows").fill_null(0),
-        pl.lit(1, dtype=pl.Int32).alias("copies"),
-        pl.lit(0, dtype=pl.Int32).alias("stage"),
-    )
+    no_split = pl.lit(None, dtype=pl.String).alias("split")
+    branches = text.select("seq", "trajectory_id", no_split, *_SIZES, _ONE_COPY, _FIRST_STAGE)
     return pl.concat([main, branches])
 
 
@@ -198,24 +187,15 @@ def _children(state: State, level: pl.DataFrame) -> pl.DataFrame:
     """The branches of some trajectories, in the split and the stage of their parents."""
     above = level.select(pl.col("seq").alias("parent_seq"), "split", "stage")
     text = state.branches.join(above, on="parent_seq", how="inner", maintain_order="left")
-    return text.select(
-        "seq",
-        "trajectory_id",
-        "split",
-        pl.col("size").fill_null(0),
-        pl.col("rows").fill_null(0),
-        pl.lit(1, dtype=pl.Int32).alias("copies"),
-        "stage",
-        pl.lit(False).alias("main"),
-        pl.lit(0, dtype=pl.Int32).alias("copy"),
-    )
+    fresh = (pl.lit(False).alias("main"), pl.lit(0, dtype=pl.Int32).alias("copy"))
+    return text.select("seq", "trajectory_id", "split", *_SIZES, _ONE_COPY, "stage", *fresh)
 
 
 def _named_copies(entries: pl.DataFrame, state: State) -> pl.DataFrame:
     """Give copies ids of their own: ``#2``, ``#3``."""
     if not (entries["copy"] > 0).any():
         return entries
-    taken = {*state.rows["trajectory_id"], *state.branches["trajectory_id"]}
+    taken = set(state.named("trajectory_id")["trajectory_id"])
     names = []
     for name, copy in entries.select("trajectory_id", "copy").iter_rows():
         if copy:

@@ -6,13 +6,14 @@ same trajectories give the same partitions.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 
 import polars as pl
 
-from adp.curation.inputs import Input, store_stamp
+from adp.curation.inputs import Input, cached_by_file
+from adp.stores.cutting import cut_runs
 from adp_schema.store import Store
 from adp_schema.views import SEQ_SHIFT
 
@@ -100,13 +101,7 @@ class Partition:
         return known.join(self.seqs(), on="seq", how="semi").select("seq", *columns).sort("seq")
 
 
-def _open(root: str) -> Store:
-    return _opened(root, store_stamp(root))
-
-
-@functools.lru_cache(maxsize=8)
-def _opened(root: str, _: tuple[int, ...]) -> Store:
-    return Store.open(root)
+_open = cached_by_file(Store.open)
 
 
 def trajectory_sizes(source: Input) -> pl.DataFrame:
@@ -147,31 +142,21 @@ def cut(
         members: file of the ``seq`` that are still in.
         tasks: for each input, the file of the rows of tasks (`Partition.tasks`).
     """
+    rows = sizes.select("seq", "size").iter_rows()
+    limits = [(itemgetter(1), PARTITION_BYTES)]
     partitions: list[Partition] = []
-    start: int | None = None
-    last = total = 0
-
-    def close() -> None:
-        if start is not None:
-            source = inputs[start >> SEQ_SHIFT]
-            partitions.append(
-                Partition(
-                    len(partitions),
-                    source.store.root,
-                    source.shift,
-                    start,
-                    last,
-                    total,
-                    members,
-                    tasks[source.index],
-                )
-            )
-
-    for seq, size in sizes.select("seq", "size").iter_rows():
-        other = start is not None and seq >> SEQ_SHIFT != start >> SEQ_SHIFT
-        if start is None or other or total + size > PARTITION_BYTES:
-            close()
-            start, total = seq, 0
-        last, total = seq, total + size
-    close()
+    for run in cut_runs(rows, limits, kind=lambda row: row[0] >> SEQ_SHIFT):
+        first, last = run[0][0], run[-1][0]
+        source = inputs[first >> SEQ_SHIFT]
+        partition = Partition(
+            index=len(partitions),
+            root=source.store.root,
+            shift=source.shift,
+            first=first,
+            last=last,
+            size=sum(size for _, size in run),
+            members=members,
+            tasks=tasks[source.index],
+        )
+        partitions.append(partition)
     return partitions

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -47,54 +47,39 @@ MEMORY = "1GB"
 """Memory of the query engine."""
 
 
+@dataclass(eq=False)
 class Pool:
     """Trajectories that are still in, with what earlier ops said about them.
 
     Only main lines are members; a branch goes where its parent goes (see `branches`).
 
-    Args:
+    Attributes:
         inputs: the stores.
         members: `COLUMNS` and the columns of earlier ops, one row a trajectory, sorted by ``seq``.
         scratch: an existing folder for files of this op.
         seed: seed of this op.
         workers: number of processes; None takes one a core.
         progress: told how far `map` is.
-
-    Attributes:
-        inputs: the stores.
-        members: see above.
+        folder: folder of the recipe, to which the paths in options are relative.
         steps: ``seq``, ``step`` and the step columns of earlier ops; None when there are none.
         weights: ``seq``, ``step``, ``loss_weight`` of earlier ops; None when there are none.
         waiting: the same columns for trajectories of reserve inputs that are not in yet.
         branches: ``seq``, ``trajectory_id``, ``parent_seq``, ``parent_step``, ``branch_kind``,
             ``input``, ``size`` and ``rows`` of the branches of all inputs.
-        seed: seed of this op.
-        scratch: folder for files of this op.
-        folder: folder of the recipe, to which the paths in options are relative.
     """
 
-    def __init__(
-        self,
-        inputs: Sequence[Input],
-        members: pl.DataFrame,
-        scratch: Path,
-        *,
-        seed: int = 0,
-        workers: int | None = None,
-        progress: Progress | None = None,
-    ) -> None:
-        self.inputs = list(inputs)
-        self.members = members
-        self.scratch = scratch
-        self.seed = seed
-        self.workers = workers
-        self.progress: Progress = progress or Silent()
-        self.steps: pl.DataFrame | None = None
-        self.weights: pl.DataFrame | None = None
-        self.waiting: pl.DataFrame = members.clear()
-        self.branches: pl.DataFrame = _no_branches()
-        self.folder = Path()
-        self._gate: QueryGate | None = None
+    inputs: Sequence[Input]
+    members: pl.DataFrame
+    scratch: Path
+    seed: int = 0
+    workers: int | None = None
+    progress: Progress = field(default_factory=Silent)
+    folder: Path = field(default_factory=Path)
+    steps: pl.DataFrame | None = None
+    weights: pl.DataFrame | None = None
+    waiting: pl.DataFrame = field(default_factory=pl.DataFrame)
+    branches: pl.DataFrame = field(default_factory=pl.DataFrame)
+    _gate: QueryGate | None = field(default=None, init=False)
 
     def __len__(self) -> int:
         return self.members.height
@@ -140,15 +125,11 @@ class Pool:
             if path.exists():
                 self.progress.advance(partition.size)
             else:
-                todo.append(
-                    _MapPart(partition.index, partition.size, work, partition, options, path)
-                )
-        run_stage(todo, _work, self.workers, self.progress, size=total)
-        return (
-            pl.concat([pl.read_parquet(path, glob=False) for path in paths])
-            if paths
-            else pl.DataFrame()
-        )
+                todo.append(partition)
+        write_part = functools.partial(_write_part, work, options, paths)
+        run_stage(todo, write_part, self.workers, self.progress, size=total)
+        frames = [pl.read_parquet(path, glob=False) for path in paths]
+        return pl.concat(frames) if frames else pl.DataFrame()
 
     def query(
         self,
@@ -209,7 +190,8 @@ class Pool:
         if self._gate is None:
             self.members.write_parquet(self.scratch / "pool.parquet")
             names = [name for name in self.members.columns if name not in _OF_TABLE]
-            steps = self.steps if self.steps is not None else _no_steps()
+            no_steps = pl.DataFrame(schema={"seq": pl.Int64, "step": pl.Int32})
+            steps = no_steps if self.steps is None else self.steps
             steps.write_parquet(self.scratch / "step_columns.parquet")
             columns = ", ".join(f"m.{quote_name(name)}" for name in names)
             pool_sql = (
@@ -250,23 +232,16 @@ _OF_TABLE = frozenset(
 """Columns of `COLUMNS` that the table of trajectories has too."""
 
 
-@dataclass(frozen=True)
-class _MapPart:
-    """A partition to work on, and the file for what comes of it."""
-
-    index: int
-    size: int
-    work: Callable[[Partition, Any], pl.DataFrame]
-    partition: Partition
-    options: Any
-    path: Path
-
-
-def _work(part: _MapPart) -> None:
-    """Do one partition."""
-    staged = part.path.with_suffix(".tmp")
-    part.work(part.partition, part.options).write_parquet(staged)
-    staged.replace(part.path)
+def _write_part(
+    work: Callable[[Partition, Any], pl.DataFrame],
+    options: Any,
+    paths: Sequence[Path],
+    partition: Partition,
+) -> None:
+    """Do one partition, and write what comes of it into its file."""
+    staged = paths[partition.index].with_suffix(".tmp")
+    work(partition, options).write_parquet(staged)
+    staged.replace(paths[partition.index])
 
 
 def _first(reader: pa.RecordBatchReader, most: int | None) -> pa.Table:
@@ -281,22 +256,3 @@ def _first(reader: pa.RecordBatchReader, most: int | None) -> pa.Table:
             break
     reader.close()
     return pa.Table.from_batches(batches, reader.schema)
-
-
-def _no_branches() -> pl.DataFrame:
-    return pl.DataFrame(
-        schema={
-            "seq": pl.Int64,
-            "trajectory_id": pl.String,
-            "parent_seq": pl.Int64,
-            "parent_step": pl.Int32,
-            "branch_kind": pl.String,
-            "input": pl.String,
-            "size": pl.Int64,
-            "rows": pl.Int64,
-        }
-    )
-
-
-def _no_steps() -> pl.DataFrame:
-    return pl.DataFrame(schema={"seq": pl.Int64, "step": pl.Int32})

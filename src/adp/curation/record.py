@@ -23,7 +23,7 @@ import polars as pl
 import pyarrow.parquet as pq
 import yaml
 
-from adp.curation.outputs import OutputSelection
+from adp.curation.inputs import MADE
 from adp.curation.recipe import Recipe
 from adp.curation.result import Curated
 from adp.curation.stage_files import as_arrow
@@ -54,15 +54,12 @@ def reading(record: Path) -> Iterator[None]:
         ) from None
 
 
-def write_record(
-    curated: Curated, recipe: Recipe, chosen: list[OutputSelection], run: StagedRun, *, link: bool
-) -> None:
+def write_record(curated: Curated, recipe: Recipe, run: StagedRun, *, link: bool) -> None:
     """Write the folder, whole or not at all.
 
     Args:
         curated: what was decided.
         recipe: the recipe.
-        chosen: what the outputs take.
         run: the run; its folder gets the record.
         link: write the selection too, and no stores will follow.
     """
@@ -79,19 +76,17 @@ def write_record(
     if curated.state.steps is not None:
         write_frame(curated.state.steps, staged / "step_columns.parquet")
     if link:
-        write_selection(curated, chosen, run.key, staged)
+        write_selection(curated, run.key, staged)
     shutil.rmtree(target, ignore_errors=True)
     staged.replace(target)
     if link:
         run.end()
 
 
-def write_selection(
-    curated: Curated, chosen: list[OutputSelection], key: dict[str, Any], folder: Path
-) -> None:
+def write_selection(curated: Curated, key: dict[str, Any], folder: Path) -> None:
     """Write what the stores are made from: entries, weights, repaired texts, pairs."""
     state = curated.state
-    for item in chosen:
+    for item in curated.outputs:
         name = item.name or "store"
         write_frame(item.entries, folder / f"entries-{name}.parquet")
         if item.pairs is not None:
@@ -101,24 +96,17 @@ def write_selection(
             write_frame(frame, folder / f"{name}.parquet")
     parents = []
     for source in state.inputs:
-        input_name = (
-            source.name if source.name in {e["name"] for e in curated.report["inputs"]} else None
-        )
-        if input_name is None:  # trajectories that a stage made up exist nowhere else
+        made = source.name.startswith(MADE)
+        if made:  # trajectories that a stage made up exist nowhere else
             shutil.copytree(source.store.root, folder / source.name.replace(":", "-"))
         parents.append(
-            {
-                "name": source.name,
-                "hash": source.hash,
-                "made": input_name is None,
-                "renamed": source.renamed,
-            }
+            {"name": source.name, "hash": source.hash, "made": made, "renamed": source.renamed}
         )
     linked = {
         "key": key,
         "trajectories": state.rows.height,
         "inputs": parents,
-        "outputs": [entry.name for entry in chosen],
+        "outputs": [entry.name for entry in curated.outputs],
         "buffer": state.buffer_facts or None,
     }
     write_atomic(folder / LINKED, json.dumps(linked, indent=2, ensure_ascii=False) + "\n")

@@ -7,6 +7,7 @@ from typing import Any
 
 import polars as pl
 
+from adp.curation.outputs import OutputSelection
 from adp.curation.state import State
 
 
@@ -18,8 +19,10 @@ class Curated:
         report: inputs, stages and outputs with their counts; plain JSON.
         ledger: one row a fact: why each trajectory is in or out.
         state: all that is known of the trajectories.
+        outputs: what each output takes.
     """
 
     report: dict[str, Any]
     ledger: pl.DataFrame
     state: State
+    outputs: list[OutputSelection]

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import shutil
 from collections.abc import Mapping
+from contextlib import closing
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -16,12 +18,13 @@ import polars as pl
 from adp.core.progress import Progress, Silent
 from adp.curation import stage_files
 from adp.curation.check_plan import check_columns, check_plan
-from adp.curation.inputs import MADE, Input
+from adp.curation.inputs import MADE, Input, open_inputs
 from adp.curation.ledger import whole_ledger
 from adp.curation.load import BRANCH_COLUMNS, load
 from adp.curation.op import OpResult
 from adp.curation.op_columns import checked
-from adp.curation.outputs import OutputSelection, choose
+from adp.curation.outputs import choose
+from adp.curation.partitions import trajectory_sizes
 from adp.curation.pool import Pool
 from adp.curation.recipe import Recipe, Stage
 from adp.curation.record import write_record
@@ -88,31 +91,23 @@ def run(
         staged = StagedRun(out, _key(recipe, inputs, options), options.workers)
     with keep_workers():
         # A run that was stopped after its last file was written has nothing left to write.
-        if staged is not None and staged.finished is None:
-            return _run(recipe, inputs, staged, options, report)
-        with ScratchFolder("curate") as scratch:
-            return _decide(recipe, inputs, scratch, options, report)[0]
-
-
-def _run(
-    recipe: Recipe,
-    inputs: list[Input],
-    staged: StagedRun,
-    options: CurateOptions,
-    report: Progress,
-) -> Curated:
-    """Decide, and write."""
-    try:
-        curated, chosen = _decide(recipe, inputs, staged.scratch / "curate", options, report)
-    except AdpError:
-        # Nothing that it did is worth keeping: the recipe or its inputs have to be changed.
-        staged.drop()
-        raise
-    write_record(curated, recipe, chosen, staged, link=options.link)
-    if not options.link:
-        state = curated.state
-        making = Making(curated.report, state.inputs, state.rows.height, state.weights, state.edits)
-        write_stores(making, chosen, staged, report)
+        if staged is None or staged.finished is not None:
+            with ScratchFolder("curate") as folder:
+                return _Stages(recipe, load(inputs), folder, options, report).run()
+        scratch = staged.scratch / "curate"
+        try:
+            curated = _Stages(recipe, load(inputs), scratch, options, report).run()
+        except AdpError:
+            # Nothing that it did is worth keeping: the recipe or its inputs have to be changed.
+            staged.drop()
+            raise
+        write_record(curated, recipe, staged, link=options.link)
+        if not options.link:
+            state = curated.state
+            making = Making(
+                curated.report, state.inputs, state.rows.height, state.weights, state.edits
+            )
+            write_stores(making, curated.outputs, staged, report)
     return curated
 
 
@@ -122,12 +117,13 @@ def open_recipe_inputs(recipe: Recipe) -> list[Input]:
     Raises:
         StoreError: one of them is no finished store.
     """
-    inputs: list[Input] = []
-    for name, spec in recipe.inputs.items():
-        if spec.optional and not location.is_url(spec.store) and not _exists(spec.store):
-            continue
-        store = shards.open_finished(spec.store)
-        inputs.append(Input(name, store, len(inputs), spec.reserve, shards.manifest_hash(store)))
+    there = {
+        name: spec
+        for name, spec in recipe.inputs.items()
+        if not spec.optional or location.is_url(spec.store) or os.path.exists(spec.store)  # noqa: PTH110
+    }
+    reserve = [name for name, spec in there.items() if spec.reserve]
+    inputs = open_inputs({name: spec.store for name, spec in there.items()}, reserve)
     if not inputs:
         raise RecipeError("none of the inputs is there; name a store that exists")
     seen: dict[str, str] = {}
@@ -145,7 +141,8 @@ def _key(recipe: Recipe, inputs: list[Input], options: CurateOptions) -> dict[st
     files = {
         name: digest_file(str(options.folder / name))
         for name in sorted(_texts([stage.options.model_dump() for stage in recipe.ops]))
-        if _is_file(options.folder / name)
+        # Most texts are no names of files, and may be too long for one.
+        if os.path.isfile(options.folder / name)  # noqa: PTH113
     }
     return {
         "act": "curate",
@@ -155,20 +152,6 @@ def _key(recipe: Recipe, inputs: list[Input], options: CurateOptions) -> dict[st
         "link": options.link,
         "versions": curate_versions(),
     }
-
-
-def _exists(path: str) -> bool:
-    try:
-        return Path(path).exists()
-    except OSError:
-        return False
-
-
-def _is_file(path: Path) -> bool:
-    try:
-        return path.is_file()
-    except OSError:  # most texts are no names of files, and may be too long for one
-        return False
 
 
 def curate_versions() -> dict[str, str]:
@@ -188,81 +171,90 @@ def _texts(value: Any) -> set[str]:
     return set()
 
 
-def _decide(
-    recipe: Recipe, inputs: list[Input], scratch: Path, options: CurateOptions, progress: Progress
-) -> tuple[Curated, list[OutputSelection]]:
-    """Do all stages and the selection."""
-    scratch.mkdir(parents=True, exist_ok=True)
-    loaded = load(inputs)
-    state = State.first(loaded)
-    if not state.rows.height:
-        raise EmptyResultError("the inputs hold no trajectory; nothing was written")
-    for number, stage in enumerate(recipe.ops):
-        _stage(recipe, state, number, scratch, options, progress)
-        if not state.inside.any():
-            last = state.report[-1]
-            raise EmptyResultError(
-                f"the recipe leaves nothing: stage {number} ({stage.name}) drops the last "
-                f"{last['dropped']:,} of {last['in']:,}; nothing was written"
+class _Stages:
+    """The stages of a recipe, done one after the other, and the selection after them."""
+
+    def __init__(
+        self,
+        recipe: Recipe,
+        state: State,
+        scratch: Path,
+        options: CurateOptions,
+        progress: Progress,
+    ) -> None:
+        self._recipe = recipe
+        self._state = state
+        self._scratch = scratch
+        self._options = options
+        self._progress = progress
+
+    def run(self) -> Curated:
+        """Do all stages and the selection."""
+        recipe, state = self._recipe, self._state
+        self._scratch.mkdir(parents=True, exist_ok=True)
+        if not state.rows.height:
+            raise EmptyResultError("the inputs hold no trajectory; nothing was written")
+        for number, stage in enumerate(recipe.ops):
+            self._stage(number, stage)
+            if not state.inside.any():
+                last = state.report[-1]
+                raise EmptyResultError(
+                    f"the recipe leaves nothing: stage {number} ({stage.name}) drops the last "
+                    f"{last['dropped']:,} of {last['in']:,}; nothing was written"
+                )
+        with self._pool("end", recipe.seed) as pool:
+            outputs = choose(recipe, state, pool)
+        report = {
+            "recipe": {"name": recipe.name, "hash": recipe.hash(), "seed": recipe.seed},
+            "inputs": [
+                {
+                    "name": source.name,
+                    "hash": source.hash,
+                    "reserve": source.reserve,
+                    "trajectories": _count(state.rows, source.name),
+                    "branches": _count(state.branches, source.name),
+                }
+                for source in state.inputs
+                if not source.name.startswith(MADE)
+            ],
+            "stages": state.report,
+            "outputs": [item.facts() for item in outputs],
+        }
+        return Curated(report, whole_ledger(state, outputs), state, outputs)
+
+    def _pool(self, name: str, seed: int) -> closing[Pool]:
+        """What is left of the inputs, with a scratch folder of this name."""
+        scratch = self._scratch / name
+        scratch.mkdir(exist_ok=True)
+        folder, workers = self._options.folder, self._options.workers
+        return closing(
+            self._state.pool(
+                scratch, folder=folder, seed=seed, workers=workers, progress=self._progress
             )
-    end = scratch / "end"
-    end.mkdir(exist_ok=True)
-    pool = state.pool(end, options.folder, recipe.seed, options.workers, progress)
-    try:
-        chosen = choose(recipe, state, pool)
-    finally:
-        pool.close()
-    report = {
-        "recipe": {"name": recipe.name, "hash": recipe.hash(), "seed": recipe.seed},
-        "inputs": [
-            {
-                "name": source.name,
-                "hash": source.hash,
-                "reserve": source.reserve,
-                "trajectories": _count(state.rows, source.name),
-                "branches": _count(state.branches, source.name),
-            }
-            for source in inputs
-        ],
-        "stages": state.report,
-        "outputs": [item.facts() for item in chosen],
-    }
-    return Curated(report, whole_ledger(state, chosen), state), chosen
+        )
+
+    def _stage(self, number: int, stage: Stage) -> None:
+        """Do one stage, or read what it said when a stopped run did it."""
+        folder = self._scratch / f"stage-{number:02d}"
+        if not folder.exists():
+            work = f"work-{number:02d}"
+            earlier = self._recipe.ops[:number]
+            self._progress.note(f"stage {number}/{len(self._recipe.ops) - 1}: {stage.name}")
+            before = sum(other.name == stage.name for other in earlier)
+            with self._pool(work, stage_seed(self._recipe.seed, stage.name, before)) as pool:
+                try:
+                    outcome, seen = _call(stage, pool)
+                except QueryError as error:
+                    raise QueryError(f"stage {stage.name}: {error}") from None
+            stage_files.save(outcome, seen, folder)
+            shutil.rmtree(self._scratch / work)
+        outcome, seen = stage_files.read(folder)
+        _add_made(self._state, stage, number, folder)
+        self._state.take(stage, number, outcome, seen)
 
 
 def _count(rows: pl.DataFrame, name: str) -> int:
     return int((rows["input"] == name).sum())
-
-
-def _stage(
-    recipe: Recipe,
-    state: State,
-    number: int,
-    scratch: Path,
-    options: CurateOptions,
-    progress: Progress,
-) -> None:
-    """Do one stage, or read what it said when a stopped run did it."""
-    stage = recipe.ops[number]
-    folder = scratch / f"stage-{number:02d}"
-    if not folder.exists():
-        work = scratch / f"work-{number:02d}"
-        work.mkdir(exist_ok=True)
-        progress.note(f"stage {number}/{len(recipe.ops) - 1}: {stage.name}")
-        before = sum(earlier.name == stage.name for earlier in recipe.ops[:number])
-        seed = stage_seed(recipe.seed, stage.name, before)
-        pool = state.pool(work, options.folder, seed, options.workers, progress)
-        try:
-            outcome, seen = _call(stage, pool)
-        except QueryError as error:
-            raise QueryError(f"stage {stage.name}: {error}") from None
-        finally:
-            pool.close()
-        stage_files.save(outcome, seen, folder)
-        shutil.rmtree(work)
-    outcome, seen = stage_files.read(folder)
-    _add_made(state, stage, number, folder)
-    state.take(stage, number, outcome, seen)
 
 
 def stage_seed(seed: int, name: str, before: int = 0) -> int:
@@ -296,8 +288,6 @@ def _call(stage: Stage, pool: Pool) -> tuple[OpResult, pl.DataFrame]:
 
 def _add_made(state: State, stage: Stage, number: int, folder: Path) -> None:
     """Add the trajectories that a stage made up, as branches."""
-    from adp.curation.partitions import trajectory_sizes
-
     store = stage_files.made_store(folder)
     if store is None:
         return
@@ -307,9 +297,7 @@ def _add_made(state: State, stage: Stage, number: int, folder: Path) -> None:
         (pl.col("seq") + made.shift).alias("seq"),
         "trajectory_id", "parent_id", "parent_step", "branch_kind",
     ).collect()  # fmt: skip
-    known = pl.concat(
-        [state.rows.select("seq", "trajectory_id"), state.branches.select("seq", "trajectory_id")]
-    )
+    known = state.named("seq", "trajectory_id")
     taken = rows["trajectory_id"].is_in(known["trajectory_id"].implode())
     owners = known.select(pl.col("trajectory_id").alias("parent_id"), parent_seq="seq")
     rows = rows.join(owners, on="parent_id", how="left", maintain_order="left").join(

@@ -12,12 +12,12 @@ import polars as pl
 import pyarrow as pa
 
 from adp.curation.op import OpResult
+from adp.stores.staged import write_rows
 from adp_schema.builder import RowBuilder
-from adp_schema.manifest import Counts, Lineage, Manifest, Shard, write_atomic
+from adp_schema.manifest import Counts, Lineage, Manifest, write_atomic
 from adp_schema.model import Trajectory
 from adp_schema.store import Store
 from adp_schema.trajectory_rows import rows_of
-from adp_schema.writer import ShardWriter, place
 
 FRAMES = (
     "columns", "step_columns", "dropped", "events", "weights", "copies", "admitted", "buffer",
@@ -77,17 +77,11 @@ def write_made(trajectories: Sequence[Trajectory], folder: Path) -> None:
         columns = {**columns, "trajectory_id": trajectory.trajectory_id}
         builder.add_rows(number, columns, rows)
         datasets[trajectory.dataset or ""] += 1
-    writer = ShardWriter(folder / ".staged")
-    writer.flush(builder)
-    tables: dict[str, list[Shard]] = {}
-    for table in writer.close():
-        rows_written = writer.rows.get(table, 0)
-        path = writer.folder / f"{table}.parquet"
-        tables[table] = [place(path, folder, table, 0, rows_written)]
-    writer.folder.rmdir()
+    tables = write_rows(str(folder), 0, builder.tables().items())
+    (folder / ".run").rmdir()
     count = len(trajectories)
     Manifest(
-        tables=tables,
+        tables={table: [shard] for table, shard in tables.items()},
         counts=Counts(records=count, used=count, trajectories=count),
         datasets=dict(sorted(datasets.items())),
         lineage=[Lineage(act="made")],

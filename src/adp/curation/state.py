@@ -8,9 +8,8 @@ from typing import Any
 
 import polars as pl
 
-from adp.core.progress import Progress
+from adp.core.progress import Progress, Silent
 from adp.curation.inputs import Input
-from adp.curation.load import LoadedPool
 from adp.curation.op import OpResult
 from adp.curation.op_columns import twice
 from adp.curation.pool import Pool
@@ -53,26 +52,36 @@ class State:
     ledger: list[pl.DataFrame] = field(default_factory=list)
     report: list[dict[str, Any]] = field(default_factory=list)
 
-    @classmethod
-    def first(cls, loaded: LoadedPool) -> State:
-        """The state before the first stage."""
-        reserve = [source.name for source in loaded.inputs if source.reserve]
-        inside = loaded.rows.select(~pl.col("input").is_in(reserve)).to_series()
-        return cls(list(loaded.inputs), loaded.rows, inside, loaded.branches, pairs=loaded.pairs)
-
     def pool(
-        self, scratch: Path, folder: Path, seed: int, workers: int | None, progress: Progress
+        self,
+        scratch: Path,
+        *,
+        folder: Path | None = None,
+        seed: int = 0,
+        workers: int | None = None,
+        progress: Progress | None = None,
     ) -> Pool:
-        """What the next op sees."""
+        """What the next op sees; the arguments are attributes of `Pool`."""
         reserve = [source.name for source in self.inputs if source.reserve]
-        members = self.rows.filter(self.inside)
-        pool = Pool(self.inputs, members, scratch, seed=seed, workers=workers, progress=progress)
         # What a stage dropped stays out: each trajectory comes to one end.
         outside = self.rows.filter(~self.inside & ~self.rows["seq"].is_in(self.dropped().implode()))
-        pool.waiting = outside.filter(outside["input"].is_in(reserve))
-        pool.branches, pool.steps, pool.weights = self.branches, self.steps, self.weights
-        pool.folder = folder
-        return pool
+        return Pool(
+            inputs=self.inputs,
+            members=self.rows.filter(self.inside),
+            scratch=scratch,
+            seed=seed,
+            workers=workers,
+            progress=progress or Silent(),
+            folder=folder or Path(),
+            steps=self.steps,
+            weights=self.weights,
+            waiting=outside.filter(outside["input"].is_in(reserve)),
+            branches=self.branches,
+        )
+
+    def named(self, *columns: str) -> pl.DataFrame:
+        """Some columns of all trajectories, the branches after the main lines."""
+        return pl.concat([self.rows.select(columns), self.branches.select(columns)])
 
     def dropped(self) -> pl.Series:
         """``seq`` of the trajectories that a stage dropped."""
@@ -165,7 +174,7 @@ class State:
         frame = outcome.weights.select(
             "seq", pl.col("step").cast(pl.Int32), pl.col("loss_weight").cast(pl.Float64)
         )
-        both = frame if self.weights is None else pl.concat([self.weights, frame])
+        both = _joined(self.weights, frame)
         self.weights = (
             both.group_by("seq", "step").agg(pl.col("loss_weight").min()).sort("seq", "step")
         )
@@ -174,7 +183,7 @@ class State:
         frame = edits.select(
             "seq", pl.col("step").cast(pl.Int32), "text", pl.lit(stage.op).alias("made_by")
         )
-        both = frame if self.edits is None else pl.concat([self.edits, frame])
+        both = _joined(self.edits, frame)
         self.edits = both.unique(["seq", "step"], keep="last", maintain_order=True).sort(
             "seq", "step"
         )
@@ -254,9 +263,8 @@ def _updated(rows: pl.DataFrame, given: pl.DataFrame, column: str) -> pl.DataFra
 def _over(old: pl.DataFrame | None, new: pl.DataFrame) -> pl.DataFrame:
     """Rows by ``seq``; new ones stand for old ones."""
     new = new.with_columns(pl.col("copies", "stage").cast(pl.Int32))
-    if old is None:
-        return new.sort("seq", "stage")
-    return pl.concat([old.join(new, on="seq", how="anti"), new]).sort("seq", "stage")
+    kept = None if old is None else old.join(new, on="seq", how="anti")
+    return _joined(kept, new).sort("seq", "stage")
 
 
 def _stacked(old: pl.DataFrame | None, new: pl.DataFrame) -> pl.DataFrame:
@@ -264,8 +272,11 @@ def _stacked(old: pl.DataFrame | None, new: pl.DataFrame) -> pl.DataFrame:
     assert isinstance(empty, pl.DataFrame)
     frame = pl.concat([empty, new.select(new.columns)], how="diagonal_relaxed")
     frame = frame.select(pl.col(name).cast(kind) for name, kind in empty.schema.items())
-    both = frame if old is None else pl.concat([old, frame])
-    return both.unique("pair_id", keep="first", maintain_order=True)
+    return _joined(old, frame).unique("pair_id", keep="first", maintain_order=True)
+
+
+def _joined(old: pl.DataFrame | None, new: pl.DataFrame) -> pl.DataFrame:
+    return new if old is None else pl.concat([old, new])
 
 
 def _counts(dropped: pl.DataFrame | None) -> dict[str, int]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -10,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from adp.curation.inputs import store_stamp
+from adp.curation.inputs import cached_by_file
 from adp.stores import shards
 from adp_schema.reader import ShardReader
 from adp_schema.store import Store
@@ -99,11 +98,5 @@ class StoreRows:
         return known[2]
 
 
-def store_rows(root: str) -> StoreRows:
-    """The rows of a store; those of the last stores stay open."""
-    return _reader_of(root, store_stamp(root))
-
-
-@functools.lru_cache(maxsize=8)
-def _reader_of(root: str, _: tuple[int, ...]) -> StoreRows:
-    return StoreRows(root)
+store_rows = cached_by_file(StoreRows)
+"""The rows of a store; those of the last stores stay open."""

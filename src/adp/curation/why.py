@@ -102,9 +102,9 @@ def _from_record(record: Path, name: str) -> Story:
     stages = [{"stage": s["stage"], "name": s["name"]} for s in report["stages"]]
     stages.append({"stage": len(stages), "name": "output"})
     story.stages = [{**stage, "notes": _notes(rows, stage["stage"])} for stage in stages]
-    to_dicts = annotations.filter(pl.col("trajectory_id") == full).collect().to_dicts()
+    known_columns = annotations.filter(pl.col("trajectory_id") == full).collect().to_dicts()
     story.columns = {
-        key: value for row in to_dicts for key, value in row.items() if value is not None
+        key: value for row in known_columns for key, value in row.items() if value is not None
     }
     return story
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from collections import Counter
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any
 
 import polars as pl
@@ -15,12 +16,13 @@ from adp.core.progress import Progress
 from adp.curation.inputs import MADE, Input
 from adp.curation.outputs import BUFFER, OutputSelection
 from adp.curation.record import write_frame
-from adp.curation.write_shard import InputStore, ShardJob, write_shard
+from adp.curation.write_shard import InputStore, Lookups, ShardJob, write_shard
 from adp.stores import shards
-from adp.stores.staged import StagedRun, WrittenShard
+from adp.stores.cutting import count_one, cut_runs
+from adp.stores.merge import with_prefix
+from adp.stores.staged import StagedRun, WrittenShard, counted, tables_of
 from adp.stores.tasks import task_index
 from adp_schema.manifest import MANIFEST, Counts, Lineage, Manifest
-from adp_schema.store import Store
 from adp_schema.tables import TABLES
 
 SHARD_BYTES = 64 << 20
@@ -52,18 +54,9 @@ class Making:
     edits: pl.DataFrame | None
 
 
-@dataclass(frozen=True)
-class _Lookups:
-    """Files that the workers look things up in; empty names for those that are not needed."""
-
-    weights: str
-    edits: str
-    sources: tuple[InputStore, ...]
-
-
 def write_stores(
     making: Making, chosen: list[OutputSelection], run: StagedRun, progress: Progress
-) -> list[Manifest]:
+) -> None:
     """Write all stores of a run.
 
     Args:
@@ -72,81 +65,52 @@ def write_stores(
         run: the run; with one output its folder becomes the store.
         progress: told how far it is, in bytes.
     """
-    lookups = _lookups(making, run)
-    made = []
-    single = [entry for entry in chosen if not entry.name]
-    for item in (entry for entry in chosen if entry.name):
-        made.append(_named(making, item, run, lookups, progress))
-    for item in single:
-        manifest = _manifest(making, item, run, lookups, progress)
-        run.finish(manifest)
-        made.append(manifest)
-    if not single:
+    writer = _StoreWriter(making, _lookups(making, run), progress)
+    named = [output for output in chosen if output.name]
+    for output in named:
+        _named(writer, output, run)
+    for output in chosen:
+        if not output.name:
+            run.finish(writer.write(output, run))
+    if len(named) == len(chosen):
         run.end()
-    return made
 
 
-def _named(
-    making: Making,
-    chosen: OutputSelection,
-    run: StagedRun,
-    lookups: _Lookups,
-    progress: Progress,
-) -> Manifest:
+def _named(writer: _StoreWriter, chosen: OutputSelection, run: StagedRun) -> None:
     """Write a store into a folder of its own; what a stopped run finished is kept."""
     folder = run.folder / chosen.name
     if (folder / MANIFEST).exists():
         shutil.rmtree(folder / ".run", ignore_errors=True)
-        return Store.open(str(folder), check=False).manifest
-    staged_run = StagedRun(str(folder), {"output": chosen.name, **run.key}, run.workers)
-    if staged_run.finished is not None:
-        return staged_run.finished
-    manifest = _manifest(making, chosen, staged_run, lookups, progress)
-    staged_run.finish(manifest)
-    return manifest
+        return
+    staged = StagedRun(str(folder), {"output": chosen.name, **run.key}, run.workers)
+    if staged.finished is None:
+        staged.finish(writer.write(chosen, staged))
 
 
-def _act(making: Making, chosen: OutputSelection) -> dict[str, Any]:
-    """What the lineage says of the act."""
-    options: dict[str, Any] = {
-        "recipe": making.report["recipe"]["hash"],
-        "seed": making.report["recipe"]["seed"],
-        "stages": [
-            {name: stage[name] for name in ("name", "op", "in", "dropped", "admitted", "out")}
-            for stage in making.report["stages"]
-        ],
-    }
-    name = making.report["recipe"]["name"]
-    options.update({"name": name} if name else {})
-    options.update({"output": chosen.name} if chosen.name else {})
-    options.update({"buffer": chosen.facts_of_buffer} if chosen.facts_of_buffer else {})
-    return options
-
-
-def _lookups(making: Making, run: StagedRun) -> _Lookups:
+def _lookups(making: Making, run: StagedRun) -> Lookups:
     """Write what all workers need."""
-    files: dict[str, str] = {}
-    for name, frame in (("weights", making.weights), ("edits", making.edits)):
-        path = run.scratch / f"{name}.parquet"
-        if frame is not None:
-            write_frame(frame, path)
-        files[name] = str(path) if frame is not None else ""
     sources = []
     prefixes = _prefixes(making.inputs)
     for source in making.inputs:
         renamed = ""
         if source.renamed:
-            columns = {
-                "old": pa.array([*source.renamed]),
-                "new": pa.array([*source.renamed.values()]),
-            }
-            renamed = run.lookup(f"renamed-{source.index}", columns)
-        tasks = run.scratch / f"tasks-{source.index}.parquet"
-        write_frame(_task_rows(source), tasks)
+            old, new = pa.array([*source.renamed]), pa.array([*source.renamed.values()])
+            renamed = run.lookup(f"renamed-{source.index}", {"old": old, "new": new})
+        tasks = _lookup(run, f"tasks-{source.index}", _task_rows(source))
         sources.append(
-            InputStore(source.store.root, source.shift, renamed, prefixes[source.name], str(tasks))
+            InputStore(source.store.root, source.shift, renamed, prefixes[source.name], tasks)
         )
-    return _Lookups(files["weights"], files["edits"], tuple(sources))
+    weights, edits = _lookup(run, "weights", making.weights), _lookup(run, "edits", making.edits)
+    return Lookups(weights, edits, tuple(sources))
+
+
+def _lookup(run: StagedRun, name: str, frame: pl.DataFrame | None) -> str:
+    """Write a frame for the workers; an empty name when there is none."""
+    if frame is None:
+        return ""
+    path = run.scratch / f"{name}.parquet"
+    write_frame(frame, path)
+    return str(path)
 
 
 def _task_rows(source: Input) -> pl.DataFrame:
@@ -181,89 +145,97 @@ def _prefixes(inputs: list[Input]) -> dict[str, str]:
     return prefixes
 
 
-def _manifest(
-    making: Making,
-    chosen: OutputSelection,
-    run: StagedRun,
-    lookups: _Lookups,
-    progress: Progress,
-) -> Manifest:
-    """Write the shards of a store and describe it."""
-    jobs = _jobs(chosen, run, lookups)
-    progress.note(f"writing {chosen.name or 'the store'}")
-    written = run.shards(jobs, write_shard, WrittenShard.parse, progress)
-    manifest = Manifest()
-    counted: dict[str, Counter[str]] = {name: Counter() for name in ("datasets", "losses", "files")}
-    for shard in written:
-        for name, counter in counted.items():
-            counter.update(shard.facts[name])
-        for table, file in shard.tables.items():
-            manifest.tables.setdefault(table, []).append(file)
-    manifest.datasets = dict(sorted(counted["datasets"].items()))
-    manifest.losses = dict(sorted(counted["losses"].items()))
-    once = chosen.entries.filter(chosen.entries["main"] & (chosen.entries["copy"] == 0))
-    trajectories = making.trajectories
-    manifest.counts = Counts(
-        records=trajectories,
-        used=once.height,
-        skipped=trajectories - once.height,
-        trajectories=chosen.entries.height,
-    )
-    manifest.reasons = {LEFT_OUT: manifest.counts.skipped} if manifest.counts.skipped else {}
-    manifest.tables["sources"] = run.sources(_sources(making, lookups, counted["files"]))
-    given = [source for source in making.inputs if not source.name.startswith(MADE)]
-    for source in given:
-        known = source.store.manifest.lineage
-        manifest.lineage += [act for act in known if act not in manifest.lineage]
-    act = Lineage(
-        act="curate",
-        options=_act(making, chosen),
-        versions=run.key["versions"],
-        parents=[source.hash for source in given],
-    )
-    manifest.lineage.append(act)
-    return manifest
+class _StoreWriter:
+    """Writes the stores of a run, one after the other."""
 
+    def __init__(self, making: Making, lookups: Lookups, progress: Progress) -> None:
+        self._making = making
+        self._lookups = lookups
+        self._progress = progress
 
-def _sources(making: Making, lookups: _Lookups, files: Counter[str]) -> pa.Table:
-    """The input files that something in the store comes from, with what came of them."""
-    results = [TABLES["sources"].schema.empty_table()]
-    for source, lookup in zip(making.inputs, lookups.sources, strict=True):
-        rows = shards.source_rows(source.store)
-        if lookup.prefix:
-            joined = pc.binary_join_element_wise(pa.scalar(lookup.prefix), rows["source_file"], "/")
-            rows = shards.put(rows, "source_file", joined)
-        wanted = pc.is_in(rows["source_file"], value_set=pa.array([*files], pa.string()))
-        rows = rows.filter(wanted)
-        counts = [files[name] for name in rows["source_file"].to_pylist()]
-        results.append(shards.put(rows, "trajectories", pa.array(counts, pa.int64())))
-    return pa.concat_tables(results).combine_chunks()
-
-
-def _jobs(chosen: OutputSelection, run: StagedRun, lookups: _Lookups) -> list[ShardJob]:
-    """Cut an output into shards, by what its trajectories hold."""
-    path = run.scratch / "entries.parquet"
-    write_frame(chosen.entries, path)
-    pairs = run.scratch / "pairs.parquet"
-    if chosen.pairs is not None and chosen.pairs.height:
-        write_frame(chosen.pairs, pairs)
-    cuts = cut_shards(chosen.entries)
-    return [
-        ShardJob(
-            index=index,
-            size=size,
-            out=str(run.folder),
-            entries=str(path),
-            first=first,
-            last=last,
-            sources=lookups.sources,
-            weights=lookups.weights,
-            edits=lookups.edits,
-            pairs=str(pairs) if index == 0 and pairs.exists() else "",
-            buffer=chosen.name == BUFFER,
+    def write(self, chosen: OutputSelection, run: StagedRun) -> Manifest:
+        """Write the shards of a store and describe it."""
+        making = self._making
+        jobs = self._jobs(chosen, run)
+        self._progress.note(f"writing {chosen.name or 'the store'}")
+        written = run.shards(jobs, write_shard, WrittenShard.parse, self._progress)
+        once = chosen.entries.filter(chosen.entries["main"] & (chosen.entries["copy"] == 0))
+        skipped = making.trajectories - once.height
+        manifest = Manifest(
+            tables=tables_of(written),
+            datasets=dict(sorted(counted(written, "datasets").items())),
+            losses=dict(sorted(counted(written, "losses").items())),
+            counts=Counts(
+                records=making.trajectories,
+                used=once.height,
+                skipped=skipped,
+                trajectories=chosen.entries.height,
+            ),
+            reasons={LEFT_OUT: skipped} if skipped else {},
         )
-        for index, (first, last, size) in enumerate(cuts)
-    ]
+        manifest.tables["sources"] = run.sources(self._sources(counted(written, "files")))
+        given = [source for source in making.inputs if not source.name.startswith(MADE)]
+        for source in given:
+            known = source.store.manifest.lineage
+            manifest.lineage += [act for act in known if act not in manifest.lineage]
+        act = Lineage(
+            act="curate",
+            options=self._act(chosen),
+            versions=run.key["versions"],
+            parents=[source.hash for source in given],
+        )
+        manifest.lineage.append(act)
+        return manifest
+
+    def _act(self, chosen: OutputSelection) -> dict[str, Any]:
+        """What the lineage says of the act."""
+        report = self._making.report
+        named = {
+            "name": report["recipe"]["name"],
+            "output": chosen.name,
+            "buffer": chosen.facts_of_buffer,
+        }
+        return {
+            "recipe": report["recipe"]["hash"],
+            "seed": report["recipe"]["seed"],
+            "stages": [
+                {name: stage[name] for name in ("name", "op", "in", "dropped", "admitted", "out")}
+                for stage in report["stages"]
+            ],
+            **{name: value for name, value in named.items() if value},
+        }
+
+    def _sources(self, files: Counter[str]) -> pa.Table:
+        """The input files that something in the store comes from, with what came of them."""
+        results = [TABLES["sources"].schema.empty_table()]
+        for source, lookup in zip(self._making.inputs, self._lookups.sources, strict=True):
+            rows = shards.source_rows(source.store)
+            if lookup.prefix:
+                rows = with_prefix("sources", rows, lookup.prefix)
+            wanted = pc.is_in(rows["source_file"], value_set=pa.array([*files], pa.string()))
+            rows = rows.filter(wanted)
+            counts = [files[name] for name in rows["source_file"].to_pylist()]
+            results.append(shards.put(rows, "trajectories", pa.array(counts, pa.int64())))
+        return pa.concat_tables(results).combine_chunks()
+
+    def _jobs(self, chosen: OutputSelection, run: StagedRun) -> list[ShardJob]:
+        """Cut an output into shards, by what its trajectories hold."""
+        entries = _lookup(run, "entries", chosen.entries)
+        pairs = _lookup(run, "pairs", chosen.pairs)
+        return [
+            ShardJob(
+                index=index,
+                size=size,
+                out=str(run.folder),
+                entries=entries,
+                first=first,
+                last=last,
+                lookups=self._lookups,
+                pairs=pairs if index == 0 else "",
+                buffer=chosen.name == BUFFER,
+            )
+            for index, (first, last, size) in enumerate(cut_shards(chosen.entries))
+        ]
 
 
 def cut_shards(entries: pl.DataFrame) -> list[tuple[int, int, int]]:
@@ -271,17 +243,10 @@ def cut_shards(entries: pl.DataFrame) -> list[tuple[int, int, int]]:
 
     A shard holds entries of one stage and one copy, so their ``seq`` go upwards.
     """
-    results: list[tuple[int, int, int]] = []
-    start, total = 0, 0
-    before: tuple[int, int] | None = None
-    columns = ("position", "stage", "copy", "size")
-    for position, stage, copy, size in entries.select(columns).iter_rows():
-        full = total + size > SHARD_BYTES or position - start >= SHARD_ROWS
-        if before is not None and (full or (stage, copy) != before):
-            results.append((start, position - 1, total))
-            start, total = position, 0
-        before = (stage, copy)
-        total += size
-    if before is not None:
-        results.append((start, entries.height - 1, total))
-    return results
+    rows = entries.select("position", "stage", "copy", "size").iter_rows()
+    return [
+        (run[0][0], run[-1][0], sum(row[3] for row in run))
+        for run in cut_runs(
+            rows, [(itemgetter(3), SHARD_BYTES), (count_one, SHARD_ROWS)], kind=itemgetter(1, 2)
+        )
+    ]

@@ -6,13 +6,12 @@ what they hold, so that the bytes do not depend on how the inputs were cut.
 
 from __future__ import annotations
 
-import functools
 import itertools
 import json
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -20,18 +19,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from adp.curation.inputs import stamp
+from adp.curation.inputs import cached_by_file
 from adp.curation.store_rows import store_rows
 from adp.stores import shards
+from adp.stores.cutting import cut_runs
 from adp.stores.drop_shard import id_places
-from adp.stores.merge import NO_FILE, REFERENCES
-from adp.stores.staged import WrittenShard, place_all
+from adp.stores.merge import REFERENCES, with_prefix
+from adp.stores.staged import WrittenShard, write_rows
 from adp.stores.tasks.rows import Needed, places_of
 from adp_schema.builder import ROW_GROUP_BYTES, ROW_GROUP_ROWS
 from adp_schema.losses import general_path
 from adp_schema.tables import TABLES
 from adp_schema.views import SEQ_SHIFT
-from adp_schema.writer import ShardWriter
 
 _KEYED = ("trajectories", "steps", "tool_calls", "observations", "links", "raw")
 
@@ -56,6 +55,21 @@ class InputStore:
 
 
 @dataclass(frozen=True)
+class Lookups:
+    """Files that the workers look things up in; empty names for those that are not needed.
+
+    Attributes:
+        weights: file of loss weights.
+        edits: file of repaired texts.
+        sources: the inputs.
+    """
+
+    weights: str
+    edits: str
+    sources: tuple[InputStore, ...]
+
+
+@dataclass(frozen=True)
 class ShardJob:
     """One shard to write.
 
@@ -66,9 +80,7 @@ class ShardJob:
         entries: file of the output's entries.
         first: first position of the shard.
         last: last position.
-        sources: the inputs.
-        weights: file of loss weights; empty for none.
-        edits: file of repaired texts; empty for none.
+        lookups: what all shards need.
         pairs: file of the output's pairs, for its first shard; else empty.
         buffer: whether the output is a replay buffer, which keeps neither weights nor splits.
     """
@@ -79,9 +91,7 @@ class ShardJob:
     entries: str
     first: int
     last: int
-    sources: tuple[InputStore, ...]
-    weights: str
-    edits: str
+    lookups: Lookups
     pairs: str
     buffer: bool
 
@@ -89,33 +99,34 @@ class ShardJob:
 def write_shard(job: ShardJob) -> WrittenShard:
     """Write one shard."""
     shard = _Shard(job)
-    writer = ShardWriter(Path(job.out) / ".run" / f"part-{job.index:05d}")
-    for table, rows in shard.rows():
-        writer.write(table, rows)
-    tables = place_all(writer, Path(job.out), job.index)
-    return WrittenShard(job.index, tables, shard.facts())
+    tables = write_rows(job.out, job.index, shard.rows())
+    return WrittenShard(job.index, tables, dict(shard.counts))
 
 
 class _Shard:
-    """The rows of a shard, chunk by chunk."""
+    """The rows of a shard, chunk by chunk.
+
+    Attributes:
+        counts: what the manifest counts.
+    """
 
     def __init__(self, job: ShardJob) -> None:
         self._job = job
         entries = pq.read_table(job.entries).slice(job.first, job.last - job.first + 1)
         self._entries = entries.combine_chunks()
-        self._counts: dict[str, Counter[str]] = {
+        self.counts: dict[str, Counter[str]] = {
             name: Counter() for name in ("datasets", "losses", "files")
         }
         self._media: dict[int, dict[str, int]] = {}
 
-    def facts(self) -> dict[str, Any]:
-        """What the manifest counts."""
-        return dict(self._counts)
-
     def rows(self) -> Iterator[tuple[str, pa.Table]]:
         """Table and row group, row group after row group."""
-        for start, end in self._chunks():
-            chunk = self._entries.slice(start, end - start)
+        sizes, counts = (self._entries[name].to_pylist() for name in ("size", "rows"))
+        limits = [(itemgetter(0), ROW_GROUP_BYTES), (itemgetter(1), ROW_GROUP_ROWS)]
+        start = 0
+        for group in cut_runs(zip(sizes, counts, strict=True), limits):
+            chunk = self._entries.slice(start, len(group))
+            start += len(group)
             for table in _KEYED:
                 rows = self._chunk(table, chunk)
                 if table == "trajectories":
@@ -127,26 +138,12 @@ class _Shard:
         if self._job.pairs:
             yield "pairs", _as_table(pq.read_table(self._job.pairs), "pairs")
 
-    def _chunks(self) -> Iterator[tuple[int, int]]:
-        """Cut the entries into row groups."""
-        start = size = rows = 0
-        sizes = self._entries["size"].to_pylist()
-        counts = self._entries["rows"].to_pylist()
-        for index, (size_here, count) in enumerate(zip(sizes, counts, strict=True)):
-            full = size + size_here > ROW_GROUP_BYTES or rows + count > ROW_GROUP_ROWS
-            if index > start and full:
-                yield start, index
-                start, size, rows = index, 0, 0
-            size, rows = size + size_here, rows + count
-        if start < len(sizes):
-            yield start, len(sizes)
-
     def _chunk(self, table: str, chunk: pa.Table) -> pa.Table:
         """Rows of a table of some entries, as the new store holds them."""
         results = [TABLES[table].schema.empty_table()]
         inputs = chunk["seq"].to_numpy() >> SEQ_SHIFT
         for number in np.unique(inputs):
-            source = self._job.sources[int(number)]
+            source = self._job.lookups.sources[int(number)]
             frame = chunk.filter(pa.array(inputs == number))
             seqs = pc.subtract(frame["seq"], source.shift).combine_chunks()
             for rows in store_rows(source.root).rows(table, seqs):
@@ -175,21 +172,18 @@ class _Shard:
         if table == "trajectories" and not self._job.buffer:
             rows = shards.put(rows, "split", pc.coalesce(of("split"), rows["split"]))
         if "source_file" in rows.schema.names and source.prefix:
-            empty = NO_FILE if table == "trajectories" else None
-            files = pc.coalesce(rows["source_file"], pa.scalar(empty, pa.string()))
-            joined = pc.binary_join_element_wise(pa.scalar(source.prefix), files, "/")
-            rows = shards.put(rows, "source_file", joined)
+            rows = with_prefix(table, rows, source.prefix)
         return rows
 
     def _steps(self, rows: pa.Table, seqs: pa.ChunkedArray) -> pa.Table:
         """Put in the loss weights and the repaired texts."""
-        if self._job.weights:
-            weights = _by_step(self._job.weights, "loss_weight", seqs, rows["step"])
+        if self._job.lookups.weights:
+            weights = _by_step(self._job.lookups.weights, "loss_weight", seqs, rows["step"])
             rows = shards.put(rows, "loss_weight", pc.coalesce(weights, rows["loss_weight"]))
-        if self._job.edits:
-            texts = _by_step(self._job.edits, "text", seqs, rows["step"])
+        if self._job.lookups.edits:
+            texts = _by_step(self._job.lookups.edits, "text", seqs, rows["step"])
             changed = pc.is_valid(texts)
-            ops = _by_step(self._job.edits, "made_by", seqs, rows["step"])
+            ops = _by_step(self._job.lookups.edits, "made_by", seqs, rows["step"])
             puts = {
                 "text": texts,
                 "made_by": ops,
@@ -209,16 +203,16 @@ class _Shard:
     def _tally(self, rows: pa.Table) -> None:
         """Count trajectories."""
         for row in rows.select(["dataset", "losses", "source_file"]).to_pylist():
-            self._counts["datasets"][row["dataset"] or ""] += 1
-            self._counts["files"][row["source_file"] or ""] += 1
+            self.counts["datasets"][row["dataset"] or ""] += 1
+            self.counts["files"][row["source_file"] or ""] += 1
             for loss in json.loads(row["losses"] or "[]"):
-                self._counts["losses"][f"{general_path(loss['path'])}: {loss['reason']}"] += 1
+                self.counts["losses"][f"{general_path(loss['path'])}: {loss['reason']}"] += 1
 
     def _look_for_media(self, rows: pa.Table, chunk: pa.Table) -> None:
         """Note the first trajectory that mentions each blob of its input."""
         inputs = np.unique(chunk["seq"].to_numpy() >> SEQ_SHIFT)
         for number in inputs:
-            wanted = store_rows(self._job.sources[int(number)].root).media_ids
+            wanted = store_rows(self._job.lookups.sources[int(number)].root).media_ids
             if not wanted:
                 continue
             value = self._media.setdefault(int(number), {})
@@ -235,7 +229,7 @@ class _Shard:
         inputs = seqs >> SEQ_SHIFT
         needed: list[Needed] = []
         for number in np.unique(inputs):
-            source = self._job.sources[int(number)]
+            source = self._job.lookups.sources[int(number)]
             here = np.flatnonzero(inputs == number)
             input_seqs = seqs[here] - source.shift
             known = _tasks_of(source.tasks, input_seqs)
@@ -248,7 +242,7 @@ class _Shard:
         results = [TABLES["tasks"].schema.empty_table()]
         for number, members in itertools.groupby(hung, lambda item: int(inputs[item.seq])):
             rows, places = zip(*((member.row, member.seq) for member in members), strict=True)
-            table = store_rows(self._job.sources[number].root).numbered("tasks", rows)
+            table = store_rows(self._job.lookups.sources[number].root).numbered("tasks", rows)
             for name, column in (("seq", "position"), ("trajectory_id", "trajectory_id")):
                 table = shards.put(table, name, pc.take(self._entries[column], pa.array(places)))
             results.append(table)
@@ -266,7 +260,7 @@ class _Shard:
         )
         results = [TABLES["media"].schema.empty_table()]
         for number, wanted in sorted(self._media.items()):
-            reader = store_rows(self._job.sources[number].root)
+            reader = store_rows(self._job.lookups.sources[number].root)
             rows = reader.media(pa.array([*wanted], pa.string()))
             seqs = [wanted[value] for value in rows["media_id"].to_pylist()]
             rows = shards.put(rows, "seq", pa.array(seqs, pa.int64()))
@@ -276,12 +270,8 @@ class _Shard:
         return full.take(pc.sort_indices(full, [("seq", "ascending"), ("media_id", "ascending")]))
 
 
+@cached_by_file
 def _renamed(path: str) -> dict[str, pa.Array]:
-    return _renamed_of(path, stamp(path))
-
-
-@functools.lru_cache(maxsize=8)
-def _renamed_of(path: str, _: tuple[int, ...]) -> dict[str, pa.Array]:
     rows = pq.read_table(path).combine_chunks()
     return {name: rows[name].chunk(0) for name in ("old", "new")}
 
@@ -294,12 +284,8 @@ def _tasks_of(path: str, seqs: np.ndarray[Any, Any]) -> dict[int, tuple[Any, ...
     return dict(zip(rows["seq"].to_pylist(), zip(*columns, strict=True), strict=True))
 
 
+@cached_by_file
 def _steps_of(path: str) -> tuple[np.ndarray[Any, Any], pa.Table]:
-    return _steps_read(path, stamp(path))
-
-
-@functools.lru_cache(maxsize=4)
-def _steps_read(path: str, _: tuple[int, ...]) -> tuple[np.ndarray[Any, Any], pa.Table]:
     rows = pq.read_table(path).combine_chunks()
     return rows["seq"].to_numpy(), rows
 

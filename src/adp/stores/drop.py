@@ -24,7 +24,7 @@ from adp.stores.drop_shard import DropJob, drop_shard, refers
 from adp.stores.locks import alone
 from adp.stores.merge import REFERENCES
 from adp.stores.shards import Files
-from adp.stores.staged import StagedRun, WrittenShard, versions
+from adp.stores.staged import StagedRun, WrittenShard, counted, tables_of, versions
 from adp_schema.errors import QueryError
 from adp_schema.ids import digest
 from adp_schema.manifest import Counts, Lineage, Manifest
@@ -207,13 +207,12 @@ def _holds(
     files: Files, selection: DropSelection, options: DropOptions, seqs: pa.Array, names: pa.Array
 ) -> bool:
     """Whether a shard holds a trajectory, a pair or a reject that stays."""
-    renamed = selection.store.renamed
-    reader = ShardReader(files, renamed)
+    reader = ShardReader(files, selection.store.renamed)
     try:
-        for rows in shards.narrow(reader, renamed, "trajectories", ["seq"]):
+        for rows in shards.narrow(reader, "trajectories", ["seq"]):
             if not pc.all(pc.is_in(rows["seq"], value_set=seqs)).as_py():
                 return True
-        for rows in shards.narrow(reader, renamed, "pairs", REFERENCES["pairs"]):
+        for rows in shards.narrow(reader, "pairs", REFERENCES["pairs"]):
             if not pc.all(refers(rows, REFERENCES["pairs"], names)).as_py():
                 return True
         rejects = reader.file("rejects")
@@ -227,15 +226,10 @@ def _manifest(
 ) -> tuple[Manifest, pa.Table]:
     """The manifest of the new store and its table of input files, with counts that fit the rows."""
     known = selection.store.manifest
-    manifest = Manifest(counts=known.counts.model_copy())
-    facts: dict[str, Counter[str]] = {
-        name: Counter() for name in ("datasets", "losses", "records", "trajectories")
+    manifest = Manifest(counts=known.counts.model_copy(), tables=tables_of(written))
+    facts = {
+        name: counted(written, name) for name in ("datasets", "losses", "records", "trajectories")
     }
-    for shard in written:
-        for name, counter in facts.items():
-            counter.update(shard.facts[name])
-        for table, file in shard.tables.items():
-            manifest.tables.setdefault(table, []).append(file)
     rows = shards.source_rows(selection.store).to_pylist()
     files = {row["source_file"] for row in rows}
     for row in rows:

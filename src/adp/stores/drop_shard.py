@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,12 +19,11 @@ import pyarrow.parquet as pq
 from adp.stores import shards
 from adp.stores.merge import REFERENCES
 from adp.stores.shards import Files
-from adp.stores.staged import WrittenShard, place_all
+from adp.stores.staged import WrittenShard, write_rows
 from adp.stores.tasks.rows import HOME_COLUMNS, ROW_COLUMNS, Needed, assign, homes, places_of
 from adp_schema.losses import general_path
 from adp_schema.reader import ShardReader
 from adp_schema.tables import CHILD_TABLES, TABLES
-from adp_schema.writer import ShardWriter
 
 _WORDS = ("trajectories", "steps", "tool_calls", "observations", "links")
 """Tables whose texts may refer to blobs, besides tasks."""
@@ -68,10 +66,7 @@ def drop_shard(job: DropJob) -> WrittenShard:
     shard.tally()
     tables = {}
     if job.target is not None:
-        writer = ShardWriter(Path(job.out) / ".run" / f"part-{job.index:05d}")
-        for table, rows in shard.rows():
-            writer.write(table, rows)
-        tables = place_all(writer, Path(job.out), job.target)
+        tables = write_rows(job.out, job.index, shard.rows(), target=job.target)
     shard.reader.close()
     return WrittenShard(job.index, tables, shard.facts())
 
@@ -103,7 +98,7 @@ class _Shard:
         return pc.is_in(rows["seq"], value_set=self._seqs)
 
     def _narrow(self, table: str, *columns: str) -> Iterator[pa.Table]:
-        return shards.narrow(self.reader, self.job.renamed, table, ["seq", *columns])
+        return shards.narrow(self.reader, table, ["seq", *columns])
 
     # ---- counting --------------------------------------------------------------------------
 

@@ -23,7 +23,7 @@ from adp.core.progress import Progress, Silent
 from adp.stores import shards
 from adp.stores.locks import alone
 from adp.stores.shards import Files
-from adp.stores.staged import StagedRun, WrittenShard, place_all, versions
+from adp.stores.staged import StagedRun, WrittenShard, tables_of, versions, write_rows
 from adp_schema import ids
 from adp_schema.errors import UsageError
 from adp_schema.location import is_url
@@ -31,7 +31,6 @@ from adp_schema.manifest import Lineage, Manifest
 from adp_schema.reader import ShardReader
 from adp_schema.store import Store
 from adp_schema.tables import SHARDED_TABLES, TABLES
-from adp_schema.writer import ShardWriter
 
 REFERENCES = {
     "trajectories": ("parent_id",),
@@ -169,14 +168,12 @@ def _plan(parents: list[Parent]) -> None:
     for parent in parents:
         parent.shift = following
         last, files = -1, set(shards.source_rows(parent.store)["source_file"].to_pylist())
-        for shard, _ in shards.shard_files(parent.store):
-            reader = ShardReader(shard, parent.store.renamed)
-            for rows in shards.narrow(reader, parent.store.renamed, "trajectories", _ID_COLUMNS):
+        for reader in shards.readers(parent.store):
+            for rows in shards.narrow(reader, "trajectories", _ID_COLUMNS):
                 files.update(pc.unique(rows["source_file"]).to_pylist())
                 parent.changed += names.changes(rows)
             ranges = (*reader.ranges("trajectories"), *reader.ranges("rejects"))
             last = max([last, *(high for _, high in ranges)])
-            reader.close()
         following += last + 1
         present = {name or NO_FILE for name in files}
         parent.prefix = _prefix(_name(parent.store), present, used_files)
@@ -247,11 +244,9 @@ def _joined(prefix: str, file: str) -> str:
 def _plan_pairs(parent: Parent, taken: set[str]) -> None:
     """Number the ids of pairs that a store before has too."""
     task_ids: set[str] = set()
-    for shard, _ in shards.shard_files(parent.store):
-        reader = ShardReader(shard, parent.store.renamed)
-        for rows in shards.narrow(reader, parent.store.renamed, "pairs", ["pair_id"]):
+    for reader in shards.readers(parent.store):
+        for rows in shards.narrow(reader, "pairs", ["pair_id"]):
             task_ids.update(rows["pair_id"].drop_null().to_pylist())
-        reader.close()
     for name in sorted(task_ids & taken):
         number = 2
         while ids.numbered(name, number) in taken or ids.numbered(name, number) in task_ids:
@@ -300,12 +295,14 @@ def merge_shard(job: MergeJob) -> WrittenShard:
     """Copy one shard into the new store."""
     changes = _Changes(job)
     reader = ShardReader(job.files, job.renamed)
-    writer = ShardWriter(Path(job.out) / ".run" / f"part-{job.index:05d}")
-    for table in SHARDED_TABLES:
-        for rows in shards.groups(reader, table):
-            writer.write(table, changes.apply(table, rows))
+    changed = (
+        (table, changes.apply(table, rows))
+        for table in SHARDED_TABLES
+        for rows in shards.groups(reader, table)
+    )
+    written = WrittenShard(job.index, write_rows(job.out, job.index, changed))
     reader.close()
-    return WrittenShard(job.index, place_all(writer, Path(job.out), job.index))
+    return written
 
 
 class _Changes:
@@ -335,13 +332,13 @@ class _Changes:
         if "seq" in names and self._job.shift:
             rows = shards.put(rows, "seq", pc.add(rows["seq"], self._job.shift))
         if "source_file" in names and self._job.prefix:
-            empty = NO_FILE if table == "trajectories" else None
-            rows = _with_prefix(rows, self._job.prefix, empty)
+            rows = with_prefix(table, rows, self._job.prefix)
         return rows
 
 
-def _with_prefix(rows: pa.Table, prefix: str, empty: str | None) -> pa.Table:
-    """Put a folder before file names; rows without one get ``empty``."""
+def with_prefix(table: str, rows: pa.Table, prefix: str) -> pa.Table:
+    """Put a folder before the file names of a table; trajectories without one get a name too."""
+    empty = NO_FILE if table == "trajectories" else None
     files = pc.coalesce(rows["source_file"], pa.scalar(empty, pa.string()))
     joined = pc.binary_join_element_wise(pa.scalar(prefix), files, "/")
     return shards.put(rows, "source_file", joined)
@@ -355,12 +352,12 @@ def _sources(parents: list[Parent]) -> pa.Table:
     results = []
     for parent in parents:
         rows = shards.source_rows(parent.store)
-        results.append(_with_prefix(rows, parent.prefix, None) if parent.prefix else rows)
+        results.append(with_prefix("sources", rows, parent.prefix) if parent.prefix else rows)
     return pa.concat_tables(results).combine_chunks()
 
 
 def _manifest(parents: list[Parent], written: list[WrittenShard]) -> Manifest:
-    manifest = Manifest()
+    manifest = Manifest(tables=tables_of(written))
     datasets: Counter[str] = Counter()
     reasons: Counter[str] = Counter()
     losses: Counter[str] = Counter()
@@ -374,9 +371,6 @@ def _manifest(parents: list[Parent], written: list[WrittenShard]) -> Manifest:
     manifest.datasets = dict(sorted(datasets.items()))
     manifest.reasons = dict(sorted(reasons.items()))
     manifest.losses = dict(sorted(losses.items()))
-    for shard in written:
-        for table, file in shard.tables.items():
-            manifest.tables.setdefault(table, []).append(file)
     options: dict[str, Any] = {"stores": len(parents)}
     if renumbered := sum(len(parent.changed) for parent in parents):
         options["renumbered"] = renumbered

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -19,9 +19,6 @@ from adp_schema.verification import verified
 
 Files = dict[str, str]
 """The files of one shard: table -> address."""
-
-Names = Mapping[str, Mapping[str, str]]
-"""Table -> {column stored: column now}, for stores of an older schema version."""
 
 
 def open_finished(path: str) -> Store:
@@ -57,6 +54,14 @@ def shard_files(store: Store) -> list[tuple[Files, int]]:
     return [(files[name], sizes[name]) for name in files if rows[name]]
 
 
+def readers(store: Store) -> Iterator[ShardReader]:
+    """The shards of a store in order, each open until the next one comes."""
+    for files, _ in shard_files(store):
+        reader = ShardReader(files, store.renamed)
+        yield reader
+        reader.close()
+
+
 def groups(reader: ShardReader, table: str) -> Iterator[pa.Table]:
     """The row groups of a table of a shard."""
     file = reader.file(table)
@@ -64,12 +69,10 @@ def groups(reader: ShardReader, table: str) -> Iterator[pa.Table]:
         yield reader.group(table, index)
 
 
-def narrow(
-    reader: ShardReader, renamed: Names, table: str, columns: Sequence[str]
-) -> Iterator[pa.Table]:
+def narrow(reader: ShardReader, table: str, columns: Sequence[str]) -> Iterator[pa.Table]:
     """The row groups of a table of a shard, of which only some columns are read."""
     file = reader.file(table)
-    names = renamed.get(table, {})
+    names = reader.renamed.get(table, {})
     if file is None:
         return
     stored = [name for name in file.schema_arrow.names if names.get(name, name) in columns]

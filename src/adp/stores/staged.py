@@ -15,7 +15,8 @@ import platform
 import shutil
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -248,16 +249,44 @@ def check_free(folder: Path) -> None:
         raise OutputExistsError(f"{folder} is not empty and is no store; choose another -o")
 
 
-def place_all(writer: ShardWriter, store: Path, index: int) -> dict[str, Shard]:
-    """End a shard: move its files into the store and describe them."""
-    tables = {
-        table: place(
-            writer.folder / f"{table}.parquet", store, table, index, writer.rows.get(table, 0)
-        )
-        for table in writer.close()
-    }
+def write_rows(
+    out: str, index: int, rows: Iterable[tuple[str, pa.Table]], *, target: int | None = None
+) -> dict[str, Shard]:
+    """Write a shard, put its files into the new store, and describe them.
+
+    Args:
+        out: folder of the store.
+        index: number of the job that makes the shard.
+        rows: table and row group, table by table.
+        target: number of the shard in the store, when it is another one.
+    """
+    writer = ShardWriter(Path(out) / ".run" / f"part-{index:05d}")
+    for table, group in rows:
+        writer.write(table, group)
+    number = index if target is None else target
+    tables = {}
+    for table in writer.close():
+        staged = writer.folder / f"{table}.parquet"
+        tables[table] = place(staged, Path(out), table, number, writer.rows.get(table, 0))
     shutil.rmtree(writer.folder)
     return tables
+
+
+def tables_of(written: Iterable[WrittenShard]) -> dict[str, list[Shard]]:
+    """The files of shards, for the manifest: table -> files."""
+    tables: dict[str, list[Shard]] = {}
+    for shard in written:
+        for table, file in shard.tables.items():
+            tables.setdefault(table, []).append(file)
+    return tables
+
+
+def counted(written: Iterable[WrittenShard], fact: str) -> Counter[str]:
+    """The sum of what the workers counted under one name."""
+    total: Counter[str] = Counter()
+    for shard in written:
+        total.update(shard.facts[fact])
+    return total
 
 
 def versions(*packages: str) -> dict[str, str]:
@@ -272,21 +301,3 @@ def _version(package: str) -> str | None:
         return version(package)
     except PackageNotFoundError:
         return None
-
-
-def do_jobs(
-    jobs: Sequence[AnyJob],
-    work: Callable[[AnyJob], AnyResult],
-    workers: int | None,
-    report: Progress,
-) -> list[AnyResult]:
-    """Do jobs that only look, and return what all of them found, in order.
-
-    Args:
-        jobs: one a shard.
-        work: does a job; called in another process when there are several workers.
-        workers: number of processes; None takes one a core.
-        report: told how far it is, in bytes.
-    """
-    report.total(sum(job.size for job in jobs))
-    return run_stage(jobs, work, workers, report)

@@ -12,8 +12,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import TypeVar
 
 Given = TypeVar("Given")
 Made = TypeVar("Made")
@@ -24,7 +23,7 @@ _kept: list[ProcessPoolExecutor | None] = []
 
 @contextmanager
 def shared() -> Iterator[None]:
-    """Keep the processes of one call of `processes` for the next ones, until the block ends.
+    """Keep the processes of one stage for the next ones, until the block ends.
 
     Starting them costs half a second each. Within a block the number of workers must not change.
     """
@@ -45,53 +44,36 @@ class Processes:
     def run(
         self, work: Callable[[Given], Made], parts: Sequence[Given], workers: int | None
     ) -> Iterator[tuple[Given, Made]]:
-        """Do the work on each part; what is done first comes first."""
-        for index, made in processes(_Numbered(work), list(enumerate(parts)), workers):
-            yield parts[index], made
+        """Do parts in this process, or in spawned ones; what is done first comes first.
 
-
-@dataclass(frozen=True)
-class _Numbered:
-    """Work that returns the number of its job with what it made."""
-
-    work: Callable[[Any], Any]
-
-    def __call__(self, job: tuple[int, Any]) -> tuple[int, Any]:
-        return job[0], self.work(job[1])
-
-
-def processes(
-    work: Callable[[Given], Made], jobs: Sequence[Given], workers: int | None
-) -> Iterator[Made]:
-    """Do jobs in this process, or in spawned ones; what is done first comes first.
-
-    Args:
-        work: does a job; a function of a module.
-        jobs: its arguments.
-        workers: number of processes; None takes one a core.
-    """
-    most = workers or os.cpu_count() or 1
-    if min(most, len(jobs)) <= 1:
-        yield from map(work, jobs)
-        return
-    keep = bool(_kept)
-    pool = _kept[-1] if keep else None
-    if pool is None:
-        pool = _pool(most if keep else min(most, len(jobs)))
-        if keep:
-            _kept[-1] = pool
-    try:
-        with _uninterrupted():
-            futures = [pool.submit(work, job) for job in jobs]
-        for future in as_completed(futures):
-            yield future.result()
-    except BaseException:
-        _end(pool)
-        if keep:
-            _kept[-1] = None
-        raise
-    if not keep:
-        pool.shutdown()
+        Args:
+            work: does a part; a function of a module.
+            parts: its arguments.
+            workers: number of processes; None takes one a core.
+        """
+        most = workers or os.cpu_count() or 1
+        if min(most, len(parts)) <= 1:
+            for part in parts:
+                yield part, work(part)
+            return
+        keep = bool(_kept)
+        pool = _kept[-1] if keep else None
+        if pool is None:
+            pool = _pool(most if keep else min(most, len(parts)))
+            if keep:
+                _kept[-1] = pool
+        try:
+            with _uninterrupted():
+                futures = {pool.submit(work, part): part for part in parts}
+            for future in as_completed(futures):
+                yield futures[future], future.result()
+        except BaseException:
+            _end(pool)
+            if keep:
+                _kept[-1] = None
+            raise
+        if not keep:
+            pool.shutdown()
 
 
 def _pool(count: int) -> ProcessPoolExecutor:

@@ -344,11 +344,11 @@ def test_findings_stop_it_or_are_replaced(store: Store, tmp_path, monkeypatch):
     allowed = prepare(store.root, REPO, out, PublishOptions(allow_findings=True))
     assert "were published as they are" in (allowed.folder / "README.md").read_text()
 
-    def redact(found: Store, target: Path, *_) -> None:
-        write_published(target, Words(dataset="clean"))
-        (target / RUN).write_text("{}")
+    def redact(found: Store, target: str, *_) -> None:
+        write_published(Path(target), Words(dataset="clean"))
+        Path(target, RUN).write_text("{}")
 
-    monkeypatch.setattr(findings, "redact", redact)
+    monkeypatch.setattr(folder, "redact", redact)
     made = prepare(store.root, REPO, out, PublishOptions(redact=True))
     assert made.redacted
     fresh = prepare(store.root, REPO, tmp_path / "fresh", PublishOptions(redact=True))
@@ -363,14 +363,14 @@ def test_findings_stop_it_or_are_replaced(store: Store, tmp_path, monkeypatch):
 def test_a_stopped_redaction_leaves_nothing_for_a_call_that_allows(store, tmp_path, monkeypatch):
     monkeypatch.setattr(findings, "scan", lambda *_: StoreFindings({"token": 1}))
 
-    def stopped(found: Store, target: Path, *_) -> None:
-        half = target / "steps" / "part-00000.parquet"
+    def stopped(found: Store, target: str, *_) -> None:
+        half = Path(target, "steps", "part-00000.parquet")
         half.parent.mkdir(parents=True)
         whole = (Path(found.root) / "steps" / "part-00000.parquet").read_bytes()
         half.write_bytes(bytes(len(whole)))
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(findings, "redact", stopped)
+    monkeypatch.setattr(folder, "redact", stopped)
     with pytest.raises(KeyboardInterrupt):
         prepare(store.root, REPO, tmp_path / "out", PublishOptions(redact=True))
     made = prepare(store.root, REPO, tmp_path / "out", PublishOptions(allow_findings=True))

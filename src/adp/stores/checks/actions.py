@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import lru_cache
 
 from adp.stores.checks.model import Check, Finding, FunctionCheck, SqlCheck, excerpt
 from adp.stores.checks.scope import Scope
 from adp.stores.checks.sql import LAST_STEP, around, call_path, step_path
-from adp.stores.checks.tool_schema import ArgumentSchemas, read_tools
+from adp.stores.checks.tool_schema import read_tools
 
 _IN_TAGS = (
     r"<function=[\w.-]+>|<tool_call>|<function_calls?>|<invoke name=|<use_mcp_tool>"
@@ -29,14 +28,9 @@ CALL_IN_TEXT = "|".join((_IN_TAGS, _IN_LINES, _IN_JSON, _IN_BRACKETS, _IN_BROWSE
 """What a call looks like in a text of the agent (RE2)."""
 
 
-@lru_cache(maxsize=256)
-def _tools(text: str) -> ArgumentSchemas | None:
-    return read_tools(text)
-
-
 def _unreadable_tools(scope: Scope) -> Iterator[Finding]:
     for name, text in _offers(scope):
-        tools = _tools(text)
+        tools = read_tools(text)
         if tools is None:
             yield Finding(name, None, "$.tools", excerpt(f"no JSON: {text}"))
         elif tools.nameless:
@@ -48,17 +42,15 @@ def _unreadable_tools(scope: Scope) -> Iterator[Finding]:
 
 def _undescribed_tools(scope: Scope) -> Iterator[Finding]:
     for name, text in _offers(scope):
-        tools = _tools(text)
+        tools = read_tools(text)
         for tool in tools.by_name.values() if tools else ():
             if not (tool.description or "").strip():
                 yield Finding(name, None, "$.tools", excerpt(tool.name))
 
 
 def _offers(scope: Scope) -> Iterator[tuple[str, str]]:
-    for batch in scope.batches("trajectories", ("trajectory_id", "tools")):
-        for name, text in zip(*(column.to_pylist() for column in batch.columns), strict=True):
-            if text is not None:
-                yield name, text
+    rows = scope.rows("trajectories", ("trajectory_id", "tools"))
+    return ((name, text) for name, text in rows if text is not None)
 
 
 CHECKS = (

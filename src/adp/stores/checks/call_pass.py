@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
-from itertools import groupby
+from functools import cached_property
 from operator import attrgetter
 from typing import Any
 
@@ -66,7 +66,8 @@ def run(
     """
     results = {name: CheckCounts() for name in rules}
     offers = _Offers(scope)
-    for seq, group in groupby(_calls(scope), key=attrgetter("seq")):
+    every = itertools.starmap(CheckedCall, scope.rows("tool_calls", _COLUMNS))
+    for seq, group in itertools.groupby(every, key=attrgetter("seq")):
         calls = list(group)
         tools = offers.of(seq)
         for name, rule in rules.items():
@@ -81,32 +82,15 @@ def run(
     yield from results.items()
 
 
-def _calls(scope: Scope) -> Iterator[CheckedCall]:
-    for batch in scope.batches("tool_calls", _COLUMNS):
-        columns = [column.to_pylist() for column in batch.columns]
-        for values in zip(*columns, strict=True):
-            yield CheckedCall(*values)
-
-
 class _Offers:
     """The tools of trajectories, read side by side with the calls, which have the same order."""
 
     def __init__(self, scope: Scope) -> None:
-        self._rows = _offers(scope)
+        self._rows = scope.rows("trajectories", ("seq", "tools"))
         self._seq, self._tools = -1, ""
 
     def of(self, seq: int) -> ArgumentSchemas | None:
         """Tools of a trajectory; None when it lists none."""
         while self._seq < seq and (row := next(self._rows, None)) is not None:
             self._seq, self._tools = row[0], row[1] or ""
-        return _read(self._tools) if self._seq == seq and self._tools else None
-
-
-def _offers(scope: Scope) -> Iterator[tuple[int, str | None]]:
-    for batch in scope.batches("trajectories", ("seq", "tools")):
-        yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
-
-
-@lru_cache(maxsize=64)
-def _read(text: str) -> ArgumentSchemas | None:
-    return read_tools(text)
+        return read_tools(self._tools) if self._seq == seq and self._tools else None

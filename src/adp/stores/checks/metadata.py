@@ -37,10 +37,8 @@ _NO_EXTRA = (
 
 
 def _numbers_as_strings(scope: Scope) -> Iterator[Finding]:
-    for batch in scope.batches("trajectories", ("trajectory_id", "extra")):
-        for name, text in zip(*(column.to_pylist() for column in batch.columns), strict=True):
-            if text is None or '":' not in text:
-                continue
+    for name, text in scope.rows("trajectories", ("trajectory_id", "extra")):
+        if text is not None and '":' in text:
             for path, value in _strings(text):
                 yield Finding(name, None, path, f'"{value}"')
 

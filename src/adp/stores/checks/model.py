@@ -141,14 +141,11 @@ class CheckCounts:
         self.examples = (self.examples + other.examples)[:limit]
 
 
-@dataclass
-class CheckResult:
+@dataclass(kw_only=True)
+class CheckResult(CheckCounts):
     """A check with what it found in a store."""
 
     check: Check
-    findings: int = 0
-    trajectories: int = 0
-    examples: list[Finding] = field(default_factory=list)
 
     def as_json(self) -> dict[str, Any]:
         """The result for programs."""

@@ -63,25 +63,21 @@ def run_checks(
     readable = is_readable(every)
     wanted = chosen(ids)
     checks = [check for check in wanted if readable or check.on_damage]
-    result = {check.id: CheckCounts() for check in checks}
+    results = {check.id: CheckResult(check=check) for check in checks}
     try:
         for check in checks:
             if isinstance(check.how, SqlCheck | FunctionCheck) and check.how.whole:
-                result[check.id] = _alone(check.how, every, examples)
+                results[check.id].add(_alone(check.how, every, examples), examples)
     finally:
         every.close()
     if readable:
         for piece in pieces(store):
             try:
                 for name, part in _in_piece(checks, piece, examples):
-                    result[name].add(part, examples)
+                    results[name].add(part, examples)
             finally:
                 piece.close()
-    results = []
-    for check in checks:
-        match = result[check.id]
-        results.append(CheckResult(check, match.findings, match.trajectories, match.examples))
-    return results, [check.id for check in wanted if check not in checks]
+    return list(results.values()), [check.id for check in wanted if check not in checks]
 
 
 def _in_piece(checks: list[Check], piece: Scope, limit: int) -> Iterator[tuple[str, CheckCounts]]:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from types import MappingProxyType
+from typing import Any
 
 import pyarrow as pa
 
+from adp.stores.cutting import cut_runs
 from adp_schema import location
 from adp_schema.gate import QueryGate
 from adp_schema.store import Store
@@ -48,13 +50,18 @@ class Scope:
 
     def batches(self, table: str, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """Columns of a table in the order of its files, a piece at a time."""
-        stored = {now: then for then, now in self.store.renamed.get(table, {}).items()}
+        stored = {now: old for old, now in self.store.renamed.get(table, {}).items()}
         for address in self.files.get(table, ()):
             file = location.open_parquet(address)
             names = [stored.get(name, name) for name in columns]
             for batch in file.iter_batches(columns=names, use_threads=False):
                 yield batch.select(names).rename_columns(list(columns))
             file.close()
+
+    def rows(self, table: str, columns: Sequence[str]) -> Iterator[tuple[Any, ...]]:
+        """The values of some columns of a table, row by row in the order of its files."""
+        for batch in self.batches(table, columns):
+            yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
 
 
 def whole(store: Store, *, verify: bool = False) -> Scope:
@@ -70,15 +77,13 @@ def whole(store: Store, *, verify: bool = False) -> Scope:
 
 def pieces(store: Store) -> Iterator[Scope]:
     """The shards of a store, a few at a time, in order."""
-    files: dict[str, list[str]] = {}
-    rows = 0
-    for shard in store.shard_files():
-        size = sum(location.open_parquet(shard[table]).metadata.num_rows for table in shard)
-        if files and rows + size > SCOPE_ROWS:
-            yield Scope(store, files)
-            files, rows = {}, 0
-        rows += size
-        for table, address in shard.items():
-            files.setdefault(table, []).append(address)
-    if files:
+    for shards in cut_runs(store.shard_files(), [(_rows, SCOPE_ROWS)]):
+        files: dict[str, list[str]] = {}
+        for shard in shards:
+            for table, address in shard.items():
+                files.setdefault(table, []).append(address)
         yield Scope(store, files)
+
+
+def _rows(shard: Mapping[str, str]) -> int:
+    return sum(location.open_parquet(file).metadata.num_rows for file in shard.values())

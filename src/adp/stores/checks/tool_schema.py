@@ -6,6 +6,7 @@ Lists come in the styles of OpenAI (``function.parameters``), Anthropic (``input
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -69,6 +70,7 @@ class ArgumentSchemas:
     repeated: tuple[str, ...] = ()
 
 
+@functools.lru_cache(maxsize=256)
 def read_tools(text: str) -> ArgumentSchemas | None:
     """Read the column ``tools``; None when it is no JSON."""
     try:

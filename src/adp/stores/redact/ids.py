@@ -16,7 +16,6 @@ from adp.stores.merge import REFERENCES, base_of
 from adp.stores.redact.finder import ValueFinder
 from adp.stores.redact.rules import PLACEHOLDER
 from adp_schema import ids
-from adp_schema.reader import ShardReader
 from adp_schema.store import Store
 from adp_schema.tables import TABLES
 
@@ -79,10 +78,8 @@ def _tables(store: Store, table: str, columns: list[str]) -> Iterator[pa.Table]:
     if table == "sources":
         yield shards.source_rows(store).select(columns)
         return
-    for files, _ in shards.shard_files(store):
-        reader = ShardReader(files, store.renamed)
-        yield from shards.narrow(reader, store.renamed, table, columns)
-        reader.close()
+    for reader in shards.readers(store):
+        yield from shards.narrow(reader, table, columns)
 
 
 def _distinct(store: Store, space: str, finder: ValueFinder) -> tuple[dict[str, str], set[str]]:

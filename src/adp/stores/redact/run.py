@@ -16,7 +16,8 @@ from adp.stores.redact.findings import Findings
 from adp.stores.redact.options import DEFAULT_KINDS, RedactOptions
 from adp.stores.redact.rules import SET_VERSION, Rule
 from adp.stores.redact.shard import RedactJob, redact_shard
-from adp.stores.staged import StagedRun, WrittenShard, do_jobs, versions
+from adp.stores.stage import run_stage
+from adp.stores.staged import StagedRun, WrittenShard, tables_of, versions
 from adp_schema.ids import digest
 from adp_schema.manifest import Lineage, Manifest
 from adp_schema.store import Store
@@ -45,7 +46,9 @@ def scan(
     cleaner = Cleaner(rules, {}, Findings(), 0)
     changes = ids.plan(store, cleaner.finder)
     jobs = _jobs(store, rules, changes, options.places, None)
-    written = do_jobs(jobs, redact_shard, options.workers, progress or Silent())
+    report = progress or Silent()
+    report.total(sum(job.size for job in jobs))
+    written = run_stage(jobs, redact_shard, options.workers, report)
     return _whole(store, rules, changes, options, written)[0]
 
 
@@ -91,9 +94,7 @@ def redact(
     jobs = _jobs(store, rules, changes, options.places, str(run.folder))
     written = run.shards(jobs, redact_shard, WrittenShard.parse, progress or Silent())
     findings, manifest, sources = _whole(store, rules, changes, options, written)
-    for shard in written:
-        for table, file in shard.tables.items():
-            manifest.tables.setdefault(table, []).append(file)
+    manifest.tables = tables_of(written)
     manifest.tables["sources"] = run.sources(sources)
     act.options["found"] = dict(sorted(findings.by_kind.items()))
     manifest.lineage.append(act)

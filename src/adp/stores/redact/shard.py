@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -17,11 +17,10 @@ from adp.stores.redact.media import exchange_blobs, exchange_mentions, plan_blob
 from adp.stores.redact.rules import Rule
 from adp.stores.redact.span_shifts import CleanedText, Content, clean_words, read_content
 from adp.stores.shards import Files
-from adp.stores.staged import WrittenShard, place_all
+from adp.stores.staged import WrittenShard, write_rows
 from adp_schema.arrow import json_columns
 from adp_schema.reader import ShardReader
 from adp_schema.tables import SHARDED_TABLES
-from adp_schema.writer import ShardWriter
 
 WORDS = {"steps": ("text", "reasoning"), "observations": ("text",)}
 """Columns whose words ``content`` refers to by spans."""
@@ -55,15 +54,12 @@ class RedactJob:
 def redact_shard(job: RedactJob) -> WrittenShard:
     """Look through one shard, and write it without what was found unless only to look."""
     shard = _Shard(job)
+    tables = {}
     try:
-        if job.out is None:
-            for _ in shard.rows():
-                pass
-            return WrittenShard(job.index, {}, {"findings": shard.findings.plain()})
-        writer = ShardWriter(Path(job.out) / ".run" / f"part-{job.index:05d}")
-        for table, rows in shard.rows():
-            writer.write(table, rows)
-        tables = place_all(writer, Path(job.out), job.index)
+        if job.out is not None:
+            tables = write_rows(job.out, job.index, shard.rows())
+        else:
+            deque(shard.rows(), maxlen=0)
     finally:
         shard.reader.close()
     return WrittenShard(job.index, tables, {"findings": shard.findings.plain()})

@@ -42,7 +42,7 @@ _SIZES = ((10**3, "n<1K"), (10**4, "1K<n<10K"), (10**5, "10K<n<100K"), (10**6, "
 _WORDS = {"true": "yes", "false": "NO"}
 
 
-@dataclass(frozen=True)
+@dataclass
 class Facts:
     """What the data card and the metadata say.
 
@@ -77,8 +77,8 @@ class Facts:
     manifest_hash: str
     losses: dict[str, int]
     left_out: list[str]
-    about: str | None = None
-    traces: str | None = None
+    about: str | None
+    traces: str | None
 
 
 def write_card(path: Path, facts: Facts) -> None:
@@ -102,7 +102,7 @@ def metadata(facts: Facts) -> dict[str, Any]:
         "pretty_name": facts.title,
         **_license(facts),
         "task_categories": ["text-generation"],
-        "size_categories": [_size(facts.composition.trajectories)],
+        "size_categories": [size_category(facts.composition.trajectories)],
         "tags": list(TAGS),
         "configs": [_config(config) for config in facts.configs],
         "dataset_info": [_info(config) for config in facts.configs],
@@ -126,7 +126,8 @@ def head_license(assessment: Assessment) -> str:
     return "unknown" if assessment.ids() == [None] else assessment.hub_license()
 
 
-def _size(rows: int) -> str:
+def size_category(rows: int) -> str:
+    """How the Hub calls a number of rows."""
     return next((name for limit, name in _SIZES if rows < limit), "n>1T")
 
 

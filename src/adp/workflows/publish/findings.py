@@ -1,13 +1,9 @@
-"""What must not be published: secrets and personal data, as `adp.stores.redact` finds them.
-
-The one place where publishing and redacting meet.
-"""
+"""What must not be published: secrets and personal data, as `adp.stores.redact` finds them."""
 
 from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 from adp.core.progress import Progress
 from adp.stores import redact as redaction
@@ -48,11 +44,6 @@ def scan(store: Store, options: RedactOptions, progress: Progress) -> StoreFindi
     result = redaction.scan(store, replace(options, places=PLACES), progress)
     places = tuple(place.text() for place in result.places)
     return StoreFindings(dict(sorted(result.by_kind.items())), places)
-
-
-def redact(store: Store, out: Path, options: RedactOptions, progress: Progress) -> None:
-    """Write a store in which a placeholder stands for each finding."""
-    redaction.redact(store, str(out), options, progress)
 
 
 def stop(store_findings: StoreFindings) -> FindingsError:

@@ -20,10 +20,10 @@ from typing import Any
 
 from adp.core.progress import Progress, Silent
 from adp.stores import shards
-from adp.stores.composition import Composition, CompositionOptions, composition
-from adp.stores.licenses import Assessment, assess
+from adp.stores.composition import CompositionOptions, composition
+from adp.stores.licenses import assess
 from adp.stores.locks import alone
-from adp.stores.redact import RedactOptions
+from adp.stores.redact import redact
 from adp.stores.staged import versions
 from adp.workflows.publish import findings, staged_store
 from adp.workflows.publish.card import Facts, write_card
@@ -36,7 +36,7 @@ from adp.workflows.publish.checksums import (
     read_sums,
     write_sums,
 )
-from adp.workflows.publish.configs import STORE, PublishedConfig, configs_of
+from adp.workflows.publish.configs import STORE, configs_of
 from adp.workflows.publish.croissant import write_croissant
 from adp.workflows.publish.findings import StoreFindings
 from adp.workflows.publish.messages import FOLDER, Messages, write_messages
@@ -52,34 +52,18 @@ CARD, CROISSANT = "README.md", "croissant.json"
 
 
 @dataclass
-class Prepared:
-    """A folder that is ready to be uploaded.
+class Prepared(Facts):
+    """A folder that is ready to be uploaded, and what its card says.
 
     Attributes:
         folder: the folder.
-        repo: where it goes.
-        files: what is to be uploaded, with sizes and hashes, in the order of their paths.
-        configs: names that `datasets.load_dataset` takes.
-        assessment: what is mixed, by license.
-        findings: secrets and personal data that were found, and replaced unless they are allowed.
-        redacted: whether they were replaced.
-        composition: the numbers of the store that is published.
-        manifest_hash: hash of the manifest of that store.
-        losses: what the rows of the config ``messages`` could not hold.
         reused: whether all of it was there already.
+        files: what is to be uploaded, with sizes and hashes, in the order of their paths.
     """
 
     folder: Path
-    repo: RepoId
-    files: list[Sum]
-    configs: list[PublishedConfig]
-    assessment: Assessment
-    findings: StoreFindings
-    redacted: bool
-    composition: Composition
-    manifest_hash: str
-    losses: dict[str, int] = field(default_factory=dict)
-    reused: bool = False
+    reused: bool
+    files: list[Sum] = field(default_factory=list)
 
     @property
     def size(self) -> int:
@@ -127,6 +111,7 @@ class _Folder:
         self.out = out
         self.options = options
         self.progress = progress
+        self.search = replace(options.search, workers=options.workers)
         self.scratch = out / SCRATCH
         self.about, self.in_about = self._about()
         if not self.source.manifest.rows("trajectories"):
@@ -143,19 +128,23 @@ class _Folder:
         result = in_store.plus(self.in_about)
         reused = (self.out / SUMS).exists()
         messages = self._messages(store)
-        numbers = composition(store, CompositionOptions(name=self.repo.name))
-        configs = configs_of(self.out, store, messages.files)
         prepared = Prepared(
             folder=self.out,
             repo=self.repo,
-            files=[],
-            configs=configs,
+            title=title_line(self.options.title) or self.repo.name,
+            tag=self.options.tag,
+            date=self.options.date,
+            license=self.options.license,
+            configs=configs_of(self.out, store, messages.files),
             assessment=assess(store, self.options.license),  # names may have been redacted
             findings=result,
             redacted=self._redacts(result),
-            composition=numbers,
+            composition=composition(store, CompositionOptions(name=self.repo.name)),
             manifest_hash=shards.manifest_hash(store),
             losses=messages.losses,
+            left_out=self._left_out(),
+            about=self.about,
+            traces=f"{self.repo}{TRACES}" if self.options.traces else None,
             reused=reused,
         )
         if not reused:
@@ -254,7 +243,7 @@ class _Folder:
         if not noted.exists():
             staged_store.stage(self.source, kept, all_tables=self.options.all_tables)
             self.progress.note("looking for secrets and personal data")
-            store_findings = findings.scan(Store.open(str(kept)), self._search(), self.progress)
+            store_findings = findings.scan(Store.open(str(kept)), self.search, self.progress)
             write_atomic(noted, json.dumps(asdict(store_findings)))
         noted_state = json.loads(noted.read_text(encoding="utf-8"))
         store_findings = StoreFindings(noted_state["kinds"], tuple(noted_state["places"]))
@@ -275,9 +264,6 @@ class _Folder:
             self._remove(f"{SCRATCH}/kept")
         return Store.open(str(target)), store_findings
 
-    def _search(self) -> RedactOptions:
-        return replace(self.options.search, workers=self.options.workers)
-
     def _redacts(self, store_findings: StoreFindings) -> bool:
         return bool(store_findings.total) and self.options.redact
 
@@ -288,7 +274,7 @@ class _Folder:
             return
         if not (target / MANIFEST).exists() or (target / SCRATCH).exists():
             self.progress.note("replacing what was found")
-            findings.redact(Store.open(str(kept)), target, self._search(), self.progress)
+            redact(Store.open(str(kept)), str(target), self.search, self.progress)
         (target / RUN).unlink(missing_ok=True)  # names the host
 
     # ---- what stands beside it ---------------------------------------------------------------
@@ -310,30 +296,13 @@ class _Folder:
     def _describe(self, prepared: Prepared, messages: Messages) -> None:
         """Write the data card, the metadata and the hashes."""
         self.progress.note("writing the data card")
-        facts = Facts(
-            repo=self.repo,
-            title=title_line(self.options.title) or self.repo.name,
-            tag=self.options.tag,
-            date=self.options.date,
-            license=self.options.license,
-            configs=prepared.configs,
-            assessment=prepared.assessment,
-            findings=prepared.findings,
-            redacted=prepared.redacted,
-            composition=prepared.composition,
-            manifest_hash=prepared.manifest_hash,
-            losses=prepared.losses,
-            left_out=self._left_out(),
-            about=self.about,
-            traces=f"{self.repo}{TRACES}" if self.options.traces else None,
-        )
         tables = Store.open(str(self.out / STORE), check=False).manifest.tables.values()
         # By name: what somebody else put there must not be taken for ours.
         names = [f"{STORE}/{shard.path}" for table in tables for shard in table]
         names += [f"{STORE}/{MANIFEST}", *(file.path for file in messages.files)]
         data = write_sums(self.out, names, last=False)
-        write_croissant(self.out / CROISSANT, facts, data)
-        write_card(self.out / CARD, facts)
+        write_croissant(self.out / CROISSANT, prepared, data)
+        write_card(self.out / CARD, prepared)
         write_sums(self.out, [*names, CARD, CROISSANT], last=True)
 
     def _left_out(self) -> list[str]:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from adp.stores.cutting import count_one, cut_runs
 from adp.workflows.publish.checksums import SUMS, check_names
 from adp_schema.errors import InputError
 from adp_schema.hub import HubFile
@@ -88,15 +89,9 @@ def groups(
         size: how many bytes go into a group, unless one file is larger.
         small: count the bytes of small files only, which lie in the commit itself.
     """
-    group: list[LocalFile] = []
-    held = 0
-    for file in files:
+
+    def weight(file: LocalFile) -> int:
         large = file.size > LARGE or file.path.endswith(".parquet")
-        weight = 0 if small and large else file.size
-        if group and (len(group) == count or held + weight > size):
-            yield group
-            group, held = [], 0
-        group.append(file)
-        held += weight
-    if group:
-        yield group
+        return 0 if small and large else file.size
+
+    yield from cut_runs(files, [(count_one, count), (weight, size)])

@@ -11,7 +11,6 @@ sizes of the shards, so any number of workers writes the same bytes.
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -23,7 +22,7 @@ import pyarrow.parquet as pq
 from adp.converters.openai_chat import CONVERTER
 from adp.core.progress import Progress
 from adp.stores import shards
-from adp.stores.staged import StagedRun, WrittenShard, versions
+from adp.stores.staged import StagedRun, WrittenShard, counted, versions
 from adp.workflows.publish.splits import Splits, splits_of
 from adp_schema import extra_column, jsontext
 from adp_schema.errors import StoreError
@@ -68,6 +67,10 @@ SCHEMA = pa.schema(
     [pa.field(name, kind, metadata={"description": what}) for name, kind, what in _COLUMNS]
 )
 """Columns of the config ``messages``; each carries its ``description``."""
+
+_SAME_NAME = ("dataset", "split", "task_id", "success", "reward", "license", "source_format",
+              "parent_id", "branch_kind")  # fmt: skip
+"""Columns of trajectories that are columns here too."""
 
 _CARRIED = frozenset({"$.agent_name"})
 """What the format has no place for, but a column of ours has."""
@@ -164,11 +167,7 @@ def write_messages(store: Store, out: Path, *, workers: int | None, progress: Pr
     run = StagedRun(str(staging), key, workers)
     jobs = _jobs(store, splits, str(staging))
     written = run.shards(jobs, work, WrittenShard.parse, progress)
-    losses: Counter[str] = Counter()
-    rows: dict[tuple[str, int], int] = {}
-    for part in written:
-        losses.update(part.facts["losses"])
-        rows.update({(split, part.index): n for split, n in part.facts["rows"].items()})
+    rows = {(split, part.index): n for part in written for split, n in part.facts["rows"].items()}
     files = []
     target = out / FOLDER
     target.mkdir(exist_ok=True)
@@ -179,7 +178,7 @@ def write_messages(store: Store, out: Path, *, workers: int | None, progress: Pr
             if staged.exists():
                 staged.replace(target / name)
             files.append(File(f"{FOLDER}/{name}", split, rows[split, index]))
-    return Messages(files, splits.order, dict(sorted(losses.items())))
+    return Messages(files, splits.order, dict(sorted(counted(written, "losses").items())))
 
 
 def _jobs(store: Store, splits: Splits, out: str) -> list[MessagesJob]:
@@ -271,27 +270,18 @@ def message_row(trajectory: Trajectory, store: Store, losses: Losses) -> dict[st
     for name in extra.fields if native else ():
         losses.add(f"$.extra.{name}", _NO_COLUMN)
     messages = json_text(record["messages"])
+    shared = _messages(trajectory) - _messages(main_line) if main_line.parent_id else None
     return {
+        **{name: getattr(main_line, name) for name in _SAME_NAME},
         "id": main_line.trajectory_id,
-        "dataset": main_line.dataset,
-        "split": main_line.split,
-        "task_id": main_line.task_id,
         "messages": messages,
         "tools": None if main_line.tools is None else json_text(tools),
-        "success": main_line.success,
-        "reward": main_line.reward,
-        "license": main_line.license,
-        "source_format": main_line.source_format,
         "agent": main_line.agent_name,
         "model": main_line.agent_model,
         "num_messages": _messages(trajectory),
         "num_steps": len(main_line.steps),
         "num_calls": sum(len(step.calls) for step in main_line.steps),
-        "parent_id": main_line.parent_id,
-        "branch_kind": main_line.branch_kind,
-        "shared_messages": _messages(trajectory) - _messages(main_line)
-        if main_line.parent_id
-        else None,
+        "shared_messages": shared,
     }
 
 

@@ -18,6 +18,7 @@ from adp.stores.locks import alone
 from adp.stores.shards import open_finished
 from adp.version import __version__
 from adp.workflows.markdown_text import escape
+from adp.workflows.publish.card import size_category
 from adp.workflows.publish.checksums import SUMS, check_names, check_sums, write_sums
 from adp.workflows.publish.repo import HUB, TRACES
 from adp_schema.errors import OutputExistsError
@@ -234,14 +235,6 @@ def _trajectories(store: Store, start: int) -> Iterator[Trajectory]:
         reader.close()
 
 
-_SIZES = (
-    (1_000, "n<1K"),
-    (10_000, "1K<n<10K"),
-    (100_000, "10K<n<100K"),
-    (1_000_000, "100K<n<1M"),
-)
-
-
 def card(written: TracesWritten, options: TracesOptions) -> str:
     """The data card of the sessions.
 
@@ -256,7 +249,7 @@ def card(written: TracesWritten, options: TracesOptions) -> str:
         "license": options.license,
         "pretty_name": f"{title}: traces",
         "tags": [TAG, "agent-traces", "agent", "tool-use"],
-        "size_categories": [next((name for n, name in _SIZES if written.files < n), "1M<n<10M")],
+        "size_categories": [size_category(written.files)],
         "configs": [
             {
                 "config_name": "default",
