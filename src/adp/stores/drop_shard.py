@@ -18,11 +18,10 @@ import pyarrow.parquet as pq
 
 from adp.stores import shards
 from adp.stores.merge import REFERENCES
-from adp.stores.shards import Files
+from adp.stores.shards import ShardWork
 from adp.stores.staged import WrittenShard, write_rows
 from adp.stores.tasks.rows import HOME_COLUMNS, ROW_COLUMNS, Needed, assign, homes, places_of
 from adp_schema.losses import general_path
-from adp_schema.reader import ShardReader
 from adp_schema.tables import CHILD_TABLES, TABLES
 
 _WORDS = ("trajectories", "steps", "tool_calls", "observations", "links")
@@ -36,26 +35,18 @@ Record = tuple[str, int]
 
 
 @dataclass(frozen=True)
-class DropJob:
+class DropJob(ShardWork):
     """One shard to leave trajectories out of.
 
     Attributes:
-        index: number of the shard.
         target: number of the new shard; None when nothing of it is left.
-        size: bytes to read.
         out: folder of the new store.
-        files: table -> address.
-        renamed: how columns are called in the files.
         dropped: file of ``seq`` and ids of all trajectories that are left out.
         drop_rejects: leave out the rejects too.
     """
 
-    index: int
     target: int | None
-    size: int
     out: str
-    files: Files
-    renamed: dict[str, dict[str, str]]
     dropped: str
     drop_rejects: bool
 
@@ -76,7 +67,7 @@ class _Shard:
 
     def __init__(self, job: DropJob) -> None:
         self.job = job
-        self.reader = ShardReader(job.files, job.renamed)
+        self.reader = job.reader()
         self._seqs = pq.read_table(job.dropped, columns=["seq"]).combine_chunks()["seq"].chunk(0)
         self._records: set[Record] = set()
         self._counts: dict[str, Counter[str]] = {

@@ -22,13 +22,12 @@ import pyarrow.parquet as pq
 from adp.core.progress import Progress, Silent
 from adp.stores import shards
 from adp.stores.locks import alone
-from adp.stores.shards import Files
+from adp.stores.shards import ShardWork
 from adp.stores.staged import StagedRun, WrittenShard, tables_of, versions, write_rows
 from adp_schema import ids
 from adp_schema.errors import UsageError
 from adp_schema.location import is_url
 from adp_schema.manifest import Lineage, Manifest
-from adp_schema.reader import ShardReader
 from adp_schema.store import Store
 from adp_schema.tables import SHARDED_TABLES, TABLES
 
@@ -66,26 +65,18 @@ class Parent:
 
 
 @dataclass(frozen=True)
-class MergeJob:
+class MergeJob(ShardWork):
     """One shard to copy.
 
     Attributes:
-        index: number of the new shard.
-        size: bytes to read.
         out: folder of the new store.
-        files: table -> address.
-        renamed: how columns are called in the files.
         shift: number that is added to ``seq``.
         prefix: folder that is put before file names; empty for none.
         changed: file of ids that change; empty for none.
         pairs: file of ids of pairs that change; empty for none.
     """
 
-    index: int
-    size: int
     out: str
-    files: Files
-    renamed: dict[str, dict[str, str]]
     shift: int
     prefix: str
     changed: str
@@ -294,7 +285,7 @@ def _jobs(parents: list[Parent], run: StagedRun) -> list[MergeJob]:
 def merge_shard(job: MergeJob) -> WrittenShard:
     """Copy one shard into the new store."""
     changes = _Changes(job)
-    reader = ShardReader(job.files, job.renamed)
+    reader = job.reader()
     changed = (
         (table, changes.apply(table, rows))
         for table in SHARDED_TABLES

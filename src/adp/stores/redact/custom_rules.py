@@ -9,7 +9,7 @@ import polars as pl
 
 from adp.core.input_files import read_text
 from adp.stores.redact.options import GROUPS, kinds_by_group
-from adp.stores.redact.rules import Rule
+from adp.stores.redact.rules import Rule, placeholder
 from adp_schema.errors import InputError, UsageError
 
 LONGEST = 2_000
@@ -89,8 +89,6 @@ def _try(pattern: str, where: str) -> None:
         ) from None
     if empty:
         raise UsageError(f"{where} has a regex that matches an empty text; make it say more")
-    from adp.stores.redact.rules import placeholder
-
     if pl.Series([placeholder("x")]).str.contains(f"^(?:{pattern})$")[0]:
         raise UsageError(f"{where} has a regex that matches anything; make it say more")
 

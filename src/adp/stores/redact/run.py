@@ -168,12 +168,7 @@ def _manifest(known: Manifest, cleaner: Cleaner, findings: Findings, places: int
         return dict(sorted(out.items()))
 
     lineage = [
-        Lineage(
-            act=act.act,
-            options=clean(act.options, "adp.json lineage"),
-            versions=act.versions,
-            parents=act.parents,
-        )
+        act.model_copy(update={"options": clean(act.options, "adp.json lineage")})
         for act in known.lineage
     ]
     return Manifest(
