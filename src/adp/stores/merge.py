@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -234,17 +234,26 @@ def _joined(prefix: str, file: str) -> str:
 
 def _plan_pairs(parent: Parent, taken: set[str]) -> None:
     """Number the ids of pairs that a store before has too."""
-    task_ids: set[str] = set()
+    pair_ids: set[str] = set()
     for reader in shards.readers(parent.store):
         for rows in shards.narrow(reader, "pairs", ["pair_id"]):
-            task_ids.update(rows["pair_id"].drop_null().to_pylist())
-    for name in sorted(task_ids & taken):
-        number = 2
-        while ids.numbered(name, number) in taken or ids.numbered(name, number) in task_ids:
-            number += 1
-        parent.pairs[name] = ids.numbered(name, number)
-        task_ids.add(parent.pairs[name])
-    taken |= task_ids
+            pair_ids.update(rows["pair_id"].drop_null().to_pylist())
+    parent.pairs = renamed_ids(sorted(pair_ids), taken)
+    taken |= pair_ids | set(parent.pairs.values())
+
+
+def renamed_ids(names: Sequence[str], taken: Set[str]) -> dict[str, str]:
+    """New ids for those that an earlier store has too: the next number, ``#2``, ``#3``."""
+    results: dict[str, str] = {}
+    used = set(names) if taken else set()
+    for name in names:
+        if name in taken:
+            number = 2
+            while (new := ids.numbered(name, number)) in taken or new in used:
+                number += 1
+            results[name] = new
+            used.add(new)
+    return results
 
 
 def _jobs(parents: list[Parent], run: StagedRun) -> list[MergeJob]:

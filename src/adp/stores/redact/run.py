@@ -12,6 +12,7 @@ from adp.stores import shards
 from adp.stores.locks import alone
 from adp.stores.redact import ids
 from adp.stores.redact.cells import Cleaner
+from adp.stores.redact.finder import ValueFinder
 from adp.stores.redact.findings import Findings
 from adp.stores.redact.options import DEFAULT_KINDS, RedactOptions
 from adp.stores.redact.rules import SET_VERSION, Rule
@@ -43,8 +44,7 @@ def scan(
     """
     options = options or RedactOptions()
     rules = options.rules()
-    cleaner = Cleaner(rules, {}, Findings(), 0)
-    changes = ids.plan(store, cleaner.finder)
+    changes = ids.plan(store, ValueFinder(rules))
     jobs = _jobs(store, rules, changes, options.places, None)
     report = progress or Silent()
     report.total(sum(job.size for job in jobs))
@@ -89,8 +89,7 @@ def redact(
     run = StagedRun(out, {**act.model_dump(), "rules": options.fingerprint()}, options.workers)
     if run.finished is not None:
         return run.finished
-    cleaner = Cleaner(rules, {}, Findings(), 0)
-    changes = ids.plan(store, cleaner.finder)
+    changes = ids.plan(store, ValueFinder(rules))
     jobs = _jobs(store, rules, changes, options.places, str(run.folder))
     written = run.shards(jobs, redact_shard, WrittenShard.parse, progress or Silent())
     findings, manifest, sources = _whole(store, rules, changes, options, written)

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -97,25 +97,6 @@ class _Work:
         return bool(self.parts)
 
 
-@dataclass
-class _Done:
-    """What a call has done so far.
-
-    Attributes:
-        commits: commits that it made.
-        sent: files in them.
-        deleted: files that they removed.
-        unsure: files of a commit that may have been made: there was no answer.
-        announced: files that progress was told of.
-    """
-
-    commits: int = 0
-    sent: set[str] = field(default_factory=set)
-    deleted: set[str] = field(default_factory=set)
-    unsure: list[str] | None = None
-    announced: set[str] = field(default_factory=set)
-
-
 def upload(
     folder: str | os.PathLike[str],
     repo_id: str,
@@ -156,7 +137,15 @@ def upload(
 
 
 class _Upload:
-    """One call of `upload`."""
+    """One call of `upload`.
+
+    Attributes:
+        commits: commits that it made.
+        sent: files in them.
+        deleted: files that they removed.
+        unsure: files of a commit that may have been made: there was no answer.
+        announced: files that progress was told of.
+    """
 
     def __init__(
         self, place: HubPath, local: dict[str, LocalFile], message: str, report: Progress
@@ -166,7 +155,11 @@ class _Upload:
         self._message = message
         self._report = report
         self._api = hub.client()
-        self._done = _Done()
+        self.commits = 0
+        self.sent: set[str] = set()
+        self.deleted: set[str] = set()
+        self.unsure: list[str] | None = None
+        self.announced: set[str] = set()
 
     def run(self, private: bool, tag: str | None) -> Uploaded:
         """Do all of it."""
@@ -185,9 +178,9 @@ class _Upload:
             tag=tag,
             files=len(self._local),
             bytes=sum(file.size for file in self._local.values()),
-            commits=self._done.commits,
-            sent=len(self._done.sent),
-            deleted=len(self._done.deleted),
+            commits=self.commits,
+            sent=len(self.sent),
+            deleted=len(self.deleted),
         )
 
     def _open(self, private: bool) -> None:
@@ -209,7 +202,7 @@ class _Upload:
         failures = 0
         text: str | None = None
         while True:
-            before = self._done.commits
+            before = self.commits
             try:
                 # After a commit of our own, that one: a branch may be told late.
                 now = self._place.with_revision(text) if text else hub.resolve(self._place)
@@ -223,20 +216,20 @@ class _Upload:
                 failures = 0
             except Exception as error:
                 text = None
-                failures = 1 if self._done.commits > before else failures + 1
+                failures = 1 if self.commits > before else failures + 1
                 behind = status_of(error) == 412
                 if behind:
-                    self._done.unsure = None
+                    self.unsure = None
                 if failures > TRIES or not (behind or transient(error)):
                     raise
                 wait(error, failures)
 
     def _count_unsure(self, work: _Work) -> None:
         """Count the commit whose answer was lost, if the Hub made it."""
-        unsure, self._done.unsure = self._done.unsure, None
+        unsure, self.unsure = self.unsure, None
         if unsure is not None and not set(unsure) & work.paths:
-            self._done.commits += 1
-            self._done.sent.update(unsure)
+            self.commits += 1
+            self.sent.update(unsure)
 
     def _plan(self, there: dict[str, HubFile]) -> _Work:
         """What is to be done, given what the Hub has."""
@@ -280,7 +273,7 @@ class _Upload:
             if not operations:
                 continue
             paths = [entry.path for entry in part]
-            self._done.unsure = paths
+            self.unsure = paths
             numbered = f" (part {number} of {count})" if count > 1 else ""
             parent = self._api.create_commit(
                 self._place.repo_id,
@@ -289,10 +282,10 @@ class _Upload:
                 repo_type="dataset",
                 parent_commit=parent,
             ).oid
-            self._done.unsure = None
-            self._done.commits += 1
-            self._done.sent.update(paths)
-            self._done.deleted.update(path for path in gone if path not in self._local)
+            self.unsure = None
+            self.commits += 1
+            self.sent.update(paths)
+            self.deleted.update(path for path in gone if path not in self._local)
         return parent
 
     def _send(self, additions: list[CommitOperationAdd]) -> None:
@@ -304,8 +297,8 @@ class _Upload:
         )
 
     def _tell(self, file: LocalFile) -> None:
-        if file.path not in self._done.announced:
-            self._done.announced.add(file.path)
+        if file.path not in self.announced:
+            self.announced.add(file.path)
             self._report.advance(file.size)
 
     def _tagged(self, tag: str) -> str | None:
