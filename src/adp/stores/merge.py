@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence, Set
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -357,20 +357,16 @@ def _sources(parents: list[Parent]) -> pa.Table:
 
 
 def _manifest(parents: list[Parent], written: list[WrittenShard]) -> Manifest:
-    manifest = Manifest(tables=tables_of(written))
-    datasets: Counter[str] = Counter()
-    reasons: Counter[str] = Counter()
-    losses: Counter[str] = Counter()
-    for parent in parents:
-        known = parent.store.manifest
-        manifest.counts.add(known.counts)
-        datasets.update(known.datasets)
-        reasons.update(known.reasons)
-        losses.update(known.losses)
-        manifest.lineage += [act for act in known.lineage if act not in manifest.lineage]
-    manifest.datasets = dict(sorted(datasets.items()))
-    manifest.reasons = dict(sorted(reasons.items()))
-    manifest.losses = dict(sorted(losses.items()))
+    known = [parent.store.manifest for parent in parents]
+    manifest = Manifest(
+        tables=tables_of(written),
+        datasets=_summed(part.datasets for part in known),
+        reasons=_summed(part.reasons for part in known),
+        losses=_summed(part.losses for part in known),
+    )
+    for part in known:
+        manifest.counts.add(part.counts)
+        manifest.lineage += [act for act in part.lineage if act not in manifest.lineage]
     options: dict[str, Any] = {"stores": len(parents)}
     if renumbered := sum(len(parent.changed) for parent in parents):
         options["renumbered"] = renumbered
@@ -380,3 +376,10 @@ def _manifest(parents: list[Parent], written: list[WrittenShard]) -> Manifest:
     act = Lineage(act="merge", options=options, versions=versions(), parents=hashes)
     manifest.lineage.append(act)
     return manifest
+
+
+def _summed(counts: Iterable[dict[str, int]]) -> dict[str, int]:
+    total: Counter[str] = Counter()
+    for part in counts:
+        total.update(part)
+    return dict(sorted(total.items()))

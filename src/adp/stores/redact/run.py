@@ -46,9 +46,7 @@ def scan(
     rules = options.rules()
     changes = ids.plan(store, ValueFinder(rules))
     jobs = _jobs(store, rules, changes, options.places, None)
-    report = progress or Silent()
-    report.total(sum(job.size for job in jobs))
-    written = run_stage(jobs, redact_shard, options.workers, report)
+    written = run_stage(jobs, redact_shard, options.workers, progress or Silent())
     return _whole(store, rules, changes, options, written)[0]
 
 
