@@ -61,8 +61,8 @@ def select_where(columns: str, condition: str) -> str:
     check_condition(condition)
     start = f"SELECT {columns} FROM all_trajectories WHERE"
     query = f"{start} (\n{condition}\n)"
-    around_where = _around_where(query)
-    if around_where is not None and around_where != _around_where(f"{start} (\ntrue\n)"):
+    rest = _around_where(query)
+    if rest is not None and rest != _around_where(f"{start} (\ntrue\n)"):
         raise QueryError(f"the condition is more than a condition; {_EXAMPLE}")
     return query
 

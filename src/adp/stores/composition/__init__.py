@@ -142,18 +142,18 @@ class _Counter:
 
     def _totals(self) -> dict[str, Any]:
         limit = self.options.limit
-        (self.whole,) = stats(self.store, (), tools=limit, histograms=False)
+        (self.totals,) = stats(self.store, (), tools=limit, histograms=False)
         named = ask.ranking(self.store, "coalesce(name, '?')", _of_main("tool_calls"), 1)
         tools = tuple(
-            ToolStats(**{**vars(tool), "name": ask.short(tool.name)}) for tool in self.whole.tools
+            ToolStats(**{**vars(tool), "name": ask.short(tool.name)}) for tool in self.totals.tools
         )
         return {
-            "steps": self.whole.steps,
-            "llm_turns": self.whole.llm_turns,
-            "calls": self.whole.calls,
+            "steps": self.totals.steps,
+            "llm_turns": self.totals.llm_turns,
+            "calls": self.totals.calls,
             "tools": ToolCounts(tools, named.names, named.total),
-            "success": _rate(None, self.whole),
-            "reward": self.whole.reward,
+            "success": _rate(None, self.totals),
+            "reward": self.totals.reward,
         }
 
     def _datasets(self) -> dict[str, Any]:
@@ -183,7 +183,7 @@ class _Counter:
                 DataSet(
                     name=ask.short(name),
                     trajectories=group.trajectories,
-                    share=group.trajectories / max(self.whole.trajectories, 1),
+                    share=group.trajectories / max(self.totals.trajectories, 1),
                     branches=branched,
                     steps=group.steps,
                     calls=group.calls,
@@ -205,9 +205,9 @@ class _Counter:
             return self._ranking(column, source, f"{column} IS NOT NULL")
 
         errors = Errors(
-            results=self.whole.results,
-            known=self.whole.known_results,
-            wrong=self.whole.error_results,
+            results=self.totals.results,
+            known=self.totals.known_results,
+            wrong=self.totals.error_results,
             types=ranking("error_type", _of_main("observations")),
             exit_codes=ranking("exit_code", _of_main("observations")),
             run_types=ranking("error_type", "trajectories"),

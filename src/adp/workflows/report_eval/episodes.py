@@ -17,6 +17,7 @@ from adp.stores.composition.model import Count
 from adp.stores.composition.questions import rows, short
 from adp.stores.stats import Recorded
 from adp.stores.tasks import NONE, find_tasks
+from adp.stores.tasks.rows import extra_value
 from adp.workflows.report_eval.model import ToolUse
 from adp_schema.store import Store
 
@@ -130,9 +131,9 @@ def read_episodes(store: Store) -> list[Episodes]:
             again[key] += 1
         else:
             kept.append(row)
-    full = len(results) == 1 and not again
+    complete = len(results) == 1 and not again
     return [
-        Episodes(store, agent, mode, native, again[agent, mode], full)
+        Episodes(store, agent, mode, native, again[agent, mode], complete)
         for (agent, mode), native in results.items()
         if native
     ]
@@ -157,11 +158,7 @@ def _episodes(store: Store) -> Iterator[Row]:
 
 def _category(extra: str | None) -> str | None:
     """The key ``category`` of what a task holds besides its columns."""
-    try:
-        value = json.loads(extra or "null")
-    except (ValueError, RecursionError):
-        return None
-    category = value.get("category") if isinstance(value, dict) else None
+    category = extra_value(extra, "category")
     return category if category is None or isinstance(category, str) else json.dumps(category)
 
 
