@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from typing import Unpack
 
     from adp.converters.export import ExportReport
-    from adp.curation.result import Curated
+    from adp.curation.outputs import Curated
     from adp.trainers.export.run import RowsReport
     from adp.workflows.publish.publish import Published
     from adp.workflows.report import Report

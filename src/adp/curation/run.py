@@ -23,13 +23,12 @@ from adp.curation.ledger import whole_ledger
 from adp.curation.load import BRANCH_COLUMNS, load
 from adp.curation.op import OpResult
 from adp.curation.op_columns import checked
-from adp.curation.outputs import choose
+from adp.curation.outputs import Curated, choose
 from adp.curation.partitions import trajectory_sizes
 from adp.curation.pool import Pool
 from adp.curation.recipe import Recipe, Stage
 from adp.curation.record import write_record
 from adp.curation.registry import OPS
-from adp.curation.result import Curated
 from adp.curation.state import State
 from adp.curation.write import Making, write_stores
 from adp.stores import shards

@@ -19,7 +19,7 @@ import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from adp.core.progress import Progress, Silent
 from adp.workflows.publish.check import check_tag, check_token, is_there
@@ -80,21 +80,11 @@ class Uploaded:
     deleted: int
 
 
-@dataclass(frozen=True)
-class _Work:
-    """What is to be done: files to commit, in the order of their commits, and files to remove."""
+class _Commit(NamedTuple):
+    """What one commit is to do: files to add, and paths to remove."""
 
-    parts: list[list[LocalFile]]
-    deletions: list[str]
-    first: list[str]
-
-    @property
-    def paths(self) -> set[str]:
-        """The files to commit."""
-        return {file.path for part in self.parts for file in part}
-
-    def __bool__(self) -> bool:
-        return bool(self.parts)
+    files: list[LocalFile]
+    gone: list[str]
 
 
 def upload(
@@ -207,11 +197,12 @@ class _Upload:
                 # After a commit of our own, that one: a branch may be told late.
                 now = self._place.with_revision(text) if text else hub.resolve(self._place)
                 work = self._plan(hub.files(now))
-                self._count_unsure(work)
+                paths = {file.path for commit in work for file in commit.files}
+                self._count_unsure(paths)
                 if not work:
                     return str(now.revision)
                 if text:
-                    raise HubError(_not_kept(self._place.repo_id, work.paths))
+                    raise HubError(_not_kept(self._place.repo_id, paths))
                 text = self._perform(work, str(now.revision))
                 failures = 0
             except Exception as error:
@@ -224,14 +215,14 @@ class _Upload:
                     raise
                 wait(error, failures)
 
-    def _count_unsure(self, work: _Work) -> None:
+    def _count_unsure(self, missing: set[str]) -> None:
         """Count the commit whose answer was lost, if the Hub made it."""
         unsure, self.unsure = self.unsure, None
-        if unsure is not None and not set(unsure) & work.paths:
+        if unsure is not None and not set(unsure) & missing:
             self.commits += 1
             self.sent.update(unsure)
 
-    def _plan(self, there: dict[str, HubFile]) -> _Work:
+    def _plan(self, there: dict[str, HubFile]) -> list[_Commit]:
         """What is to be done, given what the Hub has."""
         missing = [file for path, file in self._local.items() if not file.same(there.get(path))]
         for file in self._local.values():
@@ -241,26 +232,26 @@ class _Upload:
         data = [file for file in missing if file.path not in LAST]
         last = [file for file in missing if file.path in LAST]
         if not missing and not stale:
-            return _Work([], [], [])
+            return []
         parts = list(groups(data, COMMIT_FILES, COMMIT_BYTES, small=True))
         if len(parts) > 1:
             # Until the last commit, the manifest would be that of other files.
             changed = {file.path for file in last}
             first = [path for path in LAST if path in there and path.endswith(MANIFEST)]
             first = [path for path in first if path in changed or path not in self._local]
-            return _Work([*parts, last], [path for path in stale if path not in first], first)
-        return _Work([[*(parts[0] if parts else []), *last]], stale, [])
+            rest = [path for path in stale if path not in first]
+            return [
+                _Commit(parts[0], first),
+                *(_Commit(part, []) for part in parts[1:]),
+                _Commit(last, rest),
+            ]
+        return [_Commit([*(parts[0] if parts else []), *last], stale)]
 
-    def _perform(self, work: _Work, parent: str) -> str:
-        """Upload and commit the parts, one after the other; return the last commit."""
+    def _perform(self, work: list[_Commit], parent: str) -> str:
+        """Upload and make the commits, one after the other; return the last one."""
         from huggingface_hub import CommitOperationAdd, CommitOperationDelete
 
-        count = len(work.parts)
-        for number, part in enumerate(work.parts, start=1):
-            gone = [
-                *(work.first if number == 1 else []),
-                *(work.deletions if number == count else []),
-            ]
+        for number, (part, gone) in enumerate(work, start=1):
             operations: list[CommitOperationAdd | CommitOperationDelete] = [
                 CommitOperationDelete(path) for path in gone
             ]
@@ -274,7 +265,7 @@ class _Upload:
                 continue
             paths = [entry.path for entry in part]
             self.unsure = paths
-            numbered = f" (part {number} of {count})" if count > 1 else ""
+            numbered = f" (part {number} of {len(work)})" if len(work) > 1 else ""
             parent = self._api.create_commit(
                 self._place.repo_id,
                 operations,

@@ -14,6 +14,7 @@ from adp.rollouts.collecting.assisted import ALONE, Assisted
 from adp.rollouts.collecting.attempts import BROKEN, superseded, tries_of
 from adp.rollouts.experts.history import EXPERT
 from adp.stores.composition.model import Count
+from adp.stores.composition.questions import ranked as most_frequent
 from adp.stores.composition.questions import rows, short
 from adp.stores.stats import Recorded
 from adp.stores.tasks import NONE, find_tasks
@@ -172,8 +173,7 @@ def _mode(row: Row) -> str | None:
 def ranked(names: Iterable[str | None] | Counter[str]) -> tuple[Count, ...]:
     """The most frequent names, then by name."""
     counts = Counter(names)
-    order = sorted((-count, name) for name, count in counts.items() if name is not None)
-    return tuple(Count(short(name), -count) for count, name in order[:LIMIT])
+    return most_frequent({name: n for name, n in counts.items() if name is not None}, LIMIT).rows
 
 
 def asked(episodes: Episodes, sql: str) -> list[Row]:
