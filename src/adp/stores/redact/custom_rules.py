@@ -6,6 +6,7 @@ import re
 from typing import Any
 
 import polars as pl
+import yaml
 
 from adp.core.input_files import read_text
 from adp.stores.redact.options import GROUPS, kinds_by_group
@@ -35,8 +36,6 @@ def read_rules(path: str) -> tuple[Rule, ...]:
         InputError: the file cannot be read.
         UsageError: what it says is no list of rules.
     """
-    import yaml
-
     try:
         value = yaml.safe_load(read_text(path))
     except OSError as error:
