@@ -6,7 +6,7 @@ import inspect
 import json
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -24,6 +24,23 @@ from adp_schema.errors import UsageError
 
 LONGEST_REASON = 500
 """Characters of a reason that is told to the agent."""
+
+
+def arguments_schema(
+    properties: Mapping[str, Any], optional: Collection[str] = ()
+) -> dict[str, Any]:
+    """The JSON Schema of arguments: these, and no others.
+
+    Args:
+        properties: the schema of each argument, by its name.
+        optional: names of those that may be left out.
+    """
+    return {
+        "type": "object",
+        "properties": dict(properties),
+        "required": [name for name in properties if name not in optional],
+        "additionalProperties": False,
+    }
 
 
 class ToolError(Exception):

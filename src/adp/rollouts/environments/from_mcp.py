@@ -92,7 +92,7 @@ class McpEnvironment:
     def __init__(self, settings: McpSettings) -> None:
         _check(settings)
         self._settings = settings
-        self._inner = _Tools()
+        self._inner = ToolEnvironment()  # how an episode begins and ends
         self._server: asyncio.Task[None] | None = None
         self._stop = asyncio.Event()
         self._client: Any = None
@@ -114,7 +114,7 @@ class McpEnvironment:
         self._client = await self._connected()
         try:
             async with asyncio.timeout(self._settings.start_timeout):
-                self._inner.listed = await self._listed()
+                self._inner.functions = await self._listed()
         except TimeoutError:
             raise _late(self._settings) from None
         return start
@@ -129,7 +129,7 @@ class McpEnvironment:
             return Outcome(results=(unreadable(turn),))
         if not turn.calls:
             return self._inner.finish(turn)
-        tools = self._inner.listed
+        tools = self._inner.functions
         return Outcome(results=tuple([await carry_out_async(call, tools) for call in turn.calls]))
 
     async def score(self, trajectory: Trajectory) -> Verdict:
@@ -242,18 +242,6 @@ class McpEnvironment:
         except (OSError, EOFError) as error:
             reason = str(error)
         raise InfrastructureError("mcp_connection", f"{_named(self._settings)} is gone: {reason}")
-
-
-class _Tools(ToolEnvironment):
-    """How an episode begins and ends; the tools are those that the server has."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.listed: Mapping[str, FunctionTool] = {}
-
-    def offered(self) -> Sequence[FunctionTool]:
-        """The tools of the server."""
-        return list(self.listed.values())
 
 
 @asynccontextmanager

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from adp.rollouts.tools import ToolError
+from adp.rollouts.tools import ToolError, arguments_schema
 from adp.rollouts.turns import ErrorType
 from adp_schema.errors import UsageError
 
@@ -39,8 +39,7 @@ def schema_of(space: Any) -> dict[str, Any]:
             "maxLength": int(space.max_length),
         }
     if kind == "Dict":
-        properties = {str(key): schema_of(child) for key, child in space.spaces.items()}
-        return _object(properties)
+        return arguments_schema({str(key): schema_of(child) for key, child in space.spaces.items()})
     if kind == "Tuple":
         return _tuple([schema_of(child) for child in space.spaces])
     if kind == "Sequence" and not space.stack:
@@ -48,7 +47,7 @@ def schema_of(space: Any) -> dict[str, Any]:
     if kind == "OneOf":
         return {
             "anyOf": [
-                _object({"choice": {"const": number}, "value": schema_of(child)})
+                arguments_schema({"choice": {"const": number}, "value": schema_of(child)})
                 for number, child in enumerate(space.spaces)
             ]
         }
@@ -121,15 +120,6 @@ def _member(space: Any, value: Any) -> Any:
 
 def _whole(least: int, most: int) -> dict[str, Any]:
     return {"type": "integer", "minimum": least, "maximum": most}
-
-
-def _object(properties: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        "type": "object",
-        "properties": dict(properties),
-        "required": list(properties),
-        "additionalProperties": False,
-    }
 
 
 def _tuple(schemas: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
