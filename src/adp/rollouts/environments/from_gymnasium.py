@@ -19,6 +19,7 @@ from typing import Any
 
 from pydantic import Field
 
+from adp.core.json_values import json_or_none
 from adp.rollouts.environment import CannotForkError, EnvironmentKind, Settings, Start, Verdict
 from adp.rollouts.environments.from_object import over
 from adp.rollouts.environments.gymnasium_spaces import action_of, observed, schema_of
@@ -221,10 +222,7 @@ def _made(settings: GymnasiumSettings) -> Any:
 def _config(task: Task | None) -> Mapping[str, Any]:
     if task is None or task.environment_config is None:
         return {}
-    try:
-        value = json.loads(task.environment_config)
-    except (ValueError, RecursionError):
-        value = None
+    value = json_or_none(task.environment_config)
     if not isinstance(value, dict) or not isinstance(value.get("seed", 0), int):
         raise UsageError(f"environment_config of the task '{task.task_id}' is no JSON object")
     return value

@@ -18,7 +18,6 @@ import asyncio
 import functools
 import importlib.util
 import json
-import os
 import shutil
 import tempfile
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -28,7 +27,7 @@ from typing import Any, TextIO
 from pydantic import Field, model_validator
 
 from adp.rollouts.environment import CannotForkError, EnvironmentKind, Settings, Start, Verdict
-from adp.rollouts.environments.variables import expanded
+from adp.rollouts.environments.variables import expanded, variable
 from adp.rollouts.policy import InfrastructureError
 from adp.rollouts.tool_environment import ToolEnvironment, by_name, unreadable
 from adp.rollouts.tools import LONGEST_REASON, FunctionTool, ToolError, carry_out_async, failed
@@ -279,10 +278,7 @@ def _check(settings: McpSettings) -> None:
 
 
 def _passed(names: Sequence[str]) -> dict[str, str]:
-    missing = [name for name in names if name not in os.environ]
-    if missing:
-        raise UsageError(f"the environment variable {missing[0]} is not set; the server needs it")
-    return {name: os.environ[name] for name in names}
+    return {name: variable(name, "the server needs it") for name in names}
 
 
 def _tell(ready: asyncio.Future[Any], error: Exception) -> None:

@@ -6,6 +6,8 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from adp.rollouts.tools import ToolError, arguments_schema
 from adp.rollouts.turns import ErrorType
 from adp_schema.errors import UsageError
@@ -76,8 +78,6 @@ def action_of(space: Any, value: Any) -> Any:
 
 def observed(value: Any) -> Any:
     """An observation, or an info, as JSON."""
-    import numpy as np
-
     if isinstance(value, np.ndarray):
         if value.size > MOST_VALUES:
             return f"array of shape {value.shape}"
@@ -97,8 +97,6 @@ def observed(value: Any) -> Any:
 
 
 def _member(space: Any, value: Any) -> Any:
-    import numpy as np
-
     kind = type(space).__name__
     if kind == "Discrete":
         return int(value)
@@ -143,8 +141,6 @@ def _multi_discrete(space: Any) -> dict[str, Any]:
 
 
 def _box(space: Any) -> dict[str, Any]:
-    import numpy as np
-
     schema: dict[str, Any] = {"type": "number"}
     if np.issubdtype(space.dtype, np.integer):
         schema = {"type": "integer"}
