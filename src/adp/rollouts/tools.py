@@ -7,7 +7,7 @@ import json
 import math
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -133,16 +133,8 @@ async def carry_out_async(call: Call, tools: Mapping[str, FunctionTool]) -> Resu
 
 
 def _timed(result: Result, call: Call, started: float) -> Result:
-    duration = (time.perf_counter() - started) * 1000
-    return Result(
-        text=result.text,
-        call_id=call.call_id,
-        name=call.name,
-        error=result.error,
-        structured=result.structured,
-        exit_code=result.exit_code,
-        duration_ms=round(duration, 3),
-    )
+    duration = round((time.perf_counter() - started) * 1000, 3)
+    return replace(result, call_id=call.call_id, name=call.name, duration_ms=duration)
 
 
 def _carry_out(call: Call, tools: Mapping[str, FunctionTool]) -> Result:
@@ -152,11 +144,7 @@ def _carry_out(call: Call, tools: Mapping[str, FunctionTool]) -> Result:
     tool, arguments = checked
     try:
         return _result(tool.run(**arguments))
-    except InfrastructureError:
-        raise
     except BaseException as error:
-        if stops(error):
-            raise
         return _raised(error)
 
 
@@ -168,11 +156,7 @@ async def _carry_out_async(call: Call, tools: Mapping[str, FunctionTool]) -> Res
     try:
         value = tool.run(**arguments)
         return _result(await value if inspect.isawaitable(value) else value)
-    except InfrastructureError:
-        raise
     except BaseException as error:
-        if stops(error):
-            raise
         return _raised(error)
 
 
@@ -206,6 +190,9 @@ def _result(value: Any) -> Result:
 
 
 def _raised(error: BaseException) -> Result:
+    """What the agent is told of an exception; one that is not for it is raised again."""
+    if isinstance(error, InfrastructureError) or stops(error):
+        raise error
     if isinstance(error, ToolError):
         return failed(error.kind, str(error))
     if isinstance(error, TimeoutError):
